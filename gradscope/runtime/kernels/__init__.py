@@ -4,6 +4,7 @@
 - :mod:`~.forms`: which form of a kernel runs, the compiled one or NumPy's, and elementwise formulas in one pass
 - :mod:`~.compiled`: the forms that Numba compiles, where it is installed
 - :mod:`~.threads`: parts of large arrays at a time on several threads
+- :mod:`~.normalization`: layer, batch and group norm of large arrays
 - :mod:`~.error_function`: erf in single precision
 - :mod:`~.recurrent`: all steps of a recurrent layer, forwards and backwards
 - :mod:`~.convolution`: convolution and its adjoints, as products with rows of images that lie in :mod:`~.image_grid`

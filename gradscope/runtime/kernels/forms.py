@@ -28,7 +28,7 @@ __all__ = ["LEAST", "compiled", "compiler", "pointwise", "rowwise"]
 LEAST = 1 << 14
 """How many elements an array has for which another form than the plain formula is worth the call."""
 
-_BLOCK = 1 << 14  # elements of which all that a formula makes stays in the processor's cache
+_BLOCK = 1 << 16  # elements of which all that a formula makes stays in the processor's cache
 _FAMILIES = "gradscope.runtime.kernels.compiled."
 
 

@@ -13,5 +13,6 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.tiles`: parts of matrix products whose sums stay in registers
 - :mod:`~.convolution`: products of weights with rows of images
 - :mod:`~.pooling`: the largest element of each window, and where a gradient goes from there
+- :mod:`~.normalization`: layer, batch and group norm, and their derivatives
 - :mod:`~.special`: the error function
 """

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from ... import autocast, state
+from ...kernels import normalization as kernel
 from ...kernels.row_sums import sums
 from ...memory import device
 from ...memory.bfloat16 import cast
@@ -97,7 +98,12 @@ def _layer_norm(xp: Namespace, input: Array, weight: Array, bias: Array, normali
     if is_half(input):
         result, mean, rstd = _layer_norm(xp, single(input), single(weight), single(bias), normalized_shape, eps)
         return result.astype(input.dtype), mean, rstd
-    centred, mean, _, rstd = _moments(xp, in_rows(xp, input), tuple(range(input.ndim - count, input.ndim)), eps)
+    input = in_rows(xp, input)
+    if kernel.is_worth_it(input, weight, bias):
+        result, mean, rstd = kernel.rows(input, weight, bias, math.prod(normalized_shape), eps)
+        kept = (*input.shape[: input.ndim - count], *[1] * count)
+        return result, mean.reshape(kept), rstd.reshape(kept)
+    centred, mean, _, rstd = _moments(xp, input, tuple(range(input.ndim - count, input.ndim)), eps)
     centred *= rstd
     if weight is not None:
         centred *= weight
@@ -117,6 +123,10 @@ def _layer_norm_joint(
     needs: Any,
     F: Namespace,
 ) -> Gradient:
+    if kernel.is_worth_it(input, g, weight, result1):
+        gradients = kernel.rows_backward(g, input, weight, result1, result2, math.prod(normalized_shape))
+        found = (gradients[0], *(gradient.reshape(normalized_shape) for gradient in gradients[1:]))
+        return tuple(gradient if needed else None for gradient, needed in zip(found, needs, strict=True))
     ndim = len(input.shape)
     axes = tuple(range(ndim - len(normalized_shape), ndim))
     normalized, rstd = _normalized(input, result1, result2, axes, eps, False, F)
@@ -193,6 +203,8 @@ def _batch_norm(
         rest = running_mean, running_var, training, momentum, eps
         result, mean, rstd = _batch_norm(xp, single(input), single(weight), single(bias), *rest)
         return result.astype(input.dtype), mean, rstd
+    if kernel.Planes.are_worth_it(input, weight, bias):
+        return _batch_norm_of_planes(input, weight, bias, running_mean, running_var, training, momentum, eps)
     if training:
         result, mean, variance, rstd = _moments(xp, input, axes, eps)
         if input.size:
@@ -208,6 +220,44 @@ def _batch_norm(
     if bias is not None:
         result += _along_channels(bias, input.ndim)
     return result, mean, rstd
+
+
+def _batch_norm_of_planes(
+    input: Array,
+    weight: Array,
+    bias: Array,
+    running_mean: Array,
+    running_var: Array,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Array, Array, Array]:
+    """Return the same of large images, with fewer passes over them."""
+    planes, kind, count = kernel.Planes(input), input.dtype, input.size // input.shape[1]
+    if training:
+        mean = (planes.sums().sum(0) / count).astype(kind)
+        variance = (planes.squares(mean).sum(0) / count).astype(kind)
+        _update_running(running_mean, running_var, mean, variance, count, momentum)
+    else:
+        mean, variance = running_mean.astype(kind), running_var.astype(kind)
+    rstd = 1 / numpy.sqrt(variance + kind.type(eps))
+    result = planes.scaled(mean, rstd if weight is None else rstd * weight, kind.type(0) if bias is None else bias)
+    return result, _along_channels(mean, input.ndim), _along_channels(rstd, input.ndim)
+
+
+def _batch_norm_of_planes_joint(
+    g: Gradient, input: Array, weight: Array, mean: Array, rstd: Array, fixed: bool, needs: Any
+) -> tuple[Gradient, Gradient, Gradient]:
+    """Return the gradients of input, weight and bias of :func:`_batch_norm_of_planes`."""
+    planes, count = kernel.Planes(input), input.size // input.shape[1]
+    mean, rstd = mean.reshape(-1), rstd.reshape(-1)
+    total, along = (part.sum(0).astype(input.dtype) for part in planes.products(g, mean))
+    g_input = None
+    if needs[0]:
+        scale = rstd if weight is None else rstd * weight
+        of_x, constant = (0 * scale, 0 * scale) if fixed else (scale * rstd**2 * along / -count, scale * total / -count)
+        g_input = planes.gradients(g, mean, scale, of_x, constant)
+    return g_input, along * rstd if needs[1] else None, total if needs[2] else None
 
 
 def _others(ndim: int) -> Ints:
@@ -235,6 +285,9 @@ def _batch_norm_joint(
     F: Namespace,
 ) -> Gradient:
     # The running statistics are saved, as in PyTorch, so that a write to them in between is noticed.
+    if kernel.Planes.are_worth_it(input, g, weight, result1):
+        found = _batch_norm_of_planes_joint(g, input, weight, result1, result2, not training, needs)
+        return (*found, None, None)
     ndim = len(input.shape)
     axes = _others(ndim)
     normalized, rstd = _normalized(input, result1, result2, axes, eps, not training, F)
@@ -337,6 +390,8 @@ def _group_norm(xp: Namespace, input: Array, weight: Array, bias: Array, group: 
     if is_half(input):
         result, mean, rstd = _group_norm(xp, single(input), single(weight), single(bias), group, eps)
         return result.astype(input.dtype), mean, rstd
+    if kernel.Planes.are_worth_it(input, weight, bias):
+        return _group_norm_of_planes(input, weight, bias, group, eps)
     centred, mean, _, rstd = _moments(xp, input.reshape(_grouped(input.shape, group)), (2,), eps)
     centred *= rstd
     result = centred.reshape(input.shape)
@@ -345,6 +400,51 @@ def _group_norm(xp: Namespace, input: Array, weight: Array, bias: Array, group: 
     if bias is not None:
         result += _along_channels(bias, input.ndim)
     return result, mean, rstd
+
+
+def _by_channel(of_groups: Array, channels: int) -> Array:
+    """Return what there is of each group, of shape (N, groups, ...), for each of its channels, of shape (N, C)."""
+    numbers = of_groups.reshape(len(of_groups), -1)
+    return numpy.repeat(numbers, channels // numbers.shape[1], axis=1)
+
+
+def _over_groups(of_channels: Array, group: int) -> Array:
+    """Return the sums over the channels of each group, of shape (N, groups, 1)."""
+    return of_channels.reshape(len(of_channels), group, -1).sum(2, keepdims=True)
+
+
+def _group_norm_of_planes(
+    input: Array, weight: Array, bias: Array, group: int, eps: float
+) -> tuple[Array, Array, Array]:
+    """Return the same of large images, with fewer passes over them."""
+    planes, kind, channels = kernel.Planes(input), input.dtype, input.shape[1]
+    count = input.size // len(input) // group
+    mean = (_over_groups(planes.sums(), group) / count).astype(kind)
+    middle = _by_channel(mean, channels)
+    variance = (_over_groups(planes.squares(middle), group) / count).astype(kind)
+    rstd = 1 / numpy.sqrt(variance + kind.type(eps))
+    scale = _by_channel(rstd, channels)
+    scale = scale if weight is None else scale * weight
+    return planes.scaled(middle, scale, kind.type(0) if bias is None else bias), mean, rstd
+
+
+def _group_norm_of_planes_joint(
+    g: Gradient, input: Array, weight: Array, mean: Array, rstd: Array, group: int, needs: Any
+) -> tuple[Gradient, Gradient, Gradient]:
+    """Return the gradients of input, weight and bias of :func:`_group_norm_of_planes`."""
+    planes, kind, channels = kernel.Planes(input), input.dtype, input.shape[1]
+    middle, scale = (_by_channel(part, channels) for part in (mean, rstd))
+    total, along = planes.products(g, middle)
+    g_input = None
+    if needs[0]:
+        count = input.size // len(input) // group
+        by = kind.type(1) if weight is None else weight
+        of_x, constant = (
+            _by_channel((_over_groups(part * by, group) / -count).astype(kind), channels) for part in (along, total)
+        )
+        g_input = planes.gradients(g, middle, scale * by, scale**3 * of_x, scale * constant)
+    of_weight, of_bias = (along * scale).sum(0).astype(kind), total.sum(0).astype(kind)
+    return g_input, of_weight if needs[1] else None, of_bias if needs[2] else None
 
 
 def _group_norm_joint(
@@ -358,6 +458,8 @@ def _group_norm_joint(
     needs: Any,
     F: Namespace,
 ) -> Gradient:
+    if kernel.Planes.are_worth_it(input, g, weight, result1):
+        return _group_norm_of_planes_joint(g, input, weight, result1, result2, group, needs)
     shape, ndim = tuple(input.shape), len(input.shape)
     grouped, others = _grouped(shape, group), _others(ndim)
     normalized, rstd = _normalized(F.reshape(input, grouped), result1, result2, (2,), eps, False, F)

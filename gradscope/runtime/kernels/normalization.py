@@ -1,0 +1,263 @@
+"""Normalisation of large arrays: of rows (layer norm), and of planes, each a channel of an example (batch, group norm).
+
+A part of the rows at a time goes through all steps while it is in the processor's cache. Sums over rows are made of
+those of blocks of one size, whatever the number of threads, so that they are the same numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from . import forms, threads
+from .row_sums import sums
+
+if TYPE_CHECKING:
+    from ..ops.declaration.annotations import Array
+
+__all__ = ["Planes", "is_worth_it", "rows", "rows_backward"]
+
+_BLOCK = 1 << 16  # elements
+_SHORT = 16  # elements of a plane below which passes over all of them are quicker
+
+
+def is_worth_it(*arrays: Array | None) -> bool:
+    """Whether these kernels are for the arrays: large, in row-major order, of single or double precision; None is."""
+    first = arrays[0]
+    if type(first) is not numpy.ndarray or first.size < forms.LEAST or not first.flags.c_contiguous:
+        return False
+    kind = first.dtype
+    return kind.char in "fd" and all(a is None or (type(a) is numpy.ndarray and a.dtype == kind) for a in arrays)
+
+
+def _loops(array: Array) -> Any:
+    return forms.compiled("normalization") if array.dtype.char == "f" else None
+
+
+def _vector(value: Array | None, like: Array, otherwise: float) -> Array:
+    """Return a parameter of each column, or what stands for the one that is not there."""
+    if value is None:
+        return numpy.full(like.shape[-1], otherwise, like.dtype)
+    return numpy.ascontiguousarray(value).reshape(-1)
+
+
+def _row_sums(x: Array) -> Array:
+    """Return the sums along rows, of one column: a product with ones takes half the time of a sum."""
+    return x.dot(numpy.ones(x.shape[1], x.dtype))[:, None]
+
+
+def _blocks(part: slice, each: int) -> range:
+    """Return where blocks of rows of `each` elements begin."""
+    return range(part.start, part.stop, max(1, _BLOCK // max(each, 1)))
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+
+def rows(x: Array, weight: Array | None, bias: Array | None, size: int, eps: float) -> tuple[Array, Array, Array]:
+    """Return rows of `size` elements, each centred and divided by its deviation, scaled and shifted.
+
+    Parameters
+    ----------
+    x : ndarray
+        In row-major order.
+    weight, bias : ndarray or None
+        Of `size` elements.
+    eps : float
+        Added to the variance.
+
+    Returns
+    -------
+    normalized, mean, rstd : ndarray
+        Of the shape of `x`; of one element a row, the mean and 1 / sqrt(variance + eps).
+
+    Examples
+    --------
+    >>> normalized, mean, rstd = rows(numpy.array([[1.0, 3.0]]), None, None, 2, 0.0)
+    >>> normalized.tolist(), mean.tolist(), rstd.tolist()
+    ([[-1.0, 1.0]], [2.0], [1.0])
+    """
+    matrix = x.reshape(-1, size)
+    result = numpy.empty_like(matrix)
+    mean, rstd = numpy.empty((2, len(matrix)), x.dtype)
+    w, b = _vector(weight, matrix, 1), _vector(bias, matrix, 0)
+    loops = _loops(x)
+
+    def normalize(part: slice) -> None:
+        if loops is not None:
+            loops.rows(matrix[part], w, b, x.dtype.type(eps), result[part], mean[part], rstd[part])
+            return
+        blocks = _blocks(part, size)
+        for begin in blocks:
+            some = slice(begin, min(begin + blocks.step, part.stop))
+            mean[some], rstd[some] = _normalize(matrix[some], w, b, eps, result[some])
+
+    threads.over(len(matrix), normalize, size)
+    return result.reshape(x.shape), mean, rstd
+
+
+def _normalize(x: Array, weight: Array, bias: Array, eps: float, result: Array) -> tuple[Array, Array]:
+    size = x.dtype.type(x.shape[1])
+    mean = _row_sums(x) / size
+    numpy.subtract(x, mean, out=result)
+    rstd = 1 / numpy.sqrt(numpy.vecdot(result, result)[:, None] / size + x.dtype.type(eps))
+    result *= rstd
+    result *= weight
+    result += bias
+    return mean[:, 0], rstd[:, 0]
+
+
+def rows_backward(
+    g: Array, x: Array, weight: Array | None, mean: Array, rstd: Array, size: int
+) -> tuple[Array, Array, Array]:
+    """Return the gradients of the input, the weight and the bias of :func:`rows`.
+
+    Parameters
+    ----------
+    g, x : ndarray
+        The incoming gradient and the input.
+    mean, rstd : ndarray
+        What :func:`rows` returned.
+    """
+    matrix, incoming = x.reshape(-1, size), numpy.ascontiguousarray(g).reshape(-1, size)
+    result, w = numpy.empty_like(matrix), _vector(weight, matrix, 1)
+    means, scales = mean.reshape(-1), rstd.reshape(-1)
+    loops = _loops(x)
+    step = max(1, (1 << 18) // size)
+    of_weight, of_bias = numpy.zeros((2, -(-len(matrix) // step), size), x.dtype)
+
+    def differentiate(part: slice) -> None:
+        for block in range(part.start, part.stop):
+            some = slice(block * step, (block + 1) * step)
+            given = incoming[some], matrix[some], w, means[some], scales[some]
+            if loops is not None:
+                loops.rows_backward(*given, result[some], of_weight[block], of_bias[block])
+            else:
+                _differentiate(*given, result[some], of_weight[block], of_bias[block])
+
+    threads.over(len(of_weight), differentiate, step * size)
+    return result.reshape(x.shape), of_weight.sum(0), of_bias.sum(0)
+
+
+def _differentiate(
+    g: Array, x: Array, weight: Array, mean: Array, rstd: Array, result: Array, of_weight: Array, of_bias: Array
+) -> None:
+    size = x.dtype.type(x.shape[1])
+    for begin in (blocks := _blocks(slice(0, len(x)), x.shape[1])):
+        some = slice(begin, begin + blocks.step)
+        scale, of = rstd[some, None], g[some]
+        normalized = x[some] - mean[some, None]
+        normalized *= scale
+        scaled = of * weight
+        along = numpy.vecdot(scaled, normalized)[:, None] / size
+        total = _row_sums(scaled) / size
+        of_bias += sums(of, (0,), keepdims=False)
+        of_weight += sums(of * normalized, (0,), keepdims=False)
+        normalized *= along
+        scaled -= total
+        scaled -= normalized
+        numpy.multiply(scaled, scale, out=result[some])
+
+
+# --- planes ----------------------------------------------------------------------------------------------------------
+
+
+class Planes:
+    """The channels of examples, each a row of numbers that are scaled and shifted alike.
+
+    Parameters
+    ----------
+    x : ndarray
+        Of shape (N, C, ...), in row-major order.
+    """
+
+    def __init__(self, x: Array) -> None:
+        self.shape = x.shape
+        self.count = x.shape[0] * x.shape[1]
+        self.size = x.size // self.count
+        self.x = x.reshape(self.count, self.size)
+        self._loops = _loops(x)
+
+    @staticmethod
+    def are_worth_it(*arrays: Array | None) -> bool:
+        """Whether arrays, of which the first one is images, are large, and their planes too."""
+        first = arrays[0]
+        return is_worth_it(*arrays) and first is not None and math.prod(first.shape[2:]) >= _SHORT
+
+    def sums(self) -> Array:
+        """Return the sum of each plane, in double precision, of shape (N, C)."""
+        total = numpy.empty(self.count)
+        self._each("plane_sums", lambda x, to: to.__setitem__(..., _row_sums(x)[:, 0]), self.x, total)
+        return total.reshape(self.shape[:2])
+
+    def squares(self, middle: Array) -> Array:
+        """Return the sum of the squares of each plane around its middle, of shape (N, C)."""
+
+        def formula(x: Array, by: Array, to: Array) -> None:
+            centred = x - by[:, None]
+            to[...] = numpy.vecdot(centred, centred)
+
+        total = numpy.empty(self.count)
+        self._each("plane_squares", formula, self.x, self._of_planes(middle), total)
+        return total.reshape(self.shape[:2])
+
+    def scaled(self, middle: Array, scale: Array, shift: Array) -> Array:
+        """Return each plane, less its middle, times a scale, plus a shift."""
+
+        def formula(x: Array, by: Array, times: Array, plus: Array, to: Array) -> None:
+            numpy.subtract(x, by[:, None], out=to)
+            to *= times[:, None]
+            to += plus[:, None]
+
+        result = numpy.empty_like(self.x)
+        self._each("plane_scaled", formula, self.x, *map(self._of_planes, (middle, scale, shift)), result)
+        return result.reshape(self.shape)
+
+    def products(self, g: Array, middle: Array) -> tuple[Array, Array]:
+        """Return the sums of a gradient's planes, and of their products with the centred planes, of shape (N, C)."""
+
+        def formula(g: Array, x: Array, by: Array, total: Array, along: Array) -> None:
+            total[...] = _row_sums(g)[:, 0]
+            along[...] = numpy.vecdot(g, x - by[:, None])
+
+        total, along = numpy.empty((2, self.count))
+        self._each("plane_products", formula, self._matrix(g), self.x, self._of_planes(middle), total, along)
+        return total.reshape(self.shape[:2]), along.reshape(self.shape[:2])
+
+    def gradients(self, g: Array, middle: Array, of_g: Array, of_x: Array, constant: Array) -> Array:
+        """Return a sum of the gradient's planes, of the centred planes, and of a constant, each times a number."""
+
+        def formula(g: Array, x: Array, by: Array, times: Array, along: Array, plus: Array, to: Array) -> None:
+            numpy.subtract(x, by[:, None], out=to)
+            to *= along[:, None]
+            to += g * times[:, None]
+            to += plus[:, None]
+
+        result = numpy.empty_like(self.x)
+        numbers = map(self._of_planes, (middle, of_g, of_x, constant))
+        self._each("plane_gradients", formula, self._matrix(g), self.x, *numbers, result)
+        return result.reshape(self.shape)
+
+    def _matrix(self, g: Array) -> Array:
+        return numpy.ascontiguousarray(g).reshape(self.x.shape)
+
+    def _of_planes(self, value: Array) -> Array:
+        """Return a number for each plane, of what broadcasts to (N, C)."""
+        return numpy.ascontiguousarray(numpy.broadcast_to(value, self.shape[:2]), self.x.dtype).reshape(-1)
+
+    def _each(self, name: str, formula: Callable[..., None], *arrays: Array) -> None:
+        """Call a compiled loop with some planes at a time, or the formula with as many as stay in the cache."""
+        loop = None if self._loops is None else getattr(self._loops, name)
+
+        def work(part: slice) -> None:
+            if loop is not None:
+                loop(*[a[part] for a in arrays])
+                return
+            for begin in (blocks := _blocks(part, self.size)):
+                some = slice(begin, min(begin + blocks.step, part.stop))
+                formula(*[a[some] for a in arrays])
+
+        threads.over(self.count, work, self.size)

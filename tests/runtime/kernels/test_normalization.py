@@ -1,0 +1,60 @@
+"""Which arrays the kernels of normalisation are for, and what of an array they return."""
+
+import numpy as np
+import pytest
+
+from gradscope.runtime.kernels import forms
+from gradscope.runtime.kernels.normalization import Planes, is_worth_it, rows, rows_backward
+
+
+@pytest.mark.parametrize(
+    ("array", "others", "worth"),
+    [
+        (np.zeros((128, 128), "f"), [None], True),
+        (np.zeros((128, 128)), [np.zeros(128)], True),
+        (np.zeros((128, 127), "f"), [], False),
+        (np.zeros((128, 128), "e"), [], False),
+        (np.zeros((256, 128), "f").T, [], False),
+        (np.zeros((128, 128), "f"), [np.zeros(128)], False),
+    ],
+    ids=["large", "doubles", "small", "half", "another layout", "mixed"],
+)
+def test_what_they_are_for(array, others, worth):
+    assert is_worth_it(array, *others) is worth
+
+
+def test_short_planes_are_not_worth_it():
+    assert Planes.are_worth_it(np.zeros((64, 64, 4, 4), "f"))
+    assert not Planes.are_worth_it(np.zeros((128, 128), "f"))
+    assert not Planes.are_worth_it(np.zeros((1024, 16, 3), "f"))
+
+
+def test_rows_keep_the_shape_and_statistics_are_those_of_each_row():
+    x = np.random.default_rng(0).standard_normal((3, 4, 5))
+    result, mean, rstd = rows(x, None, None, 20, 0.5)
+    assert (result.shape, mean.shape, rstd.shape) == ((3, 4, 5), (3,), (3,))
+    np.testing.assert_allclose(mean, x.reshape(3, 20).mean(1))
+    np.testing.assert_allclose(rstd, 1 / np.sqrt(x.reshape(3, 20).var(1) + 0.5))
+
+
+def test_sums_over_rows_do_not_depend_on_how_many_there_are_at_once():
+    rng = np.random.default_rng(0)
+    x, g = rng.standard_normal((2, 2000, 300)).astype("f")
+    _, mean, rstd = rows(x, None, None, 300, 1e-5)
+    _, of_weight, of_bias = rows_backward(g, x, None, mean, rstd, 300)
+    assert x.size > 2 * forms.LEAST
+    normalized = (x.astype("d") - mean[:, None]) * rstd[:, None]
+    np.testing.assert_allclose(of_weight, (g * normalized).sum(0), atol=2e-3)
+    np.testing.assert_allclose(of_bias, g.astype("d").sum(0), atol=2e-3)
+
+
+def test_numbers_of_planes():
+    x, g = np.random.default_rng(0).standard_normal((2, 2, 3, 4))
+    planes, middle = Planes(x), np.array([1.0, 2.0, 3.0])
+    centred = x - middle[:, None]
+    np.testing.assert_allclose(planes.sums(), x.sum(2))
+    np.testing.assert_allclose(planes.squares(middle), (centred**2).sum(2))
+    np.testing.assert_allclose(planes.scaled(middle, np.float64(2), middle), centred * 2 + middle[:, None])
+    np.testing.assert_allclose(planes.products(g, middle), [g.sum(2), (g * centred).sum(2)])
+    combined = planes.gradients(g, middle, middle, np.float64(5), np.float64(7))
+    np.testing.assert_allclose(combined, g * middle[:, None] + centred * 5 + 7)
