@@ -7,13 +7,17 @@ that it was read, and where a ledger says what ran.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...source.source_syntax import last_name
 from .no_grad_records import Reason
 
-__all__ = ["WEAK", "DetachingCall", "detaching_call", "dotted", "freezing", "is_quiet", "quiet_from", "switched_off"]
+__all__ = [
+    *("FREEZING", "SWITCHING", "WEAK", "DetachingCall"),
+    *("detaching_call", "dotted", "freezing", "is_quiet", "quiet_from", "switched_off"),
+]
 
 # From here on, what a cut gives is often used beside the value itself, and harmlessly: counts, masks, numbers to print.
 WEAK = 2
@@ -149,6 +153,15 @@ def quiet_from(tree: ast.AST, lineno: int) -> int:
         if quiet and node.lineno <= lineno <= (node.end_lineno or node.lineno):
             found = max(found, node.lineno)
     return found
+
+
+SWITCHING = re.compile(r"set_grad_enabled")
+"""Text without which a file has nothing that :func:`switched_off` finds."""
+
+FREEZING = re.compile(
+    r"requires_grad[\s\\)]*=(?!=|\s*True\s*(?:$|[,)#;]))|requires_grad_[\s\\)]*\((?!\s*(?:True\s*)?\))", re.MULTILINE
+)
+"""Text without which a file has nothing that :func:`freezing` finds."""
 
 
 def switched_off(tree: ast.AST) -> list[int]:

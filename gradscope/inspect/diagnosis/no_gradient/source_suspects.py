@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType, FunctionType, ModuleType
@@ -19,7 +20,7 @@ from ...records.naming import tables_of
 from ...source.call_sites import fields_of, line_of
 from ...source.frame_variables import variables_of
 from ...source.source_syntax import FUNCTIONS, last_name, syntax_of, syntax_tree
-from .detaching_calls import WEAK, detaching_call, dotted, freezing, switched_off
+from .detaching_calls import FREEZING, SWITCHING, WEAK, detaching_call, dotted, freezing, switched_off
 from .forward_functions import Function, ModulePath, around, behind, forward_of, places_of, reached
 from .no_grad_records import Reason, Suspect
 
@@ -180,7 +181,7 @@ def switches(frames: Sequence[FrameType] = ()) -> tuple[Suspect, ...]:
     """
     return tuple(
         Suspect(Reason.NO_GRAD, "turns recording off for all that follows", line_of(filename, lineno))
-        for filename, tree in _program(frames)
+        for filename, tree in _program(frames, SWITCHING)
         for lineno in switched_off(tree)
     )
 
@@ -195,18 +196,18 @@ def freezers(frames: Sequence[FrameType] = ()) -> tuple[Suspect, ...]:
     """
     return tuple(
         Suspect(Reason.FROZEN, "sets requires_grad", line_of(filename, lineno))
-        for filename, tree in _program(frames)
+        for filename, tree in _program(frames, FREEZING)
         for lineno in freezing(tree)
     )
 
 
-def _program(frames: Sequence[FrameType]) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the files of the program, those that run first, and what is written in them."""
+def _program(frames: Sequence[FrameType], mention: re.Pattern[str]) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the files of the program in which something is found, those that run first, and what is written in them."""
     running = dict.fromkeys(frame.f_code.co_filename for frame in frames)
     modules = {vars(module).get("__file__") for module in list(sys.modules.values()) if type(module) is ModuleType}
     others = sorted(file for file in modules if type(file) is str and file not in running)
     for filename in (*running, *others):
-        tree = None if _is_foreign(filename) else syntax_tree(filename)
+        tree = None if _is_foreign(filename) else syntax_tree(filename, mention)
         if tree is not None:
             yield filename, tree
 

@@ -10,7 +10,13 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
-from gradscope.inspect.diagnosis.no_gradient.detaching_calls import detaching_call
+from gradscope.inspect.diagnosis.no_gradient.detaching_calls import (
+    FREEZING,
+    SWITCHING,
+    detaching_call,
+    freezing,
+    switched_off,
+)
 from gradscope.inspect.diagnosis.no_gradient.loss_terms import crossed
 from gradscope.inspect.diagnosis.no_gradient.no_grad_records import Reason
 from gradscope.inspect.diagnosis.no_gradient.program_slices import FUNCTIONS, ProgramSlice
@@ -383,3 +389,32 @@ def test_nothing_in_reach():
 def test_one_prediction_and_one_target_are_not_compared_across():
     assert crossed([(1, 1), (1,)]) == ""
     assert crossed([(2,), (2, 1)]) == "(2,) and (2, 1) broadcast to (2, 2)"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *("p.requires_grad = False", "p.requires_grad=flag", "p.requires_grad = q.requires_grad = True"),
+        *("p.requires_grad = True if late else False", "p.requires_grad \\\n = False", "(p.requires_grad) = False"),
+        *("p.requires_grad_(False)", "p.requires_grad_(\n    requires_grad=late\n)", "(p.requires_grad_)(False)"),
+        *("p.requires_grad = True", "p.requires_grad_()", "p.requires_grad_( True )", "p.requires_grad == False"),
+        *("f(requires_grad=True)", "p.requires_grad = True  # again"),
+    ],
+)
+def test_what_freezes_is_found_in_the_text_first(statement):
+    tree = ast.parse(statement)
+    assert not freezing(tree) or FREEZING.search(statement)
+
+
+def test_text_that_freezes_nothing_is_not_parsed():
+    source = (
+        "x = ones(3, requires_grad=True)\ny = ones(3, requires_grad = True)\nz.requires_grad_()\nw.requires_grad_(True)"
+    )
+    assert freezing(ast.parse(source)) == []
+    assert FREEZING.search(source) is None
+
+
+def test_what_turns_recording_off_is_found_in_the_text_first():
+    source = "torch.set_grad_enabled(False)"
+    assert switched_off(ast.parse(source)) == [1]
+    assert SWITCHING.search(source)
