@@ -122,6 +122,7 @@ OTHER_NAMES = {
     "kl_div": "PyTorch has no node of its own for it",
     "scatter_strided": "PyTorch has no such operator of its own",
     "transfer": "needs two devices",
+    "mul.Scalar": "PyTorch's own functions multiply by numbers with it, and a user's call does not",
     "linear.bias": "PyTorch names it after the path its matrix product takes",
 }
 

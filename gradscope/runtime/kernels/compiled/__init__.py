@@ -14,5 +14,6 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.convolution`: products of weights with rows of images
 - :mod:`~.pooling`: the largest element of each window, and where a gradient goes from there
 - :mod:`~.normalization`: layer, batch and group norm, and their derivatives
+- :mod:`~.attention`: the weights of attention and their derivative, rows of scores
 - :mod:`~.special`: the error function
 """

@@ -108,6 +108,7 @@ class Operator:
     forward: Callable[..., Any] | str
     derivatives: dict[str, Callable[..., Any]]
     joint: Callable[..., Any] | None
+    joint_for: tuple[str, ...] | None
     promote: str | None
     outputs: tuple[str, ...]
     graded: int
@@ -154,7 +155,9 @@ class Operator:
     @cached_property
     def edged(self) -> tuple[Parameter, ...]:
         """The tensor parameters that its node has an edge for: those that have a derivative."""
-        return self.tensors if self.joint is not None else tuple(p for p in self.tensors if p.name in self.derivatives)
+        if self.joint is not None and self.joint_for is None:
+            return self.tensors
+        return tuple(p for p in self.tensors if p.name in (self.joint_for or self.derivatives))
 
     @cached_property
     def casts_into_out(self) -> bool:
@@ -248,6 +251,7 @@ def operator(
     write: Callable[..., Any] | None = None,
     derivatives: dict[str, Callable[..., Any]] | None = None,
     joint: Callable[..., Any] | None = None,
+    joint_for: tuple[str, ...] | None = None,
     promote: str | None = None,
     outputs: tuple[str, ...] = ("result",),
     graded: int = 1,
@@ -289,6 +293,8 @@ def operator(
         The vector-Jacobian product for each differentiable argument, see the module's text.
     joint : callable
         One formula for all tensor arguments at once, where they share work; returns a tuple.
+    joint_for : tuple of str
+        The arguments that it is for, in order, where that is not all tensors: the node has edges for these.
     promote : {None, "numeric", "float", "compare", "bool"}
         How dtypes of the arguments are brought together: PyTorch's promotion, the same and integers to the default
         float dtype, promotion with a bool result, and no promotion with a bool result.
@@ -358,6 +364,7 @@ def operator(
         forward=_copying(write) if forward is None else forward,
         derivatives=derivatives or {},
         joint=joint,
+        joint_for=joint_for,
         promote=promote,
         outputs=outputs,
         graded=graded,

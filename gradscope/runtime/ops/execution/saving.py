@@ -41,7 +41,7 @@ def tensors_among(operands: list[Any]) -> list[Tensor]:
 def saved_by(op: Operator) -> dict[str, tuple[str, ...]]:
     """Return, for each saved name, the differentiable arguments whose gradient needs it."""
     users: dict[str, list[str]] = {}
-    formulas = op.derivatives if op.joint is None else dict.fromkeys((p.name for p in op.tensors), op.joint)
+    formulas = op.derivatives if op.joint is None else dict.fromkeys((p.name for p in op.edged), op.joint)
     for argument, formula in formulas.items():
         for name in op.needed_by(formula):
             if name not in ("g", "F", "needs"):

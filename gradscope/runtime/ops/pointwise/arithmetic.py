@@ -117,6 +117,17 @@ operator(
     reference="numpy.multiply",
 )
 operator(
+    # Where PyTorch's own functions multiply by a number.
+    "mul.Scalar(Tensor self, Scalar other)",
+    lambda xp, self, other: self * other,
+    method=False,
+    node="MulBackward1",
+    derivatives={"self": lambda g, other: g * conj(other)},
+    doc="Multiply by a number.",
+    samples=lambda make: [((make(2, 3), -1.5), {})],
+    reference="numpy.multiply",
+)
+operator(
     "div.true(Tensor self, Tensor other)",
     "true_divide",
     promote="float",

@@ -21,32 +21,117 @@ MASK = numpy.arange(18).reshape(3, 6) % 3 > 0
 MASK[1] = False  # a query that sees no key
 
 
+OPTIONS = {
+    "plain": {},
+    "causal": {"is_causal": True},
+    "scale": {"scale": 0.3},
+    "negative scale": {"scale": -0.3},
+    "bool mask": {"attn_mask": MASK},
+    "number mask": {"attn_mask": values(3, 6)},
+    "mask of keys": {"attn_mask": values(2, 1, 1, 6)},
+}
+
+
+def attend(lib: Any, q: Any, k: Any, v: Any, **options: Any) -> Any:
+    given = {n: lib.tensor(o) if isinstance(o, numpy.ndarray) else o for n, o in options.items()}
+    return lib.nn.functional.scaled_dot_product_attention(q, k, v, **given)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_attention(torch: Any, options: dict[str, Any]) -> None:
+    def use(lib: Any, q: Any, k: Any, v: Any) -> Any:
+        return attend(lib, q, k, v, **options)
+
+    compare(torch, use, Q, K.copy(), K.copy()[::-1].copy(), twice=False)
+    compare(torch, use, Q, K.copy(), V, twice=False)
+    if numpy.ndim(options.get("attn_mask", 0)) < 3:
+        compare(torch, use, Q[0, 0], K[0, 0].copy(), V[0, 0], twice=False)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("width", [5, 2])
+def test_heads_of_keys_serve_several_of_queries(torch: Any, width: int) -> None:
+    def use(lib: Any, q: Any, k: Any, v: Any) -> Any:
+        return attend(lib, q, k, v, enable_gqa=True)
+
+    compare(torch, use, Q, K[:, :2].copy(), K[:, 2:, :, :width].copy(), twice=False)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("options", [*OPTIONS.values(), {"enable_gqa": True}], ids=[*OPTIONS, "shared heads"])
+def test_a_second_derivative_is_that_of_the_composed_function(torch: Any, options: dict[str, Any]) -> None:
+    """PyTorch's node has none; its math kernel does."""
+    shared = slice(2 if "enable_gqa" in options else 4)
+
+    def second(lib: Any) -> Any:
+        inputs = [lib.tensor(a.copy(), requires_grad=True) for a in (Q, K[:, shared], K[::-1, shared])]
+        found = attend(lib, *inputs, **options)
+        first = lib.autograd.grad((found * found).sum(), inputs, create_graph=True)
+        return [g.numpy() for g in lib.autograd.grad(sum((g * g).sum() for g in first), inputs)]
+
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        expected = second(torch)
+    for found, wanted in zip(second(gs), expected, strict=True):
+        numpy.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-9)
+
+
+def described(lib: Any, inputs: list[Any], **options: Any) -> Any:
+    """Return the names of a result's nodes, what the first one has saved, and the result's strides."""
+
+    def names(node: Any) -> Any:
+        return node and (node.name().rpartition("::")[2], [names(n) for n, _ in node.next_functions])
+
+    result = attend(lib, *inputs, **options)
+    node = result.grad_fn
+    saved = {}
+    for name in dir(node):
+        if name.startswith("_saved_"):
+            value = getattr(node, name)
+            saved[name] = tuple(value.shape) if hasattr(value, "shape") else value
+    return names(node), saved if "Scaled" in node.name() else None, tuple(result.stride())
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize(
     "options",
-    [{}, {"is_causal": True}, {"scale": 0.3}, {"attn_mask": MASK}, {"attn_mask": values(3, 6)}],
-    ids=["plain", "causal", "scale", "bool mask", "number mask"],
+    [*OPTIONS.values(), {"dropout_p": 0.5}, {"dropout_p": 0.5, "is_causal": True}],
+    ids=[*OPTIONS, "dropout", "causal dropout"],
 )
-def test_attention(torch: Any, options: dict[str, Any]) -> None:
-    def use(lib: Any, q: Any, k: Any, v: Any) -> Any:
-        given = {n: lib.tensor(o) if isinstance(o, numpy.ndarray) else o for n, o in options.items()}
-        return lib.nn.functional.scaled_dot_product_attention(q, k, v, **given)
+@pytest.mark.parametrize("needed", [(1, 1, 1), (0, 1, 0)], ids=["all", "keys alone"])
+def test_nodes_are_pytorchs(torch: Any, options: dict[str, Any], needed: tuple[int, ...]) -> None:
+    arrays = [(array, bool(need)) for array, need in zip((Q, K.copy(), K.copy()), needed, strict=True)]
 
-    compare(torch, use, Q, K.copy(), V, names=False, twice=False)
-    compare(torch, use, Q[0, 0], K[0, 0].copy(), V[0, 0], names=False, twice=False)
+    def of(lib: Any, place: tuple[int, ...] = (), layout: bool = False, kind: str = "float64") -> Any:
+        inputs = []
+        for array, need in arrays:
+            values = numpy.ascontiguousarray(array[place].swapaxes(1, 2)) if layout else array[place]
+            leaf = lib.tensor(values, dtype=getattr(lib, kind), requires_grad=need)
+            inputs.append(leaf.transpose(1, 2) if layout else leaf)
+        used = {n: o.astype(kind) if n == "attn_mask" and o.dtype != bool else o for n, o in options.items()}
+        return described(lib, inputs, **used)
+
+    assert of(gs) == of(torch)
+    assert of(gs, kind="float32", layout=True) == of(torch, kind="float32", layout=True)
+    if numpy.ndim(options.get("attn_mask", 0)) < 3:
+        assert of(gs, (0,)) == of(torch, (0,))
+        assert of(gs, (0, 0)) == of(torch, (0, 0))
 
 
 @pytest.mark.torch
-def test_heads_of_keys_serve_several_of_queries(torch: Any) -> None:
-    compare(
-        torch,
-        lambda lib, q, k, v: lib.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True),
-        Q,
-        K[:, :2].copy(),
-        V[:, :2].copy(),
-        names=False,
-        twice=False,
-    )
+def test_a_mask_that_learns_takes_the_nodes_apart(torch: Any) -> None:
+    def use(lib: Any, q: Any, mask: Any) -> Any:
+        return lib.nn.functional.scaled_dot_product_attention(q, q, q, mask)
+
+    compare(torch, use, Q, values(3, 3))
+
+
+def test_writing_what_attention_has_saved_is_found() -> None:
+    q = gs.tensor(Q, requires_grad=True)
+    output = gs.nn.functional.scaled_dot_product_attention(q, q, q)
+    output.detach().zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        output.sum().backward()
 
 
 @pytest.mark.torch
