@@ -15,5 +15,6 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.pooling`: the largest element of each window, and where a gradient goes from there
 - :mod:`~.normalization`: layer, batch and group norm, and their derivatives
 - :mod:`~.attention`: the weights of attention and their derivative, rows of scores
+- :mod:`~.indexing`: rows that are added at indices
 - :mod:`~.special`: the error function
 """

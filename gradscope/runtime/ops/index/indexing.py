@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 from ... import state
+from ...kernels import forms
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
@@ -115,6 +116,12 @@ def add_at(xp: Namespace, target: Array, arrays: Any, dims: Any, values: Array) 
 def _add_rows(xp: Namespace, flat: Any, places: Any, rows: Array) -> None:
     """Add `rows` to those rows of a flat array that `places` count, in blocks whose indices stay in the cache."""
     width = rows.shape[1]
+    large = rows.size >= forms.LEAST and type(flat) is devices.ndarray and flat.dtype.char == rows.dtype.char == "f"
+    loops = forms.compiled("indexing") if large else None
+    if loops is not None:
+        given = places.astype("int64", copy=False), xp.ascontiguousarray(rows)
+        loops.add_rows(flat.reshape(-1, width), *given)
+        return
     if width == 1:
         accumulate_at(xp, "add", flat, places, rows.reshape(-1))
         return
