@@ -294,10 +294,13 @@ def _project(query: Any, key: Any, value: Any, weight: Any, bias: Any) -> Any:
 
 
 def _parted(projected: Any, count: int) -> Any:
-    """Return `count` projections that lie side by side, each in an order of its own that view() can part into heads."""
+    """Return `count` projections that lie side by side, each in an order of its own that view() can part into heads.
+
+    Each is copied by itself: their gradients are then put side by side in one go.
+    """
     shape = projected.shape
-    sides = projected.view(*shape[:-1], count, shape[-1] // count).movedim(-2, 0).contiguous()
-    return METHODS["unbind"](sides, 0)
+    sides = METHODS["unbind"](projected.view(*shape[:-1], count, shape[-1] // count), -2)
+    return [side.contiguous() for side in sides]
 
 
 def _project_separately(inputs: tuple[Any, ...], weights: tuple[Any, ...], bias: Any) -> list[Any]:

@@ -47,7 +47,7 @@ def attend(
     Returns
     -------
     output : ndarray
-        Of shape (B, H, L, V), in memory laid as `query`.
+        Of shape (B, H, L, V); its dimensions lie in memory in the order of those of `query`.
     logsumexp : ndarray
         Of shape (B, H, L). A query that sees no key has 0 here, and its output is 0.
 
@@ -59,7 +59,7 @@ def attend(
     """
     query, key, value = (_for_blas(a) for a in (query, key, value))
     scores = _Scores(query, key, mask, causal, scale)
-    output = _laid_as(query, value.shape[3])
+    output = numpy.empty_like(query, shape=(*query.shape[:3], value.shape[3]))
     logsumexp = numpy.empty(query.shape[:3], query.dtype)
     for queries, keys in scores.blocks():
         weights = scores.products(queries, keys)
@@ -86,7 +86,7 @@ def attend_backward(
     g, query, key, value = (_for_blas(a) for a in (g, query, key, value))
     scores = _Scores(query, key, mask, causal, scale)
     slopes = numpy.vecdot(g, output)
-    g_query, g_key, g_value = (_laid_as(a, a.shape[3]) for a in (query, key, value))
+    g_query, g_key, g_value = (numpy.empty_like(a) for a in (query, key, value))
     for queries, keys in scores.blocks():
         weights = scores.products(queries, keys)
         g_scores = scores.room(1, weights.shape)
@@ -107,14 +107,6 @@ def _accumulate(total: Array, keys: Any, weights: Array, rows: Array, first: boo
         return
     numpy.matmul(weights, rows, out=total[keys])
     total[keys[0], keys[1], keys[2].stop :] = 0
-
-
-def _laid_as(array: Array, features: int) -> Array:
-    """Return an array for heads, each beside the others of its place or in one piece, as those of `array` are."""
-    batch, heads, places, _ = array.shape
-    if array.strides[1] < array.strides[2]:
-        return numpy.empty((batch, places, heads, features), array.dtype).swapaxes(1, 2)
-    return numpy.empty((batch, heads, places, features), array.dtype)
 
 
 def _for_blas(array: Array) -> Array:

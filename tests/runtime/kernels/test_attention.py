@@ -59,6 +59,14 @@ def test_blocks_give_what_whole_arrays_give(small_blocks, queries, keys, layout,
             assert {a.strides[1] < a.strides[2] for a in (output, *found)} == {layout == "places"}
 
 
+def test_results_lie_in_memory_as_their_operands():
+    """As PyTorch's do: a layer that merges the heads again then needs no copy."""
+    operand = np.ones((5, 2, 3, 4)).transpose(1, 2, 0, 3)  # places first, as torch.nn.MultiheadAttention has them
+    output, logsumexp = attention.attend(operand, operand, operand, None, False, 1.0)
+    found = attention.attend_backward(operand, operand, operand, operand, output, logsumexp, None, False, 1.0)
+    assert {a.strides for a in (output, *found)} == {operand.strides}
+
+
 def test_a_query_that_sees_no_key_gives_nothing():
     query, key, value, g = operands(3, 3)
     mask = np.zeros((3, 3))

@@ -107,6 +107,8 @@ def matrix_product(xp: Namespace, a: Array, b: Array) -> Array:
         return numpy.matmul(a.astype(SINGLE), b.astype(SINGLE)).astype(HALF)
     if b.ndim == 2 and b.shape[0] == 1:
         return xp.dot(a, b)  # matmul would leave BLAS, and take 8 times as long
+    if a.ndim > 2 and b.ndim == 2 and a.size:  # matmul would make a product for each matrix of `a`
+        return xp.matmul(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[1])
     return xp.matmul(a, b)
 
 

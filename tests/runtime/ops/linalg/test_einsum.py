@@ -1,8 +1,8 @@
-"""einsum and tensordot: beside PyTorch, and random equations beside NumPy."""
+"""Products of batches, einsum and tensordot: beside PyTorch, and random equations beside NumPy."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 import pytest
@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gradscope as gs
+from gradscope.runtime.ops.execution.bare_functions import matrix_product
 from tests.side_by_side import compare, same_complaint
 
 rng = numpy.random.default_rng(0)
@@ -170,3 +171,20 @@ def test_a_contracted_dimension_of_size_1_counts_for_all(torch: Any) -> None:
     for a, b, dims in ((x, y, ([1], [0])), (y.T, x.T, ([1], [0])), (x, y, ([0, 1], [1, 0]))):
         compare(torch, lambda lib, a, b, dims=dims: lib.tensordot(a, b, dims=dims), a, b, names=False)
     same_complaint(torch, lambda lib: lib.tensordot(lib.ones(2, 3), lib.ones(2, 2), dims=([1], [0])))
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 0, 2, 3)], ids=["in rows", "transposed"])
+def test_a_batch_times_one_matrix_is_one_product(order: tuple[int, ...]) -> None:
+    """Not one for each matrix of the batch, of which BLAS would prepare the second factor anew each time."""
+
+    class Counting:
+        shapes: ClassVar[list[tuple[int, ...]]] = []
+
+        def matmul(self, a: Any, b: Any) -> Any:
+            self.shapes.append(a.shape)
+            return numpy.matmul(a, b)
+
+    batch, matrix = numpy.arange(120.0).reshape(2, 3, 4, 5).transpose(order), numpy.arange(30.0).reshape(5, 6)
+    product = matrix_product(Counting(), batch, matrix)
+    assert Counting.shapes == [(24, 5)]
+    assert product.tolist() == (batch @ matrix).tolist()
