@@ -65,6 +65,7 @@ class Sanitizer:
         self._lock = threading.Lock()
         self._native: Watcher | None = None
         self._native_used = False
+        self._first_operator: events.Subscription | None = None
         self._torch: Watcher | None = None
         self._bystanders: BystanderWatch | None = None
         self._too_old = ""
@@ -106,7 +107,8 @@ class Sanitizer:
 
     def __exit__(self, *exc_info: object) -> None:
         self._give_up()
-        self._first_operator.unsubscribe()
+        if self._first_operator is not None:
+            self._first_operator.unsubscribe()
         for watch in (self._torch, self._bystanders, self._native):
             if watch is not None:
                 watch.close()
@@ -118,7 +120,8 @@ class Sanitizer:
     def _operator_ran(self, event: events.Event) -> None:
         """Note that the program uses gradscope; the first operator tells."""
         self._native_used = True
-        self._first_operator.unsubscribe()
+        if self._first_operator is not None:  # else it is another thread's, and subscribe() has not returned yet
+            self._first_operator.unsubscribe()
 
     def _torch_imported(self) -> None:
         try:

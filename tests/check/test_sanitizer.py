@@ -225,6 +225,27 @@ def test_other_threads_are_watched():
     assert [f.code for f in sanitizer.findings] == ["GS101"]
 
 
+def test_another_threads_operator_may_come_before_the_subscription_is_held(monkeypatch):
+    subscribe = events.subscribe
+
+    def and_run(*arguments, **options):
+        subscription = subscribe(*arguments, **options)
+        x = gs.ones(2, requires_grad=True)
+        thread = threading.Thread(target=lambda: x * 2)
+        thread.start()
+        thread.join()
+        return subscription
+
+    monkeypatch.setattr(events, "subscribe", and_run)
+    failures = []
+    monkeypatch.setattr(threading, "excepthook", failures.append)
+    with Sanitizer() as sanitizer:
+        assert "gradscope" in sanitizer.frameworks
+        gs.ones(2, requires_grad=True) * 2
+        assert not events.wanted(events.OperatorRecorded)
+    assert failures == []
+
+
 def test_suppressed_on_the_line_of_the_write():
     x = gs.ones(3, requires_grad=True)
     with Sanitizer() as sanitizer:
