@@ -731,17 +731,27 @@ class Pair:
         target = self.reference.tensors().get(re.split(r"\W", self.lines[-1], maxsplit=1)[0])
         turned = re.search(TURNED_ONTO_ITSELF, self.lines[-1])  # one name, and two views that overlap
         sparse = turned is not None and not is_dense(self.reference.tensors()[turned[1]])
-        written = re.match(r"(v\d+\[.*\]) = .*\bv\d+", self.lines[-1])  # a part that has no name of its own
-        if written is not None and len(memories) < len(full):
-            with contextlib.suppress(Exception):
-                sparse = sparse or not is_dense(eval(written[1], self.reference.names))
         return {
             "watch": self.watch,
             "dtype": "" if target is None else str(target.dtype).partition(".")[2],
-            "overlaps": sparse or (len(memories) < len(full) and not all(is_dense(tensor) for tensor in full)),
+            "overlaps": sparse or self.overwrites() or (len(memories) < len(full) and not all(map(is_dense, full))),
             "is_empty": len(full) < len(named),
             "of_gradient": bool({"grad", "g"} & words or self.gradients & words),
         }
+
+    def overwrites(self) -> bool:
+        """Whether the last line assigns to a part, with gaps, of memory that it reads; the part has no name."""
+        assigned = re.search(r"^ *(v\d+)(\[.*\]) = (.*)", self.lines[-1], re.MULTILINE)
+        if assigned is None:
+            return False
+        tensors = self.reference.tensors()
+        target = tensors[assigned[1]]
+        read = [tensors[word] for word in re.findall(r"\w+", assigned[3]) if word in tensors]
+        with contextlib.suppress(Exception):  # an index that is refused, a tensor without memory
+            memory = target.untyped_storage().data_ptr()
+            if any(tensor.untyped_storage().data_ptr() == memory for tensor in read):
+                return not (is_dense(target) and is_dense(eval(assigned[1] + assigned[2], self.reference.names)))
+        return False
 
     def even(self) -> bool:
         """Give gradscope's tensors and gradients PyTorch's very numbers; return whether there were others."""

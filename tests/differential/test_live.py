@@ -344,9 +344,25 @@ def test_known_differences_have_names_of_their_own() -> None:
     assert known(nothing) is None
 
 
-def test_a_write_to_a_part_with_gaps_of_what_is_read_is_known() -> None:
-    lines = ["x = torch.arange(8.0).reshape(2, 2, 2)", "v1 = x", "v2 = v1[-2]", "v1[:, 1] = v2"]
+@pytest.mark.parametrize(
+    ("of", "write"),
+    [
+        ("v1[0]", "v1[:, 1] = v2"),
+        ("v1[0]", "with torch.no_grad():\n    v1[:, 1] = v2"),
+        ("v1.view(8)[1:6:4].unsqueeze(0)", "v2[[0, 0], -1] = v2"),
+    ],
+)
+def test_a_write_to_a_part_with_gaps_of_what_is_read_is_known(of: str, write: str) -> None:
+    lines = ["v1 = torch.arange(8.0).reshape(2, 2, 2)", f"v2 = {of}", write]
     assert_known(lines, "operands that overlap with gaps")
+
+
+def test_a_write_to_a_part_without_gaps_is_not_known_by_them() -> None:
+    pair = live.Pair(watch=False)
+    with live.quiet():
+        for line in ("v1 = torch.arange(8.0).reshape(2, 2, 2)", "v2 = torch.zeros(2, 2)", "v1[:, 1] = v2"):
+            assert pair.run(line) is None
+            assert not pair.overwrites()
 
 
 def test_a_sum_of_infinite_complex_numbers_is_known() -> None:
