@@ -195,7 +195,8 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
     Raises
     ------
     RuntimeError
-        If `source` has another dtype, or history would be lost: the operator has no derivative.
+        If `source` has another dtype, or is a tensor that is not contiguous of which a part is wanted, or history would
+        be lost: the operator has no derivative.
     """
     recording = general.wants_grad([self, source])
     check_inplace(self, recording, expanded=True)
@@ -233,6 +234,11 @@ def _chosen_part(self: Any, source: Any, storage_offset: int, size: Any, stride:
         if storage_offset:
             raise TypeError("set_() received an offset without a size\nSay which elements: set_(source, offset, size).")
         return array.view()
+    if not isinstance(source, Storage) and not array.flags.c_contiguous:
+        raise RuntimeError(
+            "passed in tensor to be used as storage must be contiguous\n"
+            "Give its untyped_storage() and an offset into that, or a contiguous() copy."
+        )
     shape = sizes_of((size,), "set_")
     steps = contiguous_strides(shape) if stride is None else sizes_of((stride,), "set_", "stride")
     start = 0 if isinstance(source, Storage) else offset_of(array)

@@ -118,6 +118,16 @@ def test_an_offset_of_set_is_counted_from_where_its_source_starts() -> None:
     assert gs.zeros(1, dtype=gs.int64).set_(gs.zeros(5, dtype=gs.uint8).untyped_storage()).shape == (0,)
 
 
+def test_a_part_is_set_of_a_contiguous_tensor_only() -> None:
+    """A second set_() would else count the offset from a tensor of which the first has taken every other element."""
+    x, flat = gs.zeros(1), gs.arange(6.0)
+    assert x.set_(flat, 1, (2,), (2,)).tolist() == [1.0, 3.0]
+    with pytest.raises(RuntimeError, match="passed in tensor to be used as storage must be contiguous"):
+        x.set_(x, 1, (2,))
+    assert x.tolist() == [1.0, 3.0]
+    assert x.set_(flat[::2]).tolist() == [0.0, 2.0, 4.0]
+
+
 def test_set_shares_memory_and_not_the_version() -> None:
     x, y = gs.ones(3), gs.zeros(2, 2)
     x.set_(y)
@@ -166,6 +176,8 @@ def test_apply_and_map() -> None:
         lambda m: m.ones(3).set_(m.ones(2), 1),
         lambda m: m.ones(3).set_(m.ones(2), -1, (1,)),
         lambda m: m.ones(3).set_(m.ones(2).untyped_storage(), 0, (2,), (-1,)),
+        lambda m: m.ones(3).set_(m.ones(6)[::2], 0, (2,)),
+        lambda m: m.ones(3).set_(m.ones(2, 3).t(), 0, (2,)),
         lambda m: m.ones(3).set_(m.ones(2, dtype=m.float64)),
         lambda m: m.ones(3, requires_grad=True).set_(m.ones(2)),
         lambda m: m.ones(3, requires_grad=True).apply_(abs),
