@@ -368,13 +368,14 @@ def shared_part(a: Any, b: Any) -> str:
 
 
 def in_order(array: Any) -> Any:
-    """Return `array`; of an expanded one, an uninitialised array in the memory order that PyTorch gives a copy of it.
+    """Return `array`; where its strides give no order, an uninitialised array in that which PyTorch gives a copy of it.
 
-    A dimension of stride 0 has no place in that order and stays where it stands; NumPy and CuPy make it the innermost.
+    Of two dimensions of one stride, as unfold() makes them, the smaller lies inside. One of stride 0 has no place in
+    that order and stays where it stands; NumPy and CuPy make it the innermost.
     """
-    if 0 not in array.strides:
-        return array
     strides, shape = array.strides, array.shape
+    if 0 not in strides and (len(set(strides)) == len(strides) or array.flags.forc):
+        return array
     order = list(range(array.ndim))[::-1]  # from the innermost, sorted by insertion as in PyTorch
     for end in range(1, array.ndim):
         current = end

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gradscope as gs
@@ -238,3 +238,27 @@ def test_bfloat16_lies_in_its_storage_as_other_elements(torch, change):
         return x[:2].tolist(), x.storage_offset(), x.untyped_storage().nbytes()
 
     assert facts(gs) == facts(torch)
+
+
+@pytest.mark.torch
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.sampled_from([0, 1, 1, 2, 3])), max_size=4).map(
+        lambda dims: (tuple(size for size, _ in dims), tuple(step for _, step in dims))
+    )
+)
+def test_a_copy_lies_in_pytorchs_order(torch, layout):
+    def orders(module):
+        x = module.arange(40.0).as_strided(*layout)
+        copies = x.clone(), module.empty_like(x), module.zeros_like(x)
+        return [[step for size, step in zip(y.shape, y.stride(), strict=True) if size > 1] for y in copies]
+
+    assert orders(gs) == orders(torch)
+
+
+def test_of_two_dimensions_of_one_stride_the_smaller_lies_inside_of_a_copy():
+    parts = gs.arange(6.0).unfold(0, 2, 1)
+    assert parts.stride() == parts.T.stride() == (1, 1)
+    assert parts.clone().stride() == (2, 1)
+    assert parts.T.clone().stride() == (1, 2)
+    assert parts.T.clone().tolist() == parts.T.tolist()
