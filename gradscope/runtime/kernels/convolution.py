@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import threads
-from .forms import LEAST, compiled
+from . import forms, threads
 from .image_grid import Grid, Ints, Product, input_products, window_product
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ def _images(x: Array, grid: Grid) -> int:
 
 def _loops(x: Array, columns: int) -> Any:
     """Return the compiled kernels, or None for NumPy's form."""
-    return compiled("convolution") if columns >= LEAST and x.dtype.char == "f" else None
+    return forms.compiled("convolution") if columns >= forms.LEAST and x.dtype.char == "f" else None
 
 
 class _Block:

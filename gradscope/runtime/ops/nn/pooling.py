@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy
 
-from ...kernels import threads
-from ...kernels.forms import LEAST, compiled
+from ...kernels import forms, threads
 from ...tensor import creation
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import adjoint, largest, pooled, windows_along
@@ -95,9 +94,9 @@ _LARGEST_PLACE = (1 << 31) - 1  # the kernel counts in 32 bits
 
 def _loops(array: Array) -> Any:
     """Return the compiled kernels for an array, or None for NumPy's form."""
-    if array.size < LEAST or type(array) is not numpy.ndarray or array.dtype.char != "f":
+    if array.size < forms.LEAST or type(array) is not numpy.ndarray or array.dtype.char != "f":
         return None
-    return compiled("pooling")
+    return forms.compiled("pooling")
 
 
 def _max_pool_rows(loops: Any, self: Array, out: Ints, window: Ints) -> tuple[Array, Array]:
