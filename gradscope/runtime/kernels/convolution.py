@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["convolved", "input_gradient", "suits", "weight_gradient"]
 
-_GRID = 1 << 16  # elements of a block of images, which stay in the cache
+_GRID = 1 << 17  # elements of a block of images, which stay in the cache
 _COLUMNS = 1 << 17  # elements of gathered rows
 _LEAST_ROW = 256  # how long these are at least
-_SUMS = 8  # how many sums of a weight's gradient are made apart, by one thread or several, where they are small
+_SUMS = 4  # how many sums of a weight's gradient are made apart, by one thread or several, where they are small
 
 
 def suits(*arrays: Any) -> bool:

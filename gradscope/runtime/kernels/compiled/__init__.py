@@ -12,7 +12,6 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.statistics`: what a recording tells of a tensor: moments, and how many numbers have each exponent
 - :mod:`~.tiles`: parts of matrix products whose sums stay in registers
 - :mod:`~.convolution`: products of weights with rows of images
-- :mod:`~.pooling`: the largest element of each window, and where a gradient goes from there
 - :mod:`~.normalization`: layer, batch and group norm, and their derivatives
 - :mod:`~.attention`: the weights of attention and their derivative, rows of scores
 - :mod:`~.indexing`: rows that are added at indices

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from ...kernels import forms, threads
+from ...kernels import threads
 from ...tensor import creation
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import adjoint, largest, pooled, windows_along
@@ -68,60 +68,60 @@ def _max_pool(
     lead = self.ndim - len(kernel)
     spatial = self.shape[lead:]
     out = pool_size(spatial, kernel, stride, padding, dilation, ceil_mode)
-    loops = _loops(self)
-    if loops is not None and len(spatial) == 2 and math.prod(spatial) <= _LARGEST_PLACE:
-        return _max_pool_rows(loops, self, out, (*kernel, *stride, *padding, *dilation))
     lowest = -math.inf if self.dtype.kind == "f" else xp.iinfo(self.dtype).min
     padded = pad_array(xp, self, padding, _after(spatial, kernel, out, stride, padding, dilation), lowest)
-    positions, best = [], None
-    small = xp.uint8 if math.prod(kernel) <= 256 else xp.int32
-    for position, slices in kernel_places(kernel, out, stride, dilation):
-        candidate = padded[(Ellipsis, *slices)]
-        positions.append(position)
-        if best is None:
-            best, which = candidate.copy(), xp.zeros(candidate.shape, dtype=small)
-            continue
+    lines = padded.reshape(-1, *padded.shape[lead:])
+    best = xp.full((len(lines), *out), lowest, dtype=self.dtype)
+    numbers, starts = _first_inside(xp, kernel, out, stride, padding, dilation)
+    which = xp.empty(best.shape, dtype=xp.uint8 if math.prod(kernel) <= 256 else xp.int32)
+    which[...] = numbers
+    places = list(kernel_places(kernel, out, stride, dilation))
+
+    def take(some: slice) -> None:
+        # A few images at a time, which stay in the processor's cache.
+        step = max(_BLOCK // math.prod(out), 1)
+        for begin in range(some.start, some.stop, step):
+            part = slice(begin, min(begin + step, some.stop))
+            _take_largest(xp, lines[part], [slices for _, slices in places], best[part], which[part])
+
+    if type(self) is numpy.ndarray:
+        threads.over(len(lines), take, math.prod(spatial))
+    else:
+        _take_largest(xp, lines, [slices for _, slices in places], best, which)
+    steps = [math.prod(spatial[axis + 1 :]) for axis in range(len(spatial))]
+    table = [sum(k * d * step for k, d, step in zip(position, dilation, steps, strict=True)) for position, _ in places]
+    index = xp.asarray(table).take(which)
+    index += sum(start * step for start, step in zip(starts, steps, strict=True))
+    return best.reshape(*self.shape[:lead], *out), index.reshape(*self.shape[:lead], *out)
+
+
+_BLOCK = 1 << 15
+
+
+def _take_largest(xp: Namespace, x: Array, places: list[Any], best: Array, which: Array) -> None:
+    """Write the largest elements of windows where they exceed what is there, or are NaN, and which they are."""
+    candidate = xp.empty_like(best)
+    for number, slices in enumerate(places):
+        candidate[...] = x[(slice(None), *slices)]
         better = candidate > best
-        if self.dtype.kind == "f":
+        if best.dtype.kind == "f":
             better |= candidate != candidate
-        best = xp.where(better, candidate, best)
-        which = xp.where(better, small(len(positions) - 1), which)
-    return best, _flat_index(xp, which, positions, spatial, stride, padding, dilation)
+        # Without a branch for each element. A NaN stays, and a later place has a larger number.
+        xp.maximum(best, candidate, out=best)
+        xp.maximum(which, better * which.dtype.type(number), out=which)
 
 
-_LARGEST_PLACE = (1 << 31) - 1  # the kernel counts in 32 bits
-
-
-def _loops(array: Array) -> Any:
-    """Return the compiled kernels for an array, or None for NumPy's form."""
-    if array.size < forms.LEAST or type(array) is not numpy.ndarray or array.dtype.char != "f":
-        return None
-    return forms.compiled("pooling")
-
-
-def _max_pool_rows(loops: Any, self: Array, out: Ints, window: Ints) -> tuple[Array, Array]:
-    """Pool images (..., H, W) by the compiled kernel."""
-    lead, spatial = self.shape[:-2], self.shape[-2:]
-    x = numpy.ascontiguousarray(self).reshape(-1, *spatial)
-    best, index = numpy.empty((len(x), *out), "f"), numpy.empty((len(x), *out), numpy.int64)
-    threads.over(len(x), lambda part: loops.max_pool(x[part], *window, best[part], index[part]), math.prod(spatial))
-    return best.reshape(*lead, *out), index.reshape(*lead, *out)
-
-
-def _flat_index(
-    xp: Namespace, which: Any, positions: list[Ints], spatial: Ints, stride: Ints, padding: Ints, dilation: Ints
-) -> Array:
-    """Return the places in the flat input of the kernel positions `which`; inside even where padded."""
-    index: Any = 0
-    out = which.shape[which.ndim - len(spatial) :]
-    for axis, (n, o, s, p, d) in enumerate(zip(spatial, out, stride, padding, dilation, strict=True)):
+def _first_inside(
+    xp: Namespace, kernel: Ints, out: Ints, stride: Ints, padding: Ints, dilation: Ints
+) -> tuple[Array, list[Array]]:
+    """Return the number of the first place in each window that is no padding, and where windows start by dimension."""
+    numbers: Any = 0
+    starts = []
+    for axis, (k, o, s, p, d) in enumerate(zip(kernel, out, stride, padding, dilation, strict=True)):
         start = (xp.arange(o) * s - p).reshape(-1, *(1,) * (len(out) - 1 - axis))
-        line = xp.asarray([position[axis] * d for position in positions])[which] + start
-        if p:
-            # Where no element is larger than the padding, the first one inside of the window counts.
-            line = xp.minimum(xp.maximum(line, xp.where(start < 0, start % d, 0)), n - 1)
-        index = index * n + line
-    return index
+        numbers = numbers * k + xp.maximum(-(start // d), 0)
+        starts.append(start)
+    return numbers, starts
 
 
 def max_scatter(xp: Namespace, self: Array, indices: Array, input_size: Ints, overlap: bool) -> Array:
@@ -130,27 +130,12 @@ def max_scatter(xp: Namespace, self: Array, indices: Array, input_size: Ints, ov
     rows, size = math.prod(lead), math.prod(input_size)
     result = xp.zeros((rows * size,), dtype=self.dtype)
     count = math.prod(indices.shape[len(lead) :])
-    places, lines = indices.reshape(rows, count), result.reshape(rows, size)
-    if (loops := _loops(self)) is not None and _scattered(loops, self, places, overlap, lines):
-        return result.reshape(*lead, *input_size)
-    at = (places + xp.arange(rows).reshape(rows, 1) * size).reshape(-1)
+    at = (indices.reshape(rows, count) + xp.arange(rows).reshape(rows, 1) * size).reshape(-1)
     if overlap:
         accumulate_at(xp, "add", result, at, self.reshape(-1))
     else:
         result[at] = self.reshape(-1)
     return result.reshape(*lead, *input_size)
-
-
-def _scattered(loops: Any, self: Array, indices: Array, add: bool, result: Array) -> bool:
-    """Write to zeros (rows, size) by the compiled kernel; it may refuse indices: then NumPy says what is wrong."""
-    values, wrong = numpy.ascontiguousarray(self).reshape(indices.shape), numpy.zeros(1, numpy.int64)
-    places = numpy.ascontiguousarray(indices)
-
-    def work(rows: slice) -> None:
-        loops.scatter(values[rows], places[rows], add, result[rows], wrong)
-
-    threads.over(len(values), work, result.shape[1])
-    return not wrong[0]
 
 
 def max_gather(xp: Namespace, self: Array, indices: Array, spatial: int) -> Array:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gradscope as gs
-from gradscope.runtime.kernels import convolution, threads
+from gradscope.runtime.kernels import forms, threads
 from tests.runtime.kernels.both_forms import both
 
 # Images, channels, sizes, outputs, kernel, and the settings of the call.
@@ -25,7 +25,7 @@ CASES = {
 
 @pytest.fixture(autouse=True)
 def _small_arrays_too(monkeypatch):
-    monkeypatch.setattr(convolution, "LEAST", 1)
+    monkeypatch.setattr(forms, "LEAST", 1)
 
 
 def numbers(images, channels, sizes, outputs, kernel, options):

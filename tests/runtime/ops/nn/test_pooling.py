@@ -18,6 +18,44 @@ def normal(*shape: int) -> Any:
     return rng.normal(size=shape)
 
 
+def unusual_images() -> Any:
+    """Return numbers with ties, NaN and infinities among them, and an image of nothing but the lowest number."""
+    x = numpy.random.default_rng(0).integers(-9, 9, (30, 7, 13, 17)).astype("f")
+    flat = x.reshape(-1)
+    flat[::31], flat[::37], flat[::41] = numpy.nan, numpy.inf, -numpy.inf
+    x[2, 1] = -numpy.inf
+    return x
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kernel_size": 2},
+        {"kernel_size": 3, "stride": 2, "padding": 1},
+        {"kernel_size": (2, 3), "stride": 1},
+        {"kernel_size": (3, 2), "stride": 2, "padding": 1, "dilation": (2, 3)},
+        {"kernel_size": 3, "stride": 2, "padding": 1, "ceil_mode": True},
+    ],
+    ids=str,
+)
+def test_max_pool_takes_the_first_of_equals_and_the_last_nan(torch: Any, options: Any) -> None:
+    def pooled(lib: Any) -> Any:
+        x = lib.tensor(unusual_images(), requires_grad=True)
+        values, indices = lib.nn.functional.max_pool2d(x, **options, return_indices=True)
+        values.backward(lib.ones_like(values))
+        return values.detach().numpy(), indices.numpy(), x.grad.numpy()
+
+    for mine, theirs in zip(pooled(gs), pooled(torch), strict=True):
+        numpy.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.torch
+def test_max_pool_of_windows_with_more_places_than_a_byte_counts(torch: Any) -> None:
+    x = normal(1, 2, 20, 40)
+    compare(torch, lambda lib, x: lib.nn.functional.max_pool2d(x, (18, 17), (2, 3)), x)
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize(
     ("kernel", "stride", "padding", "dilation", "ceil"),
