@@ -13,7 +13,7 @@ from ...records.optimizer_steps import held_by, living_optimizers
 __all__ = ["IdleOptimizer", "IdleOptimizers"]
 
 _SHOWN = 4
-# Each look goes through all objects.
+# Each look goes through all objects that live, however many: where every leaf is stepped, there is none.
 _MOST_LOOKS = 8
 # Cleared once, gradients may be those of a check before the training.
 _CLEARED = 2
@@ -64,8 +64,11 @@ class IdleOptimizers:
         self._versions: dict[int, int] = {}
         self._stepped: weakref.WeakSet[Any] = weakref.WeakSet()
         self._changed: set[int] = set()
+        # What an optimizer should have changed by now: gradients cleared again and again, with nothing done.
+        self._wasted: set[int] = set()
         self._waiting: dict[int, _Waiting] = {}
         self._backwards = 0
+        self._next_look = 0
         self._looks = 0
 
     def filled(self, leaf: Any) -> None:
@@ -73,19 +76,23 @@ class IdleOptimizers:
         self._cleared[id(leaf)] = 0
         self._versions[id(leaf)] = leaf._version
         self._changed.discard(id(leaf))
+        self._wasted.discard(id(leaf))
 
     def cleared(self, leaf: Any) -> None:
         """Note that the gradient of a leaf has been cleared, and that nothing had been done with it but to clip it."""
         self._cleared[id(leaf)] += 1
         if leaf._version != self._versions[id(leaf)]:  # by a step that torch.compile has compiled, or by hand
             self._changed.add(id(leaf))
+        if self._cleared[id(leaf)] >= _CLEARED:
+            self._wasted.add(id(leaf))
 
     def ran(self, names: Mapping[int, str]) -> None:
-        """Note that a backward has run; now and then look for optimizers, while the program still has them."""
+        """Note that a backward has run; look for optimizers where gradients go to waste, while the program has them."""
         self._backwards += 1
-        if self._looks >= _MOST_LOOKS or self._backwards & (self._backwards - 1) or self._backwards == 1:
+        if self._looks >= _MOST_LOOKS or self._backwards < self._next_look or self._wasted <= self._changed:
             return
         self._looks += 1
+        self._next_look = 2 * self._backwards
         for optimizer in living_optimizers():
             if optimizer not in self._stepped:
                 held = [(id(leaf), names.get(id(leaf), "")) for leaf in held_by(optimizer)]

@@ -125,6 +125,9 @@ class WithoutOptimizerWatch:
             # Now, while the program runs: when it has ended, its modules are gone.
             self._looks += 1
             self._look(new.values(), idle, names)
+            optimizers = living_optimizers()
+        else:
+            optimizers = []
         for identity, entry in new.items():
             leaf = entry.leaf()
             if leaf is not None and entry.why is None and not self._adapter.is_parameter(leaf):
@@ -135,7 +138,7 @@ class WithoutOptimizerWatch:
                 self._found[-entry.key] = entry
             else:
                 self._gone.append(entry)
-        for optimizer in living_optimizers() if new else ():
+        for optimizer in optimizers:
             self._hold(held_by(optimizer))
 
     def _taken(self, leaf: Any) -> bool:

@@ -1,5 +1,7 @@
 """What optimizers do with gradients: used twice, never, or not at all."""
 
+import gc
+
 import pytest
 
 import gradscope.inspect as gi
@@ -196,6 +198,28 @@ def test_one_of_two_optimizers_never_steps(fw):
             steps.step()
     (idle,) = watch.result.idle
     assert (idle.kind, len(idle.names)) == ("Adam", 2)
+
+
+def test_where_optimizers_step_no_iteration_looks_through_all_objects(fw, monkeypatch):
+    first, second = fw.nn.Linear(3, 1), fw.nn.Linear(3, 2)
+    optimizers = [fw.optim.SGD(model.parameters(), lr=0.01) for model in (first, second)]
+    everything, looks = gc.get_objects, []
+
+    def get_objects(*generation):
+        looks.append(generation)
+        return everything(*generation)
+
+    with gi.updates() as watch:
+        for iteration in range(20):
+            if iteration == 1:  # in the first, nobody knows yet what the second optimizer holds
+                monkeypatch.setattr(gc, "get_objects", get_objects)
+            for optimizer in optimizers:
+                optimizer.zero_grad()
+            (loss_of(first, fw) + loss_of(second, fw)).backward()
+            for optimizer in optimizers:
+                optimizer.step()
+    assert looks == []
+    assert not watch.result
 
 
 # PyTorch 2.8's LBFGS takes a number from a loss that has a graph, and is warned of it.
