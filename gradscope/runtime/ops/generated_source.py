@@ -97,6 +97,9 @@ LEGEND = {
     "constant": "makes such an array, of any dtype",
     "common_dtype": "returns the dtype in which two arrays of different ones meet; None for rules of their own",
     "number_dtype": "returns that of integers or bools beside a number",
+    "ViewInfo": "the class of what a view knows of its base",
+    "p": "what the operand, if it is a view, knows of its base",
+    "q": "what the result, a view, knows of its base",
     "k": "the dtype in which the operands meet",
     "error": "what an array module has complained of",
     # Slots.

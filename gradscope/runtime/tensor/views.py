@@ -139,7 +139,12 @@ def taken(base: Tensor, steps: tuple[Step, ...]) -> Tensor:
 def edge_of(tensor: Tensor) -> Edge | None:
     """Return where the gradient of `tensor` goes: its node, its AccumulateGrad, or None."""
     view = tensor._view
-    edge = own_edge(tensor) if view is None else current_view_edge(tensor, view)
+    if view is None:
+        edge = own_edge(tensor)
+    else:
+        edge, counter = view.edge, tensor._vc
+        if counter is not None and view.version != counter.version:
+            edge = current_view_edge(tensor, view)
     if edge is not None:
         return edge
     # A view asked for gradients after it was made may require grad only through its base: it leads nowhere then.

@@ -404,7 +404,7 @@ def _number(item: Any) -> int | None:
 
 
 def _pick(self: Any, dim: int, index: int, position: int) -> Any:
-    shape = self._array.shape
+    shape = self._shape
     if not shape:
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number"
@@ -423,6 +423,8 @@ def _range(self: Any, dim: int, item: slice) -> Any:
 def _bounds(item: slice) -> tuple[int | None, int | None, int]:
     start, stop, step = item.start, item.stop, item.step
     if step is None:
+        if (start is None or type(start) is int) and (stop is None or type(stop) is int):
+            return start, stop, 1
         step = 1
     elif operators.index(step) <= 0:
         raise ValueError("step must be greater than zero\nUse flip() to reverse a dimension.")
@@ -435,10 +437,11 @@ def _bounds(item: slice) -> tuple[int | None, int | None, int]:
 
 
 def _is_whole(item: slice, size: int) -> bool:
+    start, stop, step = item.start, item.stop, item.step
     return (
-        (item.start is None or item.start == 0)
-        and (item.stop is None or (isinstance(item.stop, int) and item.stop >= size))
-        and (item.step is None or item.step == 1)
+        (start is None or start == 0)
+        and (stop is None or (isinstance(stop, int) and stop >= size))
+        and (step is None or step == 1)
     )
 
 
@@ -448,10 +451,13 @@ def _too_many(ndim: int, taken: int) -> IndexError:
 
 def _views(self: Any, items: tuple[Any, ...]) -> tuple[Any, list[Any], list[int]]:
     """Apply the views among `items`; return the view, the index tensors left, and the dimensions they stand at."""
-    ndim = self._array.ndim
+    ndim = len(self._shape)
     taken = 0
     for item in items:
-        taken += _dims_taken(item)
+        if type(item) is slice or type(item) is int:
+            taken += 1
+        elif item is not None and item is not Ellipsis:
+            taken += _dims_taken(item)
     if taken > ndim:
         raise _too_many(ndim, taken)
     result, dim = self, 0
@@ -459,10 +465,9 @@ def _views(self: Any, items: tuple[Any, ...]) -> tuple[Any, list[Any], list[int]
     dims: list[int] = []
     for position, item in enumerate(items):
         kind = type(item)
-        number = item if kind is int else None
         if kind is slice:
-            if not _is_whole(item, result._array.shape[dim]):
-                result = _range(result, dim, item)
+            if not _is_whole(item, result._shape[dim]):
+                result = _slice(result, dim, *_bounds(item))
             dim += 1
             continue
         if item is None:
@@ -472,7 +477,7 @@ def _views(self: Any, items: tuple[Any, ...]) -> tuple[Any, list[Any], list[int]
         if item is Ellipsis:
             dim += ndim - taken
             continue
-        number = _number(item)
+        number = item if kind is int else _number(item)
         if number is not None:
             result = _pick(result, dim, number, position)
             continue
@@ -507,11 +512,11 @@ def getitem(self: Any, index: Any) -> Any:
         return _pick(self, 0, index, 0)
     if kind is slice:
         return _range(self, 0, index)
-    if hasattr(index, "_array") and index._array.ndim and self._array.ndim:
+    if kind is not tuple and hasattr(index, "_array") and index._array.ndim and self._array.ndim:
         if width_of(index._array) > self._array.ndim:
             raise _too_many(self._array.ndim, width_of(index._array))
         return _take(self, [_as_index(self, index)], (0,))
-    result, tensors, dims = _views(self, _items_of(self, index))
+    result, tensors, dims = _views(self, index if kind is tuple else _items_of(self, index))
     if tensors:
         return _take(result, tensors, tuple(dims))
     return _alias(self) if result is self else result

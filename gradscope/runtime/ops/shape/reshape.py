@@ -100,6 +100,11 @@ def full_shape(shape: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 
 def _view(xp: Namespace, self: Array, size: Any) -> Array:
+    if self.flags.c_contiguous and -1 not in size:
+        try:
+            return self.reshape(size)
+        except (TypeError, ValueError):
+            pass
     shape = full_shape(tuple(size), self.size)
     if self.flags.c_contiguous:
         return self.reshape(shape)
@@ -155,9 +160,10 @@ def reshape(self: Any, *sizes: Any, shape: Any = None) -> Any:
     *sizes : int
         One may be -1; also given as one tuple, or as `shape`.
     """
-    wanted = full_shape(sizes_of(sizes, "reshape", "shape", shape), self._memory.size)
+    wanted = sizes_of(sizes, "reshape", "shape", shape)
     if self._memory.flags.c_contiguous:
         return OPERATORS["view.size"].function(self, wanted)
+    wanted = full_shape(wanted, self._memory.size)
     if is_viewable(self._memory, wanted):
         return OPERATORS["reshape_alias"].function(self, wanted)
     return OPERATORS["unsafe_view"].function(self.clone(memory_format="contiguous"), wanted)
@@ -289,7 +295,10 @@ def _permute(xp: Namespace, self: Array, dims: Any) -> Array:
                 "(sparse_coo)", ""
             )
         )
-    return self.transpose(axes_of(tuple(dims), self.ndim))
+    try:
+        return self.transpose(dims)
+    except (TypeError, ValueError):
+        return self.transpose(axes_of(tuple(dims), self.ndim))
 
 
 def _inverse(dims: Any, ndim: int) -> tuple[int, ...]:
@@ -416,7 +425,7 @@ def _matrix_adjoint(self: Any) -> Any:
 
 def _reversed(self: Any) -> Any:
     """A view with the dimensions in reverse order."""
-    return OPERATORS["permute.dims"].function(self, tuple(range(self._array.ndim))[::-1])
+    return OPERATORS["permute.dims"].function(self, tuple(range(self._array.ndim - 1, -1, -1)))
 
 
 def _hermitian(self: Any) -> Any:
@@ -466,6 +475,8 @@ def _expand_forward(xp: Namespace, self: Array, size: Any) -> Array:
         0 if have == 1 and want != 1 else step
         for have, want, step in zip(self.shape, shape[extra:], self.strides, strict=True)
     ]
+    if type(self) is devices.ndarray and self.size and self.flags.c_contiguous:
+        return numpy.ndarray(shape, self.dtype, self, 0, strides)  # a fifth of as_strided()'s time
     return xp.lib.stride_tricks.as_strided(self, tuple(shape), tuple(strides))
 
 
@@ -506,6 +517,9 @@ def broadcast_to(self: Any, size: Any) -> Any:
 
 
 def _squeeze(xp: Namespace, self: Array, dim: Any) -> Array:
+    shape = self.shape
+    if type(dim) is int and 0 <= dim < len(shape) and _dense(self):
+        return self.reshape(shape[:dim] + shape[dim + 1 :] if shape[dim] == 1 else shape)
     axes = tuple(a for a in axes_of(dim, self.ndim) if self.shape[a] == 1)
     return (
         self.reshape(tuple(s for i, s in enumerate(self.shape) if i not in axes))

@@ -24,6 +24,11 @@ def _at(axis: int, index: Any) -> tuple[Any, ...]:
 
 
 def _select(xp: Namespace, self: Array, dim: int, index: int) -> Array:
+    if type(index) is int and dim == 0:  # what x[i] asks for
+        try:
+            return self[index, ...]
+        except IndexError:
+            pass
     if self.ndim == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     axis = axis_of(dim, self.ndim)
@@ -69,7 +74,7 @@ operator(
 
 def _slice(xp: Namespace, self: Array, dim: int, start: int | None, end: int | None, step: int) -> Array:
     try:
-        part = self[_at(axis_of(dim, self.ndim), slice(start, end, step))]
+        part = self[start:end:step] if dim == 0 else self[_at(axis_of(dim, self.ndim), slice(start, end, step))]
         return part if part.size else _without_elements(self, part, axis_of(dim, self.ndim), start)
     except IndexError:
         if self.ndim:

@@ -15,7 +15,7 @@ from ....memory.bfloat16 import BFloat16Array
 from ....memory.dtype import INEXACT
 from ....memory.storage import VersionCounter, element_strides, offset_of
 from ....tensor.tensor import Tensor
-from ....tensor.views import edge_of, reread
+from ....tensor.views import ViewInfo, edge_of, reread
 from .. import general, inplace_and_out
 from ..bare_functions import CONSTANTS, constant
 from ..promotion import SCALES, common_dtype, number_dtype
@@ -45,6 +45,7 @@ def function_scope(op: Operator) -> dict[str, Any]:
         "array_module": device.array_module,
         "is_array": device.is_array,
         "VersionCounter": VersionCounter,
+        "ViewInfo": ViewInfo,
         "SavedResult": SavedResult,
         "state": state,
         "modes": state.local,
@@ -109,8 +110,7 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
         *indented(1, _wrap_lines(op, names)),
     ]
     if op.view:
-        made_by = op.node_name.removesuffix("Backward0")
-        lines.append(f"    out._edge = None; out._flags = 0; {first}._make_view(out, 'default', {made_by!r})")
+        lines += indented(1, _view_lines(op, first))
     if op.reads is not None:
         more = "".join(f", {p.name}" for p in op.parameters[1:])
         lines.append(f"    reread({first}, out, op{more})")
@@ -226,7 +226,23 @@ def _wrap_lines(op: Operator, names: list[str]) -> list[str]:
         *lines,
         "out = next(fresh)",
         f"out._array = r; out._shape = sh; out._dtype = {_result_dtype(op)}",
-        "out._vc = None; out._view = None; out._meta = None",
+        "out._meta = None" if op.view else "out._vc = None; out._view = None; out._meta = None",
+    ]
+
+
+def _view_lines(op: Operator, first: str) -> list[str]:
+    """Write what makes ``out`` a view of the first operand; that of a rarer one is left to its ``_make_view()``."""
+    made_by = op.node_name.removesuffix("Backward0")
+    return [
+        f"c = {first}._vc; p = {first}._view; out._edge = None",
+        f"if c is None: c = {first}._vc = new(VersionCounter); c.version = 0; c.writes = None",
+        f"if {first}._flags >= 4 or state.special or unrecorded and not modes._records or p is not None and p.steps:",
+        f"    out._flags = 0; {first}._make_view(out, 'default', {made_by!r})",
+        "else:",
+        "    out._vc = c; out._flags = 2; q = out._view = new(ViewInfo)",
+        f"    q.edge = q.site = None; q.operator = {made_by!r}; q.version = c.version; q.output_nr = 0",
+        f"    if p is None: q.base = {first}; q.creation = 'default'",
+        "    else: q.base = p.base; q.creation = p.creation",
     ]
 
 
