@@ -41,6 +41,15 @@ def _need_numbers(kernel: str, array: Array) -> None:
 
 
 def _mm(xp: Namespace, self: Array, mat2: Array) -> Array:
+    shape, other = self.shape, mat2.shape
+    if len(shape) != 2 or len(other) != 2 or shape[1] != other[0] or self.dtype is not mat2.dtype:
+        _check_matrices(self, mat2)
+    _need_numbers("addmm_impl_cpu_", self)
+    return matrix_product(xp, self, mat2)
+
+
+def _check_matrices(self: Array, mat2: Array) -> None:
+    """Raise where two arrays are no matrices of one dtype that can be multiplied."""
     _need(self.ndim == 2, "self must be a matrix")
     _need(mat2.ndim == 2, "mat2 must be a matrix")
     if self.shape[1] != mat2.shape[0]:
@@ -49,8 +58,6 @@ def _mm(xp: Namespace, self: Array, mat2: Array) -> Array:
             f"{mat2.shape[0]}x{mat2.shape[1]})"
         )
     _need_same_dtype(self, mat2)
-    _need_numbers("addmm_impl_cpu_", self)
-    return matrix_product(xp, self, mat2)
 
 
 operator(
