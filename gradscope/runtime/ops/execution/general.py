@@ -669,6 +669,8 @@ def as_tensor_like(number: Any, like: Tensor) -> Tensor:
     """
     if hasattr(number, "_array"):
         return number
-    kind = dtype.result_numpy([like._array, number])
+    kind = like._dtype
+    if kind.char not in "fd" or (type(number) is not float and type(number) is not int):
+        kind = dtype.result_numpy([like._array, number])
     module = device.array_module(like._array)
     return Tensor._wrap(module.asarray(number_in(kind, number), dtype=kind))

@@ -10,6 +10,7 @@ from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.elements import as_element
 from ...tensor.creation import broadcast_shapes, tensor
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import placed
 from ..declaration.registry import OPERATORS, not_implemented, operator, public
@@ -26,6 +27,8 @@ def _where(xp: Namespace, condition: Array, self: Array, other: Array) -> Array:
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {kind}\n"
             "Compare it first, e.g. condition != 0."
         )
+    if self.dtype is other.dtype:
+        return xp.where(condition, self, other)
     target = dtypes.result_numpy([self, other])
     return xp.where(condition, self.astype(target, copy=False), other.astype(target, copy=False))
 
@@ -49,6 +52,9 @@ operator(
 )
 
 
+_where_self = OPERATORS["where.self"].function
+
+
 @public(method=False, arrays=lambda xp, condition, self, other: xp.where(condition, self, other))
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """Return elements of `input` where `condition` holds and of `other` elsewhere; or where `condition` is not zero.
@@ -65,6 +71,8 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     RuntimeError
         If `condition` is not bool, or the shapes do not broadcast.
     """
+    if type(input) is Tensor and type(other) is Tensor:
+        return _where_self(condition, input, other, out=out)
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     for value in (input, other):
@@ -81,7 +89,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
             input, other = (_scalar(condition, value) for value in (input, other))
     elif not hasattr(other, "_array"):
         other = general.as_tensor_like(other, input)
-    return OPERATORS["where.self"].function(condition, input, other, out=out)
+    return _where_self(condition, input, other, out=out)
 
 
 def _scalar(like: Any, value: Any) -> Any:

@@ -48,6 +48,8 @@ def reduce_dtype(array: Array, dtype: Any) -> Any:
 
 
 def _sum_all(xp: Namespace, self: Array, dtype: Any = None) -> Array:
+    if dtype is None and self.dtype.char in "fdFD":
+        return xp.add.reduce(self, None)
     return _sum_as(xp, self, None, False, reduce_dtype(self, dtype))
 
 
