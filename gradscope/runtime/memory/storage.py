@@ -156,7 +156,9 @@ def bytes_of(owner: Any) -> int:
 def geometry_of(array: Any, base: Any) -> Geometry:
     """Return shape, strides and offset (in elements) of `array`, counted from the first element of `base`."""
     itemsize = array.dtype.itemsize
-    strides = tuple(s // itemsize for s in array.strides)
+    strides = tuple([s // itemsize for s in array.strides])
+    if array is base:
+        return array.shape, strides, 0
     return array.shape, strides, (device.address(array) - device.address(base)) // itemsize
 
 

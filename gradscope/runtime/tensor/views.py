@@ -173,12 +173,12 @@ def current_view_edge(tensor: Tensor, view: ViewInfo) -> Edge | None:
     return view.edge
 
 
-def _view_node(tensor: Tensor, base: Tensor, base_edge: Edge | None) -> Any:
-    """Return the node of a view as a part of its base."""
+def _view_node(tensor: Tensor, base: Tensor, base_edge: Edge | None, part: Geometry | None = None) -> Any:
+    """Return the node of a view as a part of its base, in which it lies as `part` says, where that is known."""
     if tensor._view is not None and tensor._view.steps:
         return _reread_node(base, tensor._view.steps)
     memory = base._memory
-    part = _place_in(tensor._memory, memory)
+    part = part or _place_in(tensor._memory, memory)
     shape, strides, _ = geometry_of(memory, memory)
     return _as_strided_node(part, base_edge, (shape, strides, offset_of(memory)), base._dtype, type(memory))
 
@@ -324,8 +324,9 @@ def rebase(tensor: Tensor, node: Node) -> None:
         tensor._set_edge(edge_to(node))
         return
     base = view.base
-    base._set_edge(CopySlices(base, tensor, node))
-    tensor._set_edge(_view_node(tensor, base, edge_of(base)))
+    history = CopySlices(base, tensor, node)
+    base._set_edge(history)
+    tensor._set_edge(_view_node(tensor, base, edge_of(base), history.view_geometry))
 
 
 def saved_result(tensor: Tensor, nr: int = 0) -> SavedResult:

@@ -240,6 +240,8 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     if type_differs(self._memory, src._memory):
         src = to(src, device=self.device)
     recording = self._dtype.kind in dtypes.INEXACT and general.wants_grad([self, src])
+    if recording and self._shape == src._shape and (self._flags | src._flags) < state.INERT:
+        return inplace_and_out.run_inplace(op, (self, src))  # which checks all but the shapes
     self._check_inplace(recording)
     inplace_and_out.check_overlap(self._memory, src._memory)
     _check_broadcast(self, src)

@@ -518,8 +518,10 @@ def broadcast_to(self: Any, size: Any) -> Any:
 
 def _squeeze(xp: Namespace, self: Array, dim: Any) -> Array:
     shape = self.shape
-    if type(dim) is int and 0 <= dim < len(shape) and _dense(self):
-        return self.reshape(shape[:dim] + shape[dim + 1 :] if shape[dim] == 1 else shape)
+    if type(dim) is int and 0 <= dim < len(shape):
+        if _dense(self):
+            return self.reshape(shape[:dim] + shape[dim + 1 :] if shape[dim] == 1 else shape)
+        return self.squeeze(dim) if shape[dim] == 1 else self.view()
     axes = tuple(a for a in axes_of(dim, self.ndim) if self.shape[a] == 1)
     return (
         self.reshape(tuple(s for i, s in enumerate(self.shape) if i not in axes))
