@@ -58,6 +58,8 @@ def finish(node: FunctionNode, args: tuple[Any, ...], raw: Any, recorded: bool) 
     """Hang the outputs of forward on `node`, save what it asked to save, and return them."""
     if recorded and type(raw) is Tensor and raw._view is None and _is_common(node, args, raw):
         return _finish_common(node, raw)
+    if recorded and type(raw) is tuple and _is_identity(node, args, raw):
+        return _finish_identity(node, raw)
     outputs = list(raw) if isinstance(raw, tuple) else [raw]
     specs: list[Any] = []
     for output in outputs:
@@ -129,6 +131,32 @@ def _finish_common(node: FunctionNode, output: Tensor) -> Tensor:
         _save(node, node.to_save)
         node.to_save = None
     return output
+
+
+def _is_identity(node: FunctionNode, args: tuple[Any, ...], raw: tuple[Any, ...]) -> bool:
+    """Whether forward returned its arguments, all of which require grad, marked nothing, and nobody looks."""
+    if state.special or node.dirty_tensors or node.non_differentiable or node.to_save or len(raw) != len(args):
+        return False
+    for output, value in zip(raw, args, strict=True):
+        if output is not value or type(output) is not Tensor or output._flags & ~state.VIEW != state.GRAD:
+            return False
+    return True
+
+
+def _finish_identity(node: FunctionNode, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Return views of the arguments, hung on `node`."""
+    node._outputs = tuple([(tensor._shape, tensor._dtype) for tensor in tensors])
+    node.non_differentiable = node.to_save = None
+    outputs = []
+    for index, tensor in enumerate(tensors):
+        output = _view_as_self(node, tensor)
+        view: Any = output._view
+        view.edge, view.output_nr = (node, index), index
+        if len(tensors) > 1:
+            view.creation = "multi"
+        output._flags |= state.GRAD
+        outputs.append(output)
+    return tuple(outputs)
 
 
 def _among(tensor: Any, tensors: Iterable[Any] | None) -> bool:
@@ -205,7 +233,7 @@ def _take_over(node: FunctionNode, output: Tensor, index: int, is_input: bool, c
 
 
 def _view_as_self(node: FunctionNode, tensor: Tensor) -> Tensor:
-    view = Tensor._wrap(tensor._memory.view())
+    view = Tensor._wrap(tensor._memory.view(), tensor._shape)
     tensor._make_view(view, "custom", node._forward_cls.__name__)
     return view
 

@@ -19,7 +19,9 @@ class BackwardHookFunction(Function):
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
         """Return the arguments."""
-        ctx.mark_non_differentiable(*[a for a in args if not a.requires_grad])
+        constant = [a for a in args if not a.requires_grad]
+        if constant:
+            ctx.mark_non_differentiable(*constant)
         return args
 
     @staticmethod
@@ -129,11 +131,17 @@ class BackwardHook:
         return tuple(full)
 
     def _wrap(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int], Any]:
-        positions = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
-        if not (state.local.grad_enabled and any(args[i].requires_grad for i in positions)):
+        positions, recorded = [], False
+        for position, arg in enumerate(args):
+            if isinstance(arg, Tensor):
+                positions.append(position)
+                recorded = recorded or arg.requires_grad
+        if not (recorded and state.local.grad_enabled):
             return args, [], None
-        wrapped = BackwardHookFunction.apply(*(args[i] for i in positions))
-        node = next((node for node in (t.grad_fn for t in wrapped) if node is not None), None)
+        wrapped = BackwardHookFunction.apply(*[args[i] for i in positions])
+        node = None
+        for tensor in wrapped:
+            node = node or tensor.grad_fn
         if node is None:
             raise RuntimeError("Error while setting up the backward hooks: the identity recorded no node.")
         result = list(args)

@@ -487,6 +487,8 @@ class GraphTask:
         outer = state.local.current_node
         state.local.current_node = node
         try:
+            if self._has_posthooks_alone(node):
+                return self._run_posthooked(node, grad)
             grads = self._as_tensors(grad if node.multi else [grad])
             if self._needed is None:
                 grads = self._tensor_hooks(node, grads)
@@ -501,6 +503,25 @@ class GraphTask:
             return self._execute(node, grads, skip)
         finally:
             state.local.current_node = outer
+
+    def _has_posthooks_alone(self, node: Node) -> bool:
+        """Whether a node has no other hooks, and nobody listens or captures."""
+        extra = node.extra
+        if extra is None or not extra.posthooks or extra.prehooks or extra.tensor_hooks or extra.retain:
+            return False
+        plain = not (state.special or self.create_graph or type(node) is AccumulateGrad)
+        return plain and self._needed is None and self.kept is None
+
+    def _run_posthooked(self, node: Node, grad: Any) -> Any:
+        """Run such a node: what it has made is shown to its hooks."""
+        grads = self._as_tensors(grad if node.multi else [grad])
+        results = node.apply(grad) if self.keep_graph else node.spend(grad)
+        if len(results) != len(node.edges):
+            results = check_count(node, results)
+        results = self._validated(node, results)
+        tensors = self._as_tensors(results)
+        seen = self._posthooks(node, tensors, grads)
+        return results if seen is tensors else [None if g is None else bare_of(g) for g in seen]
 
     def _as_tensors(self, grads: list[Any]) -> list[Any]:
         if grads is None:
