@@ -15,6 +15,7 @@ import numpy
 import pytest
 
 import gradscope as gs
+from gradscope.runtime import events
 from gradscope.runtime.engine import backward
 
 Program = Callable[[Any], dict[str, Any]]
@@ -573,3 +574,50 @@ def test_a_gradient_penalty_goes_through_normalization_and_relu_in_place(torch: 
         return m.autograd.grad(first.pow(2).sum(), x)[0]
 
     numpy.testing.assert_allclose(program(gs).numpy(), program(torch).numpy(), rtol=1e-9, atol=1e-12)
+
+
+VIEWS = {
+    "alias": lambda x: x[...],
+    "expand": lambda x: x[:1].expand(3, 4),
+    "permute": lambda x: x.permute(1, 0),
+    "reshape": lambda x: x.reshape(4, 3),
+    "row": lambda x: x[1],
+    "rows": lambda x: x[1:],
+    "squeeze": lambda x: x[:, None].squeeze(1),
+    "t": lambda x: x.t(),
+    "transpose": lambda x: x.transpose(0, 1),
+    "unsqueeze": lambda x: x.unsqueeze(0),
+    "view": lambda x: x.view(-1),
+}
+SOURCES = {
+    "leaf": lambda: gs.ones(3, 4, requires_grad=True),
+    "unrecorded": lambda: gs.ones(3, 4),
+    "computed": lambda: gs.ones(3, 4, requires_grad=True) * 2,
+    "view": lambda: (gs.ones(2, 3, 4, requires_grad=True) * 2)[1],
+    "one of several": lambda: (gs.ones(2, 3, 4, requires_grad=True) * 2).unbind()[1],
+    "written": lambda: gs.zeros(2, 3, 4)[0].add_(1),
+    "conjugate": lambda: gs.ones(3, 4, dtype=gs.complex64, requires_grad=True).conj(),
+}
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("view", VIEWS)
+def test_an_inlined_view_knows_what_one_made_step_by_step_does(view, source, grad):
+    def facts():
+        base = SOURCES[source]()
+        with gs.set_grad_enabled(grad):
+            part = VIEWS[view](base)
+        known, node = part._view, part.grad_fn
+        root = base if base._view is None else base._view.base
+        return (
+            (known.base is root, known.creation, known.operator, known.version, known.output_nr, len(known.steps)),
+            (part._vc is base._vc, part._flags, part.requires_grad, part.tolist(), part.stride()),
+            None if node is None else (node.name(), [next_node.name() for next_node, _ in node.next_functions]),
+        )
+
+    inlined = facts()
+    with events.subscribe(lambda event: None, events.OperatorRecorded):
+        assert facts() == inlined
+    with gs.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
+        assert facts() == inlined

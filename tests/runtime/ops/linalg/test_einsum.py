@@ -188,3 +188,17 @@ def test_a_batch_times_one_matrix_is_one_product(order: tuple[int, ...]) -> None
     product = matrix_product(Counting(), batch, matrix)
     assert Counting.shapes == [(24, 5)]
     assert product.tolist() == (batch @ matrix).tolist()
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "complex64", "complex128", "int64"])
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (1, 5, 7), (7, 5, 1), (8, 8, 8), (3, 1, 4), (64, 33, 17), (5, 0, 3)])
+def test_products_are_those_of_numpy_whatever_the_layout(kind: str, sizes: tuple[int, int, int]) -> None:
+    rows, inner, columns = sizes
+    numbers = numpy.random.default_rng(0)
+    left = (numbers.standard_normal((rows, inner)) * 10).astype(kind)
+    right = (numbers.standard_normal((inner, columns)) * 10).astype(kind)
+    for a in (left, numpy.asfortranarray(left), left[::-1]):
+        for b in (right, numpy.asfortranarray(right), right[:, ::-1]):
+            product = (gs.from_numpy(a.copy("K")) @ gs.from_numpy(b.copy("K"))).numpy()
+            assert (product.shape, product.dtype) == ((rows, columns), numpy.dtype(kind))
+            numpy.testing.assert_allclose(product, numpy.matmul(a, b), rtol=1e-5, atol=1e-4)
