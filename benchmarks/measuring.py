@@ -203,28 +203,39 @@ def block(work: tuple[Callable, Callable], runs: int, clock: Callable[[], float]
 
 
 def measure_peak(order: dict[str, Any]) -> dict[str, int] | None:
-    """Return the most memory that a training step holds in one library, beyond what its import took, in bytes.
+    """Return the most memory that a training step holds in one library, beyond what the library itself takes, in bytes.
 
     It is what the system sees of anonymous memory (arrays and objects, no pages of a library's file) over two steps,
-    after two that create the optimizer's state and load what is loaded once.
+    after two that create the optimizer's state. The library itself is what is there when its smallest training step
+    has run, as modules are imported then: PyTorch's compiler by the first optimizer, and Numba by the first kernel.
     """
     from workloads import CASES
 
     lib = load(order["library"], order["threads"])
     if order["library"] == "gradscope" and importlib.util.find_spec("numba"):
-        importlib.import_module("numba")  # it counts as a part of the import, as PyTorch's kernels do
-    imported = resident("RssAnon")
+        importlib.import_module("numba")
+    smallest_step(lib)
+    gc.collect()
+    own = resident("RssAnon")
     prepare, body = CASES[order["case"]].build(lib)
     for _ in range(2):
         body(prepare())
     wait_for_background()
     gc.collect()
-    if imported is None or not reset_peak():
+    if own is None or not reset_peak():
         return None
     for _ in range(2):
         body(prepare())
     files = resident("RssFile") + resident("RssShmem")
-    return {"bytes": resident("VmHWM") - files - imported}
+    return {"bytes": resident("VmHWM") - files - own}
+
+
+def smallest_step(lib: Any) -> None:
+    """Train a layer of one weight for a step."""
+    layer = lib.nn.Linear(1, 1)
+    optimizer = lib.optim.Adam(layer.parameters())
+    lib.nn.functional.mse_loss(layer(lib.ones(1, 1)), lib.ones(1, 1)).backward()
+    optimizer.step()
 
 
 def resident(field: str) -> int | None:

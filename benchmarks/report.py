@@ -226,7 +226,7 @@ def machine(*packages: str) -> dict[str, Any]:
 def write_part(name: str, text: str) -> None:
     """Replace a part of the page about performance: what stands between ``<!-- NAME -->`` and ``<!-- /NAME -->``."""
     page = PAGE.read_text(encoding="utf-8")
-    marks = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)", re.DOTALL)
+    marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
     if not marks.search(page):
         raise SystemExit(f"{PAGE} has no part {name!r}: it begins with <!-- {name} --> and ends with <!-- /{name} -->.")
-    PAGE.write_text(marks.sub(lambda found: f"{found[1]}\n{text}\n{found[2]}", page), encoding="utf-8")
+    PAGE.write_text(marks.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", page), encoding="utf-8")

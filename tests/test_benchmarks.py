@@ -127,9 +127,10 @@ def test_avx2_is_told_to_numpy_openblas_and_numba():
     assert "X86_V3" not in environment["NPY_DISABLE_CPU_FEATURES"]
 
 
-def test_a_part_of_the_page_is_replaced(tmp_path, monkeypatch):
+@pytest.mark.parametrize("old", ["", "old\n", "\nold\n\n"])
+def test_a_part_of_the_page_is_replaced(old, tmp_path, monkeypatch):
     page = tmp_path / "page.md"
-    page.write_text("before\n<!-- a -->\nold\n<!-- /a -->\nafter\n", encoding="utf-8")
+    page.write_text(f"before\n<!-- a -->\n{old}<!-- /a -->\nafter\n", encoding="utf-8")
     monkeypatch.setattr(report_of, "PAGE", page)
     report_of.write_part("a", "new")
     assert page.read_text(encoding="utf-8") == "before\n<!-- a -->\n\nnew\n\n<!-- /a -->\nafter\n"
