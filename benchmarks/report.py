@@ -122,7 +122,7 @@ def group_table(report: dict[str, Any], group: str) -> str:
         row += [ratio_cell(case.get(name)) for name in timed]
         if both:
             row.append(f"{case['fast']['candidate_seconds'] / case['numpy']['candidate_seconds']:.2f}")
-        row += [duration(case[timed[0]][f"{side}_seconds"]) for side in ("candidate", "baseline")] * bool(timed)
+        row += [duration(case[name][f"{side}_seconds"]) for name in timed[:1] for side in ("candidate", "baseline")]
         rows.append(row + memory_cells(case) * ("memory" in columns))
     if report["means"].get(group):
         found = report["means"][group]
