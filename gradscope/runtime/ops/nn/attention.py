@@ -98,7 +98,7 @@ def _attended(
     char = query._dtype.char
     if not dropout_p and char != bfloat16.CHAR and _in_one_node(query, key, value, mask, times):
         flash = OPERATORS["scaled_dot_product_flash_attention_for_cpu"].function
-        return flash(query, key, value, 0.0, causal, attn_mask=mask, scale=scale)[0]
+        return flash(query, key, value, 0.0, causal, attn_mask=mask, scale=scale)
     if char not in HALVES:
         return _in_parts(query, key, value, mask, dropout_p, causal, scale, times)
     # Rounded once, as in PyTorch, not at each step.
@@ -263,7 +263,7 @@ def _of_shared_heads(g: Any, shared: int, F: Namespace) -> Any:
 
 
 def _flash_joint(
-    g: Any,
+    g: Gradient,
     query: Any,
     key: Any,
     value: Any,
@@ -281,15 +281,15 @@ def _flash_joint(
     """
     heads, factor = key.shape[1], _factor(query.shape, scale)
     key, value = (_for_each_head(x, query.shape[1], F) for x in (key, value))
-    if type(g[0]) is numpy.ndarray:
-        found = _in_blocks(g[0], query, key, value, output, logsumexp, attn_mask, is_causal, factor)
+    if type(g) is numpy.ndarray:
+        found = _in_blocks(g, query, key, value, output, logsumexp, attn_mask, is_causal, factor)
     else:
         weights = F.safe_softmax(_scores(query, key, attn_mask, is_causal, factor, F), 3)
-        slopes = F.softmax_data(F.matmul(g[0], F.transpose(value, 2, 3)), weights, 3) * factor
+        slopes = F.softmax_data(F.matmul(g, F.transpose(value, 2, 3)), weights, 3) * factor
         found = (
             F.matmul(slopes, key),
             F.matmul(F.transpose(slopes, 2, 3), query),
-            F.matmul(F.transpose(weights, 2, 3), g[0]),
+            F.matmul(F.transpose(weights, 2, 3), g),
         )
     return found[0], *(_of_shared_heads(x, heads, F) for x in found[1:])
 
@@ -337,7 +337,7 @@ def _flash_reference(
     most = scores.max(3, keepdims=True)
     weights = numpy.exp(scores - most)
     total = weights.sum(3, keepdims=True)
-    return numpy.einsum("bhls,bhse->bhle", weights / total, value), (most + numpy.log(total))[..., 0]
+    return numpy.einsum("bhls,bhse->bhle", weights / total, value)
 
 
 def _flash_extremes(make: Any) -> list[Any]:
@@ -357,12 +357,13 @@ operator(
     "scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, "
     "bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None)",
     _flash,
-    outputs=("output", "logsumexp"),
+    outputs=("output",),
+    aux=("logsumexp",),
     method=False,
     public_name=False,
     joint=_flash_joint,
     joint_for=("query", "key", "value"),
-    doc="Return attended values, and the logarithms of the sums of the scores' exponentials.",
+    doc="Return attended values; the logarithms of the sums of the scores' exponentials are saved.",
     samples=_flash_samples,
     reference=_flash_reference,
     extremes=_flash_extremes,
