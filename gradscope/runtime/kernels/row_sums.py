@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["row_maxima", "sums"]
 
-# Above these, what a row costs is not its beginning; below the last, transposing costs more than it gains.
+# Above these, what a row costs is not its beginning, but rows of whole parts of the first are added part by part; below
+# the last, transposing costs more than it gains.
 _SHORT_TO_ADD, _SHORT_TO_COMPARE, _FEW = 128, 64, 32
 
 _FIRST = tuple(range(64))  # as many as an array can have
@@ -54,8 +55,8 @@ def sums(array: Array, axes: tuple[int, ...], keepdims: bool = True) -> Any:
     if axes == _FIRST[:count]:
         total = _down(array.reshape(math.prod(shape[:count]), -1))
         rest = (1,) * count + shape[count:] if keepdims else shape[count:]
-    elif axes == (len(shape) - 1,) and shape[-1] <= _SHORT_TO_ADD:
-        total = array.reshape(-1, shape[-1]).dot(_ones(array.dtype)[: shape[-1]])
+    elif axes == (len(shape) - 1,) and (shape[-1] <= _SHORT_TO_ADD or not shape[-1] % _SHORT_TO_ADD):
+        total = _along(array.reshape(-1, shape[-1]))
         rest = (*shape[:-1], 1) if keepdims else shape[:-1]
     else:
         return array.sum(axis=axes, keepdims=keepdims)
@@ -88,6 +89,15 @@ def _is_plain(array: Array) -> bool:
     if type(array) is not numpy.ndarray or array.dtype.char not in "fd":
         return False
     return bool(array.flags.c_contiguous and array.size)
+
+
+def _along(matrix: numpy.ndarray) -> numpy.ndarray:
+    """Return the sums along rows that are short, or of whole short parts: those of parts first, which is as exact."""
+    ones, size = _ones(matrix.dtype), matrix.shape[1]
+    while size > _SHORT_TO_ADD and not size % _SHORT_TO_ADD:
+        matrix = matrix.reshape(-1, _SHORT_TO_ADD).dot(ones[:_SHORT_TO_ADD])
+        size //= _SHORT_TO_ADD
+    return matrix.reshape(-1, size).dot(ones[:size])
 
 
 def _down(matrix: numpy.ndarray) -> numpy.ndarray:

@@ -10,7 +10,7 @@ from gradscope.runtime.kernels.row_sums import row_maxima, sums
 
 SHAPES = [
     (64, 10), (64, 1), (1, 64), (3, 10), (40, 128), (40, 129), (20_000, 3), (2, 20, 10), (0, 3), (3, 0), (10,), (),
-    (2, 3, 4, 64),
+    (2, 3, 4, 64), (40, 256), (3, 384), (2, 5, 1024), (2, 128 * 131), (1, 128 * 128 * 2),
 ]  # fmt: skip
 
 
@@ -39,6 +39,14 @@ def test_they_are_numpys(shape, dtype):
     for axis in axes:
         if shape[axis]:
             np.testing.assert_array_equal(row_maxima(array, axis), array.max(axis, keepdims=True), strict=True)
+
+
+@pytest.mark.parametrize("row", [128, 384, 1024, 1 << 17])
+def test_sums_of_long_rows_are_as_exact_as_numpys(row):
+    array = np.random.default_rng(0).standard_normal(((1 << 19) // row, row)).astype("f") + 1
+    exact = array.astype("d").sum(1, keepdims=True)
+    wrong, numpys = (np.abs(found - exact).max() for found in (sums(array, (1,)), array.sum(1, keepdims=True)))
+    assert wrong <= 4 * numpys + 1e-6 * row
 
 
 def test_axes_in_any_order():

@@ -644,8 +644,11 @@ def _softmax_data(xp: Namespace, grad_output: Gradient, output: Any, dim: int) -
 
 
 def _softmax_data_along(xp: Namespace, grad_output: Gradient, output: Array, axis: int) -> Array:
-    result = grad_output * output
-    xp.subtract(grad_output, sums(result, (axis,)), out=result)
+    if xp is numpy and axis == output.ndim - 1:
+        result = grad_output - xp.vecdot(grad_output, output)[..., None]
+    else:
+        result = grad_output * output
+        xp.subtract(grad_output, sums(result, (axis,)), out=result)
     result *= output
     return result
 
