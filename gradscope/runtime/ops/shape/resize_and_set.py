@@ -195,8 +195,8 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
     Raises
     ------
     RuntimeError
-        If `source` has another dtype, or is a tensor that is not contiguous of which a part is wanted, or history would
-        be lost: the operator has no derivative.
+        If all of `source` is wanted and has another dtype, or a part of one that is not contiguous, or history would be
+        lost: the operator has no derivative.
     """
     recording = general.wants_grad([self, source])
     check_inplace(self, recording, expanded=True)
@@ -219,11 +219,6 @@ def _source_of(self: Any, source: Any) -> Any:
         return strided_view(source._array, ((source.nbytes() // self._dtype.itemsize,), (1,), 0), self._dtype)
     if not hasattr(source, "_array"):
         raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}")
-    if source._dtype != self._dtype:
-        raise RuntimeError(
-            f"Could not set tensor of type {source.dtype.name} to a tensor of type {self.dtype.name}\n"
-            "Convert the source with .to()."
-        )
     return source._memory
 
 
@@ -233,6 +228,11 @@ def _chosen_part(self: Any, source: Any, storage_offset: int, size: Any, stride:
     if size is None:
         if storage_offset:
             raise TypeError("set_() received an offset without a size\nSay which elements: set_(source, offset, size).")
+        if array.dtype != self._dtype:
+            raise RuntimeError(
+                f"Could not set tensor of type {source.dtype.name} to a tensor of type {self.dtype.name}\n"
+                "Convert the source with .to()."
+            )
         return array.view()
     if not isinstance(source, Storage) and not array.flags.c_contiguous:
         raise RuntimeError(
@@ -242,7 +242,7 @@ def _chosen_part(self: Any, source: Any, storage_offset: int, size: Any, stride:
     shape = sizes_of((size,), "set_")
     steps = contiguous_strides(shape) if stride is None else sizes_of((stride,), "set_", "stride")
     start = 0 if isinstance(source, Storage) else offset_of(array)
-    return strided_view(array, (shape, steps or contiguous_strides(shape), start + storage_offset))
+    return strided_view(array, (shape, steps or contiguous_strides(shape), start + storage_offset), self._dtype)
 
 
 # --- other elements ---------------------------------------------------------------------------------------------------

@@ -128,6 +128,12 @@ def test_a_part_is_set_of_a_contiguous_tensor_only() -> None:
     assert x.set_(flat[::2]).tolist() == [0.0, 2.0, 4.0]
 
 
+def test_a_part_of_another_dtype_shows_its_bytes() -> None:
+    numbers = gs.tensor([1.0, 2.0, 3.0, 4.0])
+    bits = gs.zeros(1, dtype=gs.int32).set_(numbers[1:], 1, (2,))
+    assert bits.view(gs.float32).tolist() == [3.0, 4.0]
+
+
 def test_set_shares_memory_and_not_the_version() -> None:
     x, y = gs.ones(3), gs.zeros(2, 2)
     x.set_(y)
