@@ -38,9 +38,11 @@ def layouts(
     """Sizes and strides, now and then of two lengths."""
     size = draw(st.lists(sizes, max_size=3))
     length = len(size) if draw(st.integers(0, 15)) else draw(st.integers(0, 3))
-    stride = tuple(draw(st.lists(steps, min_size=length, max_size=length)))
-    # Where there are no elements PyTorch's set_() takes a negative step, and its slices multiply a large one.
-    return tuple(size), tuple(min(abs(step), COUNT) for step in stride) if 0 in size else stride
+    stride = draw(st.lists(steps, min_size=length, max_size=length))
+    # A step that is not taken may be negative for PyTorch's set_(), and where there are no elements slices multiply it.
+    if 0 in size:
+        return tuple(size), tuple(min(abs(step), COUNT) for step in stride)
+    return tuple(size), tuple(abs(step) if size[axis : axis + 1] == [1] else step for axis, step in enumerate(stride))
 
 
 small = st.integers(-3, 13)
@@ -185,9 +187,13 @@ class Guarded:
         return x.view(shape)
 
     def _dtype(self, x: Any, dtype: str) -> Any:
-        return x.view(getattr(self.module, dtype)) if x.numel() else None  # an empty tensor has kept no strides
+        if not x.numel() or x.shape[-1:] == (1,):
+            return None  # what is not stepped over has kept no stride
+        return x.view(getattr(self.module, dtype))
 
     def _parts(self, x: Any) -> Any:
+        if not x.numel():
+            return None
         return self.module.view_as_real(x) if x.is_complex() else self.module.view_as_complex(x)
 
     def _resize_(self, x: Any, shape: list[int]) -> Any:
