@@ -6,6 +6,7 @@
 - :mod:`~.attention`: scaled dot-product attention and its derivative, a block of scores at a time
 - :mod:`~.threads`: parts of large arrays at a time on several threads
 - :mod:`~.normalization`: layer, batch and group norm of large arrays
+- :mod:`~.selection`: elements of one array or of another
 - :mod:`~.error_function`: erf in single precision
 - :mod:`~.recurrent`: all steps of a recurrent layer, forwards and backwards
 - :mod:`~.convolution`: convolution and its adjoints, as products with rows of images that lie in :mod:`~.image_grid`

@@ -32,7 +32,7 @@ _BLOCK = 1 << 16  # elements of which all that a formula makes stays in the proc
 _FAMILIES = "gradscope.runtime.kernels.compiled."
 
 
-def pointwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array:
+def pointwise(name: str, formula: Callable[..., Array], *arrays: Array, settings: tuple[float, ...] = ()) -> Array:
     """Return an elementwise formula of arrays of one shape: of large ones in one pass over memory.
 
     Parameters
@@ -44,6 +44,8 @@ def pointwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array
     *arrays : ndarray
         What it is given; tensors too, under ``create_graph``, of which the formula is recorded. The last one says the
         layout: if it is not in row-major order, the formula is called.
+    settings : tuple of float
+        Numbers in the formula, which the compiled kernel is given after the arrays.
 
     Examples
     --------
@@ -54,7 +56,7 @@ def pointwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array
     like = arrays[-1]
     if type(like) is not numpy.ndarray or like.size < LEAST or not _alike(arrays, like):
         return formula(*arrays)
-    return _shared(name, formula, arrays, (-1,))
+    return _shared(name, formula, arrays, (-1,), settings)
 
 
 def rowwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array:
@@ -72,7 +74,13 @@ def rowwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array:
     return _shared(name, formula, arrays, (-1, like.shape[-1]))
 
 
-def _shared(name: str, formula: Callable[..., Array], arrays: tuple[Array, ...], shape: tuple[int, ...]) -> Array:
+def _shared(
+    name: str,
+    formula: Callable[..., Array],
+    arrays: tuple[Array, ...],
+    shape: tuple[int, ...],
+    settings: tuple[float, ...] = (),
+) -> Array:
     """Return the formula of arrays, computed on some items of the first axis of `shape` at a time."""
     like = arrays[-1]
     result = numpy.empty(like.shape, like.dtype)
@@ -84,7 +92,8 @@ def _shared(name: str, formula: Callable[..., Array], arrays: tuple[Array, ...],
         threads.over(len(parts[0]), lambda part: _in_blocks(formula, [a[part] for a in parts]), each)
     else:
         loop = getattr(loops, function)
-        threads.over(len(parts[0]), lambda part: loop(*[a[part] for a in parts]), each)
+        numbers = [like.dtype.type(setting) for setting in settings]
+        threads.over(len(parts[0]), lambda part: loop(*[a[part] for a in parts], *numbers), each)
     return result
 
 

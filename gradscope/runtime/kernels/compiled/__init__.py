@@ -6,7 +6,7 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 
 - :mod:`~.jit`: the decorators, and the types of arguments
 - :mod:`~.scalars`: exp, tanh, erf and the like of one number, the largest of a row, which kernels inline
-- :mod:`~.activations`: GELU, SiLU and their derivatives
+- :mod:`~.activations`: activation functions and their derivatives
 - :mod:`~.softmax`: softmax, its logarithm and their derivatives, row by row
 - :mod:`~.recurrent`: the gates of LSTM and GRU and their derivatives, of one step
 - :mod:`~.statistics`: what a recording tells of a tensor: moments, and how many numbers have each exponent

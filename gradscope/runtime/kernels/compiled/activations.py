@@ -6,11 +6,11 @@ import math
 
 import numpy
 
-from .jit import IN1, OUT1, kernel
-from .scalars import erf, exp, sigmoid, tanh
+from .jit import IN1, OUT1, f4, kernel
+from .scalars import erf, exp, expm1, log1p_of_share, sigmoid, tanh, tanh_of_softplus
 
 _f4 = numpy.float32
-_HALF, _ONE, _THREE = _f4(0.5), _f4(1), _f4(3)
+_ZERO, _HALF, _ONE, _THREE, _SIX = map(_f4, (0, 0.5, 1, 3, 6))
 _ROOT_HALF = _f4(math.sqrt(0.5))
 _DENSITY = _f4(1 / math.sqrt(2 * math.pi))
 _ROOT_TWO_OVER_PI = _f4(math.sqrt(2 / math.pi))
@@ -57,3 +57,108 @@ def silu_backward(g, x, result):
     for i in range(x.size):
         s = sigmoid(x[i])
         result[i] = g[i] * (s * (x[i] * (_ONE - s) + _ONE))
+
+
+@kernel(IN1, OUT1)
+def sigmoids(x, result):
+    for i in range(x.size):
+        result[i] = sigmoid(x[i])
+
+
+@kernel(IN1, IN1, OUT1)
+def sigmoid_backward(g, y, result):
+    for i in range(y.size):
+        result[i] = g[i] * ((_ONE - y[i]) * y[i])
+
+
+@kernel(IN1, IN1, OUT1)
+def tanh_backward(g, y, result):
+    for i in range(y.size):
+        result[i] = g[i] * (_ONE - y[i] * y[i])
+
+
+@kernel(IN1, OUT1)
+def log_sigmoid(x, result):
+    for i in range(x.size):
+        below = x[i] if x[i] < _ZERO else _ZERO
+        result[i] = below - log1p_of_share(exp(-abs(x[i])))
+
+
+@kernel(IN1, IN1, OUT1)
+def log_sigmoid_backward(g, x, result):
+    for i in range(x.size):
+        result[i] = g[i] * sigmoid(-x[i])
+
+
+@kernel(IN1, OUT1, f4, f4)
+def softplus(x, result, beta, threshold):
+    for i in range(x.size):
+        scaled = x[i] * beta
+        above = scaled if scaled > _ZERO else _ZERO
+        smooth = (above + log1p_of_share(exp(-abs(scaled)))) / beta
+        result[i] = x[i] if scaled > threshold else smooth
+
+
+@kernel(IN1, IN1, OUT1, f4, f4)
+def softplus_backward(g, x, result, beta, threshold):
+    for i in range(x.size):
+        scaled = x[i] * beta
+        smooth = g[i] * sigmoid(scaled)
+        result[i] = g[i] if scaled > threshold else smooth
+
+
+@kernel(IN1, OUT1)
+def mish(x, result):
+    for i in range(x.size):
+        result[i] = x[i] * tanh_of_softplus(x[i])
+
+
+@kernel(IN1, IN1, OUT1)
+def mish_backward(g, x, result):
+    for i in range(x.size):
+        t = tanh_of_softplus(x[i])
+        result[i] = g[i] * (t + x[i] * sigmoid(x[i]) * (_ONE - t * t))
+
+
+@kernel(IN1, OUT1, f4, f4, f4)
+def elu(x, result, alpha, scale, input_scale):
+    for i in range(x.size):
+        below = x[i] if x[i] < _ZERO else _ZERO
+        curved = expm1(below * input_scale) * (alpha * scale)
+        result[i] = curved if x[i] < _ZERO else x[i] * scale
+
+
+@kernel(IN1, IN1, OUT1, f4, f4, f4)
+def elu_backward(g, x, result, alpha, scale, input_scale):
+    for i in range(x.size):
+        below = x[i] if x[i] < _ZERO else _ZERO
+        slope = exp(below * input_scale) * (input_scale * alpha * scale)
+        result[i] = g[i] * (slope if x[i] <= _ZERO else scale)
+
+
+@kernel(IN1, OUT1, f4)
+def leaky_relu(x, result, negative_slope):
+    for i in range(x.size):
+        result[i] = x[i] if x[i] > _ZERO else x[i] * negative_slope
+
+
+@kernel(IN1, IN1, OUT1, f4)
+def leaky_relu_backward(g, x, result, negative_slope):
+    for i in range(x.size):
+        result[i] = g[i] if x[i] > _ZERO else g[i] * negative_slope
+
+
+@kernel(IN1, OUT1)
+def hardswish(x, result):
+    for i in range(x.size):
+        above = x[i] + _THREE
+        above = _ZERO if above < _ZERO else above
+        above = _SIX if above > _SIX else above
+        result[i] = x[i] * above / _SIX
+
+
+@kernel(IN1, IN1, OUT1)
+def hardswish_backward(g, x, result):
+    for i in range(x.size):
+        inner = g[i] * (x[i] / _THREE + _HALF) if x[i] < _THREE else g[i]
+        result[i] = _ZERO if x[i] <= -_THREE else inner

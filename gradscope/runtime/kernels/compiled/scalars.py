@@ -13,7 +13,7 @@ import numpy
 from ..error_function import DENOMINATOR, LARGEST, NUMERATOR
 from .jit import scalar
 
-__all__ = ["erf", "exp", "largest", "sigmoid", "tanh"]
+__all__ = ["erf", "exp", "expm1", "largest", "log1p_of_share", "sigmoid", "tanh", "tanh_of_softplus"]
 
 _f4, _i4 = numpy.float32, numpy.int32
 
@@ -49,6 +49,34 @@ def exp(x):
     return _INFINITE if x > _MOST_EXP else result
 
 
+_LEAST_EXPM1 = _f4(-18)  # below it, exp(x) - 1 is rounded to -1
+
+
+@scalar
+def expm1(x):
+    """Return exp(x) - 1, as :func:`exp` does: 2^n - 1 is exact."""
+    x = _LEAST_EXPM1 if x < _LEAST_EXPM1 else x
+    shifted = _f4(x * _PER_LOG_TWO + _ROUND)
+    n = shifted - _ROUND
+    r = x - n * _LOG_TWO_HIGH - n * _LOG_TWO_LOW
+    p = ((((_E7 * r + _E6) * r + _E5) * r + _E4) * r + _E3) * r + _HALF
+    p = p * r * r + r
+    power = _i4(_i4(shifted.view(_i4) + _EXPONENT) << _i4(23)).view(_f4)
+    result = (p * power + (power - _HALF)) * _TWO
+    return _INFINITE if x > _MOST_EXP else result
+
+
+_L0, _L1, _L2, _L3, _L4 = map(_f4, (2.0, 0.66666316, 0.40024854, 0.27961419, 0.28174657))
+
+
+@scalar
+def log1p_of_share(y):
+    """Return log(1 + y) of a number from 0 to 1: twice the artanh of y / (2 + y), a polynomial of its square."""
+    s = y / (_TWO + y)
+    t = s * s
+    return s * ((((_L4 * t + _L3) * t + _L2) * t + _L1) * t + _L0)
+
+
 @scalar
 def sigmoid(x):
     """Return 1 / (1 + exp(-x))."""
@@ -71,6 +99,17 @@ def tanh(x):
     p = x * p / q
     p = _ONE if p > _ONE else p
     return -_ONE if p < -_ONE else p
+
+
+_MOST_SOFTPLUS = _f4(20)  # beyond it, tanh(softplus(x)) is rounded to 1
+
+
+@scalar
+def tanh_of_softplus(x):
+    """Return tanh(log(1 + w)) of w = exp(x): n / (n + 2), of n = w * (w + 2)."""
+    w = exp(_MOST_SOFTPLUS if x > _MOST_SOFTPLUS else x)
+    n = w * (w + _TWO)
+    return n / (n + _TWO)
 
 
 _MOST_ERF = _f4(LARGEST)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy
 
+from ...kernels.forms import LEAST, pointwise
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import elementwise
 from ..declaration.registry import OPERATORS, operator, public
@@ -509,13 +510,25 @@ operator(
     samples=unary(),
     reference="mpmath.cosh",
 )
+
+
+def _tanh_backward(g: Gradient, result: Any) -> Gradient:
+    if type(result) is numpy.ndarray and result.size >= LEAST:
+        return pointwise("activations.tanh_backward", _tanh_gradient, g, result)
+    return _tanh_gradient(g, result)
+
+
+def _tanh_gradient(g: Gradient, result: Any) -> Gradient:
+    return g * conj(one_minus(result * result))
+
+
 operator(
     "tanh(Tensor self)",
     "tanh",
     promote="float",
     inplace=True,
     out=True,
-    derivatives={"self": lambda g, result: g * conj(one_minus(result * result))},
+    derivatives={"self": _tanh_backward},
     doc="Return the hyperbolic tangent.",
     samples=unary(),
     reference="mpmath.tanh",

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy
 
+from ...kernels.forms import LEAST
+from ...kernels.selection import select
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.elements import as_element
@@ -27,10 +29,10 @@ def _where(xp: Namespace, condition: Array, self: Array, other: Array) -> Array:
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {kind}\n"
             "Compare it first, e.g. condition != 0."
         )
-    if self.dtype is other.dtype:
+    if self.dtype is other.dtype and condition.size < LEAST:
         return xp.where(condition, self, other)
     target = dtypes.result_numpy([self, other])
-    return xp.where(condition, self.astype(target, copy=False), other.astype(target, copy=False))
+    return select(xp, condition, self.astype(target, copy=False), other.astype(target, copy=False))
 
 
 operator(
@@ -55,7 +57,7 @@ operator(
 _where_self = OPERATORS["where.self"].function
 
 
-@public(method=False, arrays=lambda xp, condition, self, other: xp.where(condition, self, other))
+@public(method=False, arrays=select)
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """Return elements of `input` where `condition` holds and of `other` elsewhere; or where `condition` is not zero.
 
@@ -120,7 +122,7 @@ def _check_masked_fill(mask: Any, value: Any) -> None:
 
 def _masked_fill(xp: Namespace, self: Array, mask: Array, value: Array) -> Array:
     _check_masked_fill(mask, value)
-    return xp.where(mask, as_element(value, self), self).astype(self.dtype, copy=False)
+    return select(xp, mask, as_element(value, self), self).astype(self.dtype, copy=False)
 
 
 def _write_masked(xp: Namespace, self: Array, mask: Array, value: Array) -> None:

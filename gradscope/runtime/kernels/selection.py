@@ -1,0 +1,75 @@
+"""Elements of one array or of another, as a mask says, without a branch for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from . import threads
+from .forms import LEAST
+
+if TYPE_CHECKING:
+    from ..ops.declaration.annotations import Array, Namespace
+
+__all__ = ["select"]
+
+_BLOCK = 1 << 15  # elements
+# The integers that have the bits of an element of so many bytes.
+_BITS = {size: numpy.dtype(f"int{8 * size}") for size in (1, 2, 4, 8)}
+
+
+def select(xp: Namespace, condition: Array, chosen: Any, other: Any) -> Any:
+    """Return ``where(condition, chosen, other)``; of large arrays by masking bits.
+
+    A processor guesses which way a branch goes: where signs are random, NumPy's ``where`` takes ten times as long.
+
+    Parameters
+    ----------
+    condition : ndarray
+        Of dtype bool.
+    chosen, other : ndarray or number
+        What is masked are arrays of one dtype, in row-major order, of the shape of `condition` or of no dimension.
+
+    Examples
+    --------
+    >>> select(numpy, numpy.array([True, False]), numpy.array([1.0, 2.0]), numpy.array([3.0, 4.0])).tolist()
+    [1.0, 4.0]
+    """
+    if type(condition) is not numpy.ndarray or condition.size < LEAST or not _can_mask(condition, chosen, other):
+        return xp.where(condition, chosen, other)
+    result = numpy.empty(condition.shape, chosen.dtype)
+    bits = _BITS[chosen.itemsize]
+    mask, to, a, b = (_flat(array, kind) for array, kind in zip((condition, result, chosen, other), ("b", *[bits] * 3)))
+
+    def work(part: slice) -> None:
+        for begin in range(part.start, part.stop, _BLOCK):
+            some = slice(begin, min(begin + _BLOCK, part.stop))
+            _write_selected(mask[some], a[some] if a.ndim else a, b[some] if b.ndim else b, to[some])
+
+    threads.over(condition.size, work)
+    return result
+
+
+def _can_mask(condition: Array, *values: Any) -> bool:
+    if condition.dtype.kind != "b" or not condition.flags.c_contiguous:
+        return False
+    kind = getattr(values[0], "dtype", None)
+    for value in values:
+        if type(value) is not numpy.ndarray or value.dtype != kind or value.itemsize not in _BITS:
+            return False
+        if value.ndim and (value.shape != condition.shape or not value.flags.c_contiguous):
+            return False
+    return True
+
+
+def _flat(array: Array, bits: Any) -> Array:
+    """Return an array's bits as one row; a number's as they are."""
+    return array.reshape(-1).view(bits) if array.ndim else array.view(bits)
+
+
+def _write_selected(mask: Array, chosen: Array, other: Array, result: Array) -> None:
+    result[...] = mask
+    numpy.negative(result, out=result)  # all bits of an integer, or none
+    result &= chosen ^ other
+    result ^= other

@@ -1,0 +1,44 @@
+"""Selection by masks: what where() gives, bit for bit."""
+
+import numpy as np
+import pytest
+
+from gradscope.runtime.kernels.forms import LEAST
+from gradscope.runtime.kernels.selection import select
+
+KINDS = ["?", "b", "e", "i", "f", "d", "F", "D"]
+
+
+def arrays(kind, size):
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 256, (2, size * np.dtype(kind).itemsize), dtype=np.uint8)
+    a, b = (rng.integers(0, 2, size).astype(bool) if kind == "?" else x.view(kind) for x in (a, b))
+    return rng.integers(0, 2, size).astype(bool), a, b
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [0, 7, LEAST, 3 * LEAST + 1])
+def test_bits_are_those_of_where(kind, size):
+    mask, a, b = arrays(kind, size)
+    for chosen, other in ((a, b), (a, np.zeros((), kind)), (np.ones((), kind), b), (np.ones((), kind),) * 2):
+        actual, expected = select(np, mask, chosen, other), np.where(mask, chosen, other)
+        assert (actual.dtype, actual.shape, actual.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda mask, a, b: (mask.T, a.T, b.T),
+        lambda mask, a, b: (mask, a[:1], b),
+        lambda mask, a, b: (mask, a.astype("d"), b),
+        lambda mask, a, b: (mask, a, 2.0),
+        lambda mask, a, b: (mask, a[:, ::-1], b),
+        lambda mask, a, b: (mask[:1], a, b),
+    ],
+)
+def test_arrays_of_other_layouts_go_to_where(change):
+    mask, a, b = change(*(x.reshape(300, -1) for x in arrays("i", 300 * 200)))
+    actual, expected = select(np, mask, a, b), np.where(mask, a, b)
+    assert actual.dtype == expected.dtype
+    assert actual.flags.c_contiguous == expected.flags.c_contiguous
+    assert (actual == expected).all()
