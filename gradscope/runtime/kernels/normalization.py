@@ -1,7 +1,8 @@
-"""Normalisation of large arrays: of rows (layer norm), and of planes, each a channel of an example (batch, group norm).
+"""Normalisation of large arrays, layer norm by rows, the others by channels.
 
-A part of the rows at a time goes through all steps while it is in the processor's cache. Sums over rows are made of
-those of blocks of one size, whatever the number of threads, so that they are the same numbers.
+Channels are planes, one for each example, or columns where they are last in memory. A part of the rows at a time goes
+through all steps while it is in the processor's cache. Sums over rows are made of those of blocks of one size, whatever
+the number of threads, so that they are the same numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .row_sums import sums
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array
 
-__all__ = ["Planes", "is_worth_it", "rows", "rows_backward"]
+__all__ = ["Columns", "Planes", "channels", "is_worth_it", "rows", "rows_backward"]
 
 _BLOCK = 1 << 16  # elements
 _SHORT = 16  # elements of a plane below which passes over all of them are quicker
@@ -261,3 +262,153 @@ class Planes:
                 formula(*[a[some] for a in arrays])
 
         threads.over(self.count, work, self.size)
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+class Columns:
+    """The channels of examples where they are the last in memory, each a column of a matrix.
+
+    Sums are those of blocks of rows, of shape (blocks, C).
+
+    Parameters
+    ----------
+    x : ndarray
+        Of shape (N, C) in row-major order, or (N, C, ...) in that of channels last.
+    """
+
+    def __init__(self, x: Array) -> None:
+        self.x = self._matrix(x)
+        self.shape = _channels_last(x).shape
+        self._rows = max(1, (1 << 18) // self.x.shape[1])
+        self._loops = _loops(x)
+
+    def sums(self) -> Array:
+        """Return the sums of columns."""
+        return self._sums("column_sums", lambda x, to: numpy.add(to, sums(x, (0,), False), out=to), self.x)[0]
+
+    def squares(self, middle: Array) -> Array:
+        """Return the sums of the squares of columns around their middles."""
+
+        def formula(x: Array, by: Array, to: Array) -> None:
+            centred = x - by
+            centred *= centred
+            to += sums(centred, (0,), False)
+
+        return self._sums("column_squares", formula, self.x, of_columns=(middle,))[0]
+
+    def scaled(self, middle: Array, scale: Array, shift: Array) -> Array:
+        """Return each column, less its middle, times a scale, plus a shift."""
+
+        def formula(x: Array, by: Array, times: Array, plus: Array, to: Array) -> None:
+            numpy.subtract(x, by, out=to)
+            to *= times
+            to += plus
+
+        return self._images("column_scaled", formula, self.x, of_columns=(middle, scale, shift))
+
+    def products(self, g: Array, middle: Array) -> tuple[Array, Array]:
+        """Return the sums of a gradient's columns, and of their products with the centred columns."""
+
+        def formula(g: Array, x: Array, by: Array, total: Array, along: Array) -> None:
+            total += sums(g, (0,), False)
+            centred = x - by
+            centred *= g
+            along += sums(centred, (0,), False)
+
+        total, along = self._sums("column_products", formula, self._matrix(g), self.x, of_columns=(middle,), count=2)
+        return total, along
+
+    def gradients(self, g: Array, middle: Array, of_g: Array, of_x: Array, constant: Array) -> Array:
+        """Return a sum of the gradient's columns, of the centred columns, and of a constant, each times a number."""
+
+        def formula(g: Array, x: Array, by: Array, times: Array, along: Array, plus: Array, to: Array) -> None:
+            numpy.subtract(x, by, out=to)
+            to *= along
+            to += g * times
+            to += plus
+
+        numbers = middle, of_g, of_x, constant
+        return self._images("column_gradients", formula, self._matrix(g), self.x, of_columns=numbers)
+
+    @staticmethod
+    def _matrix(x: Array) -> Array:
+        return numpy.ascontiguousarray(_channels_last(x)).reshape(-1, x.shape[1])
+
+    def _sums(
+        self,
+        name: str,
+        formula: Callable[..., None],
+        *matrices: Array,
+        of_columns: tuple[Array, ...] = (),
+        count: int = 1,
+    ) -> Array:
+        """Return `count` arrays of sums, in double precision, of what a block of rows adds to its totals."""
+        blocks = -(-len(self.x) // self._rows)
+        totals = numpy.zeros((count, blocks, self.x.shape[1]), self.x.dtype)
+
+        def work(part: slice) -> None:
+            for block in range(part.start, part.stop):
+                some = slice(block * self._rows, (block + 1) * self._rows)
+                self._run(name, formula, [m[some] for m in matrices], of_columns, totals[:, block])
+
+        threads.over(blocks, work, self._rows * self.x.shape[1])
+        return totals.astype(float)
+
+    def _images(
+        self, name: str, formula: Callable[..., None], *matrices: Array, of_columns: tuple[Array, ...]
+    ) -> Array:
+        """Return images of what is computed of each row."""
+        result = numpy.empty_like(self.x)
+
+        def work(part: slice) -> None:
+            self._run(name, formula, [m[part] for m in matrices], of_columns, [], [result[part]])
+
+        threads.over(len(self.x), work, self.x.shape[1])
+        return _channels_first(result.reshape(self.shape))
+
+    def _run(
+        self,
+        name: str,
+        formula: Callable[..., None],
+        matrices: list[Array],
+        of_columns: tuple[Array, ...],
+        totals: Any,
+        results: Any = (),
+    ) -> None:
+        """Call a compiled loop with rows, or the formula with as many at a time as stay in the cache."""
+        numbers = [self._of_columns(value) for value in of_columns]
+        if self._loops is not None:
+            getattr(self._loops, name)(*matrices, *numbers, *totals, *results)
+            return
+        for begin in (blocks := _blocks(slice(0, len(matrices[0])), self.x.shape[1])):
+            some = slice(begin, begin + blocks.step)
+            formula(*[m[some] for m in matrices], *numbers, *totals, *[r[some] for r in results])
+
+    def _of_columns(self, value: Array) -> Array:
+        return numpy.ascontiguousarray(numpy.broadcast_to(value, self.x.shape[1:]), self.x.dtype)
+
+
+def _channels_last(x: Array) -> Array:
+    return x.transpose(0, *range(2, x.ndim), 1)
+
+
+def _channels_first(x: Array) -> Array:
+    return x.transpose(0, x.ndim - 1, *range(1, x.ndim - 1))
+
+
+def channels(*arrays: Array | None) -> Planes | Columns | None:
+    """Return the channels of the first of the arrays, where it is large and they lie together; otherwise None.
+
+    Examples
+    --------
+    >>> type(channels(numpy.ones((512, 64)))).__name__, channels(numpy.ones((2, 64)))
+    ('Columns', None)
+    """
+    first, *others = arrays
+    if type(first) is not numpy.ndarray or first.size < forms.LEAST:
+        return None
+    if Planes.are_worth_it(first, *others):
+        return Planes(first)
+    return Columns(first) if is_worth_it(_channels_last(first), *others) else None

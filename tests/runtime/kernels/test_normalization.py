@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gradscope.runtime.kernels import forms
-from gradscope.runtime.kernels.normalization import Planes, is_worth_it, rows, rows_backward
+from gradscope.runtime.kernels.normalization import Columns, Planes, channels, is_worth_it, rows, rows_backward
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,15 @@ def test_short_planes_are_not_worth_it():
     assert not Planes.are_worth_it(np.zeros((1024, 16, 3), "f"))
 
 
+def test_channels_are_planes_or_columns_as_they_lie_in_memory():
+    images = np.zeros((4, 16, 32, 32), "f")
+    last = np.zeros((4, 32, 32, 16), "f").transpose(0, 3, 1, 2)
+    assert [type(channels(x)) for x in (images, last, np.zeros((256, 64)))] == [Planes, Columns, Columns]
+    for other in (images[:0], last[:, :, ::2], images.astype("e"), images.swapaxes(0, 1)):
+        assert channels(other) is None
+    assert channels(last, np.zeros(16)) is None
+
+
 def test_rows_keep_the_shape_and_statistics_are_those_of_each_row():
     x = np.random.default_rng(0).standard_normal((3, 4, 5))
     result, mean, rstd = rows(x, None, None, 20, 0.5)
@@ -46,6 +55,22 @@ def test_sums_over_rows_do_not_depend_on_how_many_there_are_at_once():
     normalized = (x.astype("d") - mean[:, None]) * rstd[:, None]
     np.testing.assert_allclose(of_weight, (g * normalized).sum(0), atol=2e-3)
     np.testing.assert_allclose(of_bias, g.astype("d").sum(0), atol=2e-3)
+
+
+def test_numbers_of_columns():
+    x, g = np.random.default_rng(0).standard_normal((2, 2, 5, 4, 3)).transpose(0, 1, 4, 2, 3)
+    columns, middle = Columns(x), np.array([1.0, 2.0, 3.0])
+    by = middle[:, None, None]
+    np.testing.assert_allclose(columns.sums().sum(0), x.sum((0, 2, 3)))
+    np.testing.assert_allclose(columns.squares(middle).sum(0), ((x - by) ** 2).sum((0, 2, 3)))
+    scaled = columns.scaled(middle, np.float64(2), middle)
+    np.testing.assert_allclose(scaled, (x - by) * 2 + by)
+    assert scaled.strides == x.strides
+    total, along = columns.products(g, middle)
+    np.testing.assert_allclose(total.sum(0), g.sum((0, 2, 3)))
+    np.testing.assert_allclose(along.sum(0), (g * (x - by)).sum((0, 2, 3)))
+    combined = columns.gradients(np.ascontiguousarray(g), middle, middle, np.float64(5), np.float64(7))
+    np.testing.assert_allclose(combined, g * by + (x - by) * 5 + 7)
 
 
 def test_numbers_of_planes():

@@ -99,3 +99,48 @@ def plane_gradients(g, x, middle, of_g, of_x, constant, result):
         by, times, along, plus = middle[i], of_g[i], of_x[i], constant[i]
         for j in range(row.size):
             to[j] = of[j] * times + (row[j] - by) * along + plus
+
+
+# Columns: the rows are a block of all; what is summed over them is added to what stands in the totals.
+
+
+@kernel(IN2, OUT1)
+def column_sums(x, total):
+    for i in range(len(x)):
+        row = x[i]
+        for j in range(row.size):
+            total[j] += row[j]
+
+
+@kernel(IN2, IN1, OUT1)
+def column_squares(x, middle, total):
+    for i in range(len(x)):
+        row = x[i]
+        for j in range(row.size):
+            centred = row[j] - middle[j]
+            total[j] += centred * centred
+
+
+@kernel(IN2, IN1, IN1, IN1, OUT2)
+def column_scaled(x, middle, scale, shift, result):
+    for i in range(len(x)):
+        row, to = x[i], result[i]
+        for j in range(row.size):
+            to[j] = (row[j] - middle[j]) * scale[j] + shift[j]
+
+
+@kernel(IN2, IN2, IN1, OUT1, OUT1)
+def column_products(g, x, middle, total, along):
+    for i in range(len(x)):
+        row, of = x[i], g[i]
+        for j in range(row.size):
+            total[j] += of[j]
+            along[j] += of[j] * (row[j] - middle[j])
+
+
+@kernel(IN2, IN2, IN1, IN1, IN1, IN1, OUT2)
+def column_gradients(g, x, middle, of_g, of_x, constant, result):
+    for i in range(len(x)):
+        row, of, to = x[i], g[i], result[i]
+        for j in range(row.size):
+            to[j] = of[j] * of_g[j] + (row[j] - middle[j]) * of_x[j] + constant[j]

@@ -203,8 +203,8 @@ def _batch_norm(
         rest = running_mean, running_var, training, momentum, eps
         result, mean, rstd = _batch_norm(xp, single(input), single(weight), single(bias), *rest)
         return result.astype(input.dtype), mean, rstd
-    if kernel.Planes.are_worth_it(input, weight, bias):
-        return _batch_norm_of_planes(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    if (found := kernel.channels(input, weight, bias)) is not None:
+        return _batch_norm_of_channels(found, input, weight, bias, running_mean, running_var, training, momentum, eps)
     if training:
         result, mean, variance, rstd = _moments(xp, input, axes, eps)
         if input.size:
@@ -222,7 +222,8 @@ def _batch_norm(
     return result, mean, rstd
 
 
-def _batch_norm_of_planes(
+def _batch_norm_of_channels(
+    channels: kernel.Planes | kernel.Columns,
     input: Array,
     weight: Array,
     bias: Array,
@@ -233,30 +234,37 @@ def _batch_norm_of_planes(
     eps: float,
 ) -> tuple[Array, Array, Array]:
     """Return the same of large images, with fewer passes over them."""
-    planes, kind, count = kernel.Planes(input), input.dtype, input.size // input.shape[1]
+    kind, count = input.dtype, input.size // input.shape[1]
     if training:
-        mean = (planes.sums().sum(0) / count).astype(kind)
-        variance = (planes.squares(mean).sum(0) / count).astype(kind)
+        mean = (channels.sums().sum(0) / count).astype(kind)
+        variance = (channels.squares(mean).sum(0) / count).astype(kind)
         _update_running(running_mean, running_var, mean, variance, count, momentum)
     else:
         mean, variance = running_mean.astype(kind), running_var.astype(kind)
     rstd = 1 / numpy.sqrt(variance + kind.type(eps))
-    result = planes.scaled(mean, rstd if weight is None else rstd * weight, kind.type(0) if bias is None else bias)
+    result = channels.scaled(mean, rstd if weight is None else rstd * weight, kind.type(0) if bias is None else bias)
     return result, _along_channels(mean, input.ndim), _along_channels(rstd, input.ndim)
 
 
-def _batch_norm_of_planes_joint(
-    g: Gradient, input: Array, weight: Array, mean: Array, rstd: Array, fixed: bool, needs: Any
+def _batch_norm_of_channels_joint(
+    channels: kernel.Planes | kernel.Columns,
+    g: Gradient,
+    input: Array,
+    weight: Array,
+    mean: Array,
+    rstd: Array,
+    fixed: bool,
+    needs: Any,
 ) -> tuple[Gradient, Gradient, Gradient]:
-    """Return the gradients of input, weight and bias of :func:`_batch_norm_of_planes`."""
-    planes, count = kernel.Planes(input), input.size // input.shape[1]
+    """Return the gradients of input, weight and bias of :func:`_batch_norm_of_channels`."""
+    count = input.size // input.shape[1]
     mean, rstd = mean.reshape(-1), rstd.reshape(-1)
-    total, along = (part.sum(0).astype(input.dtype) for part in planes.products(g, mean))
+    total, along = (part.sum(0).astype(input.dtype) for part in channels.products(g, mean))
     g_input = None
     if needs[0]:
         scale = rstd if weight is None else rstd * weight
         of_x, constant = (0 * scale, 0 * scale) if fixed else (scale * rstd**2 * along / -count, scale * total / -count)
-        g_input = planes.gradients(g, mean, scale, of_x, constant)
+        g_input = channels.gradients(g, mean, scale, of_x, constant)
     return g_input, along * rstd if needs[1] else None, total if needs[2] else None
 
 
@@ -285,8 +293,8 @@ def _batch_norm_joint(
     F: Namespace,
 ) -> Gradient:
     # The running statistics are saved, as in PyTorch, so that a write to them in between is noticed.
-    if kernel.Planes.are_worth_it(input, g, weight, result1):
-        found = _batch_norm_of_planes_joint(g, input, weight, result1, result2, not training, needs)
+    if (channels := kernel.channels(input, g, weight, result1)) is not None:
+        found = _batch_norm_of_channels_joint(channels, g, input, weight, result1, result2, not training, needs)
         return (*found, None, None)
     ndim = len(input.shape)
     axes = _others(ndim)

@@ -7,10 +7,25 @@ import gradscope as gs
 from gradscope.runtime.kernels import threads
 from tests.runtime.kernels.both_forms import both
 
+
+def channels_last(x):
+    return x.permute(0, 2, 3, 1).contiguous()
+
+
+def batch_of_vectors(F, x, w, b):
+    last = channels_last(x)
+    y = F.batch_norm(last.reshape(-1, x.shape[1]), None, None, w, b, True)
+    return y.reshape(last.shape).permute(0, 3, 1, 2)
+
+
 NORMS = {
     "layer": lambda F, x, w, b: F.layer_norm(x, x.shape[-1:], w, b),
     "layer of two dimensions": lambda F, x, w, b: F.layer_norm(x, x.shape[-2:], w, b),
     "batch": lambda F, x, w, b: F.batch_norm(x, None, None, w, b, True),
+    "batch, channels last": lambda F, x, w, b: F.batch_norm(
+        channels_last(x).permute(0, 3, 1, 2), None, None, w, b, True
+    ),
+    "batch of vectors": batch_of_vectors,
     "group": lambda F, x, w, b: F.group_norm(x, 4, w, b),
 }
 SHAPES = [(16, 8, 40, 40), (3, 8, 7, 1000), (1, 8, 1, 4000), (2000, 8, 4, 4)]
