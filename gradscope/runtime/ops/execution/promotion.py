@@ -75,6 +75,8 @@ def _common_dtype(floats: bool, scales: bool, subtracts: bool) -> Callable[[Any,
 @cache
 def _number_dtype(floats: bool, scales: bool, subtracts: bool) -> Callable[[Any, float], Any]:
     def beside(kind: Any, number: float) -> Any:
+        if type(number) is float and kind.kind == "i":
+            return _default()
         if subtracts and kind.kind == "b":
             return None
         if floats or type(number) is float:

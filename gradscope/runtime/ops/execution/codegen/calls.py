@@ -158,10 +158,9 @@ def unwrap_lines(
         *lines,
         f"t = type({second})",
         "if t is not Tensor and (t is float or t is int):",  # one look at what it nearly always is
-        f"    if dt is FLOAT32: x_{second} = CONSTANTS32.get({second})",
-        "    else:",
-        f"        x_{second} = None",
+        "    if dt is not FLOAT32:",
         *indented(2, _beside_number_lines(names, no_number, run, mixed=mixed)),
+        f"    x_{second} = CONSTANTS32.get({second}) if dt is FLOAT32 else None",
         f"    if x_{second} is None: x_{second} = constant({second}, dt)",
         *([f"    f_{second} = 0"] if second in flags else []),
         *([f"    sh_{second} = sh"] if shaped else []),
