@@ -294,13 +294,12 @@ def _batch_norm_joint(
 ) -> Gradient:
     # The running statistics are saved, as in PyTorch, so that a write to them in between is noticed.
     if (channels := kernel.channels(input, g, weight, result1)) is not None:
-        found = _batch_norm_of_channels_joint(channels, g, input, weight, result1, result2, not training, needs)
-        return (*found, None, None)
+        return _batch_norm_of_channels_joint(channels, g, input, weight, result1, result2, not training, needs)
     ndim = len(input.shape)
     axes = _others(ndim)
     normalized, rstd = _normalized(input, result1, result2, axes, eps, not training, F)
     scale = None if weight is None else F.reshape(weight, (1, -1) + (1,) * (ndim - 2))
-    return (*_gradients(g, normalized, rstd, scale, axes, axes, not training, needs, F), None, None)
+    return _gradients(g, normalized, rstd, scale, axes, axes, not training, needs, F)
 
 
 def _batch_norm_reference(
@@ -320,6 +319,7 @@ operator(
     method=False,
     public_name=False,
     joint=_batch_norm_joint,
+    joint_for=("input", "weight", "bias"),
     doc="Subtract each channel's mean and divide by its standard deviation, of the batch or the running ones.",
     samples=lambda make: [
         ((make(4, 3), make(3), make(3), None, None, True, 0.1, 1e-3), {}),

@@ -198,3 +198,14 @@ def test_a_shape_that_is_not_the_groups_is_refused() -> None:
 def test_a_vector_without_elements_is_normalised(torch: Any) -> None:
     for lib in (gs, torch):
         assert lib.nn.functional.batch_norm(lib.zeros(0), lib.zeros(0), lib.ones(0), training=True).shape == (0,)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("training", [True, False])
+def test_a_batch_norm_has_edges_for_input_weight_and_bias(torch: Any, training: bool) -> None:
+    def edges(lib: Any) -> list[bool]:
+        x, weight = lib.ones(4, 3, requires_grad=True), lib.ones(3, requires_grad=True)
+        normalised = lib.nn.functional.batch_norm(x, lib.zeros(3), lib.ones(3), weight, training=training)
+        return [node is not None for node, _ in normalised.grad_fn.next_functions]
+
+    assert edges(gs) == edges(torch) == [True, True, False]
