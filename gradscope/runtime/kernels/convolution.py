@@ -7,7 +7,7 @@ the product to BLAS. The compiled form reads them where they lie.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["convolved", "input_gradient", "suits", "weight_gradient"]
 
-_GRID = 1 << 17  # elements of a block of images, which stay in the cache
-_COLUMNS = 1 << 17  # elements of gathered rows
+_GRID = 1 << 17
+_COLUMNS = 1 << 19  # elements of gathered rows: fewer calls are worth more than a smaller cache
 _LEAST_ROW = 256  # how long these are at least
+_FEW = 1.15  # how many pixels of a grid may be made for each one that is asked for
 _SUMS = 4  # how many sums of a weight's gradient are made apart, by one thread or several, where they are small
 
 
@@ -175,12 +176,12 @@ class _Block:
         """Return where in a row each tap begins."""
         return [phase * self.phase + distance for phase, distance in product.sources]
 
-    def pixels(self, images: int, counts: Ints) -> int:
-        """Return how many pixels there are from the first one to the last one of a result."""
+    def run(self, product: Product) -> int:
+        """Return how many pixels of an image there are from the first one to the last one of a result."""
         last = 0
-        for size, count in zip(self.grid.sizes, counts, strict=True):
+        for size, count in zip(self.grid.sizes, product.counts, strict=True):
             last = last * size + count - 1
-        return (images - 1) * self.grid.area + last + 1
+        return last + 1
 
 
 _BEYOND = 256
@@ -206,13 +207,13 @@ def _multiply(
 
     def work(some: slice) -> None:
         block = _Block(x.shape[1], grid, min(images, some.stop - some.start), reach, x.dtype)
-        products = [form(matrix, block, block.starts(product)) for product, matrix in parts]
+        products = [form(matrix, block, product) for product, matrix in parts]
         for begin in range(some.start, some.stop, block.images):
             end = min(begin + block.images, some.stop)
             block.fill(x[begin:end])
             target = result[begin:end].reshape(end - begin, groups, outputs, *result.shape[2:])
             for (product, _), multiplied in zip(parts, products, strict=True):
-                pixels = multiplied(block.pixels(end - begin, product.counts))
+                pixels = multiplied(end - begin)
                 pixels = pixels[..., : (end - begin) * grid.area]
                 values = pixels.reshape(groups, outputs, end - begin, *grid.sizes)
                 values = values[(..., *map(slice, product.counts))]
@@ -231,35 +232,49 @@ def _multiply(
 class _Gathered:
     """Products with rows that are gathered first; taps lie side by side in the matrix."""
 
-    def __init__(self, matrix: Array, block: _Block, starts: list[int]) -> None:
-        self.matrix, self.columns = matrix, _Columns(matrix.shape[0], block, starts)
+    def __init__(self, matrix: Array, block: _Block, product: Product) -> None:
+        self.matrix, self.columns = matrix, _Columns(matrix.shape[0], block, product)
         self.result = numpy.empty((*matrix.shape[:2], block.phase), matrix.dtype)
 
-    def __call__(self, pixels: int) -> Array:
-        """Return the product of the first pixels, of shape (groups, outputs, pixels or more)."""
-        for begin, columns in self.columns.parts(pixels):
-            numpy.matmul(self.matrix, columns, out=self.result[..., begin : begin + columns.shape[2]])
+    def __call__(self, images: int) -> Array:
+        """Return the product of some images, of shape (groups, outputs, their pixels or more)."""
+        for part, columns in self.columns.parts(images):
+            where = self.columns.of(self.result, part)
+            where[...] = numpy.matmul(self.matrix, columns).reshape(where.shape)
         return self.result
 
 
 class _Columns:
     """The rows that taps meet, some pixels at a time."""
 
-    def __init__(self, groups: int, block: _Block, starts: list[int]) -> None:
-        self.starts = starts
-        self.rows = block.rows.reshape(groups, -1, block.row)
-        self.depth = self.rows.shape[1] * len(starts)
-        self.step = min(max(_COLUMNS // (groups * self.depth), _LEAST_ROW), block.phase)
-        self.memory = numpy.empty((groups, self.rows.shape[1], len(starts), self.step), block.flat.dtype)
+    def __init__(self, groups: int, block: _Block, product: Product) -> None:
+        self.starts, self.rows = block.starts(product), block.rows.reshape(groups, -1, block.row)
+        self.depth = self.rows.shape[1] * len(self.starts)
+        self.area, self.run = block.grid.area, block.run(product)
+        pixels = max(_COLUMNS // (groups * self.depth), _LEAST_ROW)
+        # Image by image, where the pixels that nobody asked for are many; else as if a block were one image.
+        self.apart = self.run * _FEW < self.area
+        self.step = max(pixels // self.run, 1) if self.apart else pixels
+        room = min(self.step, block.images) * self.run if self.apart else min(pixels, block.phase)
+        self.memory = numpy.empty((groups, self.depth, room), block.flat.dtype)
 
-    def parts(self, pixels: int) -> Any:
-        """Yield the first pixel of a part, and a matrix (groups, inputs * taps, pixels of the part)."""
-        for begin in range(0, pixels, self.step):
-            count = min(self.step, pixels - begin)
-            memory = self.memory[..., :count]
+    def parts(self, images: int) -> Iterator[tuple[slice, Array]]:
+        """Yield parts of so many images, and a matrix (groups, inputs * taps, pixels of the part) of each."""
+        count = images if self.apart else (images - 1) * self.area + self.run
+        for begin in range(0, count, self.step):
+            part = slice(begin, min(begin + self.step, count))
+            columns = self.memory[..., : (part.stop - begin) * (self.run if self.apart else 1)]
             for tap, start in enumerate(self.starts):
-                memory[:, :, tap] = self.rows[:, :, start + begin : start + begin + count]
-            yield begin, memory.reshape(len(memory), self.depth, count)
+                given = self.of(self.rows[..., start:], part)
+                columns[:, tap :: len(self.starts)].reshape(given.shape)[...] = given
+            yield part, columns
+
+    def of(self, rows: Array, part: slice) -> Array:
+        """View the pixels of a part in rows (groups, channels, pixels)."""
+        if not self.apart:
+            return rows[..., part]
+        images = rows[..., part.start * self.area : part.stop * self.area]
+        return images.reshape(*rows.shape[:2], -1, self.area)[..., : self.run]
 
 
 def _add_weights(
@@ -275,7 +290,7 @@ def _add_weights(
     images = _images(x, grid)
     block = _Block(x.shape[1], grid, images, product.reach, x.dtype)
     form = _GatheredSums if loops is None else loops.WeightSums
-    sums = form(result, block, block.starts(product))
+    sums = form(result, block, product)
     for begin in range(0, len(x), images):
         part = slice(begin, min(begin + images, len(x)))
         block.fill(x[part])
@@ -284,21 +299,21 @@ def _add_weights(
         rows: Any = sums.gradient[..., : count * grid.area].reshape(groups, -1, count, *grid.sizes)
         given = grad[part].reshape(count, groups, -1, *grad.shape[2:])
         rows[(..., *map(slice, product.counts))] = given.transpose(1, 2, 0, *range(3, given.ndim))
-        sums.add(block.pixels(count, product.counts))
+        sums.add(count)
     sums.finish()
 
 
 class _GatheredSums:
     """Sums of products of a gradient's rows with rows that are gathered first."""
 
-    def __init__(self, result: Array, block: _Block, starts: list[int]) -> None:
-        self.result, self.columns = result, _Columns(len(result), block, starts)
+    def __init__(self, result: Array, block: _Block, product: Product) -> None:
+        self.result, self.columns = result, _Columns(len(result), block, product)
         self.gradient = numpy.zeros((*result.shape[:2], block.phase), result.dtype)
 
-    def add(self, pixels: int) -> None:
-        """Add those of the first pixels."""
-        for begin, columns in self.columns.parts(pixels):
-            rows = self.gradient[..., begin : begin + columns.shape[2]]
+    def add(self, images: int) -> None:
+        """Add those of some images."""
+        for part, columns in self.columns.parts(images):
+            rows = self.columns.of(self.gradient, part).reshape(*self.result.shape[:2], -1)
             self.result += numpy.matmul(rows, columns.swapaxes(-1, -2))
 
     def finish(self) -> None:

@@ -25,14 +25,19 @@ _SIX, _FOUR, _TWO, _ONE = (vectors * LANES for vectors in _VECTORS.values())
 _SIX_TAPS, _FOUR_TAPS, _ONE_TAPS = _TAPS.values()
 
 
-@kernel(IN1, _DISTANCES, i8, _WEIGHTS, OUT2, i8)
-def products(x, distances, group, weights, result, pixels):
+@kernel(IN1, _DISTANCES, i8, _WEIGHTS, OUT2, i8, i8, i8)
+def products(x, distances, group, weights, result, images, run, area):
     groups, tiles, depth, rows = weights.shape
     pitch = result.shape[1]
     step = _SIX if rows == 6 else _FOUR if rows == 4 else _TWO if rows == 2 else _ONE
     table = distances.ctypes.data
+    each = -(-run // step)
+    if each * step >= area:  # what is left out of an image is less than a tile: they are as one
+        each = -(-((images - 1) * area + run) // step)
+        images = 1
     for g in range(groups):
-        for p in range(0, pixels, step):
+        for number in range(images * each):
+            p = number // each * area + number % each * step
             source = x.ctypes.data + 4 * (g * group + p)
             for tile in range(tiles):
                 row = g * tiles + tile
@@ -77,34 +82,37 @@ def _rows_of(outputs: int, tiles: dict[int, int]) -> int:
 class Products:
     """Products of a matrix (groups, outputs, inputs * taps) with rows of a block of images."""
 
-    def __init__(self, matrix: numpy.ndarray, block: Any, starts: list[int]) -> None:
+    def __init__(self, matrix: numpy.ndarray, block: Any, product: Any) -> None:
+        starts = block.starts(product)
         groups, outputs, depth = matrix.shape
         rows = _rows_of(outputs, _VECTORS)
         tiles = -(-outputs // rows)
         padded = numpy.zeros((groups, tiles * rows, depth), "f")
         padded[:, :outputs] = matrix
         self.weights = numpy.ascontiguousarray(padded.reshape(groups, tiles, rows, depth).swapaxes(2, 3))
-        self.block, self.outputs = block, outputs
+        self.block, self.outputs, self.run = block, outputs, block.run(product)
         self.group = depth // len(starts) * block.row
         self.distances = _distances(block, starts, depth // len(starts))
         pitch = block.phase + _VECTORS[rows] * LANES
         self.result = numpy.empty((groups * tiles * rows, pitch), "f")
 
-    def __call__(self, pixels: int) -> numpy.ndarray:
-        """Return the product of the first pixels, of shape (groups, outputs, pixels or more)."""
-        products(self.block.flat, self.distances, self.group, self.weights, self.result, pixels)
+    def __call__(self, images: int) -> numpy.ndarray:
+        """Return the product of some images, of shape (groups, outputs, their pixels or more)."""
+        area = self.block.grid.area
+        products(self.block.flat, self.distances, self.group, self.weights, self.result, images, self.run, area)
         return self.result.reshape(len(self.weights), -1, self.result.shape[1])[:, : self.outputs]
 
 
 class WeightSums:
     """Sums of products of a gradient's rows with rows of a block of images."""
 
-    def __init__(self, result: numpy.ndarray, block: Any, starts: list[int]) -> None:
+    def __init__(self, result: numpy.ndarray, block: Any, product: Any) -> None:
+        starts = block.starts(product)
         groups, outputs, depth = result.shape
         rows = _rows_of(outputs, _TAPS)
         tiles, taps = -(-outputs // rows), _TAPS[rows]
         parts = -(-depth // taps)
-        self.result, self.block = result, block
+        self.result, self.block, self.run = result, block, block.run(product)
         self.group = depth // len(starts) * block.row
         distances = _distances(block, starts, depth // len(starts))
         self.distances = numpy.concatenate((distances, numpy.zeros(parts * taps - depth, distances.dtype)))
@@ -112,8 +120,9 @@ class WeightSums:
         self.rows = numpy.zeros((groups * tiles * rows, block.phase + LANES), "f")
         self.gradient = self.rows.reshape(groups, tiles * rows, -1)[:, :outputs]
 
-    def add(self, pixels: int) -> None:
-        """Add those of the first pixels."""
+    def add(self, images: int) -> None:
+        """Add those of some images."""
+        pixels = (images - 1) * self.block.grid.area + self.run
         weight_sums(self.block.flat, self.distances, self.group, self.rows, self.sums, pixels)
 
     def finish(self) -> None:
