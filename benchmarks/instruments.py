@@ -88,7 +88,7 @@ PROGRAMS = {program.__name__: program for program in (gpt, bert, vit, resnet, ti
 
 
 def record(step: Step, times: int) -> float:
-    """`gradscope record`, which keeps summaries."""
+    """`gradscope record`."""
     with tempfile.TemporaryDirectory() as folder, gi.record(os.path.join(folder, "run.gscope")) as recorder:
         step()
         recorder.flush()

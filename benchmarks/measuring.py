@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import importlib
-import importlib.util
 import json
 import os
 import statistics
@@ -81,7 +80,7 @@ COLUMNS = {
     "numpy": Column("NumPy alone", compiled=False),
     "numpy-avx2": Column("NumPy alone, AVX2", compiled=False, avx2=True),
     "wall": Column("wall clock, 2 threads", threads=2, clock=time.perf_counter),
-    "memory": Column("peak memory"),
+    "memory": Column("peak memory, NumPy alone", compiled=False),
 }
 
 
@@ -207,13 +206,11 @@ def measure_peak(order: dict[str, Any]) -> dict[str, int] | None:
 
     It is what the system sees of anonymous memory (arrays and objects, no pages of a library's file) over two steps,
     after two that create the optimizer's state. The library itself is what is there when its smallest training step
-    has run, as modules are imported then: PyTorch's compiler by the first optimizer, and Numba by the first kernel.
+    has run: PyTorch imports its compiler when the first optimizer is made.
     """
     from workloads import CASES
 
     lib = load(order["library"], order["threads"])
-    if order["library"] == "gradscope" and importlib.util.find_spec("numba"):
-        importlib.import_module("numba")
     smallest_step(lib)
     gc.collect()
     own = resident("RssAnon")

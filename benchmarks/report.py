@@ -198,7 +198,7 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 def duration(seconds: float) -> str:
     """Return a time in the unit in which it is easiest read."""
     for unit, scale in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= scale:
+        if seconds >= 0.9995 * scale:
             return f"{seconds / scale:.3g} {unit}"
     return f"{seconds / 1e-6:.3g} µs"
 

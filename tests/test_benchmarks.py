@@ -74,7 +74,14 @@ def test_a_column_is_judged_by_the_target_of_its_kernels():
 
 
 def test_peak_memory_and_wall_clock():
-    assert report_of.missed(report(a=case(wall=9.0, memory=1.3))) == ["a, peak memory: 1.30, wanted at most 1.2"]
+    assert report_of.missed(report(a=case(wall=9.0, memory=1.3))) == [
+        "a, peak memory, NumPy alone: 1.30, wanted at most 1.2"
+    ]
+
+
+def test_a_time_has_three_digits_and_the_unit_that_it_is_rounded_to():
+    told = [report_of.duration(seconds) for seconds in (2.5, 0.9996, 0.0123, 9.996e-4, 9.99e-4, 3e-8)]
+    assert told == ["2.5 s", "1 s", "12.3 ms", "1 ms", "999 µs", "0.03 µs"]
 
 
 def test_the_geometric_mean_of_a_group_is_judged():
@@ -212,4 +219,4 @@ def test_instruments_are_judged_in_every_column():
         }
     }
     assert report_of.missed(found) == ["record-gpt, torch: 2.10, wanted at most 2.0"]
-    assert "| `gradscope record`, which keeps summaries: A GPT over characters" in report_of.markdown(found)
+    assert "| `gradscope record`: A GPT over characters" in report_of.markdown(found)
