@@ -20,7 +20,7 @@ from ...output.terminal_text import one_line
 from ...records.records import NodeRecord
 from . import schema
 from .array_blobs import unpack_array
-from .node_pages import Page, decode_page
+from .node_pages import Page, decode_pages
 from .record_decoder import RecordDecoder
 from .recording_records import EventRecord, IterationRecord, RunRecord, TaskRecord, ViolationRecord, from_row
 from .schema import RecordingError
@@ -31,6 +31,10 @@ __all__ = ["Recording", "TaskNodes", "open_recording"]
 T = TypeVar("T")
 
 _KEPT_PAGES = 64
+# A long run of small backwards is read this many at a time, as long as their pages have few nodes.
+_TASKS_AT_ONCE = 256
+_PAGES_AT_ONCE = 32
+_NODES_AT_ONCE = 2048
 _LONGEST = 200  # letters of what SQLite or NumPy say of damage
 _DAMAGE = (
     sqlite3.Error, ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError, RecursionError,
@@ -100,6 +104,7 @@ class Recording:
             self._decoder = RecordDecoder(self._database)
             self._numbers = dict(self._rows("SELECT id, number FROM iterations"))
             self._tasks = self._read_tasks()
+            self._starts: dict[int, list[tuple[Any, Any, Any]]] = {}
 
     def _read_tasks(self) -> dict[int, TaskRecord]:
         tasks = {}
@@ -209,32 +214,67 @@ class Recording:
     def page_starts(self, task: int) -> list[tuple[int, int]]:
         """Return (index of the first node, number) of each page of a backward."""
         with self._reading():
+            if task not in self._starts:
+                self._starts = self._read_starts(task)
             starts, end = [], 0
-            for first, number, count in self._rows(
-                "SELECT first, id, count FROM pages WHERE task = ? ORDER BY first", task
-            ):
+            for number, first, count in self._starts[task]:
                 if first != end or type(number) is not int or self._page_owners.setdefault(number, task) != task:
                     raise ValueError(f"the pages of backward {task} do not follow each other")
                 starts.append((end, number))
                 end += _whole(count)
             return starts
 
+    def _read_starts(self, task: int) -> dict[int, list[tuple[Any, Any, Any]]]:
+        """Return (number, index of the first node, count) of each page, by backward, of some from `task` on."""
+        last = task + _TASKS_AT_ONCE - 1
+        starts: dict[int, list[tuple[Any, Any, Any]]] = {number: [] for number in range(task, last + 1)}
+        sql = "SELECT task, id, first, count FROM pages WHERE task BETWEEN ? AND ? ORDER BY task, first"
+        for owner, *facts in self._rows(sql, task, last):
+            starts[owner].append(tuple(facts))
+        return starts
+
     def page(self, number: int) -> Page:
         """Return a page."""
         with self._reading():
             page = self._pages.get(number)
             if page is None:
-                rows = self._rows(
-                    "SELECT nodes, tensors, histograms, small, previews, checksum FROM pages WHERE id = ?", number
-                )
-                if not rows:
-                    raise ValueError(f"page {number} is missing")
-                self._count_bytes(number, rows[0])
-                page = self._pages[number] = decode_page(*rows[0])
-                if len(self._pages) > _KEPT_PAGES:
-                    self._pages.popitem(last=False)
+                page = self._read_pages(number)
             self._pages.move_to_end(number)
             return page
+
+    def _read_pages(self, number: int) -> Page:
+        """Read a page, and where the one before it has been read, the small ones that follow: they are next."""
+        last = self._last_of_run(number) if number - 1 in self._pages else number
+        found = self._rows(
+            "SELECT id, nodes, tensors, histograms, small, previews, checksum FROM pages WHERE id BETWEEN ? AND ?"
+            " ORDER BY id",
+            number,
+            last,
+        )
+        if not found or found[0][0] != number:
+            raise ValueError(f"page {number} is missing")
+        numbers, blobs = [row[0] for row in found], [row[1:] for row in found]
+        try:
+            pages = decode_pages(blobs)
+        except _DAMAGE:
+            pages = decode_pages(blobs[:1])  # what is damaged on another is told where that is asked for
+        for which, parts, page in zip(numbers, blobs, pages):
+            self._count_bytes(which, parts)
+            self._pages[which] = page
+        while len(self._pages) > _KEPT_PAGES:
+            self._pages.popitem(last=False)
+        return self._pages[number]
+
+    def _last_of_run(self, number: int) -> int:
+        """Return the last of the small pages, known already, that follow a page."""
+        counts = {which: count for starts in self._starts.values() for which, _, count in starts}
+        last, nodes = number, 0
+        for following in range(number + 1, number + _PAGES_AT_ONCE):
+            count = counts.get(following)
+            if not isinstance(count, int) or nodes + count > _NODES_AT_ONCE:
+                break
+            last, nodes = following, nodes + count
+        return last
 
     def _count_bytes(self, number: int, row: Sequence[Any]) -> None:
         """Raise where the pages that have been read take more than the file: they lie over each other."""

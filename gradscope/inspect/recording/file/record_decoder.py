@@ -43,6 +43,7 @@ class _View:
         self.page = page
         self.first = begins[0] if begins else 0
         self.rows = page.tensors[self.first : end].tolist()
+        self.elements = page.tensors["first"][self.first : end].tolist()
 
 
 class RecordDecoder:
@@ -62,7 +63,8 @@ class RecordDecoder:
         end_of_all = begins.pop() if stop < len(page.nodes) else len(page.tensors)
         view = _View(page, begins, end_of_all)
         static = self.nodes([row[0] for row in rows])
-        self._learn_specs()
+        if any(row[0] not in self._specs for row in view.rows if row[0] >= 0):
+            self._learn_specs()
         records = []
         for offset, (row, begin) in enumerate(zip(rows, begins)):
             number, state, sequence_nr, _, _, incoming, produced = row
@@ -94,7 +96,7 @@ class RecordDecoder:
         return tuple(self._summary(view, begin + nr, f"{name}[{nr}]") for nr in range(count))
 
     def _summary(self, view: _View, at: int, name: str) -> TensorSummary | None:
-        number, bins_at, bins, shown, _, zeros, nans, infs, norm, *span, first = view.rows[at - view.first]
+        number, bins_at, bins, shown, _, zeros, nans, infs, norm, *span, _ = view.rows[at - view.first]
         if number < 0:
             return None
         spec, numel, itemsize = self._specs[number]
@@ -102,7 +104,7 @@ class RecordDecoder:
         if shown < 0:
             preview = one_line(view.page.previews[at])
         else:
-            texts = ", ".join([f"{value:.4g}" for value in first[:shown].tolist()])
+            texts = ", ".join([f"{value:.4g}" for value in view.elements[at - view.first][:shown]])
             preview = f"[{texts}{', ...' if numel > shown else ''}]"
         return TensorSummary(
             name=name, shape=spec.shape, dtype=spec.dtype, device=spec.device, numel=numel, nbytes=numel * itemsize,

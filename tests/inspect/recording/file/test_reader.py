@@ -33,6 +33,39 @@ def test_nodes_are_a_sequence(tmp_path):
         nodes[9]
 
 
+def small_backwards(path, times):
+    w, wide = gs.ones(4, requires_grad=True), gs.ones(100, requires_grad=True)
+    with gi.record(path):
+        for step in range(times):
+            ((w * float(step)).exp().sum() + (wide * 2.0).sum()).backward()
+    return gi.open_recording(path)
+
+
+def test_many_small_backwards_are_read_as_each_alone(tmp_path, monkeypatch):
+    path = tmp_path / "run.gscope"
+    together = small_backwards(path, 100)
+    asked, rows = [], together._database.rows
+    monkeypatch.setattr(together._database, "rows", lambda *query: asked.append(query) or rows(*query))
+    found = [list(task.nodes) for task in together.tasks()]
+    assert len(asked) < 20
+    assert found == [list(gi.open_recording(path).task(task.id).nodes) for task in together.tasks()]
+    assert any(summary.infs for nodes in found for node in nodes for summary in node.grad_outputs or ())
+
+
+def test_a_damaged_backward_hides_none_of_those_beside_it(tmp_path):
+    path = tmp_path / "run.gscope"
+    small_backwards(path, 10).close()
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE pages SET checksum = checksum + 1 WHERE id = 5")
+    recording = gi.open_recording(path)
+    for task in recording.tasks():
+        if task.id == 5:
+            with pytest.raises(RecordingError, match="checksum"):
+                list(task.nodes)
+        else:
+            assert len(list(task.nodes)) == task.count
+
+
 def test_find(tmp_path):
     recording = recorded(tmp_path / "run.gscope", steps=2)
     found = recording.find("param:*.bias", iteration=1)
