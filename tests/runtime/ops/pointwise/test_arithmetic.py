@@ -79,3 +79,15 @@ def test_a_number_stands_for_the_tensors_for_which_it_may(torch: Any, name: str)
             else:
                 assert found.dtype == expected.dtype
                 numpy.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["f", "d"])
+def test_cubes_are_products_as_pytorchs_are(torch: Any, kind: str) -> None:
+    x = numpy.random.default_rng(0).standard_normal(1000).astype(kind)
+    x[:6] = 0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, 1e-42
+    for cube in (3, 3.0):
+        actual, expected = (lib.tensor(x) ** cube for lib in (gs, torch))
+        numpy.testing.assert_array_equal(actual.numpy(), expected.numpy())
+    numpy.testing.assert_array_equal((gs.tensor(x) ** 3).numpy(), x * x * x)
+    assert (gs.tensor(-2.0) ** 3).item() == -8
