@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["convolved", "input_gradient", "suits", "weight_gradient"]
 
-_GRID = 1 << 17
+_GRID = 1 << 17  # elements of a block of images, which stay in the cache
 _COLUMNS = 1 << 19  # elements of gathered rows: fewer calls are worth more than a smaller cache
 _LEAST_ROW = 256  # how long these are at least
 _FEW = 1.15  # how many pixels of a grid may be made for each one that is asked for
