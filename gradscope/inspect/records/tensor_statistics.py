@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -88,6 +89,10 @@ def _magnitudes(values: Any) -> Any:
     return numpy.abs(values.astype(numpy.complex128) if values.dtype.kind == "c" else _wide(values))
 
 
+# A sum of squares between these has lost none of them to float64's range, and needs no look at the largest.
+_LEAST_SQUARES, _MOST_SQUARES = 1e-280, 1e300
+
+
 def _norm(magnitudes: Any) -> float:
     if not magnitudes.size:
         return 0.0
@@ -144,8 +149,14 @@ def norm_of(array: Any) -> float:
     >>> norm_of([3.0, 4.0])
     5.0
     """
+    values = numpy.asarray(array)
     with numpy.errstate(all="ignore"):
-        return _norm(_magnitudes(numpy.asarray(array)))
+        if values.dtype.kind != "c":
+            flat = _wide(values).reshape(-1)
+            squares = float(numpy.dot(flat, flat))
+            if _LEAST_SQUARES < squares < _MOST_SQUARES:
+                return math.sqrt(squares)
+        return _norm(_magnitudes(values))
 
 
 def count_bad(array: Any) -> tuple[int, int]:

@@ -66,6 +66,21 @@ def test_the_norm_neither_overflows_nor_vanishes():
     assert norm_of([np.inf, 1.0]) == np.inf
 
 
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_a_norm_alone_is_that_of_the_summary(data):
+    dtype = np.dtype(data.draw(st.sampled_from(DTYPES)))
+    array = data.draw(hnp.arrays(dtype, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)))
+    if data.draw(st.booleans()):
+        array = array.T
+    assert np.array_equal(norm_of(array), summarize(array, "x").norm, equal_nan=True)
+
+
+@pytest.mark.parametrize("exponent", [-150, -140, 140, 149, 151])
+def test_a_norm_at_the_ends_of_what_can_be_squared(exponent):
+    assert norm_of(np.full(4, 10.0**exponent)) == pytest.approx(2 * 10.0**exponent, rel=1e-12)
+
+
 def test_an_empty_array():
     summary = summarize(np.zeros((0, 3), dtype=np.float32))
     assert (summary.numel, summary.norm, summary.min, summary.histogram, summary.preview) == (0, 0.0, None, (), "[]")
