@@ -49,6 +49,13 @@ def test_gradient_assertions_need_neither_hypothesis_nor_pytest() -> None:
     assert loaded.isdisjoint({"hypothesis", "pytest"})
 
 
+def test_the_screen_starts_without_what_its_first_paint_does_not_show() -> None:
+    loaded = modules_after("import gradscope_tui.app")
+    assert loaded.isdisjoint({
+        "gradscope.check", "gradscope.inspect.diagnosis.nan.nan_stops", "gradscope.inspect.recording", "networkx",
+    })  # fmt: skip
+
+
 def test_infinite_numbers_are_computed_with_in_silence() -> None:
     """As PyTorch does; a test's own filters would hide that the package's are in the way of NumPy's warnings."""
     code = """if True:

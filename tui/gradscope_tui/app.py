@@ -28,7 +28,6 @@ from gradscope_tui.refusal import refuse
 from gradscope_tui.run_verbs import RunVerbs
 from gradscope_tui.screens.confirm_screen import ConfirmScreen
 from gradscope_tui.screens.help_screen import HelpScreen
-from gradscope_tui.sessions.recorded_session import RecordedSession
 from gradscope_tui.sessions.saved_breakpoints import SavedBreakpoints
 from gradscope_tui.sessions.session_protocol import Session, has_ended, is_paused
 from gradscope_tui.sessions.session_watcher import SessionWatcher, unless_closed
@@ -336,6 +335,8 @@ def view_recording(recording: Recording) -> int:
     RecordingError
         If it turns out to be damaged while it is looked at.
     """
+    from gradscope_tui.sessions.recorded_session import RecordedSession  # a program that runs has no need of it
+
     return _run(GradscopeApp(RecordedSession(recording), script=basename(recording.path)))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradscope.check import finding_codes
 from gradscope.inspect.debugging.prompt.plain_text import write_line
 from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError
 from gradscope.inspect.diagnosis.topics import TOPICS, find_topic, suggest, topic_text
@@ -59,6 +58,8 @@ def _explain_violation(reason: StopReason) -> str:
 
 
 def _topic(word: str) -> str:
+    from gradscope.check import finding_codes  # with the sanitizer and its rules, which the first paint does without
+
     if finding_codes.find_code(word) is not None:
         return finding_codes.explain(word)
     topic = find_topic(word)

@@ -14,7 +14,6 @@ from gradscope.inspect.debugging.session.session_records import TaskRecord as Ta
 from gradscope.inspect.debugging.session.session_records import ThreadRecord, WatchRecord, WhatIf
 from gradscope.inspect.debugging.stops.breakpoints import Breakpoint, BreakpointTable
 from gradscope.inspect.debugging.stops.watches import WatchList
-from gradscope.inspect.diagnosis.nan.nan_stops import bad_value_at
 from gradscope.inspect.recording import Recording, RecordingError, TaskRecord
 from gradscope.inspect.recording.reports.text_view import overview_text, violations_text
 from gradscope.inspect.records.records import DebuggerEvent, NodeRecord, SessionState, StopReason
@@ -329,6 +328,8 @@ class RecordedSession:
         node = self.nodes[self._current]
         if not any(s is not None and (s.nans or s.infs) for s in node.grad_inputs or ()):
             return ""
+        from gradscope.inspect.diagnosis.nan.nan_stops import bad_value_at  # the first paint needs no diagnosis
+
         try:
             return bad_value_at(node, self.evaluate("grads"), self.evaluate("produced"), {})
         except ValueError as error:
