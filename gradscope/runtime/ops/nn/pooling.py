@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy
@@ -72,26 +73,24 @@ def _max_pool(
     padded = pad_array(xp, self, padding, _after(spatial, kernel, out, stride, padding, dilation), lowest)
     lines = padded.reshape(-1, *padded.shape[lead:])
     best = xp.full((len(lines), *out), lowest, dtype=self.dtype)
-    numbers, starts = _first_inside(xp, kernel, out, stride, padding, dilation)
-    which = xp.empty(best.shape, dtype=xp.uint8 if math.prod(kernel) <= 256 else xp.int32)
-    which[...] = numbers
-    places = list(kernel_places(kernel, out, stride, dilation))
+    settings = tuple(map(tuple, (spatial, kernel, out, stride, padding, dilation)))
+    places, numbers, table, corners = _window_places(*settings)
+    which = xp.empty(best.shape, dtype=numbers.dtype)
+    which[...] = xp.asarray(numbers)
 
     def take(some: slice) -> None:
         # A few images at a time, which stay in the processor's cache.
         step = max(_BLOCK // math.prod(out), 1)
         for begin in range(some.start, some.stop, step):
             part = slice(begin, min(begin + step, some.stop))
-            _take_largest(xp, lines[part], [slices for _, slices in places], best[part], which[part])
+            _take_largest(xp, lines[part], places, best[part], which[part])
 
     if type(self) is numpy.ndarray:
         threads.over(len(lines), take, math.prod(spatial))
     else:
-        _take_largest(xp, lines, [slices for _, slices in places], best, which)
-    steps = [math.prod(spatial[axis + 1 :]) for axis in range(len(spatial))]
-    table = [sum(k * d * step for k, d, step in zip(position, dilation, steps, strict=True)) for position, _ in places]
+        _take_largest(xp, lines, places, best, which)
     index = xp.asarray(table).take(which)
-    index += sum(start * step for start, step in zip(starts, steps, strict=True))
+    index += xp.asarray(corners)
     return best.reshape(*self.shape[:lead], *out), index.reshape(*self.shape[:lead], *out)
 
 
@@ -111,17 +110,25 @@ def _take_largest(xp: Namespace, x: Array, places: list[Any], best: Array, which
         xp.maximum(which, better * which.dtype.type(number), out=which)
 
 
-def _first_inside(
-    xp: Namespace, kernel: Ints, out: Ints, stride: Ints, padding: Ints, dilation: Ints
-) -> tuple[Array, list[Array]]:
-    """Return the number of the first place in each window that is no padding, and where windows start by dimension."""
-    numbers: Any = 0
-    starts = []
-    for axis, (k, o, s, p, d) in enumerate(zip(kernel, out, stride, padding, dilation, strict=True)):
-        start = (xp.arange(o) * s - p).reshape(-1, *(1,) * (len(out) - 1 - axis))
-        numbers = numbers * k + xp.maximum(-(start // d), 0)
-        starts.append(start)
-    return numbers, starts
+@lru_cache(maxsize=256)
+def _window_places(
+    spatial: Ints, kernel: Ints, out: Ints, stride: Ints, padding: Ints, dilation: Ints
+) -> tuple[list[tuple[slice, ...]], numpy.ndarray, numpy.ndarray, numpy.ndarray]:
+    """Return what a window meets, and what its indices are made of.
+
+    That is the input that each place in the kernel meets, the number of the first place in each window that is no
+    padding, how far in the flat input each place is from the corner of its window, and where the corners are.
+    """
+    found = list(kernel_places(kernel, out, stride, dilation))
+    numbers, corners = numpy.zeros(out, int), numpy.zeros(out, int)
+    table = numpy.zeros(len(found), int)
+    for axis, (n, k, o, s, p, d) in enumerate(zip(spatial, kernel, out, stride, padding, dilation, strict=True)):
+        start = (numpy.arange(o) * s - p).reshape(-1, *(1,) * (len(out) - 1 - axis))
+        numbers = numbers * k + numpy.maximum(-(start // d), 0)
+        corners = corners * n + start
+        table = table * n + [position[axis] * d for position, _ in found]
+    small = numpy.uint8 if len(found) <= 256 else numpy.int32
+    return [slices for _, slices in found], numbers.astype(small), table, corners
 
 
 def max_scatter(xp: Namespace, self: Array, indices: Array, input_size: Ints, overlap: bool) -> Array:
