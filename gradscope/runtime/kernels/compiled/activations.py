@@ -60,6 +60,18 @@ def silu_backward(g, x, result):
 
 
 @kernel(IN1, OUT1)
+def relu(x, result):
+    for i in range(x.size):
+        result[i] = _ZERO if x[i] <= _ZERO else x[i]
+
+
+@kernel(IN1, IN1, OUT1, f4)
+def threshold_backward(g, x, result, threshold):
+    for i in range(x.size):
+        result[i] = _ZERO if x[i] <= threshold else g[i]
+
+
+@kernel(IN1, OUT1)
 def sigmoids(x, result):
     for i in range(x.size):
         result[i] = sigmoid(x[i])

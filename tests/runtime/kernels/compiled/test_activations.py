@@ -8,6 +8,8 @@ from gradscope.nn import functional
 from tests.runtime.kernels.both_forms import both
 
 CALLS = {
+    "relu": lambda F, x: F.relu(x),
+    "threshold": lambda F, x: F.threshold(x, 0.5, 2.0),
     "gelu": lambda F, x: F.gelu(x),
     "gelu_tanh": lambda F, x: F.gelu(x, approximate="tanh"),
     "silu": lambda F, x: F.silu(x),
@@ -24,7 +26,7 @@ CALLS = {
     "leaky_relu": lambda F, x: F.leaky_relu(x, 0.2),
     "hardswish": lambda F, x: F.hardswish(x),
 }
-TWICE = {name: call for name, call in CALLS.items() if name not in {"hardswish", "leaky_relu"}}
+TWICE = {name: call for name, call in CALLS.items() if name not in {"relu", "threshold", "hardswish", "leaky_relu"}}
 TOLERANCE = 1e-5  # 1 + tanh(u) cancels for negative u, and is times numbers of up to 30
 SPECIAL = [0.0, -0.0, 1e-40, -1e-40, 1e-30, 1.0, -1.0, 88.5, -88.5, 200.0, -200.0, 3e38, -3e38, np.inf, np.nan]
 
