@@ -272,6 +272,14 @@ def writes_and_views_leave_an_inference_tensor_one(m):
     ]
 
 
+@program(returns=[[True, False, True]] * 4)
+def a_view_of_an_inference_tensor_is_one_and_no_view(m):
+    with m.inference_mode():
+        y = m.ones(3, 3)
+    views = [y.view(-1), y.transpose(0, 1), y.permute(1, 0), y.swapaxes(0, 1)]
+    return [[view.is_inference(), view.requires_grad, view.grad_fn is None] for view in views]
+
+
 @program(returns=[True] * 7)
 def whatever_makes_a_tensor_marks_it(m):
     array = numpy.ones(2)

@@ -236,7 +236,7 @@ def _view_lines(op: Operator, first: str) -> list[str]:
         f"c = {first}._vc; p = {first}._view; out._edge = None",
         f"if c is None: c = {first}._vc = new(VersionCounter); c.version = 0; c.writes = None",
         f"if {first}._flags >= 4 or state.special or unrecorded and not modes._records or p is not None and p.steps:",
-        f"    out._flags = 0; {first}._make_view(out, 'default', {made_by!r})",
+        f"    out._view = None; out._flags = 0; {first}._make_view(out, 'default', {made_by!r})",
         "else:",
         "    out._vc = c; out._flags = 2; q = out._view = new(ViewInfo)",
         f"    q.edge = q.site = None; q.operator = {made_by!r}; q.version = c.version; q.output_nr = 0",
