@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped, import-not-found, unused-ignore]
+from llvmlite import ir
 from numba import types
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
