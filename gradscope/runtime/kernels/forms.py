@@ -86,14 +86,15 @@ def _shared(
     result = numpy.empty(like.shape, like.dtype)
     parts = [numpy.ascontiguousarray(a).reshape(shape) for a in (*arrays, result)]
     each = parts[0].size // len(parts[0])
+    step = max(1, _BLOCK // each)
     family, _, function = name.partition(".")
     loops = compiled(family) if like.dtype.char == "f" else None
     if loops is None:
-        threads.over(len(parts[0]), lambda part: _in_blocks(formula, [a[part] for a in parts]), each)
+        threads.over(len(parts[0]), lambda part: _in_blocks(formula, [a[part] for a in parts], step), each, step)
     else:
         loop = getattr(loops, function)
         numbers = [like.dtype.type(setting) for setting in settings]
-        threads.over(len(parts[0]), lambda part: loop(*[a[part] for a in parts], *numbers), each)
+        threads.over(len(parts[0]), lambda part: loop(*[a[part] for a in parts], *numbers), each, step)
     return result
 
 
@@ -103,10 +104,9 @@ def _alike(arrays: tuple[Array, ...], like: Array) -> bool:
     return all(type(a) is numpy.ndarray and a.dtype == like.dtype and a.shape == like.shape for a in arrays)
 
 
-def _in_blocks(formula: Callable[..., Array], arrays: list[Array]) -> None:
-    """Write a formula of all arrays but the last one to it."""
+def _in_blocks(formula: Callable[..., Array], arrays: list[Array], step: int) -> None:
+    """Write a formula of all arrays but the last one to it, of so many items at a time."""
     *given, result = arrays
-    step = max(1, _BLOCK * len(result) // max(result.size, 1))
     for begin in range(0, len(result), step):
         part = slice(begin, begin + step)
         result[part] = formula(*[a[part] for a in given])

@@ -52,7 +52,12 @@ def _row_sums(x: Array) -> Array:
 
 def _blocks(part: slice, each: int) -> range:
     """Return where blocks of rows of `each` elements begin."""
-    return range(part.start, part.stop, max(1, _BLOCK // max(each, 1)))
+    return range(part.start, part.stop, _step(each))
+
+
+def _step(each: int) -> int:
+    """Return how many rows of `each` elements are a block."""
+    return max(1, _BLOCK // max(each, 1))
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
@@ -96,7 +101,7 @@ def rows(x: Array, weight: Array | None, bias: Array | None, size: int, eps: flo
             some = slice(begin, min(begin + blocks.step, part.stop))
             mean[some], rstd[some] = _normalize(matrix[some], w, b, eps, result[some])
 
-    threads.over(len(matrix), normalize, size)
+    threads.over(len(matrix), normalize, size, _step(size))
     return result.reshape(x.shape), mean, rstd
 
 
@@ -261,7 +266,7 @@ class Planes:
                 some = slice(begin, min(begin + blocks.step, part.stop))
                 formula(*[a[some] for a in arrays])
 
-        threads.over(self.count, work, self.size)
+        threads.over(self.count, work, self.size, _step(self.size))
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------

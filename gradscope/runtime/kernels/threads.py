@@ -25,7 +25,7 @@ class _Threads:
     pool: ThreadPoolExecutor | None = None
 
 
-def over(size: int, work: Callable[[slice], None], each: int = 1) -> None:
+def over(size: int, work: Callable[[slice], None], each: int = 1, step: int = 1) -> None:
     """Call `work` with slices of ``range(size)``, at once where there are threads.
 
     Parameters
@@ -36,6 +36,8 @@ def over(size: int, work: Callable[[slice], None], each: int = 1) -> None:
         What is done with a slice; it releases the interpreter's lock.
     each : int
         How many elements an index stands for.
+    step : int
+        Slices begin at multiples of this: what is computed of a block does not depend on the number of threads.
 
     Raises
     ------
@@ -46,10 +48,10 @@ def over(size: int, work: Callable[[slice], None], each: int = 1) -> None:
     if parts < 2:
         work(slice(0, size))
         return
-    step = -(-size // parts)
-    others = [_pool().submit(work, slice(begin, min(begin + step, size))) for begin in range(step, size, step)]
+    length = -(-size // (parts * step)) * step
+    others = [_pool().submit(work, slice(begin, min(begin + length, size))) for begin in range(length, size, length)]
     try:
-        work(slice(0, step))
+        work(slice(0, min(length, size)))
     finally:
         for other in others:
             other.result()

@@ -40,12 +40,30 @@ def test_blocks_give_what_the_formula_gives(size, dtype):
 
 def test_threads_give_what_one_gives():
     x, before = normal(3 * threads.WORTH), threads.count()
+    threads.set_count(1)
     alone = forms.pointwise(SILU, silu, x)
     threads.set_count(3)
     try:
         np.testing.assert_array_equal(forms.pointwise(SILU, silu, x), alone)
     finally:
         threads.set_count(before)
+
+
+@pytest.mark.parametrize("width", [3, 130, 1001])
+def test_rows_do_not_depend_on_the_number_of_threads(width):
+    def softmax(rows):
+        rows = np.exp(rows)
+        return rows / rows.dot(np.ones(width, "f"))[:, None]
+
+    x, before = normal(4 * threads.WORTH // width, width), threads.count()
+    with numpy_alone():
+        threads.set_count(1)
+        alone = forms.rowwise("softmax.softmax", softmax, x)
+        threads.set_count(3)
+        try:
+            np.testing.assert_array_equal(forms.rowwise("softmax.softmax", softmax, x), alone)
+        finally:
+            threads.set_count(before)
 
 
 def test_another_layout_keeps_its_own():

@@ -26,6 +26,16 @@ def test_each_index_is_worked_on_once(three, size):
     assert len(done) == max(1, min(3, size // threads.WORTH))
 
 
+@pytest.mark.parametrize("step", [1, 7, threads.WORTH - 1, threads.WORTH, 2 * threads.WORTH, 9 * threads.WORTH])
+def test_slices_begin_at_multiples_of_a_step(three, step):
+    done, size = [], 4 * threads.WORTH + 3
+    threads.over(size, done.append, step=step)
+    indices = sorted((part.start, part.stop) for part in done)
+    assert [begin for begin, _ in indices] == [0, *(end for _, end in indices[:-1])]
+    assert indices[-1][1] == size
+    assert not any(begin % step for begin, _ in indices)
+
+
 def test_large_rows_are_worth_a_thread_each(three):
     done = []
     threads.over(2, done.append, each=threads.WORTH)
