@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 __all__ = ["WORTH", "count", "over", "set_count"]
 
@@ -53,8 +53,9 @@ def over(size: int, work: Callable[[slice], None], each: int = 1, step: int = 1)
     try:
         work(slice(0, min(length, size)))
     finally:
-        for other in others:
-            other.result()
+        wait(others)  # none writes any more when an error goes on from here
+    for other in others:
+        other.result()
 
 
 def count() -> int:
