@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import threads
-from .forms import LEAST
+from . import forms, threads
 
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, Namespace
@@ -36,11 +35,12 @@ def select(xp: Namespace, condition: Array, chosen: Any, other: Any) -> Any:
     >>> select(numpy, numpy.array([True, False]), numpy.array([1.0, 2.0]), numpy.array([3.0, 4.0])).tolist()
     [1.0, 4.0]
     """
-    if type(condition) is not numpy.ndarray or condition.size < LEAST or not _can_mask(condition, chosen, other):
+    if type(condition) is not numpy.ndarray or condition.size < forms.LEAST or not _can_mask(condition, chosen, other):
         return xp.where(condition, chosen, other)
     result = numpy.empty(condition.shape, chosen.dtype)
     bits = _BITS[chosen.itemsize]
-    mask, to, a, b = (_flat(array, kind) for array, kind in zip((condition, result, chosen, other), ("b", *[bits] * 3)))
+    mask, to = condition.reshape(-1).view("b"), result.reshape(-1).view(bits)
+    a, b = _bits(chosen, bits), _bits(other, bits)
 
     def work(part: slice) -> None:
         for begin in range(part.start, part.stop, _BLOCK):
@@ -63,7 +63,7 @@ def _can_mask(condition: Array, *values: Any) -> bool:
     return True
 
 
-def _flat(array: Array, bits: Any) -> Array:
+def _bits(array: Array, bits: Any) -> Array:
     """Return an array's bits as one row; a number's as they are."""
     return array.reshape(-1).view(bits) if array.ndim else array.view(bits)
 

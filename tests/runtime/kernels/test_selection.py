@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gradscope.runtime.kernels import forms
 from gradscope.runtime.kernels.forms import LEAST
 from gradscope.runtime.kernels.selection import select
 
@@ -42,3 +43,10 @@ def test_arrays_of_other_layouts_go_to_where(change):
     assert actual.dtype == expected.dtype
     assert actual.flags.c_contiguous == expected.flags.c_contiguous
     assert (actual == expected).all()
+
+
+def test_a_mask_of_no_dimension_chooses_a_number(monkeypatch):
+    monkeypatch.setattr(forms, "LEAST", 1)
+    for mask in (True, False):
+        chosen = select(np, np.array(mask), np.array(2.0), np.array(-0.0))
+        assert (chosen.shape, chosen.tobytes()) == ((), np.array(2.0 if mask else -0.0).tobytes())

@@ -14,7 +14,7 @@ import numpy
 
 from ... import autocast, state
 from ...kernels import forms
-from ...kernels.forms import LEAST, pointwise, rowwise
+from ...kernels.forms import pointwise, rowwise
 from ...kernels.row_sums import row_maxima, sums
 from ...kernels.selection import select
 from ...memory import device
@@ -75,7 +75,7 @@ def _threshold_backward(xp: Namespace, grad_output: Gradient, self: Array, thres
 
 def _is_compiled_for(array: Array) -> bool:
     """Whether a compiled loop takes the place of a formula that is quicker undivided than in blocks."""
-    return array.size >= LEAST and array.dtype.char == "f" and forms.compiled("activations") is not None
+    return array.size >= forms.LEAST and array.dtype.char == "f" and forms.compiled("activations") is not None
 
 
 operator(
@@ -102,7 +102,7 @@ def _relu(xp: Namespace, self: Array) -> Array:
     if type(self) is not device.ndarray or not self.flags.c_contiguous:
         return xp.maximum(self, 0)
     # Beside an array of zeros NumPy takes a quarter of the time that it takes beside one zero.
-    if self.size < LEAST:
+    if self.size < forms.LEAST:
         return xp.maximum(self, _zeros(self.dtype.char)[: self.size].reshape(self.shape))
     if _is_compiled_for(self):
         return pointwise("activations.relu", lambda x: _relu_in_blocks(xp, x), self)
@@ -434,7 +434,7 @@ def prelu(self: Any, weight: Any) -> Any:
 def _sigmoid(xp: Namespace, self: Array) -> Array:
     if self.dtype.kind == "c":
         return 1 / (1 + xp.exp(-self))
-    if self.size >= LEAST:
+    if self.size >= forms.LEAST:
         return pointwise("activations.sigmoids", lambda x: _sigmoid_formula(xp, x), self)
     return _sigmoid_formula(xp, self)
 
@@ -449,7 +449,7 @@ def _sigmoid_formula(xp: Namespace, self: Array) -> Array:
 
 
 def _sigmoid_backward(g: Gradient, result: Any) -> Gradient:
-    if type(result) is numpy.ndarray and result.size >= LEAST:
+    if type(result) is numpy.ndarray and result.size >= forms.LEAST:
         return pointwise("activations.sigmoid_backward", _sigmoid_gradient, g, result)
     return _sigmoid_gradient(g, result)
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy
 
-from ...kernels.forms import LEAST, pointwise
+from ...kernels import forms
+from ...kernels.forms import pointwise
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import elementwise
 from ..declaration.registry import OPERATORS, operator, public
@@ -513,7 +514,7 @@ operator(
 
 
 def _tanh_backward(g: Gradient, result: Any) -> Gradient:
-    if type(result) is numpy.ndarray and result.size >= LEAST:
+    if type(result) is numpy.ndarray and result.size >= forms.LEAST:
         return pointwise("activations.tanh_backward", _tanh_gradient, g, result)
     return _tanh_gradient(g, result)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from ...kernels.forms import LEAST
+from ...kernels import forms
 from ...kernels.selection import select
 from ...memory import device as devices
 from ...memory import dtype as dtypes
@@ -29,7 +29,7 @@ def _where(xp: Namespace, condition: Array, self: Array, other: Array) -> Array:
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {kind}\n"
             "Compare it first, e.g. condition != 0."
         )
-    if self.dtype is other.dtype and condition.size < LEAST:
+    if self.dtype is other.dtype and condition.size < forms.LEAST:
         return xp.where(condition, self, other)
     target = dtypes.result_numpy([self, other])
     return select(xp, condition, self.astype(target, copy=False), other.astype(target, copy=False))
