@@ -99,20 +99,45 @@ class NodeReady(Event):
     node: Node
 
 
-@dataclass(slots=True, eq=False)
 class NodeEntered(Event):
     """A node is about to run, after its tensor hooks and pre-hooks.
 
     ``grad_outputs`` is a list of the incoming gradients (one per output of the forward operator, None if undefined);
     assigning an entry replaces that gradient. Setting ``skip = True`` leaves the node out: its results are None.
+
+    Attributes
+    ----------
+    grad_outputs : list of Tensor or None
+        Made of the bare gradients when somebody looks at them.
     """
 
-    CLOSE: ClassVar[bool] = True
+    __slots__ = ("_arrays", "_grads", "node", "skip", "task")
+    __match_args__ = ("task", "node", "grad_outputs", "skip")
 
-    task: GraphTask
-    node: Node
-    grad_outputs: list[Any]
-    skip: bool = False
+    def __init__(
+        self, task: GraphTask, node: Node, grads: list[Any] | None, arrays: Sequence[Any] = (), skip: bool = False
+    ) -> None:
+        self.task = task
+        self.node = node
+        self._grads = grads
+        self._arrays = arrays
+        self.skip = skip
+
+    @property
+    def grad_outputs(self) -> list[Any]:
+        """The incoming gradients."""
+        if self._grads is None:
+            self._grads = _as_tensors(self._arrays)
+        return self._grads
+
+    @grad_outputs.setter
+    def grad_outputs(self, grads: list[Any]) -> None:
+        self._grads = grads
+
+    @property
+    def seen(self) -> bool:
+        """Whether a listener has had the gradients, and so may have replaced one."""
+        return self._grads is not None
 
 
 class NodeExited(Event):

@@ -69,7 +69,7 @@ def test_nodes_are_attended_only_for_events_that_say_so():
         with events.subscribe(lambda event: None, kind):
             assert events.closely is kind.CLOSE
     assert {kind.__name__ for kind in KINDS if kind.CLOSE} == {
-        "NodeReady", "NodeEntered", "GradientCaptured", "GradientAccumulated", "HookCalled", "TensorUnpacked",
+        "NodeReady", "GradientCaptured", "GradientAccumulated", "HookCalled", "TensorUnpacked",
         "TensorReleased",
     }  # fmt: skip
 
@@ -123,6 +123,45 @@ def test_listener_replaces_a_produced_gradient():
     with events.subscribe(double, events.NodeExited):
         x = small_backward()
     assert x.grad.tolist() == (plain * 2).tolist()
+
+
+def test_a_listener_that_looks_at_no_gradient_leaves_the_node_to_run_as_a_plain_one():
+    seen = []
+    with events.subscribe(lambda event: seen.append(event.seen), events.NodeEntered):
+        x = small_backward()
+    assert seen == [False] * 4
+    assert x.grad.tolist() == small_backward().grad.tolist()
+
+
+@pytest.mark.parametrize("look", [lambda event: None, lambda event: event.grad_outputs])
+def test_what_is_ready_when_a_node_is_entered_does_not_depend_on_who_else_listens(look):
+    def run(*kinds):
+        ready = []
+
+        def entered(event):
+            if isinstance(event, events.NodeEntered):
+                look(event)
+                ready.append((event.node.name(), sorted(node.name() for _, node in event.task.ready)))
+
+        a, b = gs.ones(2, requires_grad=True), gs.ones(2, requires_grad=True)
+        y = ((a * 2 + b.exp()) * a + (a * b).sin()).sum()
+        with events.subscribe(entered, events.NodeEntered, *kinds):
+            y.backward()
+        return ready, a.grad.tolist(), b.grad.tolist()
+
+    assert run() == run(events.NodeReady)
+
+
+def test_a_hook_that_is_added_before_its_node_runs_is_called():
+    called = []
+
+    def add(event):
+        if event.node.name() == "MulBackward0":
+            event.node.register_hook(lambda grad_inputs, grad_outputs: called.append(grad_outputs[0].tolist()))
+
+    with events.subscribe(add, events.NodeEntered):
+        small_backward()
+    assert len(called) == 1
 
 
 def test_skipped_node_produces_nothing():

@@ -324,6 +324,10 @@ class GraphTask:
                     heard_only = node.extra is None and not state.modes_on and not events.closely
                     heard_only = heard_only and wanted is None and not graph
                     if heard_only and (type(node) is not AccumulateGrad or not hooked(node)):
+                        if following is not None and events.NodeEntered in events.heard:
+                            # Whoever is told before a node runs may ask what is ready.
+                            self._put_off(following, carried)
+                            following = carried = None
                         results = self._run_heard(node, grad)
                     else:
                         if following is not None:
@@ -436,7 +440,21 @@ class GraphTask:
     # --- one node with listeners ---
 
     def _run_heard(self, node: Node, grad: Any) -> Any:
-        """Run a node as a plain one is run, and tell listeners what it has made; it has no hooks, and no mode is on."""
+        """Run a node as a plain one is run, and tell listeners of it; it has no hooks, and no mode is on."""
+        if self._outside is None:
+            self._enter()
+        listeners = events.heard.get(events.NodeEntered)
+        if listeners is not None:
+            # The event's __init__() and emit(), without the calls.
+            entry = _new(events.NodeEntered)
+            entry.task, entry.node, entry._grads, entry.skip = self, node, None, False
+            entry._arrays = (() if grad is None else grad) if node.multi else (grad,)
+            for listener, thread in listeners:
+                if thread is None or thread == threading.get_ident():
+                    listener(entry)
+            if entry._grads is not None or entry.skip or node.extra is not None or state.modes_on or events.closely:
+                return self._run_seen(node, entry)
+            del entry  # a gradient that nobody else holds may be written by who receives it
         if type(node) is AccumulateGrad:
             results: Any = ()
             if grad is not None:
@@ -466,6 +484,15 @@ class GraphTask:
             if thread is None or thread == threading.get_ident():
                 listener(event)
         return [None if g is None else bare_of(g) for g in event.grad_inputs] if event.seen else results
+
+    def _run_seen(self, node: Node, entry: events.NodeEntered) -> Any:
+        """Run a node before which a listener has had the gradients, or has made it more than a plain one."""
+        outer = state.local.current_node
+        state.local.current_node = node
+        try:
+            return self._execute(node, entry.grad_outputs, entry.skip)
+        finally:
+            state.local.current_node = outer
 
     def _run_recorded(self, node: Node, grad: Any) -> Any:
         """Run a node on tensors, which may record it in turn; it has no hooks, and nobody listens."""
