@@ -61,17 +61,26 @@ class _Backward:
 
     def __init__(self, called: Location | None) -> None:
         self.called = called
-        self.node: Any = None
         self.written: dict[Any, _Gradient] = {}
 
 
 class BystanderWatch(Observer):
     """Watches modules and hooks that write what they were given.
 
+    What happens to nodes it is told by the :class:`~gradscope.check.watcher.Watcher` of the framework, and only while
+    it has something to look for there.
+
     Parameters
     ----------
     tell : callable
         Called with the facts of each violation, and None.
+
+    Attributes
+    ----------
+    suspects : dict
+        Whether it looks at nodes that are recorded.
+    written : int
+        Whether it looks at nodes that run: how many gradients were written while a backward ran.
     """
 
     def __init__(self, tell: Callable[[Violation, BaseException | None], None]) -> None:
@@ -79,8 +88,9 @@ class BystanderWatch(Observer):
         self._adapter = AnyAdapter()
         self._local = threading.local()
         self._written: dict[int, _Written] = {}
-        self._suspects: dict[int, _Suspect] = {}
-        self._observation = self._adapter.observe(self, forward=True, backward=True, writes=True)
+        self.suspects: dict[int, _Suspect] = {}
+        self.written = 0
+        self._observation = self._adapter.observe(self, forward=True, backward=True)
 
     def close(self) -> None:
         """Watch no more."""
@@ -122,23 +132,21 @@ class BystanderWatch(Observer):
                 written=write.location,
                 made=None if owner is None else made_in_place(type(owner), attribute, write.writer),
             )
-            self._suspects[self._adapter.key(root[0])] = _Suspect(write.tensor, bystander)
+            self.suspects[self._adapter.key(root[0])] = _Suspect(write.tensor, bystander)
 
-    def operator_recorded(self, node: Any) -> None:
+    def look_at_reader(self, node: Any) -> None:
         """Report the reader of a tensor that a module has written."""
-        if not self._suspects:
-            return
         for child, _ in self._adapter.edges(node):
-            suspect = None if child is None else self._suspects.pop(self._adapter.key(child), None)
+            suspect = None if child is None else self.suspects.pop(self._adapter.key(child), None)
             if suspect is not None and suspect.tensor() is not None:
                 name, place = self._adapter.node_name(node), self._adapter.location(node)
                 self._tell(InputFacts(suspect.bystander, name, place), None)
 
-    def tensor_written(self, write: Any) -> None:
-        """Note what is written inside a module, or while a backward runs."""
+    def note_write(self, write: Any, node: Any) -> None:
+        """Note what is written inside a module, or while a backward runs, in which `node` is running or none."""
         running = self._backwards()
         if running:
-            self._note_gradient(running[-1], write)
+            self._note_gradient(running[-1], write, node)
             return
         modules = self._modules()
         if not modules:
@@ -161,30 +169,22 @@ class BystanderWatch(Observer):
     def task_finished(self, task: Any) -> None:
         """Forget it, and the gradients that were held back from being reused."""
         if self._backwards():
-            self._backwards().pop()
+            self.written -= len(self._backwards().pop().written)
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Forget it."""
         self.task_finished(task)
 
-    def node_entered(self, call: Any) -> None:
+    def look_at_entry(self, call: Any) -> None:
         """Report a node that gets a gradient which was changed for another."""
         backwards = self._backwards()
-        if not backwards:
-            return
-        running = backwards[-1]
-        running.node = call.node
-        if running.written:
-            self._look_at(running, call)
+        if backwards and backwards[-1].written:
+            self._look_at(backwards[-1], call)
 
-    def node_exited(self, call: Any) -> None:
+    def look_at_exit(self, call: Any) -> None:
         """Note who is to see the new values of a gradient."""
         backwards = self._backwards()
-        if not backwards:
-            return
-        running = backwards[-1]
-        running.node = None
-        for gradient in running.written.values():
+        for gradient in backwards[-1].written.values() if backwards else ():
             if self._adapter.key(call.node) in gradient.below:
                 children = (child for child, _ in self._adapter.edges(call.node) if child is not None)
                 gradient.below.update(map(self._adapter.key, children))
@@ -202,7 +202,7 @@ class BystanderWatch(Observer):
                 name, place = self._adapter.node_name(call.node), self._adapter.location(call.node)
                 self._tell(GradientFacts(gradient.operator, gradient.location, name, place), None)
 
-    def _note_gradient(self, running: _Backward, write: Any) -> None:
+    def _note_gradient(self, running: _Backward, write: Any, node: Any) -> None:
         location = write.location
         # What the engine itself adds up stands on the line that called backward().
         if location is None or (running.called is not None and _line(location) == _line(running.called)):
@@ -211,8 +211,9 @@ class BystanderWatch(Observer):
         if memory in running.written:
             return
         gradient = running.written[memory] = _Gradient(write.tensor, write.operator, location)
-        if running.node is not None:
-            gradient.below.add(self._adapter.key(running.node))
+        self.written += 1
+        if node is not None:
+            gradient.below.add(self._adapter.key(node))
 
     # --- per thread ---
 

@@ -7,6 +7,7 @@ One kind of observer (:mod:`.watcher`) follows either framework through its adap
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 from ..inspect.adapters import NativeAdapter
@@ -99,10 +100,10 @@ class Sanitizer:
         return (self._too_old, *reasons) if self._too_old else reasons
 
     def __enter__(self) -> Sanitizer:
-        self._native = Watcher(NativeAdapter(), self._judge)
+        bystanders = self._bystanders = BystanderWatch(self._judge)
+        self._native = Watcher(NativeAdapter(), self._judge, bystanders)
         self._first_operator = events.subscribe(self._operator_ran, events.OperatorRecorded)
-        self._bystanders = BystanderWatch(self._judge)
-        self._give_up = when_imported("torch", self._torch_imported)
+        self._give_up = when_imported("torch", partial(self._torch_imported, bystanders))
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -123,14 +124,14 @@ class Sanitizer:
         if self._first_operator is not None:  # else it is another thread's, and subscribe() has not returned yet
             self._first_operator.unsubscribe()
 
-    def _torch_imported(self) -> None:
+    def _torch_imported(self, bystanders: BystanderWatch) -> None:
         try:
             adapter = load_torch_adapter()
         except ImportError as error:
             self._too_old = str(error).partition("\n")[0]
             warn_too_old(error)
             return
-        self._torch = Watcher(adapter, self._judge)
+        self._torch = Watcher(adapter, self._judge, bystanders)
 
     def _judge(self, facts: Violation, error: BaseException | None) -> None:
         for rule in CODES.values():

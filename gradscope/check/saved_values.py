@@ -6,22 +6,17 @@ A checksum of its memory is kept for each saved tensor, no copy. Up to a mebibyt
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..inspect.adapters import Adapter, SavedView
 from ..inspect.records.write_account import WriteAccount
-from ..runtime.graph.graph_node import Node
 
 __all__ = ["SavedValues"]
 
 _NOTE = "gradscope.check.saved_values"
 
-# In training, batch_norm saves its statistics and writes them, but its derivative does not read them, and that of
-# gradscope never does: it has copies of its own. cuDNN keeps the state of its generator beside what dropout needs.
-_STATISTICS = ("running_mean", "running_var")
-_STATE = "dropout_state"
+_Prints = Sequence[tuple[int, int] | None]
 
 
 class SavedValues:
@@ -49,33 +44,24 @@ class SavedValues:
     def __init__(self, adapter: Adapter, account: WriteAccount) -> None:
         self._adapter = adapter
         self._account = account
+        self._notes, self._fingerprints = adapter.notes, adapter.fingerprints  # asked at every node
 
     def note(self, node: Any) -> None:
         """Remember what a node has just saved."""
-        looks = [self._look(node, saved) for saved in self._adapter.saved(node)]
-        if any(looks):
-            self._adapter.notes(node)[_NOTE] = self._account.clock, looks
+        prints = self._fingerprints(node)
+        if any(prints):
+            self._notes(node)[_NOTE] = self._account.clock, prints
 
-    def changed(self, node: Any) -> Iterator[tuple[SavedView, int]]:
-        """Yield each saved tensor whose values are no longer those, though its version is, and when it was saved."""
-        then, looks = self._adapter.notes(node).get(_NOTE, (0, ()))
-        if looks:
-            for saved, before in zip(self._adapter.saved(node), looks):
-                now = self._look(node, saved) if before is not None else None
-                if now is not None and now != before and now[0] == before[0]:
-                    yield saved, then
+    def changed(self, node: Any) -> Iterable[tuple[SavedView, int]]:
+        """Return each saved tensor whose values are no longer those, though its version is, and when it was saved."""
+        known = self._notes(node).get(_NOTE)
+        if known is None:
+            return ()
+        then, before = known
+        now = self._fingerprints(node)
+        return () if now == before else self._differing(node, then, before, now)
 
-    def _look(self, node: Any, saved: SavedView) -> tuple[int, int] | None:
-        """Return version and checksum; None where no version is kept, or the values are not what the node reads."""
-        version = saved.current_version
-        if version is None or _unread(node, saved.name):
-            return None
-        tensor = saved.data
-        bits = self._adapter.bits(tensor)
-        return None if bits is None else (version, zlib.crc32(bits))
-
-
-def _unread(node: Any, name: str) -> bool:
-    return name == _STATE or (
-        name in _STATISTICS and (isinstance(node, Node) or getattr(node, "_saved_training", False))
-    )
+    def _differing(self, node: Any, then: int, before: _Prints, now: _Prints) -> Iterator[tuple[SavedView, int]]:
+        for saved, was, is_ in zip(self._adapter.saved(node), before, now):
+            if was is not None and is_ is not None and was != is_ and was[0] == is_[0]:
+                yield saved, then

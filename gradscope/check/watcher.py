@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Hashable
+from threading import get_ident
 from types import FrameType
 from typing import Any
 
@@ -14,6 +15,7 @@ from ..inspect.adapters.native_adapter import location_of
 from ..inspect.records.records import Location, dtype_name
 from ..inspect.records.write_account import MemoryShares, WriteAccount
 from ..runtime import events
+from .bystanders import BystanderWatch
 from .saved_values import SavedValues
 from .tensor_names import name_of, producer_of
 from .violation_facts import ChangedFacts, FreedFacts, ModifiedFacts, RefusedFacts, Violation
@@ -34,6 +36,8 @@ class Watcher(Observer):
     ----------
     tell : callable
         Called with the facts of each violation, and the error that the program is about to meet or None.
+    bystanders : BystanderWatch
+        Who is told of nodes too, while it has something to look for there.
 
     Attributes
     ----------
@@ -43,12 +47,15 @@ class Watcher(Observer):
         Why something could not be looked into, in the order met; the values mean nothing.
     """
 
-    def __init__(self, adapter: Adapter, tell: Callable[[Violation, BaseException | None], None]) -> None:
+    def __init__(
+        self, adapter: Adapter, tell: Callable[[Violation, BaseException | None], None], bystanders: BystanderWatch
+    ) -> None:
         self.backwards = 0
         self.writes = 0
         self.unseen: dict[str, None] = {}
         self._adapter = adapter
         self._tell = tell
+        self._bystanders = bystanders
         self._account = WriteAccount()
         self._shares = MemoryShares()
         self._values = SavedValues(adapter, self._account)
@@ -68,6 +75,7 @@ class Watcher(Observer):
         # On the line of the backward it is the engine's own: a gradient that accumulates, a copy that it fills.
         self.writes += location != (running.read if running is not None else None)
         self._account.note(self._adapter, write, optimizer=_optimizer_step(), regions=True)
+        self._bystanders.note_write(write, None if running is None else running.nodes.get(get_ident()))
 
     def memory_shared(self, share: Any) -> None:
         """Note who can write without being heard."""
@@ -76,6 +84,8 @@ class Watcher(Observer):
     def operator_recorded(self, node: Any) -> None:
         """Note what it has saved."""
         self._values.note(node)
+        if self._bystanders.suspects:
+            self._bystanders.look_at_reader(node)
 
     def write_refused(self, error: Any) -> None:
         """Report it."""
@@ -97,19 +107,23 @@ class Watcher(Observer):
 
     def node_entered(self, call: Any) -> None:
         """Note which node runs: an error does not say where it came from. Report what it saved and is no more."""
-        running = self._running.of(call.task)
+        running = self._running.by_task.get(id(call.task))
         if running is not None:
-            running.nodes[threading.get_ident()] = call.node
+            running.nodes[get_ident()] = call.node
             for saved, then in self._values.changed(call.node):
                 self._tell(self._changed(call.node, saved, then, running), None)
+        if self._bystanders.written:
+            self._bystanders.look_at_entry(call)
 
     def node_exited(self, call: Any) -> None:
         """Note which backward freed what the node had saved."""
-        running = self._running.of(call.task)
+        running = self._running.by_task.get(id(call.task))
         if running is not None:
-            running.nodes.pop(threading.get_ident(), None)
+            running.nodes.pop(get_ident(), None)
             if not call.task.keep_graph:
                 self._adapter.notes(call.node)[_FREED_AT] = running.read
+        if self._bystanders.written:
+            self._bystanders.look_at_exit(call)
 
     def task_finished(self, task: Any) -> None:
         """Forget it."""
@@ -226,24 +240,27 @@ class _Backward:
 
 
 class _Running:
-    """The backward passes that run: on the thread that called, one inside the other; their nodes on devices' too."""
+    """The backward passes that run: on the thread that called, one inside the other; their nodes on devices' too.
+
+    Attributes
+    ----------
+    by_task : dict of int to _Backward
+        By the id of the task.
+    """
 
     def __init__(self) -> None:
-        self._by_task: dict[int, _Backward] = {}
+        self.by_task: dict[int, _Backward] = {}
         self._local = threading.local()
 
     def begin(self, task: Any, read: Location | None) -> None:
-        backward = self._by_task[id(task)] = _Backward(task, read)
+        backward = self.by_task[id(task)] = _Backward(task, read)
         self._stack().append(backward)
 
     def end(self, task: Any) -> _Backward | None:
-        backward = self._by_task.pop(id(task), None)
+        backward = self.by_task.pop(id(task), None)
         if backward is not None:
             self._stack().remove(backward)
         return backward
-
-    def of(self, task: Any) -> _Backward | None:
-        return self._by_task.get(id(task))
 
     def innermost(self) -> _Backward | None:
         stack = self._stack()

@@ -108,3 +108,21 @@ def test_tensors_without_memory_of_their_own_are_passed_over():
             assert tensor.data is not None
     assert seen == [(None, None)] * 4
     assert sanitizer.findings == []
+
+
+@pytest.mark.parametrize("layout", ["plain", "transposed", "strided", "expanded", "empty", "scalar", "bfloat16"])
+def test_a_fingerprint_does_not_depend_on_how_it_is_taken(layout):
+    made = {
+        "plain": lambda: gs.arange(12.0).reshape(3, 4).clone(),
+        "transposed": lambda: gs.arange(12.0).reshape(3, 4).t(),
+        "strided": lambda: gs.arange(24.0).reshape(4, 6)[:, ::2],
+        "expanded": lambda: gs.arange(3.0).expand(4, 3),
+        "empty": lambda: gs.zeros(0, 3),
+        "scalar": lambda: gs.tensor(3.0),
+        "bfloat16": lambda: gs.arange(4.0).to(gs.bfloat16),
+    }
+    other = made[layout]()
+    node = (gs.ones(*other.shape, dtype=other.dtype, requires_grad=True) * other).grad_fn
+    adapter = NativeAdapter()
+    assert list(adapter.fingerprints(node)) == list(adapter._fingerprints_by_view(node))
+    assert [print_ is not None for print_ in adapter.fingerprints(node)] == [True] * len(adapter.saved(node))

@@ -212,6 +212,10 @@ class AnyAdapter:
         """Return the bits of a tensor as they lie in memory, evenly spaced ones of a large one; None if it has none."""
         return self._of(tensor).bits(tensor)
 
+    def fingerprints(self, node: Any) -> Sequence[tuple[int, int] | None]:
+        """Return version and checksum of the values of each saved tensor; None of one that is not read."""
+        return self._of(node).fingerprints(node)
+
     def copy(self, tensor: Any) -> Any:
         """Return a copy of a tensor, without history."""
         return self._of(tensor).copy(tensor)

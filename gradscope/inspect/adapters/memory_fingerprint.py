@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import zlib
 from typing import Any, NamedTuple
 
 import numpy
 
 from ...runtime.memory.device import array_module
 
-__all__ = ["DEVICE_ELEMENTS", "SAMPLE_ELEMENTS", "WHOLE_BYTES", "Region", "bits_of"]
+__all__ = ["DEVICE_ELEMENTS", "SAMPLE_ELEMENTS", "WHOLE_BYTES", "Region", "bits_of", "fingerprint_of"]
 
 WHOLE_BYTES = 1 << 20
 """What is no larger is taken whole: a checksum of so much takes a quarter of a millisecond."""
@@ -109,6 +110,16 @@ def bits_of(array: Any, *, whole: int = WHOLE_BYTES, sample: int = SAMPLE_ELEMEN
         return array.reshape(-1)[::step].copy()
     xp = array_module(array)
     return array[xp.unravel_index(xp.arange(0, array.size, step), array.shape)]
+
+
+def fingerprint_of(adapter: Any, saved: Any) -> tuple[int, int] | None:
+    """Return version and checksum of a saved tensor; None where no version is kept, or it has no memory of its own."""
+    version = saved.current_version
+    if version is None:
+        return None
+    tensor = saved.data
+    bits = adapter.bits(tensor)
+    return None if bits is None else (version, zlib.crc32(bits))
 
 
 def spacing(size: int, sample: int) -> int:

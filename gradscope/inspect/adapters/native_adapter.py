@@ -7,6 +7,7 @@ import itertools
 import os
 import re
 import weakref
+import zlib
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from operator import attrgetter
@@ -20,7 +21,7 @@ import gradscope as gs
 from ...runtime import events, state
 from ...runtime.engine.graph_task import GraphTask
 from ...runtime.graph.accumulate_grad import AccumulateGrad
-from ...runtime.graph.graph_node import Node
+from ...runtime.graph.graph_node import Node, SavedResult
 from ...runtime.memory import bfloat16, device
 from ...runtime.memory.bfloat16 import plain, widened
 from ...runtime.memory.dtype import BY_NUMPY
@@ -28,7 +29,7 @@ from ...runtime.memory.storage import memory_of
 from ..records.records import Location, TensorSpec, dtype_name
 from ..source.frame_variables import variables_of
 from .gradient_hooks import NodeHook, hook_name
-from .memory_fingerprint import DEVICE_ELEMENTS, Region, bits_of
+from .memory_fingerprint import DEVICE_ELEMENTS, WHOLE_BYTES, Region, bits_of, fingerprint_of
 from .protocol import (
     CHECKPOINTS,
     Converted,
@@ -72,6 +73,21 @@ _PACKAGE = os.path.dirname(os.path.abspath(gs.__file__))
 _ARRAY = numpy.ndarray
 _NOTHING = (None, None, None)
 _RUNNING_NODES = ("<gradscope operator ", *(os.path.join(_PACKAGE, room, "") for room in ("runtime", "autograd")))
+
+
+# In training, batch_norm saves its statistics and writes them; its derivative has copies of its own.
+_UNREAD = ("running_mean", "running_var", "dropout_state")
+_TENSORS = frozenset({gs.Tensor, gs.nn.Parameter})
+_PLAIN = frozenset({type(None), bool, int, float, complex, str, tuple})
+
+
+@functools.cache
+def _read_slots(kind: type[Node]) -> tuple[str, ...] | None:
+    """Return the slots in which nodes of a class keep what they read in backward; None where each is to be asked."""
+    names = kind.saved_names
+    if kind.saved_tensors_info is not Node.saved_tensors_info or not isinstance(names, tuple):
+        return None
+    return None if set(names) & set(_UNREAD) else tuple([f"s_{name}" for name in names])
 
 
 def _runs_nodes(frame: FrameType) -> bool:
@@ -154,7 +170,39 @@ class NativeAdapter:
 
     def notes(self, node: Node) -> dict[Any, Any]:
         """Return the node's metadata."""
-        return node.metadata
+        try:
+            return node._notes or node.metadata
+        except AttributeError:
+            return node.metadata
+
+    def fingerprints(self, node: Node) -> Sequence[tuple[int, int] | None]:
+        """Return version and checksum of each saved tensor that the node reads."""
+        slots = _read_slots(type(node))  # type: ignore[arg-type]
+        if slots is None:
+            return self._fingerprints_by_view(node)
+        found: list[tuple[int, int] | None] = []
+        for slot in slots:
+            value = getattr(node, slot)
+            kind = type(value)
+            if kind in _PLAIN:
+                continue
+            if kind in _TENSORS:
+                counter, array = value._vc, value._memory
+            elif kind is SavedResult:
+                counter, array = value.counter, value.array
+            else:
+                return self._fingerprints_by_view(node)
+            if type(array) is not _ARRAY or array.nbytes > WHOLE_BYTES:
+                return self._fingerprints_by_view(node)
+            version = 0 if counter is None else counter.version
+            try:
+                found.append((version, zlib.crc32(array)))  # type: ignore[arg-type]
+            except ValueError:  # it does not lie in one piece
+                found.append((version, zlib.crc32(bits_of(array))))
+        return found
+
+    def _fingerprints_by_view(self, node: Node) -> Sequence[tuple[int, int] | None]:
+        return [None if v.name in _UNREAD else fingerprint_of(self, v) for v in self.saved(node)]
 
     def memory_key(self, tensor: Any) -> Hashable:
         """Return the address of the memory that a tensor looks at."""
@@ -436,28 +484,17 @@ class NativeObservation:
         self._observer = observer
         handlers: dict[type[events.Event], Callable[[Any], None]] = {}
         if forward:
-            handlers[events.ModuleForwardPre] = lambda event: observer.module_entered(event.module)
-            handlers[events.ModuleForward] = lambda event: _module_ran(observer, event)
-            if hears(observer, "function_applied"):
-                applied = observer.function_applied
-                handlers[events.FunctionApplied] = lambda event: applied(event.function, event.args)
-            recorded = observer.operator_recorded
-            handlers[events.NodeRecorded] = lambda event: recorded(event.node)
-        if operators:
-            handlers[events.OperatorRecorded] = lambda event: observer.operator_ran(NativeOperatorCall(event))
-        if own_writes:
+            handlers |= _forward_handlers(observer)
+        if operators and hears(observer, "operator_ran"):
+            ran = observer.operator_ran
+            handlers[events.OperatorRecorded] = lambda event: ran(NativeOperatorCall(event))
+        if own_writes and hears(observer, "tensor_written"):
             handlers[events.VersionBumped] = lambda event: observer.tensor_written(NativeWrite(event))
         if writes:
             handlers[events.MemoryShared] = lambda event: observer.memory_shared(NativeShare(event))
             handlers[events.WriteRefused] = lambda event: observer.write_refused(event.error)
         if backward:
-            handlers[events.GraphTaskStarted] = lambda event: observer.task_started(event.task)
-            if hears_entries(observer):
-                handlers[events.NodeEntered] = observer.node_entered
-            handlers[events.NodeExited] = observer.node_exited
-            handlers[events.GraphTaskFinished] = lambda event: observer.task_finished(event.task)
-            handlers[events.GraphTaskFailed] = lambda event: observer.task_failed(event.task, event.error)
-            handlers[events.VersionViolation] = lambda event: observer.violation(event.error)
+            handlers |= _backward_handlers(observer)
         for kind, told in _told_of_events(observer):
             handlers[kind] = _both(handlers[kind], told) if kind in handlers else told
         sites = int(forward or operators or own_writes)  # the innermost line of the user is all that is asked for
@@ -474,6 +511,37 @@ class NativeObservation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _forward_handlers(observer: Observer) -> dict[type[events.Event], Callable[[Any], None]]:
+    """Return what hears the forward pass: an event that the observer does not hear costs nothing."""
+    handlers: dict[type[events.Event], Callable[[Any], None]] = {}
+    if hears(observer, "module_entered"):
+        handlers[events.ModuleForwardPre] = lambda event: observer.module_entered(event.module)
+    if hears(observer, "module_left") or hears(observer, "module_returned"):
+        handlers[events.ModuleForward] = lambda event: _module_ran(observer, event)
+    if hears(observer, "function_applied"):
+        applied = observer.function_applied
+        handlers[events.FunctionApplied] = lambda event: applied(event.function, event.args)
+    if hears(observer, "operator_recorded"):
+        recorded = observer.operator_recorded
+        handlers[events.NodeRecorded] = lambda event: recorded(event.node)
+    return handlers
+
+
+def _backward_handlers(observer: Observer) -> dict[type[events.Event], Callable[[Any], None]]:
+    """Return what hears the backward pass."""
+    handlers: dict[type[events.Event], Callable[[Any], None]] = {
+        events.GraphTaskStarted: lambda event: observer.task_started(event.task),
+        events.GraphTaskFinished: lambda event: observer.task_finished(event.task),
+        events.GraphTaskFailed: lambda event: observer.task_failed(event.task, event.error),
+        events.VersionViolation: lambda event: observer.violation(event.error),
+    }
+    if hears_entries(observer):
+        handlers[events.NodeEntered] = observer.node_entered
+    if hears(observer, "node_exited"):
+        handlers[events.NodeExited] = observer.node_exited
+    return handlers
 
 
 def _listeners() -> dict[str, type[events.Event]]:

@@ -360,6 +360,12 @@ class Adapter(Protocol):
         A contiguous buffer, for a checksum, which may share memory with the tensor: hold on to that meanwhile.
         """
 
+    def fingerprints(self, node: Any) -> Sequence[tuple[int, int] | None]:
+        """Return version and checksum of the values of each saved tensor, in the order of :meth:`saved`.
+
+        None stands for a tensor whose version is not kept, or that the node's derivative does not read.
+        """
+
     def copy(self, tensor: Any) -> Any:
         """Return a copy of a tensor, without history."""
 

@@ -18,7 +18,7 @@ from torch.autograd.function import BackwardCFunction
 from ....runtime import events
 from ...records.records import Location, TensorSpec
 from ..gradient_hooks import NodeHook
-from ..memory_fingerprint import Region
+from ..memory_fingerprint import Region, fingerprint_of
 from ..native_adapter import location_of
 from ..protocol import CHECKPOINTS, FailedCall, Observer, Plan, SavedView, key_in, refuse_checkpoint
 from .engine_wrapper import backward_tap
@@ -44,6 +44,8 @@ from .torch_compile import COMPILED
 __all__ = ["TorchAdapter"]
 
 _ACCUMULATE_GRAD = torch._C._functions.AccumulateGrad
+_GENERATOR = ("dropout_state",)
+_WRITTEN_BY_ITSELF = ("running_mean", "running_var", *_GENERATOR)
 _BLIND = {
     "CompiledFunctionBackward": COMPILED,
     **CHECKPOINTS,
@@ -159,6 +161,12 @@ class TorchAdapter:
         """Return the bits of a tensor as they lie in memory, evenly spaced ones of a large one; None if it has none."""
         with torch._C.DisableTorchFunction():
             return bits_of(tensor)
+
+    def fingerprints(self, node: Any) -> Sequence[tuple[int, int] | None]:
+        """Return version and checksum of each saved tensor that the node reads."""
+        # In training, batch_norm writes the statistics that it has saved; cuDNN the state of its generator.
+        unread = _WRITTEN_BY_ITSELF if getattr(node, "_saved_training", False) else _GENERATOR
+        return [None if saved.name in unread else fingerprint_of(self, saved) for saved in saved_of(node)]
 
     def copy(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return a copy of a tensor, without history."""
