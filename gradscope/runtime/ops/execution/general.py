@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from ..declaration.registry import Operator
 
 # Of bfloat16, see forward_of_bfloat16(): operators and families that refuse half precision themselves, the family that
-# takes weights of another float beside it, operators that look at the bits, and those that round their number too.
+# takes weights of another float beside it, operators that look at the bits, those that round their number too, and what
+# a forward writes into beside its result.
 _REFUSING_HALF = frozenset(
     {
         "complex",
@@ -58,6 +59,7 @@ _REFUSING_HALF = frozenset(
 _MIXING_FLOATS = "normalization"
 _READING_BITS = frozenset({"nextafter", "view.dtype"})
 _ROUNDING_NUMBER = frozenset({"pow.scalar", "pow.base"})
+_WRITTEN = {"native_batch_norm": frozenset({"running_mean", "running_var"})}
 _PLAIN = {device.ndarray}
 _ON_HOST = {device.ndarray, BFloat16Array}
 
@@ -218,7 +220,9 @@ def forward_of_bfloat16(op: Operator, xp: Namespace, bare: list[Any]) -> Any:
         return marked(op.run_forward(xp, *bare))
     if op.name in _ROUNDING_NUMBER:
         bare = [rounded(value).item() if isinstance(value, float) else value for value in bare]
-    results = op.run_forward(xp, *map(_on_each(widened), bare))
+    written = _WRITTEN.get(op.name, ())
+    given = zip(op.parameters, bare, strict=True)
+    results = op.run_forward(xp, *(a if p.name in written else _on_each(widened)(a) for p, a in given))
     asked = next((value for p, value in zip(op.parameters, bare, strict=True) if p.name == "dtype"), None)
     if asked is not None and asked is not dtype.bfloat16:
         return results

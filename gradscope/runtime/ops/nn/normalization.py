@@ -210,9 +210,9 @@ def _batch_norm(
         if input.size:
             _update_running(running_mean, running_var, mean, variance, input.size // channels, momentum)
     else:
-        mean, variance = (_along_channels(a, input.ndim) for a in (running_mean, running_var))
         # Copies: what is saved stays as it was when the running statistics move on.
-        mean, rstd = mean.copy(), 1 / xp.sqrt(variance + eps)
+        mean, variance = (_along_channels(a.astype(input.dtype), input.ndim) for a in (running_mean, running_var))
+        rstd = 1 / xp.sqrt(variance + eps)
         result = input - mean
     result *= rstd
     if weight is not None:
@@ -263,8 +263,11 @@ def _batch_norm_of_channels_joint(
     g_input = None
     if needs[0]:
         scale = rstd if weight is None else rstd * weight
-        of_x, constant = (0 * scale, 0 * scale) if fixed else (scale * rstd**2 * along / -count, scale * total / -count)
-        g_input = channels.gradients(g, mean, scale, of_x, constant)
+        if fixed:
+            g_input = g * _along_channels(scale, input.ndim)
+        else:
+            of_x, constant = scale * rstd**2 * along / -count, scale * total / -count
+            g_input = channels.gradients(g, mean, scale, of_x, constant)
     return g_input, along * rstd if needs[1] else None, total if needs[2] else None
 
 
@@ -275,8 +278,8 @@ def _others(ndim: int) -> Ints:
 def _update_running(running_mean: Any, running_var: Any, mean: Any, variance: Any, count: int, momentum: float) -> None:
     for running, value in ((running_mean, mean), (running_var, variance * (count / max(count - 1, 1)))):
         if running is not None:
-            running *= 1 - momentum
-            running += value.reshape(-1) * momentum
+            # Rounded once, where it is of less precision.
+            running[...] = running.astype(value.dtype, copy=False) * (1 - momentum) + value.reshape(-1) * momentum
 
 
 def _batch_norm_joint(

@@ -209,3 +209,35 @@ def test_a_batch_norm_has_edges_for_input_weight_and_bias(torch: Any, training: 
         return [node is not None for node, _ in normalised.grad_fn.next_functions]
 
     assert edges(gs) == edges(torch) == [True, True, False]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["BatchNorm1d", "InstanceNorm1d"])
+def test_running_statistics_move_on_in_every_dtype(torch: Any, name: str, dtype: str) -> None:
+    x = rng.integers(-4, 5, (4, 3, 8))
+
+    def after_two_steps(lib: Any) -> list[Any]:
+        module = getattr(lib.nn, name)(3, track_running_stats=True).to(getattr(lib, dtype))
+        for scale in (1, 3):
+            module(lib.tensor((x * scale).tolist()).to(getattr(lib, dtype)))
+        assert module.running_mean.dtype == getattr(lib, dtype)
+        return [part.double().numpy() for part in (module.running_mean, module.running_var)]
+
+    step = {"bfloat16": 2**-8, "float16": 2**-11, "float32": 1e-6, "float64": 1e-14}[dtype]
+    for mine, theirs in zip(after_two_steps(gs), after_two_steps(torch), strict=True):
+        assert numpy.allclose(mine, theirs, rtol=2 * step, atol=step / 8)
+
+
+@pytest.mark.torch
+def test_given_statistics_keep_an_infinite_pixel_out_of_the_gradient(torch: Any) -> None:
+    x = normal(2, 3, 80, 80)
+    x[0, 1, 2, 3], x[1, 2, 3, 4] = numpy.inf, numpy.nan
+
+    def gradient(lib: Any) -> Any:
+        leaf = lib.tensor(x, requires_grad=True)
+        weight = lib.tensor([1.0, 2.0, 3.0], dtype=lib.float64)
+        lib.nn.functional.batch_norm(leaf, lib.zeros(3).double(), lib.ones(3).double(), weight).sum().backward()
+        return leaf.grad.numpy()
+
+    numpy.testing.assert_allclose(gradient(gs), gradient(torch), rtol=1e-12)
