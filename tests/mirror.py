@@ -57,7 +57,6 @@ TESTED_IN = {
     "backends/nnpack": "test_backends.py",
     "backends/opt_einsum": "test_backends.py",
     "backends/switches": "test_backends.py",
-    "check/findings": "check/test_finding_report.py",
     "cuda/amp": "amp/test_autocast_mode.py",
     "distributions/constraints": "distributions/test_constraint_registry.py",
     "distributions/continuous": "distributions/test_distributions.py",

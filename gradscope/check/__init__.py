@@ -15,28 +15,41 @@ Examples
 ...         pass
 >>> print(sanitizer.findings[0].message)
 parameter `w` (float32 [2]) was modified by sub_() between forward and backward
+
+:mod:`~.watcher` and :mod:`~.bystanders` follow a program, :mod:`~.rules` judge what they tell, :mod:`~.suppression` has
+what silences a finding, :mod:`~.formats` what a report is written as.
 """
 
 from __future__ import annotations
 
 from .finding_codes import CODES, Code, explain
-from .finding_report import as_json, as_text, finding_as_text
-from .findings import Finding, Site, TensorDescription
+from .findings import Finding, Fix, Site, TensorDescription
+from .formats.format_registry import format_named, formats
+from .formats.text import finding_as_text
+from .report import Report, make_report
 from .sanitizer import Sanitizer
 from .script_runner import ScriptResult, check_script, run_script
+from .settings import Settings, read_settings
+from .suppression.silences import Silences
 
 __all__ = [
     "CODES",
     "Code",
     "Finding",
+    "Fix",
+    "Report",
     "Sanitizer",
     "ScriptResult",
+    "Settings",
+    "Silences",
     "Site",
     "TensorDescription",
-    "as_json",
-    "as_text",
     "check_script",
     "explain",
     "finding_as_text",
+    "format_named",
+    "formats",
+    "make_report",
+    "read_settings",
     "run_script",
 ]

@@ -89,4 +89,5 @@ def modified_finding(code: str, facts: ModifiedFacts, told: ModifiedTensor, mess
         current_version=facts.current_version,
         spared=facts.spared,
         help=way_out,
+        fix=told.text.fix if told.text.replacement and told.text.replacement in way_out else None,
     )

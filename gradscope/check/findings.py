@@ -8,7 +8,7 @@ from typing import Any
 from ..inspect.diagnosis.rule_registry import RULES
 from ..inspect.records.records import Location
 
-__all__ = ["Finding", "Site", "TensorDescription"]
+__all__ = ["Finding", "Fix", "Site", "TensorDescription"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,34 @@ class Site:
         again'`` for further writes since the save.
     text : str
         What happened there.
+    frames : tuple of Location
+        The calls by which the user's line came there, where it went through a library: from the one that the user's
+        line made to the library's line that did it.
     """
 
     role: str
     location: Location
+    text: str
+    frames: tuple[Location, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A change of the source that mends a finding.
+
+    Attributes
+    ----------
+    filename : str
+        The file.
+    start, end : tuple of int
+        Line and column, both from 1, of what is replaced; the end is that of the first character after it.
+    text : str
+        What takes its place.
+    """
+
+    filename: str
+    start: tuple[int, int]
+    end: tuple[int, int]
     text: str
 
 
@@ -81,6 +105,8 @@ class Finding:
         backward() fail.
     help : str
         The smallest change that mends it.
+    fix : Fix or None
+        The same as a change of the source, where it is one statement.
     occurrences : int
         How often the same sites were met.
     """
@@ -94,6 +120,7 @@ class Finding:
     current_version: int | None = None
     spared: bool = False
     help: str = ""
+    fix: Fix | None = None
     occurrences: int = 1
 
     @property
@@ -105,6 +132,11 @@ class Finding:
     def primary(self) -> Location | None:
         """Where the program should be changed."""
         return self.sites[0].location if self.sites else None
+
+    @property
+    def frames(self) -> tuple[Location, ...]:
+        """The primary place, and the calls of libraries by which the program came there."""
+        return (self.sites[0].location, *self.sites[0].frames) if self.sites else ()
 
     def at(self, role: str) -> Location | None:
         """Return the place with the given role, if it is known."""

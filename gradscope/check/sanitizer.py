@@ -17,13 +17,14 @@ from ..runtime import events
 from .bystanders import BystanderWatch
 from .finding_codes import CODES
 from .findings import Finding
-from .source_fixes import is_suppressed
+from .suppression.silences import Reason, Silences
 from .violation_facts import Violation
 from .watcher import Watcher
 
 __all__ = ["Sanitizer"]
 
 _REPORTED_BY = "_gradscope_reported_by"
+_SILENCED_BY = "_gradscope_silenced_by"
 
 
 class Sanitizer:
@@ -31,12 +32,19 @@ class Sanitizer:
 
     PyTorch is watched from the moment it has been imported; it is not imported for it.
 
+    Parameters
+    ----------
+    silences : Silences, optional
+        Which findings are not told; by default those on lines with a ``# gradscope: ignore[...]`` comment.
+    first : bool
+        Whether the program ends, by SystemExit, at the first finding.
+
     Attributes
     ----------
     findings : list of Finding
         One per root cause, in the order they were met.
-    suppressed : int
-        How many more there were on lines with a ``# gradscope: ignore[...]`` comment.
+    suppressed, known : int
+        How many more there were that a comment or the suppressions file has silenced, and that a baseline knows.
     backwards, writes : int
         How many backward passes and in-place writes (other than into gradients that accumulate) were watched.
     frameworks : tuple of str
@@ -60,8 +68,11 @@ class Sanitizer:
     ('GS101', 'ExpBackward0')
     """
 
-    def __init__(self) -> None:
+    def __init__(self, silences: Silences | None = None, *, first: bool = False) -> None:
         self.suppressed = 0
+        self.known = 0
+        self._silences = silences or Silences()
+        self._first = first
         self._found: dict[tuple[Any, ...], Finding] = {}
         self._lock = threading.Lock()
         self._native: Watcher | None = None
@@ -118,6 +129,11 @@ class Sanitizer:
         """Whether `error` has become a finding that is not suppressed."""
         return error is not None and vars(error).get(_REPORTED_BY) is self
 
+    def silenced(self, error: BaseException | None) -> Finding | None:
+        """Return the finding that `error` is, where that is not told; else None."""
+        by, finding = (None, None) if error is None else vars(error).get(_SILENCED_BY, (None, None))
+        return finding if by is self and not self.explains(error) else None
+
     def _operator_ran(self, event: events.Event) -> None:
         """Note that the program uses gradscope; the first operator tells."""
         self._native_used = True
@@ -141,10 +157,16 @@ class Sanitizer:
 
     def _add(self, finding: Finding, error: BaseException | None) -> None:
         with self._lock:
-            if is_suppressed(finding.primary, finding.code):
-                self.suppressed += 1
+            reason = self._silences.reason(finding)
+            if reason is not None:
+                self.suppressed += reason is Reason.SUPPRESSED
+                self.known += reason is Reason.KNOWN
+                if error is not None:
+                    vars(error)[_SILENCED_BY] = self, finding
                 return
             if error is not None:
                 vars(error)[_REPORTED_BY] = self
             known = self._found.get(finding.key)
             self._found[finding.key] = finding if known is None else known.again()
+        if self._first:
+            raise SystemExit(1)

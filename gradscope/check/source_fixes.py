@@ -1,4 +1,4 @@
-"""Reading the user's source around a finding: the variable written, the smallest change, the suppression comment."""
+"""Reading the user's source around a finding: the variable written, and the smallest change."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 import inspect
 import io
 import linecache
-import re
 import tokenize
 from collections.abc import Iterator
 from functools import lru_cache
@@ -14,10 +13,9 @@ from functools import lru_cache
 from ..inspect.records.records import Location
 from ..inspect.source.call_sites import line_of
 from ..inspect.source.source_syntax import last_name, syntax_tree
+from .findings import Fix
 
-__all__ = ["Write", "is_suppressed", "made_in_place", "without_comment", "written_at"]
-
-_IGNORE = re.compile(r"#\s*gradscope:\s*ignore\[([^\]]*)\]")
+__all__ = ["Write", "made_in_place", "without_comment", "written_at"]
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -40,19 +38,6 @@ _ALIASES = {"detach", "view", "view_as", "t", "unsqueeze", "squeeze", "narrow", 
 
 # Where functions live: what is written by calling one of them is its first argument.
 _NAMESPACES = {"gs", "gradscope", "F", "torch", "functional", "init"}
-
-
-def is_suppressed(location: Location | None, code: str) -> bool:
-    """Whether the line has a ``# gradscope: ignore[CODE]`` comment for `code`.
-
-    Examples
-    --------
-    >>> line = Location("train.py", 3, "main", "x.add_(1)  # gradscope: ignore[GS101, GS102]")
-    >>> is_suppressed(line, "GS102"), is_suppressed(line, "GS103")
-    (True, False)
-    """
-    found = _IGNORE.search(location.source) if location is not None else None
-    return found is not None and code in re.split(r"[\s,]+", found.group(1).strip())
 
 
 def without_comment(source: str) -> str:
@@ -84,14 +69,17 @@ class Write:
         The statement written out of place; empty when it takes more than that.
     into_part : bool
         Whether an item or slice is written (``x[0] = ...``).
+    fix : Fix or None
+        The replacement as a change of the source.
     """
 
-    __slots__ = ("into_part", "name", "replacement")
+    __slots__ = ("fix", "into_part", "name", "replacement")
 
     def __init__(self, name: str = "", replacement: str = "", into_part: bool = False) -> None:
         self.name = name
         self.replacement = replacement
         self.into_part = into_part
+        self.fix: Fix | None = None
 
 
 def written_at(location: Location | None, operator: str) -> Write:
@@ -105,6 +93,13 @@ def written_at(location: Location | None, operator: str) -> Write:
     if location is None:
         return Write()
     statement = _statement(location.filename, location.lineno)
+    write = _write_in(statement, operator)
+    if statement is not None and write.replacement:
+        write.fix = _fix(location.filename, statement, write.replacement)
+    return write
+
+
+def _write_in(statement: ast.stmt | None, operator: str) -> Write:
     if isinstance(statement, ast.AugAssign):
         return _augmented(statement)
     if isinstance(statement, ast.Assign):
@@ -114,6 +109,18 @@ def written_at(location: Location | None, operator: str) -> Write:
     for call in _calls(statement, operator):
         return _call(call, statement)
     return Write()
+
+
+def _fix(filename: str, statement: ast.stmt, replacement: str) -> Fix:
+    """Return the change that puts a replacement in the place of a statement."""
+    end = statement.end_lineno or statement.lineno
+
+    def column(line: int, offset: int) -> int:
+        # The syntax counts bytes, and from 0.
+        return 1 + len(linecache.getline(filename, line).encode()[:offset].decode(errors="replace"))
+
+    start = statement.lineno, column(statement.lineno, statement.col_offset)
+    return Fix(filename, start, (end, column(end, statement.end_col_offset or 0)), replacement)
 
 
 def _augmented(statement: ast.AugAssign) -> Write:

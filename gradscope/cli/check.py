@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..inspect.output.terminal_text import say
-from .output import report_stream
-from .scripts import SCRIPT, add_format_argument, add_script_arguments
+from .output import own, stdout_on_stderr
+from .scripts import SCRIPT, add_script_arguments
 
 if TYPE_CHECKING:
-    from ..check import Sanitizer, ScriptResult
+    from ..check import Report, Sanitizer, ScriptResult, Settings
+    from ..check.suppression.baseline import Baseline
+    from ..check.suppression.notices import Notice
 
 __all__ = ["PLACE", "add_parser", "run"]
 
@@ -26,8 +30,10 @@ each was saved, where it was written, where it was needed. Writes that no versio
 found by their values. The script computes what it computes without.
 {SCRIPT}
 
-exit status: 0 nothing found, 1 findings, 2 the script could not be run, or failed for another reason, 130 after Ctrl-C,
-which ends the script: what was found until then is reported"""
+Options may stand in pyproject.toml, as [tool.gradscope.check] with the names that they have here.
+
+exit status: 0 nothing found (or --exit-zero), 1 findings, 2 wrong usage or settings, or the script could not be run, or
+failed for another reason, 130 after Ctrl-C, which ends the script: what was found until then is reported"""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -37,14 +43,45 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         help="run a script and report in-place writes that spoil gradients",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="gradscope check [-h] [--format {text,json}] [--explain CODE] [-m] SCRIPT [args ...]",
+        usage="gradscope check [options] [-m] SCRIPT [args ...]",
         allow_abbrev=False,
     )
-    add_format_argument(parser)
+    parser.add_argument(
+        "--format",
+        type=_format,
+        metavar="FORMAT",
+        help="text (default) or concise, for people; github, annotations in a pull request; json, sarif or junit, for "
+        "which the script's own output goes to stderr unless there is --output-file",
+    )
+    parser.add_argument("--output-file", metavar="FILE", help="write the report there, instead of on stdout")
+    parser.add_argument("--select", metavar="CODES", type=_words, help="look for these codes only: GS101,GS106")
+    parser.add_argument("--ignore", metavar="CODES", type=_words, help="and not for these; GS10 is all that begin so")
+    parser.add_argument("--suppressions", metavar="FILE", help="lines CODE:PATTERN, by library, file and function")
+    parser.add_argument("--baseline", metavar="FILE", help="tell only what is not in this file of known findings")
+    parser.add_argument(
+        "--update-baseline", action="store_true", help="write what this run finds into the baseline, and exit 0"
+    )
+    parser.add_argument("--statistics", action="store_true", help="tell how many findings there are of each code")
+    parser.add_argument("--first", action="store_true", default=None, help="end the script at the first finding")
+    parser.add_argument("--exit-zero", action="store_true", default=None, help="exit with 0 though there are findings")
     parser.add_argument("--explain", action=_Explain, metavar="CODE", help="print what a code such as GS101 means")
     add_script_arguments(parser)
     parser.set_defaults(run=run)
     return parser
+
+
+def _format(text: str) -> str:
+    # The formats load when one is named.
+    from ..check import format_named
+
+    try:
+        return format_named(text).name
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(","))
 
 
 class _Explain(argparse.Action):
@@ -68,49 +105,150 @@ def run(args: argparse.Namespace) -> int:
     Parameters
     ----------
     args : argparse.Namespace
-        ``script``, ``module``, ``args`` and ``format``.
+        ``script``, ``module``, ``args``, and the options.
     """
-    with report_stream(args.format) as stream:
-        return _check(args, stream)
-
-
-def _check(args: argparse.Namespace, stream: TextIO) -> int:
-    """Run the script, write the report, and return the exit status."""
-    # The instruments load when the command runs.
-    from ..check import Sanitizer, run_script
-    from ..inspect.debuggee.program import print_uncaught
-    from ..inspect.debuggee.streams import flush
-
-    pid = os.getpid()
     try:
-        with Sanitizer() as sanitizer:
-            result = run_script(
-                args.script,
-                args.args,
-                module=args.module,
-                on_exit=lambda result: _report(args, sanitizer, result, stream),
-            )
-    except (OSError, ImportError) as error:
-        say(f"gradscope check: {error}", file=sys.stderr)
+        check = _Check(args)
+    except (OSError, ValueError) as error:
+        say(f"gradscope check: {_words_of(error)}", file=sys.stderr)
         return FAILED
-    flush()
-    if result.error is not None and not sanitizer.explains(result.error):
-        print_uncaught(result.error)
-    if os.getpid() != pid:  # a child that the script has forked
-        return result.exit_code
-    return _report(args, sanitizer, result, stream)
+    with check.stream() as stream:
+        return check.run(stream)
 
 
-def _report(args: argparse.Namespace, sanitizer: Sanitizer, result: ScriptResult, stream: TextIO) -> int:
-    """Write the report, and return the exit status."""
+def _words_of(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def _settings(args: argparse.Namespace) -> Settings:
+    """Return the settings of the project, with the options of the command line before them."""
     # The instruments load when the command runs.
-    from ..check import as_json, as_text
+    from ..check import Settings, read_settings
 
-    status = FOUND if sanitizer.findings else FAILED if result.exit_code else NOTHING_FOUND
-    if isinstance(result.error, KeyboardInterrupt):
-        status = result.exit_code
-    if status == FAILED and result.error is None:
-        say(f"gradscope check: {args.script} ended with exit status {result.exit_code}", file=sys.stderr)
-    report = as_json(sanitizer, result, status) if args.format == "json" else as_text(sanitizer, result)
-    say(report, end="", file=stream)
-    return status
+    given = {name: getattr(args, name) for name in Settings.__slots__}
+    settings = replace(
+        read_settings(os.getcwd()), **{name: value for name, value in given.items() if value is not None}
+    )
+    return settings.check()
+
+
+class _Check:
+    """The command, with all that its options name read before the script runs.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        As for :func:`run`.
+
+    Raises
+    ------
+    OSError, ValueError
+        If settings, suppressions or baseline cannot be read, or options do not go together.
+    """
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        # The instruments load when the command runs.
+        from ..check import Silences, format_named
+        from ..check.suppression.code_selection import CodeSelection
+        from ..check.suppression.suppressions_file import SuppressionsFile
+
+        self._args = args
+        settings = self._settings = _settings(args)
+        if args.update_baseline and not settings.baseline:
+            raise ValueError("--update-baseline: name the file, --baseline FILE")
+        if args.statistics and settings.format not in ("text", "concise"):
+            raise ValueError(f"--statistics is text; leave --format {settings.format} out")
+        self._format = format_named(settings.format)
+        self._baseline = self._read_baseline()
+        self._silences = Silences(
+            CodeSelection(settings.select, settings.ignore),
+            SuppressionsFile.read(settings.suppressions) if settings.suppressions else None,
+            self._baseline,
+        )
+        # Named from where the command is started, and found to be writable before the script has run for a day.
+        self._output_file = os.path.abspath(settings.output_file) if settings.output_file else ""
+        if self._output_file:
+            open(self._output_file, "a", encoding="utf-8").close()
+
+    def _read_baseline(self) -> Baseline | None:
+        # The instruments load when the command runs.
+        from ..check.suppression.baseline import Baseline
+
+        filename = os.path.abspath(self._settings.baseline) if self._settings.baseline else ""
+        if not filename:
+            return None
+        if self._args.update_baseline:
+            return Baseline(filename)
+        if not os.path.exists(filename):
+            raise ValueError(f"there is no baseline {self._settings.baseline!r}; --update-baseline writes one")
+        return Baseline.read(filename)
+
+    def stream(self) -> contextlib.AbstractContextManager[TextIO]:
+        """Return where the report goes if it is not to go to a file: a stream that the script cannot take away."""
+        alone = self._format.alone and not self._output_file
+        return stdout_on_stderr() if alone else own(sys.stdout)
+
+    def run(self, stream: TextIO) -> int:
+        """Run the script, write the report, and return the exit status."""
+        # The instruments load when the command runs.
+        from ..check import Sanitizer, run_script
+        from ..inspect.debuggee.program import print_uncaught
+        from ..inspect.debuggee.streams import flush
+
+        args, pid = self._args, os.getpid()
+        try:
+            with Sanitizer(self._silences, first=self._settings.first) as sanitizer:
+                result = run_script(
+                    args.script,
+                    args.args,
+                    module=args.module,
+                    on_exit=lambda result: self._end(sanitizer, result, stream),
+                )
+        except (OSError, ImportError) as error:
+            say(f"gradscope check: {error}", file=sys.stderr)
+            return FAILED
+        flush()
+        if result.error is not None and not sanitizer.explains(result.error):
+            print_uncaught(result.error)
+        if os.getpid() != pid:  # a child that the script has forked
+            return result.exit_code
+        return self._end(sanitizer, result, stream)
+
+    def _end(self, sanitizer: Sanitizer, result: ScriptResult, stream: TextIO) -> int:
+        """Write the report, and the baseline, and return the exit status."""
+        # The instruments load when the command runs.
+        from ..check import make_report
+
+        status = self._status(sanitizer, result)
+        if status == FAILED and result.error is None:
+            say(f"gradscope check: {self._args.script} ended with exit status {result.exit_code}", file=sys.stderr)
+        if self._args.update_baseline and self._baseline is not None:
+            count = self._baseline.write()
+            findings = "finding" if count == 1 else "findings"
+            say(f"gradscope check: {count} {findings} in {self._settings.baseline}", file=sys.stderr)
+            notices: tuple[Notice, ...] = ()
+        else:
+            script = "" if self._args.module else os.path.join(result.directory, self._args.script)
+            notices = tuple(self._silences.notices(script))
+        self._write(make_report(sanitizer, result, status, notices), stream)
+        return status
+
+    def _status(self, sanitizer: Sanitizer, result: ScriptResult) -> int:
+        if isinstance(result.error, KeyboardInterrupt):
+            return result.exit_code
+        if sanitizer.findings:
+            return NOTHING_FOUND if self._settings.exit_zero or self._args.update_baseline else FOUND
+        return FAILED if result.exit_code else NOTHING_FOUND
+
+    def _write(self, report: Report, stream: TextIO) -> None:
+        # The instruments load when the command runs.
+        from ..check.formats.text import statistics
+
+        text = statistics(report) if self._args.statistics else self._format.write(report)
+        if not self._output_file:
+            say(text, end="", file=stream)
+            return
+        with open(self._output_file, "w", encoding="utf-8") as file:
+            say(text, end="", file=file)

@@ -1,6 +1,6 @@
 import pytest
 
-from gradscope.check.source_fixes import is_suppressed, without_comment, written_at
+from gradscope.check.source_fixes import without_comment, written_at
 from gradscope.inspect import Location
 
 
@@ -56,26 +56,6 @@ def test_a_file_that_cannot_be_parsed_tells_nothing(tmp_path):
 
 def test_no_location_tells_nothing():
     assert written_at(None, "add_").name == ""
-
-
-@pytest.mark.parametrize(
-    ("comment", "expected"),
-    [
-        ("# gradscope: ignore[GS101]", True),
-        ("#gradscope:ignore[GS101]", True),
-        ("# because  # gradscope: ignore[GS105, GS101]", True),
-        ("# gradscope: ignore[GS102]", False),
-        ("# gradscope: ignore[]", False),
-        ("# gradscope: ignore", False),
-        ("", False),
-    ],
-)
-def test_suppression_comment(comment, expected):
-    assert is_suppressed(Location("a.py", 1, "f", f"x.add_(1)  {comment}"), "GS101") is expected
-
-
-def test_nothing_is_suppressed_where_the_line_is_not_known():
-    assert not is_suppressed(None, "GS101")
 
 
 @pytest.mark.parametrize(

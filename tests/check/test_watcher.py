@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gradscope.check import Sanitizer, ScriptResult, as_text, check_script, finding_as_text, watcher
+from gradscope.check import Sanitizer, ScriptResult, check_script, finding_as_text, make_report, watcher
+from gradscope.check.formats.text import as_text
 from tests.inspect.adapters.packages import require_models_of_transformers
 
 torch = pytest.importorskip("torch")
@@ -280,7 +281,7 @@ def test_a_transform_that_nobody_can_look_into_is_told_of():
         torch.func.grad(lambda x: (x * x).sum())(torch.ones(3))
     (reason,) = sanitizer.unseen
     assert "a functorch transform" in reason
-    text = as_text(sanitizer, ScriptResult("train.py", (), None, 0))
+    text = as_text(make_report(sanitizer, ScriptResult("train.py", (), None, 0)))
     assert text == f"Nothing found: no backward pass ran.\nNot looked into: {reason}.\n"
 
 

@@ -62,6 +62,7 @@ def test_a_write_that_nothing_counts(tmp_path):
         "",
         "Found 1 silently wrong gradient in 1 backward pass, 1 in-place write.",
         "`gradscope check --explain GS106` tells more.",
+        "warning: script.py:6: ignore[GS101] has silenced nothing in this run",
     ]
 
 

@@ -54,6 +54,7 @@ class ForbiddenViewWrite(Rule):
             sites=sites(*written, (use[0], facts.location, use[1]), ("viewed", facts.viewed, "the view was made here")),
             tensor=tensor,
             help=f"write `{text.replacement}`" if text.replacement else way_out,
+            fix=text.fix,
         )
 
 

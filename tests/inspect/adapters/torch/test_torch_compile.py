@@ -5,7 +5,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import gradscope.inspect as gi  # noqa: E402
-from gradscope.check import Sanitizer, ScriptResult, as_text  # noqa: E402
+from gradscope.check import Sanitizer, ScriptResult, make_report  # noqa: E402
+from gradscope.check.formats.text import as_text  # noqa: E402
 from tests.inspect.sessions import debugging, wait  # noqa: E402
 
 pytestmark = [
@@ -68,7 +69,9 @@ def test_the_reports_name_what_was_compiled():
         aot(x).backward()
     (reason,) = sanitizer.unseen
     assert "torch.compile" in reason
-    assert as_text(sanitizer, ScriptResult("train.py", (), None, 0)).endswith(f"Not looked into: {reason}.\n")
+    assert as_text(make_report(sanitizer, ScriptResult("train.py", (), None, 0))).endswith(
+        f"Not looked into: {reason}.\n"
+    )
     assert doctor.diagnosis.unseen == (reason,)
     assert str(doctor.diagnosis).endswith(f"Not looked into: {reason}.")
     assert doctor.diagnosis.to_dict()["unseen"] == [reason]

@@ -1,29 +1,13 @@
-import json
-
 import pytest
 
 import gradscope as gs
-from gradscope.check import Finding, Sanitizer, ScriptResult, Site, TensorDescription, as_json, as_text, finding_as_text
+from gradscope.check import Sanitizer, ScriptResult, Site, finding_as_text, make_report
+from gradscope.check.formats.text import as_text, statistics
+from gradscope.check.suppression.notices import Notice
 from gradscope.inspect import Location
 from gradscope.inspect.source import call_sites
 from gradscope.inspect.source.call_sites import started_here
-
-
-def finding(**changes):
-    facts = {
-        "code": "GS101",
-        "message": "`out` (float32 [3]) was modified in place, and ExpBackward0 still needs it",
-        "sites": (
-            Site("written", Location("train.py", 12, "f", "out += skip"), "written here by add_"),
-            Site("saved", Location("train.py", 9, "f", "out = x.exp()"), "saved here"),
-        ),
-        "tensor": TensorDescription("out", (3,), "float32", "ExpBackward0", "result"),
-        "node": "ExpBackward0",
-        "saved_version": 0,
-        "current_version": 1,
-        "help": "write `out = out + skip`",
-    }
-    return Finding(**{**facts, **changes})
+from tests.check.reports import finding, report
 
 
 def test_text_of_a_finding():
@@ -59,54 +43,45 @@ def test_a_path_is_relative_below_the_working_directory(tmp_path, monkeypatch, f
 
 
 def test_text_when_nothing_was_found():
-    text = as_text(Sanitizer(), ScriptResult("train.py", (), None, 0))
+    text = as_text(make_report(Sanitizer(), ScriptResult("train.py", (), None, 0)))
     assert text == "Nothing was checked: the script uses neither gradscope nor PyTorch.\n"
 
 
 def test_text_when_no_backward_ran():
     with Sanitizer() as sanitizer:
         gs.ones(3).mul_(2)
-    text = as_text(sanitizer, ScriptResult("train.py", (), None, 0))
+    text = as_text(make_report(sanitizer, ScriptResult("train.py", (), None, 0)))
     assert text == "Nothing found: no backward pass ran.\n"
 
 
 def test_text_of_what_was_watched():
     with Sanitizer() as sanitizer:
         (gs.ones(3, requires_grad=True) * 2).sum().backward()
-    text = as_text(sanitizer, ScriptResult("train.py", (), None, 0))
+    text = as_text(make_report(sanitizer, ScriptResult("train.py", (), None, 0)))
     assert text == "Nothing found in 1 backward pass, 0 in-place writes.\n"
 
 
-def test_json_fields():
-    report = json.loads(as_json(Sanitizer(), ScriptResult("train.py", ("--fast",), ValueError("no data"), 1), 2))
-    assert report == {
-        "schema": 1,
-        "script": "train.py",
-        "arguments": ["--fast"],
-        "exit_status": 2,
-        "backward_passes": 0,
-        "inplace_writes": 0,
-        "suppressed": 0,
-        "frameworks": [],
-        "unseen": [],
-        "ended_by": {"type": "ValueError", "message": "no data"},
-        "findings": [],
-    }
+def test_a_notice_stands_below_with_its_place():
+    notice = Notice("ignore[GS101] has silenced nothing in this run", "train.py", 4)
+    lines = as_text(report(notices=(notice,))).splitlines()
+    assert lines[-1] == "warning: train.py:4: ignore[GS101] has silenced nothing in this run"
 
 
-def test_findings_are_frozen_and_know_their_places():
-    found = finding()
-    assert (found.primary, found.written, found.saved, found.read) == (
-        found.sites[0].location,
-        found.sites[0].location,
-        found.sites[1].location,
-        None,
-    )
-    assert found.again().occurrences == 2
-    assert found.again().key == found.key
-    with pytest.raises(AttributeError):
-        found.code = "GS102"
+def test_what_is_suppressed_and_known_is_counted():
+    text = as_text(report(findings=(finding(),), suppressed=2, known=3))
+    assert "Found 1 error, 2 suppressed, 3 in the baseline in 1 backward pass, 2 in-place writes." in text
 
 
-def test_findings_without_places_differ_by_their_message():
-    assert finding(sites=()).key != finding(sites=(), message="another").key
+def test_an_error_that_is_silenced_is_named_where_it_ends_the_script():
+    text = as_text(report(silenced=finding(), suppressed=1, result=ScriptResult("train.py", (), RuntimeError("x"), 1)))
+    assert "The script ended by the error that is GS101 (train.py:12), which is not reported.\n" in text
+    assert "doctor" not in text
+
+
+def test_statistics_count_by_code_the_most_frequent_first():
+    found = (finding(), finding(code="GS106"), finding(code="GS106", message="another"))
+    assert statistics(report(findings=found)).splitlines()[:3] == [
+        "    2  GS106  saved tensor changed unnoticed",
+        "    1  GS101  saved tensor modified in place",
+        "",
+    ]

@@ -1,0 +1,23 @@
+"""One line a finding, ``file:line: CODE severity: message``, which editors and problem matchers read."""
+
+from __future__ import annotations
+
+from ..findings import Finding
+from ..report import Report
+from .format_registry import report_format
+from .paths import shown
+from .text import last_lines
+
+__all__ = ["as_lines"]
+
+
+@report_format("concise", place=2)
+def as_lines(report: Report) -> str:
+    """Return the report with one line for each finding."""
+    return "\n".join([*(_line(finding, report.directory) for finding in report.findings), *last_lines(report)]) + "\n"
+
+
+def _line(finding: Finding, directory: str) -> str:
+    primary = finding.primary
+    place = "-" if primary is None else f"{shown(primary.filename, directory)}:{primary.lineno}"
+    return f"{place}: {finding.code} {finding.severity}: {finding.message}"

@@ -1,0 +1,141 @@
+"""The report for people: each finding with its places."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from ...inspect.source.call_sites import start_directory
+from ..finding_codes import CODES
+from ..findings import Finding, Site
+from ..report import Report
+from ..source_fixes import without_comment
+from ..suppression.notices import Notice
+from .format_registry import report_format
+from .paths import shown
+
+__all__ = ["as_text", "finding_as_text", "last_lines", "notice_as_text", "statistics"]
+
+# A longer line of source is cut, so that what it is annotated with stays on the screen.
+_SOURCE_WIDTH = 60
+
+# What trouble with gradients ends a program with, where no write is to blame.
+_ABOUT_GRADIENTS = (RuntimeError, AttributeError, TypeError)
+
+
+@report_format("text", place=1)
+def as_text(report: Report) -> str:
+    """Return the report for people."""
+    parts = [finding_as_text(finding, directory=report.directory) + "\n" for finding in report.findings]
+    return "\n".join([*parts, *last_lines(report)]) + "\n"
+
+
+def statistics(report: Report) -> str:
+    """Return how many findings of each code there are, the most frequent first, and the last lines of a report."""
+    counts = Counter(finding.code for finding in report.findings)
+    rows = [f"{count:>5}  {code}  {CODES[code].title}" for code, count in counts.most_common()]
+    return "\n".join([*rows, *[""] * bool(rows), *last_lines(report)]) + "\n"
+
+
+def last_lines(report: Report) -> list[str]:
+    """Return what is said after the findings: how many, in what, what was not seen, and what suppresses in vain."""
+    parts = [_summary(report)]
+    findings, error = report.findings, report.result.error
+    if findings and report.explained:
+        parts.append("The script did not catch the error and ended there.")
+    if report.silenced is not None:
+        parts.append(f"The script ended by {_silenced(report.silenced, report.directory)}.")
+    if findings:
+        codes = sorted({finding.code for finding in findings})
+        parts.append(f"`gradscope check --explain {codes[0]}` tells more.")
+    if isinstance(error, KeyboardInterrupt):
+        parts.append("The script was interrupted; this is what was seen until then.")
+    if report.frameworks and not findings and report.silenced is None and isinstance(error, _ABOUT_GRADIENTS):
+        parts.append("`gradscope doctor` also looks for gradients that are missing, wrong or NaN.")
+    parts += [f"Not looked into: {reason}." for reason in report.unseen]
+    parts += [f"warning: {notice_as_text(notice, report.directory)}" for notice in report.notices]
+    return parts
+
+
+def _summary(report: Report) -> str:
+    counts = f"{_count(report.backwards, 'backward pass', 'backward passes')}, "
+    counts += _count(report.writes, "in-place write", "in-place writes")
+    hidden = [f"{report.suppressed} suppressed"] * bool(report.suppressed)
+    hidden += [f"{report.known} in the baseline"] * bool(report.known)
+    besides = "".join(f", {words}" for words in hidden)
+    if report.findings:
+        return f"Found {_tally(report.findings)}{besides} in {counts}."
+    if not report.frameworks and report.result.exit_code:
+        return "Nothing was checked: the script ended before it used gradscope or PyTorch."
+    if not report.frameworks:
+        return "Nothing was checked: the script uses neither gradscope nor PyTorch."
+    if not report.backwards:
+        return f"Nothing found{besides}: no backward pass ran."
+    return f"Nothing found{besides} in {counts}."
+
+
+def _silenced(finding: Finding, directory: str) -> str:
+    primary = finding.primary
+    where = "" if primary is None else f" ({shown(primary.filename, directory)}:{primary.lineno})"
+    return f"the error that is {finding.code}{where}, which is not reported"
+
+
+def notice_as_text(notice: Notice, directory: str) -> str:
+    """Return a notice with its place in front."""
+    line = f":{notice.line}" if notice.line else ""
+    return f"{shown(notice.filename, directory)}{line}: {notice.text}"
+
+
+def finding_as_text(finding: Finding, *, directory: str | None = None) -> str:
+    """Return one finding: what, the places with the primary one first, and the way out.
+
+    Parameters
+    ----------
+    directory : str, optional
+        Files below it are named relative to it; the one in which the program was started by default.
+    """
+    times = f" ({finding.occurrences} times)" if finding.occurrences > 1 else ""
+    lines = [f"{finding.code} {finding.severity}: {finding.message}{times}"]
+    lines += _places(finding.sites, directory or start_directory())
+    if finding.saved_version is not None:
+        lines.append(f"  {_versions(finding)}")
+    if finding.help:
+        lines.append(f"  help: {finding.help}")
+    return "\n".join(lines)
+
+
+def _places(sites: Sequence[Site], directory: str) -> Iterable[str]:
+    places = [f"{shown(site.location.filename, directory)}:{site.location.lineno}" for site in sites]
+    rows = [(place, _source(site), site.text) for place, site in zip(places, sites, strict=True)]
+    widths = [max((len(row[i]) for row in rows), default=0) for i in (0, 1)]
+    for number, (place, source, text) in enumerate(rows):
+        mark = "<-" if number == 0 else "  "
+        yield f"  {place:<{widths[0]}}  {source:<{widths[1]}}  {mark} {text}".rstrip()
+
+
+def _versions(finding: Finding) -> str:
+    then, now = finding.saved_version, finding.current_version
+    if then == now:
+        return f"version {then} was saved and is there still: nothing counted the write"
+    text = f"version {then} was saved, version {now} is there now"
+    # What fails is right, but for the rule: the reader should not look for a wrong number.
+    return f"{text}: other parts of the memory were written, which count for all of it" if finding.spared else text
+
+
+def _source(site: Site) -> str:
+    source = without_comment(site.location.source)
+    return source if len(source) <= _SOURCE_WIDTH else source[: _SOURCE_WIDTH - 3] + "..."
+
+
+def _tally(findings: Sequence[Finding]) -> str:
+    errors = sum(finding.severity == "error" for finding in findings)
+    wrong = len(findings) - errors
+    kinds = [
+        _count(errors, "error", "errors") if errors or not wrong else "",
+        _count(wrong, "silently wrong gradient", "silently wrong gradients") if wrong else "",
+    ]
+    return " and ".join(filter(None, kinds))
+
+
+def _count(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"

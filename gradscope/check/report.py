@@ -1,0 +1,96 @@
+"""What a run under the sanitizer comes to: what every format of a report is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .findings import Finding
+from .sanitizer import Sanitizer
+from .script_runner import ScriptResult
+from .suppression.notices import Notice
+
+__all__ = ["Report", "make_report"]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The findings of a run, and how it ended.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        Those that are neither suppressed nor known.
+    result : ScriptResult
+        How the script ended.
+    status : int
+        The exit status of the command.
+    frameworks : tuple of str
+        As of :class:`~gradscope.check.Sanitizer`.
+    backwards, writes : int
+        How many were watched.
+    suppressed : int
+        How many findings a comment, or the suppressions file, has silenced.
+    known : int
+        How many more the baseline knows.
+    unseen : tuple of str
+        Why parts of the program could not be looked into.
+    notices : tuple of Notice
+        What is wrong with comments, the suppressions file and the baseline themselves.
+    explained : bool
+        Whether the error that ended the script is one of the findings.
+    silenced : Finding or None
+        The finding that the error is, where that has been silenced.
+    """
+
+    findings: tuple[Finding, ...]
+    result: ScriptResult
+    status: int
+    frameworks: tuple[str, ...]
+    backwards: int
+    writes: int
+    suppressed: int
+    known: int
+    unseen: tuple[str, ...]
+    notices: tuple[Notice, ...] = ()
+    explained: bool = False
+    silenced: Finding | None = None
+
+    @property
+    def directory(self) -> str:
+        """The directory in which the program was started."""
+        return self.result.directory
+
+
+def make_report(
+    sanitizer: Sanitizer, result: ScriptResult, status: int = 0, notices: tuple[Notice, ...] = ()
+) -> Report:
+    """Return the report on a run.
+
+    Parameters
+    ----------
+    status : int
+        The exit status of the command.
+    notices : tuple of Notice
+        As of :class:`Report`.
+
+    Examples
+    --------
+    >>> from gradscope.check import Sanitizer, ScriptResult
+    >>> report = make_report(Sanitizer(), ScriptResult("train.py", (), None, 0))
+    >>> report.findings, report.unseen
+    ((), ())
+    """
+    return Report(
+        findings=tuple(sanitizer.findings),
+        result=result,
+        status=status,
+        frameworks=sanitizer.frameworks,
+        backwards=sanitizer.backwards,
+        writes=sanitizer.writes,
+        suppressed=sanitizer.suppressed,
+        known=sanitizer.known,
+        unseen=(*sanitizer.unseen, *filter(None, [result.unseen])),
+        notices=notices,
+        explained=sanitizer.explains(result.error),
+        silenced=sanitizer.silenced(result.error),
+    )

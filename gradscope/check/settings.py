@@ -1,0 +1,114 @@
+"""The settings of a project: ``[tool.gradscope.check]`` in its pyproject.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from .formats.format_registry import format_named
+from .suppression.code_selection import codes_of
+from .suppression.notices import meant
+
+__all__ = ["Settings", "read_settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How findings are told. An option of the command line goes before a setting.
+
+    Attributes
+    ----------
+    select, ignore : tuple of str
+        Codes, and beginnings of codes.
+    format : str
+        ``'text'``, ``'sarif'`` and so on.
+    output_file : str
+        Where the report is written; standard output where it is empty.
+    baseline, suppressions : str
+        Files; empty for none.
+    exit_zero : bool
+        Whether findings are no failure.
+    first : bool
+        Whether the program ends at the first finding.
+    """
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    format: str = "text"
+    output_file: str = ""
+    baseline: str = field(default="", metadata={"path": True})
+    suppressions: str = field(default="", metadata={"path": True})
+    exit_zero: bool = False
+    first: bool = False
+
+    def check(self) -> Settings:
+        """Return the settings themselves.
+
+        Raises
+        ------
+        ValueError
+            If there is no such code, or no such format.
+        """
+        codes_of((*self.select, *self.ignore))
+        format_named(self.format)
+        return self
+
+
+def read_settings(directory: str) -> Settings:
+    """Return the settings in the pyproject.toml of a directory, or of the nearest one above that has one.
+
+    Raises
+    ------
+    ValueError
+        If it is no TOML, or has a setting that there is not, or one of another type.
+    OSError
+        If it cannot be read.
+    """
+    for folder in (Path(directory), *Path(directory).parents):
+        filename = folder / "pyproject.toml"
+        if filename.is_file():
+            return _settings_in(filename)
+    return Settings()
+
+
+def _settings_in(filename: Path) -> Settings:
+    try:
+        facts: Any = tomllib.loads(filename.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{filename}: {error}") from None
+    for name in ("tool", "gradscope", "check"):
+        facts = facts.get(name, {})
+        if not isinstance(facts, dict):
+            raise ValueError(f"{filename}: {name} is no table")
+    try:
+        return replace(
+            Settings(), **{_key(name): _value(name, value, filename) for name, value in facts.items()}
+        ).check()
+    except ValueError as error:
+        raise ValueError(f"{filename}: [tool.gradscope.check]: {error}") from None
+
+
+_FIELDS = {setting.name.replace("_", "-"): setting for setting in fields(Settings)}
+
+
+def _key(name: str) -> str:
+    if name not in _FIELDS:
+        raise ValueError(f"no setting {name!r}: {meant(name, _FIELDS)}")
+    return _FIELDS[name].name
+
+
+def _value(name: str, value: Any, filename: Path) -> Any:
+    """Return a value as the setting has it; a path is relative to the file that it stands in."""
+    setting = _FIELDS[name]
+    default: Any = setting.default
+    if isinstance(default, tuple):
+        if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+            raise ValueError(f"{name} wants a list of texts, got {value!r}")
+        return tuple(value)
+    if type(value) is not type(default):
+        raise ValueError(f"{name} wants {'true or false' if isinstance(default, bool) else 'a text'}, got {value!r}")
+    if setting.metadata.get("path"):
+        return str(filename.parent / value)
+    return value

@@ -1,0 +1,92 @@
+"""All that silences findings, which the sanitizer asks of each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from enum import Enum
+
+from ...runtime.events import is_library_file
+from ..findings import Finding
+from .baseline import Baseline
+from .code_selection import CodeSelection
+from .line_comments import LineComments
+from .notices import Notice
+from .suppressions_file import SuppressionsFile
+
+__all__ = ["Reason", "Silences"]
+
+
+class Reason(Enum):
+    """Why a finding is not told."""
+
+    NOT_SELECTED = "its code is not selected"
+    SUPPRESSED = "a comment, or the suppressions file, silences it"
+    KNOWN = "the baseline knows it"
+
+
+class Silences:
+    """What silences findings.
+
+    Parameters
+    ----------
+    selection : CodeSelection, optional
+        All codes by default.
+    suppressions : SuppressionsFile, optional
+        None by default.
+    baseline : Baseline, optional
+        None by default.
+
+    Examples
+    --------
+    >>> finding = Finding("GS101", "`y` was modified in place", ())
+    >>> Silences().reason(finding), Silences(CodeSelection(ignore=["GS101"])).reason(finding)
+    (None, <Reason.NOT_SELECTED: 'its code is not selected'>)
+    """
+
+    def __init__(
+        self,
+        selection: CodeSelection | None = None,
+        suppressions: SuppressionsFile | None = None,
+        baseline: Baseline | None = None,
+    ) -> None:
+        self._selection = selection or CodeSelection()
+        self._suppressions = suppressions
+        self._baseline = baseline
+        self._comments = LineComments()
+
+    def reason(self, finding: Finding) -> Reason | None:
+        """Return why a finding is not told; None where it is."""
+        if finding.code not in self._selection:
+            return Reason.NOT_SELECTED
+        place = finding.primary
+        if place is not None and self._comments.silence(place.filename, place.lineno, finding.code):
+            return Reason.SUPPRESSED
+        if self._suppressions is not None and self._suppressions.silence(finding.code, finding.frames):
+            return Reason.SUPPRESSED
+        return Reason.KNOWN if self._baseline is not None and self._baseline.knows(finding) else None
+
+    def notices(self, script: str = "") -> Iterator[Notice]:
+        """Yield what is wrong with what silences, and what has silenced nothing.
+
+        Parameters
+        ----------
+        script : str
+            A file whose comments are looked at beside those of the modules that the program has imported.
+        """
+        for filename in _files_of_the_program(script):
+            yield from self._comments.notices(filename)
+        for file in (self._suppressions, self._baseline):
+            if file is not None:
+                yield from file.notices()
+
+
+def _files_of_the_program(script: str) -> list[str]:
+    """Return the files of the program itself: no framework's, and nothing that has been installed."""
+    files = {script: None} if script.endswith(".py") else {}
+    for module in list(sys.modules.values()):
+        filename = getattr(module, "__file__", None)
+        installed = filename is None or "site-packages" in filename or "dist-packages" in filename
+        if filename is not None and not installed and filename.endswith(".py") and not is_library_file(filename):
+            files[filename] = None
+    return list(files)

@@ -1,0 +1,116 @@
+"""SARIF, held against the schema of OASIS (``sarif-schema-2.1.0.json``, the file of the standard's erratum 01)."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gradscope.check import CODES, Fix, ScriptResult, Site
+from gradscope.check.formats.sarif import as_sarif
+from gradscope.check.suppression.notices import Notice
+from gradscope.inspect import Location
+from tests.check.reports import finding, report
+
+jsonschema = pytest.importorskip("jsonschema")
+
+SCHEMA = json.loads((Path(__file__).parent / "sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.validators.validator_for(SCHEMA)(SCHEMA)
+
+
+def run_of(**changes):
+    log = json.loads(as_sarif(report(**changes)))
+    assert [error.message for error in VALIDATOR.iter_errors(log)] == []
+    assert log["version"] == "2.1.0"
+    (run,) = log["runs"]
+    return run
+
+
+def result_of(found, **changes):
+    (result,) = run_of(findings=(found,), **changes)["results"]
+    return result
+
+
+def test_all_rules_are_described():
+    rules = run_of()["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == list(CODES)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_code_is_a_result_of_its_rule(code):
+    result = result_of(finding(code=code))
+    assert (result["ruleId"], list(CODES)[result["ruleIndex"]], result["level"]) == (code, code, "error")
+
+
+def test_the_primary_place_and_the_related_ones():
+    result = result_of(finding(), result=ScriptResult("train.py", (), None, 0, "/home/me"))
+    (primary,) = result["locations"]
+    assert primary["physicalLocation"] == {
+        "artifactLocation": {"uri": "train.py", "uriBaseId": "SRCROOT"},
+        "region": {"startLine": 12, "snippet": {"text": "out += skip"}},
+    }
+    (related,) = result["relatedLocations"]
+    assert (related["id"], related["message"]["text"]) == (1, "saved here")
+
+
+def test_the_flow_is_in_the_order_of_the_program():
+    ((flow,),) = ((run["threadFlows"] for run in result_of(finding())["codeFlows"]),)
+    (thread,) = flow
+    assert [step["location"]["message"]["text"] for step in thread["locations"]] == [
+        "saved here",
+        "written here by add_",
+    ]
+
+
+def test_calls_through_a_library_are_a_stack():
+    library = Location("/venv/site-packages/trainer/loop.py", 90, "Loop.step", "optimizer.step()")
+    site = Site("written", Location("train.py", 3, "main", "trainer.fit()"), "written here by SGD.step", (library,))
+    ((step,),) = (flow["locations"] for flow in result_of(finding(sites=(site,)))["codeFlows"][0]["threadFlows"])
+    lines = [f["location"]["physicalLocation"]["region"]["startLine"] for f in step["stack"]["frames"]]
+    assert lines == [90, 3]
+
+
+def test_a_finding_of_which_no_place_is_known():
+    assert "locations" not in result_of(finding(sites=()))
+
+
+def test_a_fix_replaces_the_statement():
+    result = result_of(finding(fix=Fix("train.py", (12, 5), (12, 16), "out = out + skip")))
+    ((change,),) = (fix["artifactChanges"] for fix in result["fixes"])
+    assert change["replacements"] == [
+        {
+            "deletedRegion": {"startLine": 12, "startColumn": 5, "endLine": 12, "endColumn": 16},
+            "insertedContent": {"text": "out = out + skip"},
+        }
+    ]
+
+
+def test_a_finding_is_known_again_when_its_line_has_moved():
+    moved = (Site("written", Location("train.py", 40, "f", "out += skip"), "written here"),)
+    one, other = (result_of(found)["partialFingerprints"] for found in (finding(), finding(sites=moved)))
+    assert one == other
+    elsewhere = (Site("written", Location("train.py", 12, "g", "out += skip"), "written here"),)
+    assert result_of(finding(sites=elsewhere))["partialFingerprints"] != one
+
+
+def test_what_was_not_seen_and_what_is_wrong_with_suppressions_are_notifications():
+    run = run_of(
+        status=2,
+        unseen=("a compiled region",),
+        notices=(Notice("of no use", "train.py", 4), Notice("gone", "/known.json")),
+        result=ScriptResult("train.py", ("--lr", "1"), ValueError("no data"), 1, "/home/me"),
+    )
+    (invocation,) = run["invocations"]
+    assert (invocation["executionSuccessful"], invocation["exitCode"]) == (False, 2)
+    assert invocation["arguments"] == ["train.py", "--lr", "1"]
+    assert [n["message"]["text"] for n in invocation["toolExecutionNotifications"]] == [
+        "Not looked into: a compiled region.",
+        "The script ended by ValueError: no data",
+    ]
+    assert [n["message"]["text"] for n in invocation["toolConfigurationNotifications"]] == ["of no use", "gone"]
+
+
+def test_files_outside_of_the_directory_have_whole_names():
+    site = Site("written", Location("/elsewhere/a b.py", 1, "f", ""), "written")
+    result = result_of(finding(sites=(site,)), result=ScriptResult("train.py", (), None, 0, "/home/me"))
+    artifact = result["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert artifact == {"uri": "file:///elsewhere/a%20b.py"}

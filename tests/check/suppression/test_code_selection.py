@@ -1,0 +1,33 @@
+import pytest
+
+from gradscope.check import CODES
+from gradscope.check.suppression.code_selection import CodeSelection, codes_of
+
+
+def selected(select=(), ignore=()):
+    selection = CodeSelection(select, ignore)
+    return [code for code in CODES if code in selection]
+
+
+def test_all_codes_by_default():
+    assert selected() == list(CODES)
+
+
+def test_the_beginning_of_a_code_stands_for_all_of_them():
+    assert selected(["GS"]) == list(CODES)
+    assert selected(ignore=["gs1"]) == []
+
+
+def test_the_longer_word_wins_whichever_list_it_is_in():
+    assert selected(["GS", "GS103"], ["GS10"]) == [code for code in CODES if code == "GS103" or code[:4] != "GS10"]
+    assert "GS103" not in selected(["GS10"], ["GS103"])
+
+
+def test_of_two_words_that_are_equal_ignore_wins():
+    assert selected(["GS103"], ["GS103"]) == []
+
+
+@pytest.mark.parametrize(("word", "hint"), [("GS1O1", "did you mean 'GS101'"), ("", "there are GS101, GS102")])
+def test_an_unknown_code_is_refused(word, hint):
+    with pytest.raises(ValueError, match=f"no code '{word}': {hint}"):
+        codes_of([word])
