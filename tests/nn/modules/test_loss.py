@@ -119,3 +119,10 @@ def test_loss_of_classes_with_weights(torch: Any, name: str) -> None:
 @pytest.mark.torch
 def test_binary_cross_entropy_of_probabilities(torch: Any) -> None:
     compare(torch, lambda lib, x: lib.nn.BCELoss()(x.sigmoid(), lib.zeros_like(x)), normal(4), twice=False)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("shape", [(0, 3), (0, 3, 2), (2, 3, 0), (3,)])
+def test_the_mean_cross_entropy_of_no_probabilities_is_nan(torch: Any, shape: tuple[int, ...]) -> None:
+    mine, theirs = (lib.nn.CrossEntropyLoss()(lib.zeros(shape), lib.ones(shape)).item() for lib in (gs, torch))
+    assert mine == pytest.approx(theirs, nan_ok=True)

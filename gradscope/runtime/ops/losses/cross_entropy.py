@@ -451,7 +451,7 @@ def _probability_loss(logs: Any, target: Any, weight: Any, code: int, smoothing:
     if code == NONE:
         return -product.sum(axis)
     total = -product.sum()
-    return total if code == SUM else total / max(math.prod(shape) // shape[axis], 1)
+    return total if code == SUM else total / math.prod(size for dim, size in enumerate(shape) if dim != axis)
 
 
 def _smoothed_loss(logs: Any, target: Any, weight: Any, code: int, ignore: int, smoothing: float) -> Any:

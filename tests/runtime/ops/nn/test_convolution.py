@@ -175,3 +175,22 @@ def test_a_transposed_convolution_with_more_output_padding_than_stride(torch: An
         values.reshape(2, 3, 4, 5),
         names=False,
     )
+
+
+@pytest.mark.torch
+def test_a_transposed_convolution_of_which_padding_leaves_nothing_is_empty(torch: Any) -> None:
+    def loss(lib: Any, x: Any, w: Any, b: Any) -> Any:
+        result = lib.nn.functional.conv_transpose2d(x, w, b, padding=(1, 0))
+        assert result.shape == (2, 3, 0, 3)
+        return result
+
+    def gradients(lib: Any) -> Any:
+        leaves = [lib.tensor(a, requires_grad=True) for a in arrays]
+        loss(lib, *leaves).sum().backward()
+        return [leaf.grad.numpy() for leaf in leaves]
+
+    arrays = [normal(*shape).astype("f") for shape in ((2, 2, 1, 2), (2, 3, 2, 2), (3,))]
+    for mine, theirs in zip(gradients(gs), gradients(torch), strict=True):
+        assert (mine == theirs).all()
+    with pytest.raises(RuntimeError, match=r"output size per channel: \(-1 x 3\)"):
+        gs.nn.functional.conv_transpose2d(gs.ones(1, 2, 1, 2), gs.ones(2, 3, 1, 2), padding=(1, 0))
