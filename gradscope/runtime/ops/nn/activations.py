@@ -171,16 +171,34 @@ def _leaky_relu(xp: Namespace, self: Array, negative_slope: float = 0.01) -> Arr
     )
 
 
-def _leaky_relu_backward(g: Gradient, self: Array, negative_slope: float, F: Namespace) -> Gradient:
+# The derivatives of functions that are linear on either side of a kink are operators, as in PyTorch: a gradient that is
+# recorded has a node, and a derivative of 0 in the input, though it is made of the incoming gradient alone.
+
+
+def _leaky_relu_backward(xp: Namespace, grad_output: Gradient, self: Array, negative_slope: float) -> Array:
     return pointwise(
         "activations.leaky_relu_backward",
-        lambda g, x: F.where(x > 0, g, g * negative_slope),
-        g,
+        lambda g, x: select(xp, x > 0, g, g * negative_slope),
+        grad_output,
         self,
         settings=(negative_slope,),
     )
 
 
+operator(
+    "leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope)",
+    _leaky_relu_backward,
+    derivatives={
+        "grad_output": lambda g, self, negative_slope, F: F.leaky_relu_backward(g, self, negative_slope),
+        "self": lambda g, F: F.zeros_like(g),
+    },
+    method=False,
+    public_name=False,
+    doc="Pass the gradient where `self` is positive, else ``negative_slope`` times it.",
+    samples=lambda make: [((make(2, 3), make(2, 3, low=0.2, high=1.0), 0.1), {})],
+    reference=lambda grad_output, self, slope: numpy.where(self > 0, grad_output, slope * grad_output),
+    extremes=elementwise(2, 0.5),
+)
 operator(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01)",
     _leaky_relu,
@@ -188,7 +206,7 @@ operator(
     inplace_node="LeakyReluBackward1",
     method=False,
     public_name=False,
-    derivatives={"self": _leaky_relu_backward},
+    derivatives={"self": lambda g, self, negative_slope, F: F.leaky_relu_backward(g, self, negative_slope)},
     doc="Return ``self`` where positive, else ``negative_slope * self``.",
     samples=unary(0.2, 2.0),
     reference=lambda self, negative_slope=0.01: numpy.where(self > 0, self, self * negative_slope),
@@ -287,15 +305,31 @@ def _hardtanh(xp: Namespace, self: Array, min_val: Any = -1, max_val: Any = 1) -
     return xp.minimum(xp.maximum(self, min_val), max_val).astype(self.dtype, copy=False)
 
 
+def _hardtanh_backward(xp: Namespace, grad_output: Gradient, self: Array, min_val: Any, max_val: Any) -> Array:
+    return select(xp, (self <= min_val) | (self >= max_val), as_element(0, grad_output), grad_output)
+
+
+operator(
+    "hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val)",
+    _hardtanh_backward,
+    derivatives={
+        "grad_output": lambda g, self, min_val, max_val, F: F.hardtanh_backward(g, self, min_val, max_val),
+        "self": lambda g, F: F.zeros_like(g),
+    },
+    method=False,
+    public_name=False,
+    doc="Pass the gradient where `self` lies between the limits (or is NaN).",
+    samples=lambda make: [((make(2, 3), make(2, 3, low=0.2, high=0.8), -1.0, 0.5), {})],
+    reference=lambda g, self, low, high: numpy.where((self <= low) | (self >= high), 0, g),
+    extremes=elementwise(2, -0.5, 1.0),
+)
 operator(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
     _hardtanh,
     inplace=True,
     method=False,
     public_name=False,
-    derivatives={
-        "self": lambda g, self, min_val, max_val, F: F.where((self <= min_val) | (self >= max_val), F.zeros_like(g), g),
-    },
+    derivatives={"self": lambda g, self, min_val, max_val, F: F.hardtanh_backward(g, self, min_val, max_val)},
     doc="Limit to [min_val, max_val]; no gradient at the limits.",
     samples=unary(-0.9, 0.9),
     reference=lambda self: numpy.clip(self, -1, 1),
@@ -343,10 +377,31 @@ operator(
     extremes=elementwise(),
     supports="f",
 )
+
+
+def _shrink_backward(xp: Namespace, grad_output: Gradient, self: Array, lambd: float) -> Array:
+    return select(xp, (self >= -lambd) & (self <= lambd), as_element(0, grad_output), grad_output)
+
+
+for _name in ("hardshrink_backward", "softshrink_backward"):
+    operator(
+        f"{_name}(Tensor grad_output, Tensor self, Scalar lambd)",
+        _shrink_backward,
+        derivatives={
+            "grad_output": lambda g, self, lambd, F: F.hardshrink_backward(g, self, lambd),
+            "self": lambda g, F: F.zeros_like(g),
+        },
+        method=False,
+        public_name=False,
+        doc="Pass the gradient beyond [-lambd, lambd] (or where `self` is NaN).",
+        samples=lambda make: [((make(2, 3), make(2, 3, low=0.2, high=1.0), 0.1), {})],
+        reference=lambda g, self, lambd: numpy.where((self >= -lambd) & (self <= lambd), 0, g),
+        extremes=elementwise(2, 0.5),
+    )
 operator(
     "hardshrink(Tensor self, Scalar lambd=0.5)",
     _floating("hardshrink_cpu", lambda xp, self, lambd=0.5: xp.where(xp.absolute(self) <= lambd, 0, self)),
-    derivatives={"self": lambda g, self, lambd, F: F.where((self >= -lambd) & (self <= lambd), F.zeros_like(g), g)},
+    derivatives={"self": lambda g, self, lambd, F: F.hardshrink_backward(g, self, lambd)},
     out=True,
     doc="Return the elements beyond [-lambd, lambd], and 0 for the others.",
     samples=unary(0.6, 2.0),
@@ -365,7 +420,7 @@ operator(
     method=False,
     out=True,
     public_name=False,
-    derivatives={"self": lambda g, self, lambd, F: F.where((self >= -lambd) & (self <= lambd), F.zeros_like(g), g)},
+    derivatives={"self": lambda g, self, lambd, F: F.softshrink_backward(g, self, lambd)},
     doc="Move the elements towards 0 by `lambd`.",
     samples=unary(0.6, 2.0),
     reference=lambda self, lambd=0.5: numpy.where(numpy.abs(self) <= lambd, self * 0, self - numpy.sign(self) * lambd),
@@ -878,3 +933,6 @@ def log_softmax(self: Any, dim: int, dtype: Any = None, *, out: Any = None) -> A
     if out is not None:
         return inplace_and_out.into(out, "log_softmax", [self], lambda: log_softmax(self, dim, dtype), exact=True)
     return _log_softmax_int(self if dtype is None else self.to(dtype), dim)
+
+
+del _name

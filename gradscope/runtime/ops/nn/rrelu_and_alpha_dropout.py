@@ -38,7 +38,7 @@ def _rrelu(
 def _rrelu_backward(
     g: Gradient, self: Array, noise: Any, lower: float, upper: float, training: bool, F: Namespace
 ) -> Gradient:
-    return g * noise if training else F.where(self > 0, g, g * ((lower + upper) / 2))
+    return g * noise if training else F.leaky_relu_backward(g, self, (lower + upper) / 2)
 
 
 def _rrelu_reference(self: Any, noise: Any, lower: float, upper: float, training: bool) -> Any:

@@ -152,3 +152,15 @@ def test_relu_of_every_size(shape, kind):
     wanted = numpy.maximum(array, 0)
     assert numpy.array_equal(gs.relu(gs.tensor(array)).numpy(), wanted, equal_nan=array.dtype.kind == "f")
     assert numpy.array_equal(gs.tensor(array).relu_().numpy(), wanted, equal_nan=array.dtype.kind == "f")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["leaky_relu", "rrelu", "hardtanh", "relu6", "hardshrink", "softshrink"])
+def test_the_gradient_of_what_is_straight_but_for_a_kink_is_recorded(torch: Any, name: str) -> None:
+    def facts(lib: Any) -> Any:
+        x = lib.tensor([-2.0, -0.5, 0.0, 0.4, 1.0, math.nan], requires_grad=True)
+        (grad,) = lib.autograd.grad(getattr(lib.nn.functional, name)(x).sum(), x, create_graph=True)
+        (second,) = lib.autograd.grad(grad.sum(), x)
+        return grad.tolist(), second.tolist()
+
+    assert facts(gs) == facts(torch)
