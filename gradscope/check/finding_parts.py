@@ -18,8 +18,16 @@ _MORE_WRITES = 2
 
 
 def sites(*entries: tuple[str, Location | None, str]) -> tuple[Site, ...]:
-    """Return a Site for each (role, location, text) whose place is known."""
-    return tuple(Site(role, location, text) for role, location, text in entries if location is not None)
+    """Return a Site for each (role, location, text) whose place is known.
+
+    What happened in an installed package is at the line of the program's own that called, where there is one.
+    """
+    return tuple(_site(role, location, text) for role, location, text in entries if location is not None)
+
+
+def _site(role: str, location: Location, text: str) -> Site:
+    *between, own = (*location.calls,) or (location,)
+    return Site(role, own, text, (*reversed(between), location) if location.calls else ())
 
 
 def same_line(one: Location | None, other: Location | None) -> bool:

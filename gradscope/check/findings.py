@@ -109,6 +109,8 @@ class Finding:
         The same as a change of the source, where it is one statement.
     occurrences : int
         How often the same sites were met.
+    also : tuple of Finding
+        What else the same write has spoilt, in the order met: other tensors, and other nodes that need this one.
     """
 
     code: str
@@ -122,6 +124,7 @@ class Finding:
     help: str = ""
     fix: Fix | None = None
     occurrences: int = 1
+    also: tuple[Finding, ...] = ()
 
     @property
     def severity(self) -> str:
@@ -158,13 +161,31 @@ class Finding:
         return self.at("read")
 
     @property
+    def cause(self) -> tuple[Any, ...]:
+        """What findings of one cause have in common: the code and the write; where that is not known, the key."""
+        written = next((site for site in self.sites if site.role == "written"), None)
+        return self.key if written is None else (self.code, *_lines(written))
+
+    @property
     def key(self) -> tuple[Any, ...]:
-        """What findings of one root cause have in common: the code and the places."""
-        places = tuple(
-            (s.role, s.location.filename, s.location.lineno) for s in self.sites if s.role != "written again"
-        )
+        """What is the same finding, met again: the code and the places."""
+        places = tuple((s.role, *_lines(s)) for s in self.sites if s.role != "written again")
         return (self.code, *places) if places else (self.code, self.message)
 
     def again(self) -> Finding:
         """Return the finding, met once more."""
         return replace(self, occurrences=self.occurrences + 1)
+
+    def joined(self, other: Finding) -> Finding:
+        """Return the finding with another of the same cause."""
+        if other.key == self.key:
+            return self.again()
+        for index, known in enumerate(self.also):
+            if known.key == other.key:
+                return replace(self, also=(*self.also[:index], known.again(), *self.also[index + 1 :]))
+        return replace(self, also=(*self.also, other))
+
+
+def _lines(site: Site) -> tuple[tuple[str, int], ...]:
+    """Return the line of a site, and the library's where it was reached through one."""
+    return tuple((place.filename, place.lineno) for place in (site.location, *site.frames[-1:]))

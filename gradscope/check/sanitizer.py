@@ -42,7 +42,7 @@ class Sanitizer:
     Attributes
     ----------
     findings : list of Finding
-        One per root cause, in the order they were met.
+        One per write that is to blame, in the order they were met.
     suppressed, known : int
         How many more there were that a comment or the suppressions file has silenced, and that a baseline knows.
     backwards, writes : int
@@ -112,6 +112,8 @@ class Sanitizer:
 
     def __enter__(self) -> Sanitizer:
         bystanders = self._bystanders = BystanderWatch(self._judge)
+        self._following = events.following_libraries()
+        self._following.__enter__()
         self._native = Watcher(NativeAdapter(), self._judge, bystanders)
         self._first_operator = events.subscribe(self._operator_ran, events.OperatorRecorded)
         self._give_up = when_imported("torch", partial(self._torch_imported, bystanders))
@@ -124,6 +126,7 @@ class Sanitizer:
         for watch in (self._torch, self._bystanders, self._native):
             if watch is not None:
                 watch.close()
+        self._following.__exit__(None, None, None)
 
     def explains(self, error: BaseException | None) -> bool:
         """Whether `error` has become a finding that is not suppressed."""
@@ -166,7 +169,7 @@ class Sanitizer:
                 return
             if error is not None:
                 vars(error)[_REPORTED_BY] = self
-            known = self._found.get(finding.key)
-            self._found[finding.key] = finding if known is None else known.again()
+            known = self._found.get(finding.cause)
+            self._found[finding.cause] = finding if known is None else known.joined(finding)
         if self._first:
             raise SystemExit(1)

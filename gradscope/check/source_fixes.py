@@ -13,6 +13,7 @@ from functools import lru_cache
 from ..inspect.records.records import Location
 from ..inspect.source.call_sites import line_of
 from ..inspect.source.source_syntax import last_name, syntax_tree
+from ..runtime.events import is_installed_file
 from .findings import Fix
 
 __all__ = ["Write", "made_in_place", "without_comment", "written_at"]
@@ -94,7 +95,7 @@ def written_at(location: Location | None, operator: str) -> Write:
         return Write()
     statement = _statement(location.filename, location.lineno)
     write = _write_in(statement, operator)
-    if statement is not None and write.replacement:
+    if statement is not None and write.replacement and not is_installed_file(location.filename):
         write.fix = _fix(location.filename, statement, write.replacement)
     return write
 

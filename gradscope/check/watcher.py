@@ -176,37 +176,39 @@ class Watcher(Observer):
         adapter = self._adapter
         memory = adapter.memory_key(saved.data)
         then, now = saved.saved_version, saved.current_version
+        leaf = self._leaf_at(memory, leaves)
         return ModifiedFacts(
             node=adapter.node_name(node),
             saved_name=saved.name,
-            shape=saved.shape,
+            shape=saved.shape if leaf is None else adapter.spec(leaf).shape,
             dtype=dtype_name(saved.dtype),
-            producer=self._producer(node, saved),
+            producer=self._producer(node, saved) if leaf is None else "",
             saved_version=then,
             current_version=now,
             saved=adapter.location(node),
             read=read,
             writes=self._account.between(memory, then, now),
             spared=self._account.spared(memory, then, now, adapter.region(saved.data)),
-            leaf=self._leaf_at(memory, leaves),
+            leaf=None if leaf is None else name_of(leaf),
             reached=reached,
         )
 
     def _changed(self, node: Any, saved: Any, then: int, running: _Backward) -> ChangedFacts:
         adapter = self._adapter
         memory = adapter.memory_key(saved.data)
+        leaf = self._leaf_at(memory, self._leaves(running))
         return ChangedFacts(
             node=adapter.node_name(node),
             saved_name=saved.name,
-            shape=saved.shape,
+            shape=saved.shape if leaf is None else adapter.spec(leaf).shape,
             dtype=dtype_name(saved.dtype),
-            producer=self._producer(node, saved),
+            producer=self._producer(node, saved) if leaf is None else "",
             version=saved.current_version,
             saved=adapter.location(node),
             read=running.read,
             writes=self._account.since(memory, then),
             shares=self._shares.of(memory),
-            leaf=self._leaf_at(memory, self._leaves(running)),
+            leaf=None if leaf is None else name_of(leaf),
         )
 
     def _leaves(self, running: _Backward) -> list[Any]:
@@ -216,10 +218,9 @@ class Watcher(Observer):
             running.leaves = [leaf for leaf in map(self._adapter.variable, nodes) if leaf is not None]
         return running.leaves
 
-    def _leaf_at(self, memory: Hashable, leaves: list[Any]) -> str | None:
-        """Return the name of the leaf whose memory it is, None if it is no leaf's."""
-        leaf = next((leaf for leaf in leaves if self._adapter.memory_key(leaf) == memory), None)
-        return None if leaf is None else name_of(leaf)
+    def _leaf_at(self, memory: Hashable, leaves: list[Any]) -> Any:
+        """Return the leaf whose memory it is, None if it is no leaf's."""
+        return next((leaf for leaf in leaves if self._adapter.memory_key(leaf) == memory), None)
 
     def _producer(self, node: Any, saved: Any) -> str:
         if saved.name.startswith(("result", "output")):

@@ -18,6 +18,7 @@ Examples
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import linecache
 import os
@@ -481,6 +482,7 @@ def emit(event: Event) -> None:
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_COMMANDS = tuple(os.path.join(top, name, "") for top in (sys.prefix, sys.base_prefix) for name in ("bin", "Scripts"))
 _library_prefixes: tuple[str, ...] = (_PACKAGE, "<gradscope ", "<frozen ")
 
 
@@ -569,6 +571,18 @@ def is_library_file(filename: str) -> bool:
     return filename.startswith(_LIBRARY) and "site-packages" not in filename
 
 
+@functools.lru_cache(maxsize=4096)
+def is_installed_file(filename: str) -> bool:
+    """Whether a file has been installed from elsewhere: a package that is no framework, or a command.
+
+    Examples
+    --------
+    >>> is_installed_file("/venv/lib/python3.11/site-packages/timm/layers/drop.py"), is_installed_file("train.py")
+    (True, False)
+    """
+    return "site-packages" in filename or "dist-packages" in filename or filename.startswith(_COMMANDS)
+
+
 def add_library(directory: str) -> None:
     """Count the files of a directory as a library's: no call site points there (PyTorch's own Python files).
 
@@ -607,6 +621,25 @@ _innermost: dict[tuple[int, int], CallSite] = {}
 _MOST_KEPT = 10_000
 
 
+# Of an innermost frame that is installed: by all frames from there to the user's own.
+_through_libraries: dict[tuple[tuple[int, int], ...], CallSite] = {}
+_following = 0
+
+
+@contextlib.contextmanager
+def following_libraries() -> Iterator[None]:
+    """While this is open, a call site in an installed package leads on to the line of the program's own that called."""
+    global _following
+    _following += 1
+    _innermost.clear()  # it has sites that lead no further
+    try:
+        yield
+    finally:
+        _following -= 1
+        _innermost.clear()
+        _through_libraries.clear()
+
+
 def user_site(skip: int = 1) -> CallSite:
     """Return where the user's innermost frame stands, from `skip` frames up; the same object for the same place."""
     frame: FrameType | None = sys._getframe(skip)
@@ -617,12 +650,34 @@ def user_site(skip: int = 1) -> CallSite:
         if site is not None:
             return site
         if not is_library_file(code.co_filename):
+            if _following and is_installed_file(code.co_filename):
+                return _site_through_libraries(frame)
             if len(_innermost) >= _MOST_KEPT:
                 _innermost.clear()
             site = _innermost[place] = CallSite([(code, frame.f_lasti)])
             return site
         frame = frame.f_back
     return CallSite([])
+
+
+def _site_through_libraries(innermost: FrameType) -> CallSite:
+    """Return a call site with the frames of installed packages up to the program's own."""
+    raw: list[tuple[CodeType, int]] = []
+    frame: FrameType | None = innermost
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        if not is_library_file(filename):
+            raw.append((frame.f_code, frame.f_lasti))
+            if not is_installed_file(filename):
+                break
+        frame = frame.f_back
+    places = tuple([(id(code), last) for code, last in raw])
+    site = _through_libraries.get(places)
+    if site is None:
+        if len(_through_libraries) >= _MOST_KEPT:
+            _through_libraries.clear()
+        site = _through_libraries[places] = CallSite(raw)
+    return site
 
 
 def _capture_user_frames(skip: int, count: int) -> CallSite:

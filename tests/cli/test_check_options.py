@@ -182,3 +182,82 @@ def test_a_test_suite_is_run_as_a_module(tmp_path):
     assert "1 passed" in done.stdout
     assert "GS106 silent-wrong: `z` (float32 [3]" in done.stdout
     assert "  test_suite.py:6  z.data.add_(1)" in done.stdout
+
+
+LIBRARY = """
+def fit(model, optimizer, loss):
+    return _step(optimizer, loss)
+
+
+def _step(optimizer, loss):
+    optimizer.step()
+    return loss
+
+
+def spoil(y):
+    y.add_(1)
+"""
+
+TRAINING = """
+import {framework} as gs
+import trainer
+
+model = gs.nn.Linear(2, 1)
+optimizer = gs.optim.SGD(model.parameters(), lr=0.1)
+model(gs.ones(3, 2)).sum().backward()
+x = gs.ones(3, 2, requires_grad=True)
+loss = model(x).sum()
+trainer.fit(model, optimizer, loss)
+try:
+    loss.backward()
+except RuntimeError:
+    pass
+y = x.exp()
+trainer.spoil(y)
+try:
+    y.sum().backward()
+except RuntimeError:
+    pass
+"""
+
+
+@pytest.fixture(params=["gradscope", pytest.param("torch", marks=pytest.mark.torch)])
+def with_library(request, tmp_path, monkeypatch):
+    pytest.importorskip(request.param)
+    installed = tmp_path / "venv" / "site-packages" / "trainer"
+    installed.mkdir(parents=True)
+    (installed / "__init__.py").write_text(LIBRARY)
+    (tmp_path / "script.py").write_text(TRAINING.format(framework=request.param))
+    monkeypatch.setenv("PYTHONPATH", str(installed.parent))
+    return tmp_path
+
+
+def test_a_place_in_a_library_is_told_by_the_line_that_called_with_the_calls_below(with_library):
+    lines = check(with_library).stdout.splitlines()
+    saved = "mat2" if "torch" in (with_library / "script.py").read_text() else "weight"
+    assert lines[:5] == [
+        "GS102 error: parameter `model.weight` (float32 [1, 2]) was modified by an optimizer step between forward and "
+        "backward",
+        "  script.py:10  trainer.fit(model, optimizer, loss)  <- written here by SGD.step",
+        "    trainer/__init__.py:3  return _step(optimizer, loss)",
+        "    trainer/__init__.py:7  optimizer.step()",
+        f"  script.py:9   loss = model(x).sum()                   saved here by AddmmBackward0 as `{saved}`",
+    ]
+    assert "  script.py:16  trainer.spoil(y)    <- written here by add_" in lines
+
+
+def test_a_library_is_suppressed_by_its_name(with_library):
+    (with_library / "third_party.txt").write_text("GS102:trainer._step\nGS101:trainer\n")
+    done = check(with_library, "--suppressions", "third_party.txt")
+    assert done.returncode == 0
+    assert "Nothing found, 2 suppressed" in done.stdout
+
+
+def test_a_comment_at_the_line_that_called_a_library_counts(with_library):
+    script = with_library / "script.py"
+    script.write_text(
+        script.read_text().replace(
+            "fit(model, optimizer, loss)", "fit(model, optimizer, loss)  # gradscope: ignore[GS102]"
+        )
+    )
+    assert codes(check(with_library, "--format", "json")) == ["GS101"]

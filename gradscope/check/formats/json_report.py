@@ -64,6 +64,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "spared": finding.spared,
         "saved_version": finding.saved_version,
         "current_version": finding.current_version,
+        "also": [_finding(other) for other in finding.also],
     }
 
 

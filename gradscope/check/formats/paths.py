@@ -29,7 +29,17 @@ def below(filename: str, directory: str) -> str | None:
 
 
 def shown(filename: str, directory: str) -> str:
-    """Return what a file is called in a text for people."""
+    """Return what a file is called in a text for people; one that is installed as it is below site-packages.
+
+    Examples
+    --------
+    >>> shown("/home/me/.venv/lib/python3.11/site-packages/timm/layers/drop.py", "/home/me")
+    'timm/layers/drop.py'
+    """
+    for folder in ("site-packages", "dist-packages"):
+        _, found, installed = filename.rpartition(f"{os.sep}{folder}{os.sep}")
+        if found:
+            return installed
     return below(filename, directory) or filename
 
 

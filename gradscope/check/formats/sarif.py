@@ -91,10 +91,11 @@ def _result(finding: Finding, directory: str) -> dict[str, Any]:
     if finding.sites:
         found["locations"] = [_location(finding.sites[0].location, directory)]
         found["codeFlows"] = [{"threadFlows": [{"locations": list(_flow(finding.sites, directory))}]}]
-    if finding.sites[1:]:
+    related = [(site.location, site.text) for site in finding.sites[1:]]
+    related += [(site.location, site.text) for other in finding.also for site in other.sites if site.role == "saved"]
+    if related:
         found["relatedLocations"] = [
-            {"id": number, **_location(site.location, directory, site.text)}
-            for number, site in enumerate(finding.sites[1:], start=1)
+            {"id": number, **_location(place, directory, text)} for number, (place, text) in enumerate(related, start=1)
         ]
     if finding.fix is not None:
         found["fixes"] = [_fix(finding.fix, finding.help, directory)]

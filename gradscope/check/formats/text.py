@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from ...inspect.records.records import Location
 from ...inspect.source.call_sites import start_directory
 from ..finding_codes import CODES
 from ..findings import Finding, Site
@@ -18,6 +19,12 @@ __all__ = ["as_text", "finding_as_text", "last_lines", "notice_as_text", "statis
 
 # A longer line of source is cut, so that what it is annotated with stays on the screen.
 _SOURCE_WIDTH = 60
+
+# Of what else one write has spoilt, the report names so much.
+_MORE = 3
+
+# Of the calls through libraries that lead to a place, the report names so many.
+_CALLS = 3
 
 # What trouble with gradients ends a program with, where no write is to blame.
 _ABOUT_GRADIENTS = (RuntimeError, AttributeError, TypeError)
@@ -99,6 +106,9 @@ def finding_as_text(finding: Finding, *, directory: str | None = None) -> str:
     lines += _places(finding.sites, directory or start_directory())
     if finding.saved_version is not None:
         lines.append(f"  {_versions(finding)}")
+    lines += [f"  also: {_in_short(other, directory or start_directory())}" for other in finding.also[:_MORE]]
+    if finding.also[_MORE:]:
+        lines.append(f"  also: {len(finding.also) - _MORE} more")
     if finding.help:
         lines.append(f"  help: {finding.help}")
     return "\n".join(lines)
@@ -106,11 +116,27 @@ def finding_as_text(finding: Finding, *, directory: str | None = None) -> str:
 
 def _places(sites: Sequence[Site], directory: str) -> Iterable[str]:
     places = [f"{shown(site.location.filename, directory)}:{site.location.lineno}" for site in sites]
-    rows = [(place, _source(site), site.text) for place, site in zip(places, sites, strict=True)]
+    rows = [(place, _cut(site.location.source), site.text) for place, site in zip(places, sites, strict=True)]
     widths = [max((len(row[i]) for row in rows), default=0) for i in (0, 1)]
     for number, (place, source, text) in enumerate(rows):
         mark = "<-" if number == 0 else "  "
         yield f"  {place:<{widths[0]}}  {source:<{widths[1]}}  {mark} {text}".rstrip()
+        yield from _calls(sites[number].frames, directory)
+
+
+def _calls(frames: Sequence[Location], directory: str) -> Iterable[str]:
+    """Yield the calls of libraries below a line, the last of them the one that did it."""
+    if frames[:-_CALLS]:
+        yield f"    ... {_count(len(frames) - _CALLS, 'call', 'calls')}"
+    for frame in frames[-_CALLS:]:
+        yield f"    {shown(frame.filename, directory)}:{frame.lineno}  {_cut(frame.source)}".rstrip()
+
+
+def _in_short(finding: Finding, directory: str) -> str:
+    """Return what else a write has spoilt."""
+    places = [site for site in finding.sites if site.role in ("saved", "read")][:1]
+    where = "".join(f", {shown(s.location.filename, directory)}:{s.location.lineno}" for s in places)
+    return f"{finding.tensor or 'a tensor'}, which {finding.node or 'another node'} needs{where}"
 
 
 def _versions(finding: Finding) -> str:
@@ -122,8 +148,8 @@ def _versions(finding: Finding) -> str:
     return f"{text}: other parts of the memory were written, which count for all of it" if finding.spared else text
 
 
-def _source(site: Site) -> str:
-    source = without_comment(site.location.source)
+def _cut(source: str) -> str:
+    source = without_comment(source)
     return source if len(source) <= _SOURCE_WIDTH else source[: _SOURCE_WIDTH - 3] + "..."
 
 

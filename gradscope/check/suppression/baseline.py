@@ -25,6 +25,7 @@ Fingerprint = tuple[str, str, str, str]
 def fingerprint(finding: Finding, directory: str) -> Fingerprint:
     """Return by what a finding is known again: its code, and file, function and text of its primary line.
 
+    Of what happened in a library, the function there is named too.
     The number of the line is not in it, so that a change above does not make a known finding new.
 
     Parameters
@@ -41,7 +42,8 @@ def fingerprint(finding: Finding, directory: str) -> Fingerprint:
             filename = Path(os.path.relpath(filename, directory)).as_posix()
         except ValueError:  # another drive
             filename = Path(filename).as_posix()
-    return finding.code, filename, place.function, " ".join(place.source.split())
+    function = " > ".join([place.function, *(frame.function for frame in finding.frames[1:][-1:])])
+    return finding.code, filename, function, " ".join(place.source.split())
 
 
 class Baseline:

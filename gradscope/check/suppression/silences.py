@@ -59,8 +59,7 @@ class Silences:
         """Return why a finding is not told; None where it is."""
         if finding.code not in self._selection:
             return Reason.NOT_SELECTED
-        place = finding.primary
-        if place is not None and self._comments.silence(place.filename, place.lineno, finding.code):
+        if any(self._comments.silence(place.filename, place.lineno, finding.code) for place in finding.frames):
             return Reason.SUPPRESSED
         if self._suppressions is not None and self._suppressions.silence(finding.code, finding.frames):
             return Reason.SUPPRESSED

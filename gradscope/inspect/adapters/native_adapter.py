@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import linecache
 import os
 import re
 import weakref
@@ -64,9 +65,21 @@ def location_of(site: events.CallSite | None) -> Location | None:
         frame = site.user_frame()
         told = _NOWHERE
         if frame is not None:
-            told = Location(frame.filename, frame.lineno, frame.function, site.source_line)
+            calls = _calls(site) if events.is_installed_file(frame.filename) else ()
+            told = Location(frame.filename, frame.lineno, frame.function, site.source_line, calls)
         site.told = told
     return None if told is _NOWHERE else told
+
+
+def _calls(site: events.CallSite) -> tuple[Location, ...]:
+    """Return the calls that lead to a line of an installed package, from the line that called to the program's own."""
+    found = []
+    for frame in site.user_frames()[1:]:
+        text = linecache.getline(frame.filename, frame.lineno).strip()
+        found.append(Location(frame.filename, frame.lineno, frame.function, text))
+        if not events.is_installed_file(frame.filename):
+            return tuple(found)
+    return ()
 
 
 _PACKAGE = os.path.dirname(os.path.abspath(gs.__file__))

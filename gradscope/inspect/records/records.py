@@ -7,7 +7,7 @@ as long as one likes, and nothing of the program stays alive because of it.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -106,7 +106,13 @@ class WriteRecord:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A line of the user's program.
+    """A line of the user's program, or of a package that it calls.
+
+    Attributes
+    ----------
+    calls : tuple of Location
+        Of a line in an installed package, where an instrument asks for them: who called, and who called that, up to the
+        line of the program's own. It is no part of what makes two locations equal.
 
     Examples
     --------
@@ -119,6 +125,7 @@ class Location:
     lineno: int
     function: str
     source: str
+    calls: tuple[Location, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.filename}:{self.lineno}"

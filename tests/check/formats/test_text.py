@@ -25,6 +25,25 @@ def test_text_of_a_finding_of_which_no_place_is_known():
     assert text == "GS101 error: `out` (float32 [3]) was modified in place, and ExpBackward0 still needs it"
 
 
+def test_what_else_a_write_has_spoilt_is_named_and_then_counted():
+    others = tuple(finding(node=f"Mul{number}Backward0") for number in range(5))
+    lines = finding_as_text(finding(also=others)).splitlines()
+    also = "`out` (float32 [3], output of ExpBackward0), which Mul{}Backward0 needs, train.py:9"
+    assert lines[-5:-1] == [*(f"  also: {also.format(number)}" for number in range(3)), "  also: 2 more"]
+
+
+def test_of_many_calls_through_libraries_the_innermost_are_shown():
+    frames = tuple(Location(f"/v/site-packages/lib/m{n}.py", n, "f", f"g{n}()") for n in range(1, 6))
+    site = Site("written", Location("train.py", 3, "main", "fit()"), "written here", frames)
+    assert finding_as_text(finding(sites=(site,), saved_version=None, help="")).splitlines()[1:] == [
+        "  train.py:3  fit()  <- written here",
+        "    ... 2 calls",
+        "    lib/m3.py:3  g3()",
+        "    lib/m4.py:4  g4()",
+        "    lib/m5.py:5  g5()",
+    ]
+
+
 def test_a_long_line_is_cut():
     long = Site("written", Location("train.py", 1, "f", "x" * 100), "written here")
     assert f"  train.py:1  {'x' * 57}...  <- written here" in finding_as_text(finding(sites=(long,)))

@@ -96,7 +96,9 @@ def node_json(data: Mapping[str, Any]) -> dict[str, Any]:
 def _json(value: Any) -> Any:
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return str(value)
-    if isinstance(value, (Location, TensorSpec, TensorSummary)) or hasattr(value, "__dataclass_fields__"):
+    if isinstance(value, Location):
+        return {name: getattr(value, name) for name in ("filename", "lineno", "function", "source")}
+    if isinstance(value, (TensorSpec, TensorSummary)) or hasattr(value, "__dataclass_fields__"):
         return {name: _json(part) for name, part in asdict(value).items()}
     if isinstance(value, Mapping):
         return {str(name): _json(part) for name, part in value.items()}
