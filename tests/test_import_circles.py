@@ -18,15 +18,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = (ROOT / "gradscope", ROOT / "tui" / "gradscope_tui")
 
-# The circles that may stay, each with its reason: the prefix that its files share, and how many they are at most.
-ALLOWED = {
-    "gradscope.inspect.graphs.": (
-        9,
-        "A BackwardGraph shows itself in a notebook, by a method of its class as notebooks ask for it; the picture is "
-        "drawn of the folded graph, which is a BackwardGraph.",
-    ),
-}
-
 
 class Module:
     """A file of a package, as far as its imports go."""
@@ -108,19 +99,8 @@ def unexplained(module: Module) -> list[str]:
 MODULES = modules_of(*PACKAGES)
 
 
-def test_imports_form_no_circle_of_files_but_those_allowed() -> None:
-    found = circles(MODULES)
-    others = [group for group in found if not any(_is(group, prefix, most) for prefix, (most, _) in ALLOWED.items())]
-    assert others == []
-
-
-@pytest.mark.parametrize("prefix", ALLOWED)
-def test_an_allowed_circle_is_still_there(prefix: str) -> None:
-    assert [len(group) for group in circles(MODULES) if _is(group, prefix, len(group))] == [ALLOWED[prefix][0]]
-
-
-def _is(group: list[str], prefix: str, most: int) -> bool:
-    return len(group) <= most and all(name.startswith(prefix) for name in group)
+def test_imports_form_no_circle_of_files() -> None:
+    assert circles(MODULES) == []
 
 
 def test_an_indented_import_says_why_it_is_not_at_the_top() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .graph_model import BackwardGraph
 from .quotient import Partition, acyclic, quotient, topological
 from .record_interning import collector_paused
 from .repeated_blocks import block_runs
+
+if TYPE_CHECKING:
+    from .graph_model import BackwardGraph
 
 __all__ = ["FOLDS", "fold", "fold_to_fit", "unfold"]
 

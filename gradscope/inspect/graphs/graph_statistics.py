@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..output.number_format import count, format_bytes
 from ..output.terminal_text import one_line
-from .graph_model import BackwardGraph
 from .quotient import topological
+
+if TYPE_CHECKING:
+    from .graph_model import BackwardGraph
 
 __all__ = ["GraphStatistics", "format_bytes", "graph_statistics"]
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import networkx
 
-from .graph_model import BackwardGraph
 from .record_interning import collector_paused
+
+if TYPE_CHECKING:
+    from .graph_model import BackwardGraph
 
 __all__ = ["acyclic", "group_attributes", "mark_of", "members_of", "quotient", "topological"]
 
@@ -135,7 +137,7 @@ def quotient(
             members[partition[key]].append(key)
     fresh = {group: _fresh(graph, group) for group, inside in members.items() if len(inside) > 1}
     owner = {key: fresh[group] for key, group in partition.items() if group in fresh}
-    folded = BackwardGraph(**graph.graph)
+    folded = type(graph)(**graph.graph)
     folded.source = graph
     with collector_paused():
         groups = {

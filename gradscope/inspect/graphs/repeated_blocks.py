@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .graph_model import BackwardGraph
+if TYPE_CHECKING:
+    from .graph_model import BackwardGraph
 
 __all__ = ["Block", "BlockRun", "block_runs"]
 

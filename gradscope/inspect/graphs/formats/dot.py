@@ -6,13 +6,16 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 from ...output.terminal_text import one_line, printable
-from ..graph_model import BackwardGraph
 from .format_registry import graph_format
 from .graph_layout import Layout
 from .picture import Box, Picture, make_picture
 from .theme import FONT, MARKS, colours
+
+if TYPE_CHECKING:
+    from ..graph_model import BackwardGraph
 
 __all__ = ["graphviz_layout", "picture_to_dot", "to_dot"]
 

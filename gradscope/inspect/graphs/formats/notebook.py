@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...output.markup import element
 from ...output.terminal_text import printable
 from ..folding import fold_to_fit
-from ..graph_model import BackwardGraph
 from ..graph_statistics import graph_statistics
 from .picture import make_picture
 from .svg import picture_to_svg
+
+if TYPE_CHECKING:
+    from ..graph_model import BackwardGraph
 
 __all__ = ["mime_bundle"]
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...debugging.prompt.plain_text import place_of, short_path
 from ...records.records import TensorSpec
 from ...records.tensor_statistics import format_shape
-from ..graph_model import BackwardGraph
 from ..graph_statistics import format_bytes
 from ..quotient import mark_of
+
+if TYPE_CHECKING:
+    from ..graph_model import BackwardGraph
 
 __all__ = ["Arrow", "Box", "Picture", "PictureTooLargeError", "make_picture"]
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from ...output.markup import Markup, element
-from ..graph_model import BackwardGraph
 from .dot import graphviz_layout
 from .format_registry import graph_format
 from .graph_layout import lay_out
 from .picture import Box, Picture, make_picture
 from .theme import DARK, LIGHT, MARKS, text_width
+
+if TYPE_CHECKING:
+    from ..graph_model import BackwardGraph
 
 __all__ = ["picture_to_svg", "to_svg"]
 
