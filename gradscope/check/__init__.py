@@ -16,8 +16,8 @@ Examples
 >>> print(sanitizer.findings[0].message)
 parameter `w` (float32 [2]) was modified by sub_() between forward and backward
 
-:mod:`~.watcher` and :mod:`~.bystanders` follow a program, :mod:`~.rules` judge what they tell, :mod:`~.suppression` has
-what silences a finding, :mod:`~.formats` what a report is written as.
+:mod:`~.watcher` and :mod:`~.shared_writes` follow a program, :mod:`~.rules` judge what they tell,
+:mod:`~.suppression` has what silences a finding, :mod:`~.formats` what a report is written as.
 """
 
 from __future__ import annotations

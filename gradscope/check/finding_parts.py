@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..inspect.records.records import Location
 from ..inspect.records.write_account import WriteFact
 from .findings import Finding, Site, TensorDescription
-from .source_fixes import Write, written_at
+from .source_fixes import SourceWrite, written_at
 from .violation_facts import ModifiedFacts
 
 __all__ = ["ModifiedTensor", "describe_modified", "later_writes", "modified_finding", "same_line", "sites"]
@@ -60,19 +60,19 @@ class ModifiedTensor(NamedTuple):
         What was saved, with its name, dtype and shape.
     write : WriteFact or None
         The first write.
-    text : Write
+    text : SourceWrite
         What its line says.
     """
 
     tensor: TensorDescription
     write: WriteFact | None
-    text: Write
+    text: SourceWrite
 
 
 def describe_modified(facts: ModifiedFacts) -> ModifiedTensor:
     """Return what a finding says about a saved tensor that has been written."""
     write = facts.writes[0] if facts.writes else None
-    text = written_at(write.location, write.operator) if write is not None else Write()
+    text = written_at(write.location, write.operator) if write is not None else SourceWrite()
     step, leaf = write is not None and write.step, facts.leaf is not None
     name = facts.leaf or ("" if step else text.name)
     tensor = TensorDescription(name, facts.shape, facts.dtype, facts.producer, facts.saved_name, leaf)

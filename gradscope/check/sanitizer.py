@@ -14,9 +14,9 @@ from ..inspect.adapters import NativeAdapter
 from ..inspect.adapters.both_frameworks import load_torch_adapter, warn_too_old
 from ..inspect.adapters.import_watch import when_imported
 from ..runtime import events
-from .bystanders import BystanderWatch
 from .finding_codes import CODES
 from .findings import Finding
+from .shared_writes import SharedWriteWatch
 from .suppression.silences import Reason, Silences
 from .violation_facts import Violation
 from .watcher import Watcher
@@ -79,7 +79,7 @@ class Sanitizer:
         self._native_used = False
         self._first_operator: events.Subscription | None = None
         self._torch: Watcher | None = None
-        self._bystanders: BystanderWatch | None = None
+        self._shared_writes: SharedWriteWatch | None = None
         self._too_old = ""
 
     @property
@@ -111,19 +111,19 @@ class Sanitizer:
         return (self._too_old, *reasons) if self._too_old else reasons
 
     def __enter__(self) -> Sanitizer:
-        bystanders = self._bystanders = BystanderWatch(self._judge)
+        shared_writes = self._shared_writes = SharedWriteWatch(self._judge)
         self._following = events.following_libraries()
         self._following.__enter__()
-        self._native = Watcher(NativeAdapter(), self._judge, bystanders)
+        self._native = Watcher(NativeAdapter(), self._judge, shared_writes)
         self._first_operator = events.subscribe(self._operator_ran, events.OperatorRecorded)
-        self._give_up = when_imported("torch", partial(self._torch_imported, bystanders))
+        self._give_up = when_imported("torch", partial(self._torch_imported, shared_writes))
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self._give_up()
         if self._first_operator is not None:
             self._first_operator.unsubscribe()
-        for watch in (self._torch, self._bystanders, self._native):
+        for watch in (self._torch, self._shared_writes, self._native):
             if watch is not None:
                 watch.close()
         self._following.__exit__(None, None, None)
@@ -143,14 +143,14 @@ class Sanitizer:
         if self._first_operator is not None:  # else it is another thread's, and subscribe() has not returned yet
             self._first_operator.unsubscribe()
 
-    def _torch_imported(self, bystanders: BystanderWatch) -> None:
+    def _torch_imported(self, shared_writes: SharedWriteWatch) -> None:
         try:
             adapter = load_torch_adapter()
         except ImportError as error:
             self._too_old = str(error).partition("\n")[0]
             warn_too_old(error)
             return
-        self._torch = Watcher(adapter, self._judge, bystanders)
+        self._torch = Watcher(adapter, self._judge, shared_writes)
 
     def _judge(self, facts: Violation, error: BaseException | None) -> None:
         for rule in CODES.values():

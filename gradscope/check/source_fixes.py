@@ -16,7 +16,7 @@ from ..inspect.source.source_syntax import last_name, syntax_tree
 from ..runtime.events import is_installed_file
 from .findings import Fix
 
-__all__ = ["Write", "made_in_place", "without_comment", "written_at"]
+__all__ = ["SourceWrite", "made_in_place", "without_comment", "written_at"]
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -59,7 +59,7 @@ def without_comment(source: str) -> str:
     return source
 
 
-class Write:
+class SourceWrite:
     """An in-place write as it stands in the source.
 
     Attributes
@@ -83,7 +83,7 @@ class Write:
         self.fix: Fix | None = None
 
 
-def written_at(location: Location | None, operator: str) -> Write:
+def written_at(location: Location | None, operator: str) -> SourceWrite:
     """Read, from the statement at `location`, which variable the in-place `operator` wrote.
 
     Parameters
@@ -92,7 +92,7 @@ def written_at(location: Location | None, operator: str) -> Write:
         The operator's name, such as ``'add_'``.
     """
     if location is None:
-        return Write()
+        return SourceWrite()
     statement = _statement(location.filename, location.lineno)
     write = _write_in(statement, operator)
     if statement is not None and write.replacement and not is_installed_file(location.filename):
@@ -100,16 +100,16 @@ def written_at(location: Location | None, operator: str) -> Write:
     return write
 
 
-def _write_in(statement: ast.stmt | None, operator: str) -> Write:
+def _write_in(statement: ast.stmt | None, operator: str) -> SourceWrite:
     if isinstance(statement, ast.AugAssign):
         return _augmented(statement)
     if isinstance(statement, ast.Assign):
         subscript = next((t for t in statement.targets if isinstance(t, ast.Subscript)), None)
         if subscript is not None:
-            return Write(_root(subscript), into_part=True)
+            return SourceWrite(_root(subscript), into_part=True)
     for call in _calls(statement, operator):
         return _call(call, statement)
-    return Write()
+    return SourceWrite()
 
 
 def _fix(filename: str, statement: ast.stmt, replacement: str) -> Fix:
@@ -124,37 +124,37 @@ def _fix(filename: str, statement: ast.stmt, replacement: str) -> Fix:
     return Fix(filename, start, (end, column(end, statement.end_col_offset or 0)), replacement)
 
 
-def _augmented(statement: ast.AugAssign) -> Write:
+def _augmented(statement: ast.AugAssign) -> SourceWrite:
     name = _root(statement.target)
     if isinstance(statement.target, ast.Subscript):
-        return Write(name, into_part=True)
+        return SourceWrite(name, into_part=True)
     sign = _OPERATORS[type(statement.op)]
     value = ast.unparse(statement.value)
     loose = isinstance(statement.value, ast.IfExp | ast.BoolOp | ast.Compare)
     if loose or (isinstance(statement.value, ast.BinOp) and sign != "+"):
         value = f"({value})"
-    return Write(name, f"{name} = {name} {sign} {value}")
+    return SourceWrite(name, f"{name} = {name} {sign} {value}")
 
 
-def _call(call: ast.Call, statement: ast.stmt | None) -> Write:
+def _call(call: ast.Call, statement: ast.stmt | None) -> SourceWrite:
     """Read ``x.add_(1)``, ``gs.relu_(x)``, ``relu(x, inplace=True)`` or ``add(a, b, out=x)``."""
     assert isinstance(call.func, ast.Attribute | ast.Name)
     keywords = {k.arg: k.value for k in call.keywords}
     if "out" in keywords:
-        return Write(_root(keywords["out"]))
+        return SourceWrite(_root(keywords["out"]))
     method = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id
     first = call.args[0] if call.args else None
     if "inplace" in keywords:
-        return Write(_root(first) if first is not None else "")
+        return SourceWrite(_root(first) if first is not None else "")
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     if owner is None or ast.unparse(owner).rpartition(".")[2] in _NAMESPACES:
-        return Write(_root(first) if first is not None else "")
+        return SourceWrite(_root(first) if first is not None else "")
     name = _root(owner)
     plain = name == ast.unparse(owner) and isinstance(statement, ast.Expr) and statement.value is call
     if not plain or method in {"copy_", "fill_", "zero_", "set_"} or not method.endswith("_"):
-        return Write(name)
+        return SourceWrite(name)
     arguments = ", ".join([*map(ast.unparse, call.args), *(ast.unparse(k) for k in call.keywords)])
-    return Write(name, f"{name} = {name}.{method[:-1]}({arguments})")
+    return SourceWrite(name, f"{name} = {name}.{method[:-1]}({arguments})")
 
 
 def _calls(statement: ast.stmt | None, operator: str) -> Iterator[ast.Call]:

@@ -9,7 +9,7 @@ from ..inspect.records.records import Location
 from ..inspect.records.write_account import ShareFact, WriteFact
 
 __all__ = [
-    "Bystander",
+    "WrittenInput",
     "ChangedFacts",
     "FreedFacts",
     "GradientFacts",
@@ -132,7 +132,7 @@ class FreedFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Bystander:
+class WrittenInput:
     """A tensor that a module was given, and wrote.
 
     Attributes
@@ -163,7 +163,7 @@ class InputFacts:
 
     Attributes
     ----------
-    bystander : Bystander
+    written_input : WrittenInput
         The tensor, and who wrote it.
     reader : str
         The node that reads it.
@@ -171,7 +171,7 @@ class InputFacts:
         Where the caller reads it.
     """
 
-    bystander: Bystander
+    written_input: WrittenInput
     reader: str
     read: Location | None
 

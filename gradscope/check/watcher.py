@@ -15,8 +15,8 @@ from ..inspect.adapters.native_adapter import location_of
 from ..inspect.records.records import Location, dtype_name
 from ..inspect.records.write_account import MemoryShares, WriteAccount
 from ..runtime import events
-from .bystanders import BystanderWatch
 from .saved_values import SavedValues
+from .shared_writes import SharedWriteWatch
 from .tensor_names import name_of, producer_of
 from .violation_facts import ChangedFacts, FreedFacts, ModifiedFacts, RefusedFacts, Violation
 
@@ -36,7 +36,7 @@ class Watcher(Observer):
     ----------
     tell : callable
         Called with the facts of each violation, and the error that the program is about to meet or None.
-    bystanders : BystanderWatch
+    shared_writes : SharedWriteWatch
         Who is told of nodes too, while it has something to look for there.
 
     Attributes
@@ -48,18 +48,18 @@ class Watcher(Observer):
     """
 
     def __init__(
-        self, adapter: Adapter, tell: Callable[[Violation, BaseException | None], None], bystanders: BystanderWatch
+        self, adapter: Adapter, tell: Callable[[Violation, BaseException | None], None], shared_writes: SharedWriteWatch
     ) -> None:
         self.backwards = 0
         self.writes = 0
         self.unseen: dict[str, None] = {}
         self._adapter = adapter
         self._tell = tell
-        self._bystanders = bystanders
+        self._shared_writes = shared_writes
         self._account = WriteAccount()
         self._shares = MemoryShares()
         self._values = SavedValues(adapter, self._account)
-        self._running = _Running()
+        self._running = _RunningBackwards()
         self._observation = adapter.observe(self, forward=True, backward=True, writes=True)
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ class Watcher(Observer):
         # On the line of the backward it is the engine's own: a gradient that accumulates, a copy that it fills.
         self.writes += location != (running.read if running is not None else None)
         self._account.note(self._adapter, write, optimizer=_optimizer_step(), regions=True)
-        self._bystanders.note_write(write, None if running is None else running.nodes.get(get_ident()))
+        self._shared_writes.note_write(write, None if running is None else running.nodes.get(get_ident()))
 
     def memory_shared(self, share: Any) -> None:
         """Note who can write without being heard."""
@@ -84,8 +84,8 @@ class Watcher(Observer):
     def operator_recorded(self, node: Any) -> None:
         """Note what it has saved."""
         self._values.note(node)
-        if self._bystanders.suspects:
-            self._bystanders.look_at_reader(node)
+        if self._shared_writes.suspects:
+            self._shared_writes.look_at_reader(node)
 
     def write_refused(self, error: Any) -> None:
         """Report it."""
@@ -112,8 +112,8 @@ class Watcher(Observer):
             running.nodes[get_ident()] = call.node
             for saved, then in self._values.changed(call.node):
                 self._tell(self._changed(call.node, saved, then, running), None)
-        if self._bystanders.written:
-            self._bystanders.look_at_entry(call)
+        if self._shared_writes.written:
+            self._shared_writes.look_at_entry(call)
 
     def node_exited(self, call: Any) -> None:
         """Note which backward freed what the node had saved."""
@@ -122,8 +122,8 @@ class Watcher(Observer):
             running.nodes.pop(get_ident(), None)
             if not call.task.keep_graph:
                 self._adapter.notes(call.node)[_FREED_AT] = running.read
-        if self._bystanders.written:
-            self._bystanders.look_at_exit(call)
+        if self._shared_writes.written:
+            self._shared_writes.look_at_exit(call)
 
     def task_finished(self, task: Any) -> None:
         """Forget it."""
@@ -156,7 +156,7 @@ class Watcher(Observer):
                     facts = self._modified(node, saved, read, leaves, reached=reached)
                     self._tell(facts, error if reached else None)
 
-    def _still_to_run(self, running: _Backward | None, node: Any) -> list[Any]:
+    def _still_to_run(self, running: _RunningBackward | None, node: Any) -> list[Any]:
         if running is None:
             return []
         task, runs = running.task, self._adapter.task_runs
@@ -193,7 +193,7 @@ class Watcher(Observer):
             reached=reached,
         )
 
-    def _changed(self, node: Any, saved: Any, then: int, running: _Backward) -> ChangedFacts:
+    def _changed(self, node: Any, saved: Any, then: int, running: _RunningBackward) -> ChangedFacts:
         adapter = self._adapter
         memory = adapter.memory_key(saved.data)
         leaf = self._leaf_at(memory, self._leaves(running))
@@ -211,7 +211,7 @@ class Watcher(Observer):
             leaf=None if leaf is None else name_of(leaf),
         )
 
-    def _leaves(self, running: _Backward) -> list[Any]:
+    def _leaves(self, running: _RunningBackward) -> list[Any]:
         """Return the leaves of a backward, looked for once: a parameter's change may concern each of its nodes."""
         if running.leaves is None:
             nodes = _nodes_of(self._adapter, running.task)
@@ -228,7 +228,7 @@ class Watcher(Observer):
         return producer_of(self._adapter, node, saved) if saved.requires_grad else ""
 
 
-class _Backward:
+class _RunningBackward:
     """A backward that runs: where it was called, which node each thread is at, and its leaves once somebody asked."""
 
     __slots__ = ("leaves", "nodes", "read", "task")
@@ -240,36 +240,36 @@ class _Backward:
         self.leaves: list[Any] | None = None
 
 
-class _Running:
+class _RunningBackwards:
     """The backward passes that run: on the thread that called, one inside the other; their nodes on devices' too.
 
     Attributes
     ----------
-    by_task : dict of int to _Backward
+    by_task : dict of int to _RunningBackward
         By the id of the task.
     """
 
     def __init__(self) -> None:
-        self.by_task: dict[int, _Backward] = {}
+        self.by_task: dict[int, _RunningBackward] = {}
         self._local = threading.local()
 
     def begin(self, task: Any, read: Location | None) -> None:
-        backward = self.by_task[id(task)] = _Backward(task, read)
+        backward = self.by_task[id(task)] = _RunningBackward(task, read)
         self._stack().append(backward)
 
-    def end(self, task: Any) -> _Backward | None:
+    def end(self, task: Any) -> _RunningBackward | None:
         backward = self.by_task.pop(id(task), None)
         if backward is not None:
             self._stack().remove(backward)
         return backward
 
-    def innermost(self) -> _Backward | None:
+    def innermost(self) -> _RunningBackward | None:
         stack = self._stack()
         return stack[-1] if stack else None
 
-    def _stack(self) -> list[_Backward]:
+    def _stack(self) -> list[_RunningBackward]:
         try:
-            stack: list[_Backward] = self._local.stack
+            stack: list[_RunningBackward] = self._local.stack
         except AttributeError:
             stack = self._local.stack = []
         return stack

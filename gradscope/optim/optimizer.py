@@ -19,7 +19,7 @@ from ..runtime.memory.dtype import float64, get_default_dtype
 from ..runtime.modes import enable_grad
 from ..runtime.ops.declaration.registry import OPERATORS
 from ..runtime.tensor.tensor import Tensor
-from .recorded import recorded_parts
+from .differentiable_steps import recorded_parts
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 

@@ -8,8 +8,8 @@ from typing import Any
 from ..runtime.memory import device as devices
 from ..runtime.memory.dtype import FLOATING
 from ..runtime.tensor.tensor import Tensor
+from .differentiable_steps import without_history
 from .optimizer import Optimizer, check_settings, complete_groups, setting
-from .recorded import without_history
 
 __all__ = ["SGD"]
 

@@ -103,7 +103,7 @@ class ThreadModes(threading.local):
     saved_hooks_disabled: str | None = None
     before_write: Any = None
     # What keeps results of operators, and has them for later calls (utils/checkpoint/selective.py).
-    keeper: Any = None
+    selective_checkpoint: Any = None
     current_node: Any = None
     current_task: Any = None
     # Forward mode: whether tangents are computed, and whether one is being computed (runtime/tensor/tangents.py).

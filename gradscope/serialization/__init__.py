@@ -7,8 +7,8 @@ Tensors, dtypes and devices stand in the pickle under PyTorch's names: each libr
 
 from __future__ import annotations
 
-from .allowed import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .loading import load
 from .saving import save
+from .unpickler import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]

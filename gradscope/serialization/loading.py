@@ -15,8 +15,8 @@ from ..runtime.memory import device as devices
 from ..runtime.memory import dtype as dtypes
 from ..runtime.memory.bfloat16 import marked
 from ..runtime.memory.storage import Storage
-from .allowed import Memory, SafeUnpickler, Unpickler
 from .archive import damaged, open_archive
+from .unpickler import Memory, SafeUnpickler, Unpickler
 
 __all__ = ["load"]
 

@@ -8,7 +8,7 @@ from ...inspect.diagnosis.rule_registry import Rule
 from ...inspect.records.write_account import WriteFact
 from ..finding_parts import describe_modified, modified_finding
 from ..findings import Finding
-from ..source_fixes import Write
+from ..source_fixes import SourceWrite
 from ..violation_facts import ModifiedFacts
 
 __all__ = ["SavedTensorModified"]
@@ -47,7 +47,7 @@ class SavedTensorModified(Rule):
         yield modified_finding(self.code, facts, told, message, _help(facts, told.write, told.text))
 
 
-def _help(facts: ModifiedFacts, write: WriteFact | None, text: Write) -> str:
+def _help(facts: ModifiedFacts, write: WriteFact | None, text: SourceWrite) -> str:
     name = text.name or "the tensor"
     if facts.spared:
         return (

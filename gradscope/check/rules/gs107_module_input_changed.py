@@ -36,7 +36,7 @@ class ModuleInputChanged(Rule):
 
     def judge(self, facts: InputFacts) -> Iterator[Finding]:
         """Yield the finding."""
-        given, reader = facts.bystander, facts.reader
+        given, reader = facts.written_input, facts.reader
         tensor = TensorDescription(given.name, given.shape, given.dtype)
         name = given.name or "x"
         yield Finding(

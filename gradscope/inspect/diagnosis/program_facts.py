@@ -28,7 +28,7 @@ __all__ = [
     "OTHERS",
     "UPDATES",
     "BlindRegions",
-    "Ending",
+    "FailureWatch",
     "Fact",
     "WatchedProgram",
 ]
@@ -135,7 +135,7 @@ class BlindRegions(Observer):
     blind_call = blind_region
 
 
-class Ending(Observer):
+class FailureWatch(Observer):
     """Is told, when the program has ended, where its backward failed."""
 
     failed: FailedBackward | None = None
@@ -184,7 +184,7 @@ FUNCTIONS = Fact(
 )
 """Custom Functions whose backward is wrong: a tuple of :class:`~.custom_derivatives.CheckedFunction`."""
 
-FAILURE = Fact("failure", lambda _: Ending(), lambda watch: watch.failed)
+FAILURE = Fact("failure", lambda _: FailureWatch(), lambda watch: watch.failed)
 """Where the backward failed that ended the program: a :class:`~.failed_backward.FailedBackward` or None."""
 
 OTHERS = Fact("others", lambda _: None, lambda _: ())

@@ -92,37 +92,37 @@ def capture_graph(
     """
     if backward < 1:
         raise ValueError(f"backwards are numbered from 1, got {backward}")
-    taker = _Taker(adapter or AnyAdapter(), backward, gradients)
+    observer = _CaptureObserver(adapter or AnyAdapter(), backward, gradients)
 
     def run() -> None:
         try:
-            with taker.adapter.observe(taker, forward=True, backward=True):
+            with observer.adapter.observe(observer, forward=True, backward=True):
                 program.run(write or _nowhere)
         finally:
-            taker.ended.set()
-            taker.done.set()  # whoever waits for the graph need not wait longer
+            observer.ended.set()
+            observer.done.set()  # whoever waits for the graph need not wait longer
 
     ProgramThread(run).start()
     try:
         # In slices, so that a signal reaches the main thread on every platform.
-        while not taker.done.wait(0.2) and not taker.ended.is_set():
+        while not observer.done.wait(0.2) and not observer.ended.is_set():
             pass
     except KeyboardInterrupt:
         program.end()
-        taker.ended.wait(_AFTER_CTRL_C)
+        observer.ended.wait(_AFTER_CTRL_C)
         raise
     deadline = time.monotonic() + _TIMEOUT
-    while not taker.ended.wait(0.2) and time.monotonic() < deadline:
+    while not observer.ended.wait(0.2) and time.monotonic() < deadline:
         # It may have caught what was raised in it.
         program.end()
-    return GraphCapture(taker.graph, taker.count)
+    return GraphCapture(observer.graph, observer.count)
 
 
 def _nowhere(text: str, stream: str = "stdout") -> None:
     """Take what the program writes."""
 
 
-class _Taker(Observer):
+class _CaptureObserver(Observer):
     """Takes the graph when the backward that is wanted begins."""
 
     def __init__(self, adapter: Adapter, wanted: int, gradients: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import networkx
 
 from ..adapters import Adapter, adapter_for
-from ..records.execution_order import Wire, engine_order, walk
+from ..records.execution_order import NodeLinks, engine_order, walk
 from ..records.module_tracking import Tracker, module_of_parameter
 from ..records.naming import Names, name_graph
 from ..records.records import NodeRecord, TensorSpec
@@ -46,7 +46,7 @@ class BackwardGraph(networkx.MultiDiGraph):
         return f"<{self}>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        # A circle: the picture is drawn of the folded graph, which is of this class.
+        # Drawing loads when a notebook asks for the picture.
         from .formats.notebook import mime_bundle
 
         return mime_bundle(self)
@@ -112,9 +112,9 @@ def graph(loss: Any, params: Any = None, *, adapter: Adapter | None = None) -> B
     adapter = adapter or _adapter_of(losses)
     roots = [_root(adapter, value) for value in losses]
     with collector_paused():
-        wires = walk(adapter, roots)
-        names = name_graph(adapter, wires, params)
-        return _graph(adapter, roots, wires, names, dict.fromkeys(name for name, _ in names.tensors if name))
+        links = walk(adapter, roots)
+        names = name_graph(adapter, links, params)
+        return _graph(adapter, roots, links, names, dict.fromkeys(name for name, _ in names.tensors if name))
 
 
 def graph_of_roots(adapter: Adapter, roots: Sequence[Any], names: Mapping[int, str] | None = None) -> BackwardGraph:
@@ -138,30 +138,30 @@ def graph_of_roots(adapter: Adapter, roots: Sequence[Any], names: Mapping[int, s
 
 
 def _graph(
-    adapter: Adapter, roots: Sequence[Any], wires: Mapping[int, Wire], names: Names, parameters: Iterable[str]
+    adapter: Adapter, roots: Sequence[Any], links: Mapping[int, NodeLinks], names: Names, parameters: Iterable[str]
 ) -> BackwardGraph:
     keys = list(dict.fromkeys(map(adapter.key, roots)))
-    targets = {key: [child for child, _ in wire.edges if child is not None] for key, wire in wires.items()}
-    order = engine_order(keys, {key: wire.sequence_nr for key, wire in wires.items()}, targets)
+    targets = {key: [child for child, _ in link.edges if child is not None] for key, link in links.items()}
+    order = engine_order(keys, {key: link.sequence_nr for key, link in links.items()}, targets)
     model = BackwardGraph(roots=keys, parameters=list(parameters))
-    _add_nodes(model, adapter, wires, order, names)
+    _add_nodes(model, adapter, links, order, names)
     add_edge = model.add_edge
     for key in order:
-        for output_nr, (child, input_nr) in enumerate(wires[key].edges):
+        for output_nr, (child, input_nr) in enumerate(links[key].edges):
             if child is not None:
                 add_edge(key, child, output_nr, output_nr=output_nr, input_nr=input_nr)
     return model
 
 
 def _add_nodes(
-    model: BackwardGraph, adapter: Adapter, wires: Mapping[int, Wire], order: Sequence[int], names: Names
+    model: BackwardGraph, adapter: Adapter, links: Mapping[int, NodeLinks], order: Sequence[int], names: Names
 ) -> None:
     interned = InternTable()
     once = interned.once
     module_of = Tracker(adapter).module_of
-    outputs = {key: once(adapter.outputs(wires[key].node)) for key in order}
+    outputs = {key: once(adapter.outputs(links[key].node)) for key in order}
     for index, key in enumerate(order):
-        node, sequence_nr, edges = wires[key]
+        node, sequence_nr, edges = links[key]
         name = adapter.node_name(node)
         leaf = adapter.variable(node)
         parameter = "" if leaf is None else names.paths.get(id(leaf), "")

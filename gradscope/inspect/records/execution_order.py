@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from ..adapters.protocol import Adapter
 
-__all__ = ["Wire", "engine_order", "walk"]
+__all__ = ["NodeLinks", "engine_order", "walk"]
 
 
-class Wire(NamedTuple):
+class NodeLinks(NamedTuple):
     """A node as far as the engine's order depends on it, and the live node itself: let go of it soon."""
 
     node: Any
@@ -20,9 +20,9 @@ class Wire(NamedTuple):
     edges: tuple[tuple[int | None, int], ...]
 
 
-def walk(adapter: Adapter, roots: Iterable[Any]) -> dict[int, Wire]:
+def walk(adapter: Adapter, roots: Iterable[Any]) -> dict[int, NodeLinks]:
     """Return every node reachable from `roots`, by key."""
-    found: dict[int, Wire] = {}
+    found: dict[int, NodeLinks] = {}
     stack = list(roots)
     while stack:
         node = stack.pop()
@@ -34,7 +34,7 @@ def walk(adapter: Adapter, roots: Iterable[Any]) -> dict[int, Wire]:
             edges.append((None if child is None else adapter.key(child), nr))
             if child is not None:
                 stack.append(child)
-        found[key] = Wire(node, adapter.sequence_nr(node), tuple(edges))
+        found[key] = NodeLinks(node, adapter.sequence_nr(node), tuple(edges))
     return found
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..adapters import Adapter
 from ..source.call_sites import fields_of, name_of, user_frame, user_frames
-from .execution_order import Wire
+from .execution_order import NodeLinks
 from .module_tracking import Tracker, free_label, join, latest_tracker, module_of_parameter
 from .object_search import living
 from .records import operator_name
@@ -100,22 +100,22 @@ def unusable(found: Any) -> TypeError:
 
 
 def name_graph(
-    adapter: Adapter, wires: Mapping[int, Wire], params: Any = None, *, tracker: Tracker | None = None
+    adapter: Adapter, links: Mapping[int, NodeLinks], params: Any = None, *, tracker: Tracker | None = None
 ) -> Names:
     """Return what the leaves of a graph are called, and whose parameters its nodes use.
 
     Parameters
     ----------
-    wires : mapping of int to Wire
+    links : mapping of int to NodeLinks
         As :func:`walk` returns them.
     params, tracker : object, optional
         As :func:`names_for` takes them.
     """
-    found = {key: adapter.variable(wire.node) for key, wire in wires.items() if not wire.edges}
+    found = {key: adapter.variable(link.node) for key, link in links.items() if not link.edges}
     leaves = {key: leaf for key, leaf in found.items() if leaf is not None}
     names = names_for(adapter, list(leaves.values()), params, tracker=tracker)
     owned = {key: module_of_parameter(names.paths[id(t)]) for key, t in leaves.items() if id(t) in names.paths}
-    return replace(names, modules=_modules(adapter, wires, owned))
+    return replace(names, modules=_modules(adapter, links, owned))
 
 
 def names_for(
@@ -284,22 +284,22 @@ def parameters_below(root: Any, prefix: str) -> Iterator[tuple[str, Any]]:
 # --- the nodes ---
 
 
-def _modules(adapter: Adapter, wires: Mapping[int, Wire], owned: Mapping[int, str]) -> dict[int, str]:
+def _modules(adapter: Adapter, links: Mapping[int, NodeLinks], owned: Mapping[int, str]) -> dict[int, str]:
     """Return the modules of nodes that no tracker has seen, after the parameters that they use."""
     if not any(owned.values()):
         return {}
     used = dict(owned)
-    single = [(key, wire) for key, wire in wires.items() if len(wire.edges) == 1]
+    single = [(key, link) for key, link in links.items() if len(link.edges) == 1]
     for _ in range(_MOST_PASSING_ON):
-        passing = [(key, wire) for key, wire in single if key not in used and wire.edges[0][0] in used]
-        passing = [(key, wire) for key, wire in passing if operator_name(adapter.node_name(wire.node)) in _PASSING_ON]
-        used.update((key, used[target]) for key, wire in passing if (target := wire.edges[0][0]) is not None)
+        passing = [(key, link) for key, link in single if key not in used and link.edges[0][0] in used]
+        passing = [(key, link) for key, link in passing if operator_name(adapter.node_name(link.node)) in _PASSING_ON]
+        used.update((key, used[target]) for key, link in passing if (target := link.edges[0][0]) is not None)
         if not passing:
             break
     found: dict[int, str] = {}
-    for key, wire in wires.items():
-        modules = [used[target] for target, _ in wire.edges if target in used]
-        if modules and adapter.location(wire.node) is None:
+    for key, link in links.items():
+        modules = [used[target] for target, _ in link.edges if target in used]
+        if modules and adapter.location(link.node) is None:
             found[key] = modules[0] if len(set(modules)) == 1 else _common(modules)
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..adapters import Adapter
-from .execution_order import Wire
+from .execution_order import NodeLinks
 from .module_tracking import module_of_parameter
 from .records import EdgeRecord, NodeRecord, SavedRecord, TensorSummary, dtype_name, operator_name
 from .tensor_statistics import summarize
@@ -71,7 +71,7 @@ def bare_record(
     parameter: str = "",
     state: str = "pending",
     saved: bool = False,
-    wire: Wire | None = None,
+    link: NodeLinks | None = None,
 ) -> NodeRecord:
     """Return the record of a node that nobody has looked at yet.
 
@@ -83,14 +83,14 @@ def bare_record(
         Where known. A parameter gives its module.
     saved : bool
         List the saved tensors, without summaries.
-    wire : Wire, optional
+    link : NodeLinks, optional
         What a walk has found of the node already.
     """
     name = adapter.node_name(node)
-    if wire is None:
+    if link is None:
         edges = tuple(EdgeRecord(None if n is None else adapter.key(n), nr) for n, nr in adapter.edges(node))
     else:
-        edges = tuple(EdgeRecord(key, nr) for key, nr in wire.edges)
+        edges = tuple(EdgeRecord(key, nr) for key, nr in link.edges)
     return NodeRecord(
         index=index,
         key=adapter.key(node),

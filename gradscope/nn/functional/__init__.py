@@ -6,82 +6,53 @@ Most are operators of the runtime; the others are written in terms of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
 from ...runtime.ops.declaration.registry import OPERATORS, PUBLIC
-from ...runtime.ops.linalg.matmul import linear
-from ...runtime.ops.losses.cross_entropy import cross_entropy, linear_cross_entropy, nll_loss
-from ...runtime.ops.nn.attention import scaled_dot_product_attention
-from ...runtime.ops.nn.convolution import (
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-)
-from ...runtime.ops.nn.embedding import embedding
-from ...runtime.ops.nn.normalization import (
-    batch_norm,
-    dropout,
-    group_norm,
-    layer_norm,
-    rms_norm,
-)
-from ...runtime.tensor.overrides import is_overridable, overridable
-from . import activation, distance, losses, margin_losses, noise, other_pooling, padding, pooling, sparse, vision
+from ...runtime.ops.linalg.matmul import linear as linear
+from ...runtime.ops.losses.cross_entropy import cross_entropy as cross_entropy
+from ...runtime.ops.losses.cross_entropy import linear_cross_entropy as linear_cross_entropy
+from ...runtime.ops.losses.cross_entropy import nll_loss as nll_loss
+from ...runtime.ops.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
+from ...runtime.ops.nn.convolution import conv1d as conv1d
+from ...runtime.ops.nn.convolution import conv2d as conv2d
+from ...runtime.ops.nn.convolution import conv3d as conv3d
+from ...runtime.ops.nn.convolution import conv_transpose1d as conv_transpose1d
+from ...runtime.ops.nn.convolution import conv_transpose2d as conv_transpose2d
+from ...runtime.ops.nn.convolution import conv_transpose3d as conv_transpose3d
+from ...runtime.ops.nn.embedding import embedding as embedding
+from ...runtime.ops.nn.normalization import batch_norm as batch_norm
+from ...runtime.ops.nn.normalization import dropout as dropout
+from ...runtime.ops.nn.normalization import group_norm as group_norm
+from ...runtime.ops.nn.normalization import layer_norm as layer_norm
+from ...runtime.ops.nn.normalization import rms_norm as rms_norm
+from ...runtime.tensor import overrides
 from .activation import *  # noqa: F403
-from .attention import multi_head_attention_forward
+from .adaptive_pooling_and_unpooling import *  # noqa: F403
+from .attention import multi_head_attention_forward as multi_head_attention_forward
 from .distance import *  # noqa: F403
 from .losses import *  # noqa: F403
 from .margin_losses import *  # noqa: F403
 from .noise import *  # noqa: F403
-from .other_pooling import *  # noqa: F403
 from .padding import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .sparse import *  # noqa: F403
 from .vision import *  # noqa: F403
 
-__all__ = [
-    "batch_norm",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "cross_entropy",
-    "dropout",
-    "embedding",
-    "group_norm",
-    "layer_norm",
-    "linear",
-    "linear_cross_entropy",
-    "multi_head_attention_forward",
-    "nll_loss",
-    "rms_norm",
-    "scaled_dot_product_attention",
-    *activation.__all__,
-    *distance.__all__,
-    *losses.__all__,
-    *margin_losses.__all__,
-    *noise.__all__,
-    *other_pooling.__all__,
-    *padding.__all__,
-    *pooling.__all__,
-    *sparse.__all__,
-    *vision.__all__,
-]
-
 
 def _overridden_itself(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that is told to ``__torch_function__`` under its own name, as an operator's is by itself."""
-    if name in OPERATORS or is_overridable(function):
+    if name in OPERATORS or overrides.is_overridable(function):
         return function
     public = PUBLIC.get(name)
-    result: Any = public if getattr(public, "__wrapped__", None) is function else overridable(function)
+    result: Any = public if getattr(public, "__wrapped__", None) is function else overrides.overridable(function)
     result.__module__ = __name__  # where pickle finds it
     return result
 
 
-globals().update({name: _overridden_itself(name, globals()[name]) for name in __all__})
+if not TYPE_CHECKING:  # a type checker follows the imports, and no list that is computed
+    __all__ = [
+        name for name, value in vars().items() if isinstance(value, FunctionType) and value is not _overridden_itself
+    ]
+    globals().update({name: _overridden_itself(name, globals()[name]) for name in __all__})

@@ -1,4 +1,4 @@
-"""The checkpoint by saved-tensor hooks: what is saved is replaced by a holder, and computed again when it is needed.
+"""The checkpoint by saved-tensor hooks: placeholders are saved, and tensors computed again when they are needed.
 
 The graph is the usual one, so that gradients of gradients, ``autograd.grad()`` and nested checkpoints work.
 """
@@ -16,7 +16,7 @@ from ...runtime.modes import enable_grad, saved_tensors_hooks
 from ...runtime.tensor.creation import empty
 from ...runtime.tensor.tensor import Tensor
 from .logs import OperatorLog, difference
-from .randomness import Numbers
+from .randomness import RandomNumbers
 from .settings import debug_enabled, early_stop_enabled
 
 __all__ = ["CheckpointError", "run_in_frame"]
@@ -30,15 +30,15 @@ class CheckpointError(RuntimeError):
     __module__ = "gradscope.utils.checkpoint"
 
 
-class _Stop(Exception):  # noqa: N818 - nothing is wrong
+class _RecomputedEnoughError(Exception):
     """All that is needed has been computed."""
 
 
-class _Outside:
+class _NoBackward:
     """Stands for the backward where none runs: somebody looks at a saved tensor."""
 
 
-class _Holder:
+class _Placeholder:
     """Stands in the place of a saved tensor, which each backward computes for itself."""
 
     __slots__ = ("__weakref__", "tensors")
@@ -92,42 +92,42 @@ class _Frame:
         self.early_stop = early_stop
         # Until the call has returned, a backward inside of it computes again what has been saved so far.
         self.returned = False
-        self.holders: list[weakref.ref[_Holder]] = []
+        self.placeholders: list[weakref.ref[_Placeholder]] = []
         self._compute = compute
         self._facts: list[tuple[Any, ...]] | None = [] if check else None
         self._logs = logs
 
-    def pack(self, tensor: Tensor) -> _Holder:
+    def pack(self, tensor: Tensor) -> _Placeholder:
         """Return what is saved in the place of a tensor."""
-        holder = _Holder()
-        self.holders.append(weakref.ref(holder))
+        placeholder = _Placeholder()
+        self.placeholders.append(weakref.ref(placeholder))
         if self._facts is not None:
             self._facts.append(_facts(tensor))
-        return holder
+        return placeholder
 
-    def unpack(self, holder: _Holder) -> Tensor:
+    def unpack(self, placeholder: _Placeholder) -> Tensor:
         """Return the tensor, computed again if this backward has not done so."""
-        task = state.local.current_task or _Outside()
-        if task not in holder.tensors:
+        task = state.local.current_task or _NoBackward()
+        if task not in placeholder.tensors:
             self._compute_for(task)
-        return holder.tensors[task]
+        return placeholder.tensors[task]
 
     def _compute_for(self, task: Any) -> None:
-        again = _Again(self, task)
+        recomputation = _Recomputation(self, task)
         log: AbstractContextManager[Any] = nullcontext() if self._logs is None else self._logs[1].noting()
         try:
-            with saved_tensors_hooks(again.pack, _same), enable_grad(), log:
+            with saved_tensors_hooks(recomputation.pack, _same), enable_grad(), log:
                 self._compute()
-        except _Stop:
+        except _RecomputedEnoughError:
             pass
-        if len(again.facts) != len(self.holders):
+        if len(recomputation.facts) != len(self.placeholders):
             raise self.error(
                 "A different number of tensors was saved during the original forward and recomputation.\n"
-                f"Number of tensors saved during forward: {len(self.holders)}\n"
-                f"Number of tensors saved during recomputation: {len(again.facts)}."
+                f"Number of tensors saved during forward: {len(self.placeholders)}\n"
+                f"Number of tensors saved during recomputation: {len(recomputation.facts)}."
             )
-        if self._facts is not None and self._facts != again.facts:
-            raise self.error(_changed(self._facts, again.facts))
+        if self._facts is not None and self._facts != recomputation.facts:
+            raise self.error(_changed(self._facts, recomputation.facts))
 
     def error(self, text: str) -> CheckpointError:
         """Return an error that says what to do."""
@@ -139,30 +139,30 @@ class _Frame:
         )
 
 
-class _Again:
-    """The same call in a backward pass: it fills the holders, in the order in which they were made."""
+class _Recomputation:
+    """The same call in a backward pass: it fills the placeholders, in the order in which they were made."""
 
     def __init__(self, frame: _Frame, task: Any) -> None:
         self._frame, self._task = frame, task
         self.facts: list[tuple[Any, ...]] = []
 
     def pack(self, tensor: Tensor) -> Tensor:
-        """Put a tensor into the holder that stands for it."""
-        place, holders = len(self.facts), self._frame.holders
-        if place >= len(holders):
+        """Put a tensor into the placeholder that stands for it."""
+        place, placeholders = len(self.facts), self._frame.placeholders
+        if place >= len(placeholders):
             if not self._frame.returned:
                 return tensor.detach()
             raise self._frame.error(
                 "trying to save more tensors during recomputation than during the original forward pass."
             )
         self.facts.append(_facts(tensor))
-        holder = holders[place]()
+        placeholder = placeholders[place]()
         values = Tensor._wrap(tensor._array)  # detach() would be one more operator in the log
         values._vc = tensor._counter()
-        if holder is not None:
-            holder.tensors[self._task] = values
-        if self._frame.early_stop and len(self.facts) == len(holders):
-            raise _Stop
+        if placeholder is not None:
+            placeholder.tensors[self._task] = values
+        if self._frame.early_stop and len(self.facts) == len(placeholders):
+            raise _RecomputedEnoughError
         return values
 
 
@@ -218,7 +218,7 @@ def run_in_frame(
         raise ValueError(f"determinism_check should be one of {_CHECKS}, but got {determinism_check}")
     if not state.local.grad_enabled:
         return function(*args, **kwargs)
-    numbers = Numbers((*args, kwargs)) if preserve else None
+    numbers = RandomNumbers((*args, kwargs)) if preserve else None
     casting = autocast.settings.kept()
     arguments = _Arguments(args)
     logs = (OperatorLog(), OperatorLog()) if debug_enabled(debug) else None

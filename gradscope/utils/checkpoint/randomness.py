@@ -9,7 +9,7 @@ from typing import Any
 from ...runtime.ops.random.random import Generator, generator_for
 from ...runtime.tensor.tensor import Tensor
 
-__all__ = ["Numbers", "get_device_states", "set_device_states"]
+__all__ = ["RandomNumbers", "get_device_states", "set_device_states"]
 
 
 def devices_of(args: Iterable[Any]) -> list[Any]:
@@ -28,7 +28,7 @@ def devices_of(args: Iterable[Any]) -> list[Any]:
     return list(found)
 
 
-class Numbers:
+class RandomNumbers:
     """The random numbers that are drawn from now on, on the CPU and on the devices of some arguments."""
 
     def __init__(self, args: Iterable[Any]) -> None:

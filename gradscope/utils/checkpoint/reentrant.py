@@ -11,7 +11,7 @@ from ... import autograd
 from ...runtime import autocast, state
 from ...runtime.modes import enable_grad, no_grad
 from ...runtime.tensor.tensor import Tensor
-from .randomness import Numbers
+from .randomness import RandomNumbers
 
 __all__ = ["CheckpointFunction", "check_backward_validity", "detach_variable"]
 
@@ -52,7 +52,7 @@ class CheckpointFunction(autograd.Function):
         """Call the function without recording."""
         check_backward_validity(args)
         ctx.run_function = run_function
-        ctx.numbers = Numbers(args) if preserve_rng_state else None
+        ctx.numbers = RandomNumbers(args) if preserve_rng_state else None
         ctx.casting = autocast.settings.kept()
         ctx.places = [place for place, item in enumerate(args) if isinstance(item, Tensor)]
         ctx.others = [None if isinstance(item, Tensor) else item for item in args]

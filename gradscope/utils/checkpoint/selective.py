@@ -54,7 +54,7 @@ class SelectiveCheckpointContext:
         self.op_output = op_output
 
 
-class _Kept:
+class _KeptResults:
     """The results of one call of an operator, and the versions of their memory."""
 
     def __init__(self, results: Any, output: Any) -> None:
@@ -78,19 +78,19 @@ class _Kept:
         return results
 
 
-class _Keeper:
+class _SelectiveCheckpoint:
     """While it is on, it is asked about the operators of its thread."""
 
-    def __init__(self, policy: Policy, kept: dict[Any, list[_Kept]]) -> None:
+    def __init__(self, policy: Policy, kept: dict[Any, list[_KeptResults]]) -> None:
         self._policy, self._kept = policy, kept
 
     def __enter__(self) -> None:
-        self._before, state.local.keeper = state.local.keeper, self
+        self._before, state.local.selective_checkpoint = state.local.selective_checkpoint, self
         state.add_modes(1)
 
     def __exit__(self, *exc_info: object) -> None:
         state.add_modes(-1)
-        state.local.keeper = self._before
+        state.local.selective_checkpoint = self._before
 
     def take(self, op: Operator, arguments: tuple[Any, ...]) -> Any:
         """Return the results of an operator, to be used in the place of its forward's; None to compute them."""
@@ -110,28 +110,28 @@ class _Keeper:
         args = [value for p, value in zip(op.parameters, arguments, strict=True) if not p.keyword_only]
         kwargs = {p.name: value for p, value in zip(op.parameters, arguments, strict=True) if p.keyword_only}
         modes = state.local
-        keeper, modes.keeper = modes.keeper, None
+        checkpoint, modes.selective_checkpoint = modes.selective_checkpoint, None
         try:
             with no_grad():
                 return self._policy(context, function, *args, **kwargs) in _SAVED
         finally:
-            modes.keeper = keeper
+            modes.selective_checkpoint = checkpoint
 
 
-class _First(_Keeper):
+class _KeptCall(_SelectiveCheckpoint):
     """Keeps results of the first call."""
 
     def keep(self, op: Operator, arguments: tuple[Any, ...], results: Any, output: Any) -> None:
         """Keep them if the policy says so."""
         function = _public_function(op)
         if self._is_saved(function, op, arguments, output):
-            self._kept.setdefault(function, []).append(_Kept(results, output))
+            self._kept.setdefault(function, []).append(_KeptResults(results, output))
 
 
-class _Again(_Keeper):
+class _RecomputedCall(_SelectiveCheckpoint):
     """Has the results of the first call for the second one."""
 
-    def __init__(self, policy: Policy, kept: dict[Any, list[_Kept]], mutable: bool) -> None:
+    def __init__(self, policy: Policy, kept: dict[Any, list[_KeptResults]], mutable: bool) -> None:
         super().__init__(policy, kept)
         self._mutable = mutable
 
@@ -167,7 +167,7 @@ def _tuple(value: Any) -> tuple[Any, ...]:
 
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Policy | Sequence[Callable[..., Any]], allow_cache_entry_mutation: bool = False
-) -> tuple[_Keeper, _Keeper]:
+) -> tuple[_SelectiveCheckpoint, _SelectiveCheckpoint]:
     """Return the two contexts of a checkpoint in which the results of some operators are kept.
 
     Operators that make views, write in place or draw random numbers are not asked about: they run both times. In a
@@ -211,8 +211,8 @@ def create_selective_checkpoint_contexts(
             [-1.6646, -1.6646]])
     """
     policy = policy_fn_or_list if callable(policy_fn_or_list) else _saving(policy_fn_or_list)
-    kept: dict[Any, list[_Kept]] = {}
-    return _First(policy, kept), _Again(policy, kept, allow_cache_entry_mutation)
+    kept: dict[Any, list[_KeptResults]] = {}
+    return _KeptCall(policy, kept), _RecomputedCall(policy, kept, allow_cache_entry_mutation)
 
 
 def _saving(functions: Any) -> Policy:

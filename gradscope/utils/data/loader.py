@@ -180,7 +180,7 @@ class DataLoader:
                 )
             return _fetched(fetching.of(self.dataset), indices)
         # multiprocessing loads with the first workers.
-        from .workers import Workers
+        from .worker_pool import Workers
 
         workers = Workers(
             self._context,

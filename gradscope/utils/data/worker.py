@@ -173,12 +173,12 @@ def work(
             init(number)
     except Exception as error:
         broken = Failure(error, number)
-    desk = _Desk(number, dataset, fetching, broken)
+    server = _BatchServer(number, dataset, fetching, broken)
     outbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_send, args=(results, outbox), name="gradscope results", daemon=True).start()
     try:
         while True:
-            answer = desk.answer(*tasks.recv())
+            answer = server.answer(*tasks.recv())
             if answer is not None:
                 outbox.put(answer)
     except (EOFError, OSError):
@@ -195,7 +195,7 @@ def _send(results: Connection, outbox: queue.SimpleQueue[Any]) -> None:
         return
 
 
-class _Desk:
+class _BatchServer:
     """Answers a worker's tasks with pickled batches."""
 
     def __init__(self, worker: int, dataset: Any, fetching: Fetching, broken: Failure | None) -> None:

@@ -233,7 +233,7 @@ def test_saved_tensors_are_told_as_the_debugger_tells_them():
         y.mul_(2)
     used.sum().backward()
     graph = gi.graph(loss)
-    wires = walk(adapter, [adapter.root(loss)[0]])
+    links = walk(adapter, [adapter.root(loss)[0]])
     for key, data in graph.nodes(data=True):
-        assert data["saved"] == saved_records(adapter, wires[key].node, summaries=False)
+        assert data["saved"] == saved_records(adapter, links[key].node, summaries=False)
     assert {s.state for _, data in graph.nodes(data=True) for s in data["saved"]} == {"ok", "modified", "released"}

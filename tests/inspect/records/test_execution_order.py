@@ -30,11 +30,11 @@ def test_random_graphs_run_in_the_predicted_order():
     for seed in range(60):
         losses = random_program(seed)
         roots = [adapter.root(loss)[0] for loss in losses]
-        wires = walk(adapter, roots)
-        sequence = {key: wire.sequence_nr for key, wire in wires.items()}
-        targets = {key: [c for c, _ in wire.edges if c is not None] for key, wire in wires.items()}
+        links = walk(adapter, roots)
+        sequence = {key: link.sequence_nr for key, link in links.items()}
+        targets = {key: [c for c, _ in link.edges if c is not None] for key, link in links.items()}
         predicted = engine_order([adapter.key(r) for r in roots], sequence, targets)
-        del wires
+        del links
         ran = []
         with events.subscribe(lambda event, ran=ran: ran.append(adapter.key(event.node)), events.NodeEntered):
             gs.autograd.backward(losses)
@@ -46,6 +46,6 @@ def test_a_long_chain_needs_no_recursion():
     for _ in range(20_000):
         y = y * 1.0
     adapter = NativeAdapter()
-    wires = walk(adapter, [adapter.root(y)[0]])
-    assert len(wires) == 20_001
+    links = walk(adapter, [adapter.root(y)[0]])
+    assert len(links) == 20_001
     assert x.is_leaf

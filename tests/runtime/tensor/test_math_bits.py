@@ -440,7 +440,7 @@ def test_files_keep_the_bits(torch: Any) -> None:
 
 
 def test_a_file_with_unknown_metadata_is_refused() -> None:
-    from gradscope.serialization.allowed import _bits
+    from gradscope.serialization.unpickler import _bits
 
     for metadata in ({"conj": True}, {"zero": True}, ["conj"]):
         with pytest.raises(pickle.UnpicklingError, match="metadata"):

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 from ...adapters import Adapter, FailedCall
-from ...records.execution_order import Wire, engine_order, walk
+from ...records.execution_order import NodeLinks, engine_order, walk
 from ...records.module_tracking import Tracker, module_of_parameter
 from ...records.object_search import no_collection
 from ...records.records import Location, NodeRecord, SavedRecord, operator_name
@@ -127,7 +127,7 @@ class TaskView:
         self._seen: dict[int, SeenNode] = {}
         self._ran: dict[int, int] = {}
         self._bare: dict[int, NodeRecord] = {}
-        self._wires: dict[int, Wire] = {}
+        self._links: dict[int, NodeLinks] = {}
         self._finished: dict[int, FinishedNode] = {}
         self._names: dict[int, str] | None = None
         self._frame = frame
@@ -230,24 +230,24 @@ class TaskView:
             seen.state = "pending"  # aborted before it ran
         with no_collection():
             shared: dict[Any, Any] = {}
-            self._finished = {key: self._finished_node(self._wires[key], shared) for key in self.order}
+            self._finished = {key: self._finished_node(self._links[key], shared) for key in self.order}
         if self._release is not None:
             self._release()
         self.task = self.call = self._frame = self._release = self._names = None
-        self._wires, self._bare = {}, {}
+        self._links, self._bare = {}, {}
         self.backup.clear()
 
-    def _finished_node(self, wire: Wire, shared: dict[Any, Any]) -> FinishedNode:
+    def _finished_node(self, link: NodeLinks, shared: dict[Any, Any]) -> FinishedNode:
         """Return what stays of a node; equal parts of many nodes are kept once."""
-        adapter, node = self.adapter, wire.node
+        adapter, node = self.adapter, link.node
         parameter, outputs = self.parameter_of(node), adapter.outputs(node)
         return FinishedNode(
             adapter.node_name(node),
-            wire.sequence_nr,
+            link.sequence_nr,
             self.tracker.module_of(node) or module_of_parameter(parameter),
             parameter,
             adapter.location(node),
-            wire.edges,
+            link.edges,
             shared.setdefault(outputs, outputs),
         )
 
@@ -281,12 +281,12 @@ class TaskView:
     def _predict(self) -> None:
         adapter = self.adapter
         roots = [node for node, _ in adapter.task_roots(self.task)]
-        self._wires = wires = walk(adapter, roots)
-        runs = {key for key, wire in wires.items() if adapter.task_runs(self.task, wire.node)}
-        targets = {k: [c for c, _ in wires[k].edges if c is not None and c in runs] for k in runs}
+        self._links = links = walk(adapter, roots)
+        runs = {key for key, link in links.items() if adapter.task_runs(self.task, link.node)}
+        targets = {k: [c for c, _ in links[k].edges if c is not None and c in runs] for k in runs}
         keys = [key for key in map(adapter.key, roots) if key in runs]
         self.arrangement = object()
-        self.order = engine_order(keys, {key: wires[key].sequence_nr for key in runs}, targets)
+        self.order = engine_order(keys, {key: links[key].sequence_nr for key in runs}, targets)
         self._positions = {key: index for index, key in enumerate(self.order)}
 
     def _put_in_order(self, key: int) -> None:
@@ -302,7 +302,7 @@ class TaskView:
         """Take in a node that came into the graph after the backward had been laid out."""
         key, adapter = self.adapter.key(node), self.adapter
         edges = tuple((None if n is None else adapter.key(n), nr) for n, nr in adapter.edges(node))
-        self._wires[key] = Wire(node, adapter.sequence_nr(node), edges)
+        self._links[key] = NodeLinks(node, adapter.sequence_nr(node), edges)
         self.order.insert(self.index, key)
         self._number(self.index)
 
@@ -335,8 +335,8 @@ class TaskView:
     def candidate(self, index: int) -> CallFacts | FinishedNodeFacts:
         """Return what a breakpoint may ask of a node."""
         key = self.order[index]
-        wire = self._wires.get(key)
-        return FinishedNodeFacts(self._finished[key], index) if wire is None else CallFacts(self, wire.node, index)
+        link = self._links.get(key)
+        return FinishedNodeFacts(self._finished[key], index) if link is None else CallFacts(self, link.node, index)
 
     def module_at(self, index: int) -> str:
         """Return the module path of a node, or that of its parameter's module."""
@@ -376,13 +376,13 @@ class TaskView:
 
     def edges(self, key: int) -> Sequence[tuple[int | None, int]]:
         """Return where the gradients of a node go: the key of the receiver, and which input."""
-        wire = self._wires.get(key)
-        return self._finished[key].edges if wire is None else wire.edges
+        link = self._links.get(key)
+        return self._finished[key].edges if link is None else link.edges
 
     def live_node(self, key: int) -> Any:
         """Return the live node of a key, None when the backward has ended."""
-        wire = self._wires.get(key)
-        return None if wire is None else wire.node
+        link = self._links.get(key)
+        return None if link is None else link.node
 
     def _state(self, index: int) -> str:
         if index < self.index or (index == self.index and not self.live):
@@ -392,16 +392,16 @@ class TaskView:
         return "skipped" if getattr(self.call, "skip", False) else "current"
 
     def _bare_record(self, key: int, index: int) -> NodeRecord:
-        state, record, wire = self._state(index), self._bare.get(key), self._wires.get(key)
-        if record is None and wire is not None:
+        state, record, link = self._state(index), self._bare.get(key), self._links.get(key)
+        if record is None and link is not None:
             record = self._bare[key] = bare_record(
                 self.adapter,
-                wire.node,
+                link.node,
                 index=index,
-                module=self.tracker.module_of(wire.node),
-                parameter=self.parameter_of(wire.node),
+                module=self.tracker.module_of(link.node),
+                parameter=self.parameter_of(link.node),
                 state=state,
-                wire=wire,
+                link=link,
             )
         elif record is None:
             return record_of(self._finished[key], key, index, state)

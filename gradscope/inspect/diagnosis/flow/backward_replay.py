@@ -6,31 +6,31 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...adapters import NOT_TOLD, Adapter, expected_spec
-from ...records.execution_order import Wire, engine_order, walk
+from ...records.execution_order import NodeLinks, engine_order, walk
 from ...records.records import TensorSpec
 
-__all__ = ["Replay", "freed_nodes"]
+__all__ = ["BackwardReplay", "freed_nodes"]
 
 Visit = Callable[[Any, list[Any], Sequence[Any]], None]
 
 
-def freed_nodes(adapter: Adapter, wires: dict[int, Wire]) -> list[Any]:
+def freed_nodes(adapter: Adapter, links: dict[int, NodeLinks]) -> list[Any]:
     """Return the nodes of a graph that have let go of a saved tensor.
 
     Parameters
     ----------
-    wires : dict of int to Wire
+    links : dict of int to NodeLinks
         From :func:`walk`.
     """
-    return [wire.node for wire in wires.values() if any(view.released for view in adapter.saved(wire.node))]
+    return [link.node for link in links.values() if any(view.released for view in adapter.saved(link.node))]
 
 
-class Replay:
+class BackwardReplay:
     """The backward of a loss, to be run without a trace.
 
     Attributes
     ----------
-    wires : dict of int to Wire
+    links : dict of int to NodeLinks
         The nodes, by key.
     order : list of int
         The keys in the engine's order.
@@ -50,16 +50,16 @@ class Replay:
             )
         self.adapter = adapter
         self.root = root
-        self.wires = walk(adapter, [root[0]])
-        targets = {key: [child for child, _ in wire.edges if child is not None] for key, wire in self.wires.items()}
-        sequence = {key: wire.sequence_nr for key, wire in self.wires.items()}
+        self.links = walk(adapter, [root[0]])
+        targets = {key: [child for child, _ in link.edges if child is not None] for key, link in self.links.items()}
+        sequence = {key: link.sequence_nr for key, link in self.links.items()}
         self.order = engine_order([adapter.key(root[0])], sequence, targets)
         self._loss = loss
 
     @property
     def freed(self) -> bool:
         """Whether a backward has freed what this one would need."""
-        return bool(freed_nodes(self.adapter, self.wires))
+        return bool(freed_nodes(self.adapter, self.links))
 
     def run(self, visit: Visit, grad: Any = None) -> None:
         """Run the nodes; call ``visit(node, grad_outputs, grad_inputs)`` after each.
@@ -93,25 +93,25 @@ class Replay:
                     self._run(key, grads, waiting, visit)
 
     def _run(self, key: int, grads: list[Any], waiting: dict[int, list[Any]], visit: Visit) -> None:
-        wire = self.wires[key]
-        if self.adapter.variable(wire.node) is not None:
-            visit(wire.node, grads, ())
+        link = self.links[key]
+        if self.adapter.variable(link.node) is not None:
+            visit(link.node, grads, ())
             return
-        results = list(self.adapter.run_node(wire.node, grads))
-        for index, (child, nr) in enumerate(wire.edges):
+        results = list(self.adapter.run_node(link.node, grads))
+        for index, (child, nr) in enumerate(link.edges):
             if child is None or index >= len(results) or results[index] is None:
                 continue
-            spec = expected_spec(self.adapter, self.wires[child].node, nr)
+            spec = expected_spec(self.adapter, self.links[child].node, nr)
             if spec is None:
                 raise RuntimeError(NOT_TOLD)
             results[index] = _fitted(results[index], spec)
             self._receive(waiting, child, nr, results[index])
-        visit(wire.node, grads, results)
+        visit(link.node, grads, results)
 
     def _receive(self, waiting: dict[int, list[Any]], key: int, nr: int, grad: Any) -> None:
         slots = waiting.get(key)
         if slots is None:
-            slots = waiting[key] = [None] * max(nr + 1, len(self.adapter.outputs(self.wires[key].node)))
+            slots = waiting[key] = [None] * max(nr + 1, len(self.adapter.outputs(self.links[key].node)))
         slots[nr] = grad if slots[nr] is None else slots[nr] + grad
 
 

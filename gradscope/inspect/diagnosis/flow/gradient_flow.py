@@ -18,7 +18,7 @@ from ...records.records import Location, operator_name
 from ...records.tensor_statistics import count_bad, format_shape, norm_of
 from ..explanation import Explanation, adapter_of, at, describe, parameters_of
 from ..plots import bars
-from .backward_replay import Replay
+from .backward_replay import BackwardReplay
 
 __all__ = ["DeadUnits", "GradientFlow", "ParameterFlow", "dead_units", "gradient_flow", "verdict_of"]
 
@@ -229,9 +229,9 @@ def _gradients(adapter: Adapter, pairs: Sequence[tuple[str, Any]], loss: Any) ->
         if leaf is not None:
             grads[id(leaf)] = arrived[0]
 
-    replay = Replay(adapter, loss)
+    replay = BackwardReplay(adapter, loss)
     replay.run(visit)
-    users = name_graph(adapter, replay.wires, pairs).modules
+    users = name_graph(adapter, replay.links, pairs).modules
     return grads, dead_units(adapter, [replay.root[0]], users)
 
 
@@ -324,16 +324,16 @@ def dead_units(adapter: Adapter, roots: Sequence[Any], users: Mapping[int, str] 
     users : mapping of int to str, optional
         From the key of a node to the module whose parameters it uses, as :func:`name_graph` finds them.
     """
-    wires = walk(adapter, roots)
+    links = walk(adapter, roots)
     tracker = Tracker(adapter)
     if users is not None:
         tracker.add_users(users)
     found = []
-    for wire in sorted(wires.values(), key=lambda wire: wire.sequence_nr):
-        name = adapter.node_name(wire.node)
+    for link in sorted(links.values(), key=lambda link: link.sequence_nr):
+        name = adapter.node_name(link.node)
         if operator_name(name) not in ("Relu", "Threshold"):
             continue
-        view = next((v for v in adapter.saved(wire.node) if v.name == "result" and v.saved_version is not None), None)
+        view = next((v for v in adapter.saved(link.node) if v.name == "result" and v.saved_version is not None), None)
         values = None if view is None else adapter.to_host(view.data)
         if values is None or values.ndim < 2:
             continue
@@ -343,8 +343,8 @@ def dead_units(adapter: Adapter, roots: Sequence[Any], users: Mapping[int, str] 
         active = ((values > 0) | numpy.isnan(values)).any(axis=tuple(i for i in range(values.ndim) if i != axis))
         dead = int(active.size - numpy.count_nonzero(active))
         if dead:
-            module, location = tracker.module_of(wire.node), adapter.location(wire.node)
-            source = wires.get(wire.edges[0][0] or 0)
+            module, location = tracker.module_of(link.node), adapter.location(link.node)
+            source = links.get(link.edges[0][0] or 0)
             after = "" if source is None else tracker.module_of(source.node)
             found.append(DeadUnits(name, module, location, dead, int(active.size), after))
     return found

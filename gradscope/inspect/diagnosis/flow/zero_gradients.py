@@ -12,7 +12,7 @@ from ...adapters import Adapter
 from ...output.number_format import count
 from ...records.records import Location, operator_name
 from ..nan.nan_detection import saved_values
-from .backward_replay import Replay
+from .backward_replay import BackwardReplay
 
 __all__ = ["ZeroCause", "ZeroVisitor", "zero_causes"]
 
@@ -114,7 +114,7 @@ def zero_causes(adapter: Adapter, loss: Any) -> dict[int, tuple[ZeroCause, ...]]
     def visit(node: Any, grads: list[Any], produced: Sequence[Any]) -> None:
         visitor.visit(node, grads, produced, saved_values(adapter, node))
 
-    Replay(adapter, loss).run(visit)
+    BackwardReplay(adapter, loss).run(visit)
     return visitor.found
 
 

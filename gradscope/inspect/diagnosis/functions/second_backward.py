@@ -8,7 +8,7 @@ from typing import Any
 
 from ...adapters import Adapter
 from ...output.number_format import count
-from ...records.execution_order import Wire, walk
+from ...records.execution_order import NodeLinks, walk
 from ...records.module_tracking import Tracker
 from ...records.naming import name_graph
 from ...records.records import Location
@@ -110,25 +110,25 @@ def second_backward(loss: Any, *, adapter: Adapter | None = None) -> SecondBackw
     root = adapter.root(loss)
     if root is None:
         raise RuntimeError("the loss does not require grad, so it has no graph\nThere is no backward to run.")
-    wires = walk(adapter, [root[0]])
-    runs = {key: ran_in(adapter, wire.node) for key, wire in wires.items()}
-    freed = {adapter.key(node): node for node in freed_nodes(adapter, wires)}
+    links = walk(adapter, [root[0]])
+    runs = {key: ran_in(adapter, link.node) for key, link in links.items()}
+    freed = {adapter.key(node): node for node in freed_nodes(adapter, links)}
     # What a backward freed before it failed on the others is not what made it fail.
     blamed = {key: node for key, node in freed.items() if (run := runs[key]) is None or not run.failed} or freed
     tracker = Tracker(adapter)
-    tracker.add_users(name_graph(adapter, wires).modules)
+    tracker.add_users(name_graph(adapter, links).modules)
     order = sorted(blamed.values(), key=adapter.sequence_nr, reverse=True)
     shared = tuple(
         SharedNode(adapter.node_name(node), tracker.module_of(node), adapter.location(node)) for node in order
     )
     first = min((run for key in blamed if (run := runs[key]) is not None), key=lambda run: run.number, default=None)
     ran = set(blamed) | {key for key, run in runs.items() if run is not None and not run.failed}
-    return SecondBackward(shared, len(wires), None if first is None else first.location, _joint(adapter, wires, ran))
+    return SecondBackward(shared, len(links), None if first is None else first.location, _joint(adapter, links, ran))
 
 
-def _joint(adapter: Adapter, wires: dict[int, Wire], ran: set[int]) -> Location | None:
+def _joint(adapter: Adapter, links: dict[int, NodeLinks], ran: set[int]) -> Location | None:
     """Return the line of a node that is new and hands its gradients to one that has run."""
-    for key, wire in sorted(wires.items(), key=lambda item: item[1].sequence_nr):
-        if key not in ran and any(child in ran for child, _ in wire.edges):
-            return adapter.location(wire.node)
+    for key, link in sorted(links.items(), key=lambda item: item[1].sequence_nr):
+        if key not in ran and any(child in ran for child, _ in link.edges):
+            return adapter.location(link.node)
     return None

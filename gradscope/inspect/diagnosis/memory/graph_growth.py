@@ -13,7 +13,7 @@ from typing import Any
 
 from ...adapters import Adapter, Observer
 from ...output.number_format import count, format_bytes
-from ...records.execution_order import Wire, walk
+from ...records.execution_order import NodeLinks, walk
 from ...records.object_search import living
 from ...records.records import Location
 from ...source.call_sites import caller, place, uses_of
@@ -22,7 +22,7 @@ from ..plots import lines
 from .reference_cycles import GraphCycle, have_graphs, tied_gradients
 from .reference_paths import SECONDS, Roots
 
-__all__ = ["Growth", "GrowthWatch", "Keeper", "Sample", "growth"]
+__all__ = ["Growth", "GrowthWatch", "RetainingVariable", "Sample", "growth"]
 
 _TOKEN = "gradscope.inspect.born"
 # A trend shows in so many backward passes of one line.
@@ -63,7 +63,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Keeper:
+class RetainingVariable:
     """Who keeps graphs of earlier iterations alive.
 
     Attributes
@@ -100,7 +100,7 @@ class Growth(Explanation):
         Nodes added in each iteration.
     joint : Location or None
         For longer graphs: the line at which an iteration builds on a result of an earlier one.
-    keepers : tuple of Keeper
+    keepers : tuple of RetainingVariable
         Who keeps the graphs.
     cycles : tuple of GraphCycle
         Where no variable does: the cycles that may.
@@ -112,14 +112,14 @@ class Growth(Explanation):
     kind: str
     per_iteration: int
     joint: Location | None
-    keepers: tuple[Keeper, ...]
+    keepers: tuple[RetainingVariable, ...]
     cycles: tuple[GraphCycle, ...] = ()
     cut: bool = False
 
     @property
     def location(self) -> Location | None:
         """The line to look at."""
-        grows = next((keeper.grows for keeper in self.keepers if keeper.grows is not None), None)
+        grows = next((variable.grows for variable in self.keepers if variable.grows is not None), None)
         return self.joint or grows or next((cycle.location for cycle in self.cycles), None)
 
     def __bool__(self) -> bool:
@@ -140,7 +140,7 @@ class Growth(Explanation):
             lines = [f"Graphs of earlier iterations stay alive: {more}. {ran}."]
         if self.joint is not None:
             lines.append(f"  An iteration builds on an earlier one{at(self.joint)}: detach() what is carried over.")
-        lines += [f"  {keeper}" for keeper in self.keepers]
+        lines += [f"  {variable}" for variable in self.keepers]
         if self.keepers:
             lines.append("  Keep the number, loss.item(), or loss.detach(), which has no graph.")
         elif self.cut:
@@ -170,7 +170,7 @@ class Growth(Explanation):
             yield (str(s.number), place(s.location), str(s.graph), f"{s.nbytes:,}", str(s.alive))
 
 
-class _Token:
+class _LifetimeMarker:
     """Lives in a node's notes: as long as the node."""
 
     __slots__ = ("__weakref__", "iteration")
@@ -182,7 +182,7 @@ class _Token:
 class _Collector:
     """Counts what the cyclic collector takes of a set, for as long as this lives."""
 
-    def __init__(self, members: weakref.WeakSet[_Token]) -> None:
+    def __init__(self, members: weakref.WeakSet[_LifetimeMarker]) -> None:
         self.taken = 0
         counter, there = weakref.ref(self), 0
 
@@ -204,12 +204,12 @@ class GrowthWatch(Observer):
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
         self._samples: list[Sample] = []
-        self._tokens: weakref.WeakSet[_Token] = weakref.WeakSet()
-        self._collector = _Collector(self._tokens)
+        self._markers: weakref.WeakSet[_LifetimeMarker] = weakref.WeakSet()
+        self._collector = _Collector(self._markers)
         # At each sample, how many nodes the cyclic collector had taken.
         self._taken: list[int] = []
         self._joint: Location | None = None
-        self._keepers: tuple[Keeper, ...] = ()
+        self._keepers: tuple[RetainingVariable, ...] = ()
         self._cycles: dict[GraphCycle, None] = {}
         self._searches = 0
         self._cut = False
@@ -219,9 +219,9 @@ class GrowthWatch(Observer):
 
     def operator_recorded(self, node: Any) -> None:
         """Mark a node with the iteration that it was made in."""
-        token = _Token(len(self._samples))
-        self.adapter.notes(node)[_TOKEN] = token
-        self._tokens.add(token)
+        marker = _LifetimeMarker(len(self._samples))
+        self.adapter.notes(node)[_TOKEN] = marker
+        self._markers.add(marker)
 
     def task_started(self, task: Any) -> None:
         """Take a sample, unless this backward runs inside another."""
@@ -257,13 +257,13 @@ class GrowthWatch(Observer):
 
     # --- looking ---
 
-    def _sample(self, wires: dict[int, Wire], location: Location | None) -> None:
-        if wires:
-            self._joint = self._find_joint(wires) or self._joint
-        nodes = sum(1 for wire in wires.values() if self.adapter.variable(wire.node) is None)
-        nbytes = _saved_bytes(self.adapter, wires)
+    def _sample(self, links: dict[int, NodeLinks], location: Location | None) -> None:
+        if links:
+            self._joint = self._find_joint(links) or self._joint
+        nodes = sum(1 for link in links.values() if self.adapter.variable(link.node) is None)
+        nbytes = _saved_bytes(self.adapter, links)
         self._taken.append(self._collector.taken)
-        self._samples.append(Sample(len(self._samples) + 1, location, nodes, nbytes, len(self._tokens)))
+        self._samples.append(Sample(len(self._samples) + 1, location, nodes, nbytes, len(self._markers)))
         # Now, while the loop runs: afterwards its variables may be gone.
         if self._trend()[0] != "steady" and self._search() and not self._keepers and not self._cycles:
             self._cycles.update(dict.fromkeys(self._find_cycles()))
@@ -300,42 +300,46 @@ class GrowthWatch(Observer):
             return "kept graphs", min(kept)
         return "steady", 0
 
-    def _find_joint(self, wires: dict[int, Wire]) -> Location | None:
+    def _find_joint(self, links: dict[int, NodeLinks]) -> Location | None:
         """Return the line of a node of this iteration that hands gradients to one of an earlier iteration."""
-        born = {key: self.adapter.notes(wire.node).get(_TOKEN) for key, wire in wires.items()}
+        born = {key: self.adapter.notes(link.node).get(_TOKEN) for key, link in links.items()}
         now = len(self._samples)
-        for key, wire in wires.items():
+        for key, link in links.items():
             mine = born[key]
             if mine is None or mine.iteration != now:
                 continue
-            for child, _ in wire.edges:
+            for child, _ in link.edges:
                 other = None if child is None else born[child]
                 if other is not None and other.iteration < now:
-                    return self.adapter.location(wire.node)
+                    return self.adapter.location(link.node)
         return None
 
-    def _find_keepers(self) -> tuple[Keeper, ...]:
+    def _find_keepers(self) -> tuple[RetainingVariable, ...]:
         roots = Roots()
-        found: dict[tuple[str, str], Keeper] = {}
+        found: dict[tuple[str, str], RetainingVariable] = {}
         candidates = [t for t in living(self.adapter.tensor_classes()) if self._has_old_graph(t)]
         candidates = self._ends_first(candidates)[:_CANDIDATES]
         in_vain = 0
         for tensor in candidates:
             if roots.cut or (in_vain == _IN_VAIN and not found):
                 break
-            holder = roots.holder(tensor, ignore=(candidates,))
-            in_vain += holder is None
-            if holder is None or (holder.name, holder.scope) in found:
+            reference = roots.path_to(tensor, ignore=(candidates,))
+            in_vain += reference is None
+            if reference is None or (reference.name, reference.scope) in found:
                 continue
             root = self.adapter.root(tensor)
             made = None if root is None else self.adapter.location(root[0])
             # Which of its items was met first says nothing.
-            path = _INDEX.sub("[...]", holder.path)
-            grows = None if made is None else uses_of(_attribute_of(path) or holder.name, made)
-            found[holder.name, holder.scope] = Keeper(holder.name, path, holder.scope, made, grows)
+            path = _INDEX.sub("[...]", reference.path)
+            grows = None if made is None else uses_of(_attribute_of(path) or reference.name, made)
+            found[reference.name, reference.scope] = RetainingVariable(
+                reference.name, path, reference.scope, made, grows
+            )
         self._cut = roots.cut
         # A variable that is merely the last of its loop keeps one graph; one that grows keeps them all.
-        growing = [keeper for keeper in found.values() if keeper.grows is not None or keeper.path != keeper.name]
+        growing = [
+            variable for variable in found.values() if variable.grows is not None or variable.path != variable.name
+        ]
         return tuple(growing or found.values())
 
     def _ends_first(self, tensors: list[Any]) -> list[Any]:
@@ -372,8 +376,8 @@ class GrowthWatch(Observer):
             if key in seen:
                 continue
             seen.add(key)
-            token = self.adapter.notes(node).get(_TOKEN)
-            if token is not None and token.iteration < old:
+            marker = self.adapter.notes(node).get(_TOKEN)
+            if marker is not None and marker.iteration < old:
                 return True
             stack += [child for child, _ in self.adapter.edges(node) if child is not None]
         return False
@@ -385,10 +389,10 @@ def _attribute_of(path: str) -> str:
     return name if name.isidentifier() else ""
 
 
-def _saved_bytes(adapter: Adapter, wires: dict[int, Wire]) -> int:
+def _saved_bytes(adapter: Adapter, links: dict[int, NodeLinks]) -> int:
     sizes: dict[Any, int] = {}
-    for wire in wires.values():
-        for view in adapter.saved(wire.node):
+    for link in links.values():
+        for view in adapter.saved(link.node):
             if not view.released and view.saved_version is not None:
                 sizes[adapter.memory_key(view.data)] = storage_bytes(view.data)
     return sum(sizes.values())

@@ -15,7 +15,7 @@ from ...records.records import Location, operator_name
 from ...records.tensor_statistics import format_shape
 from ...source.call_sites import place
 from ..explanation import Explanation, adapter_of_loss, storage_bytes
-from ..no_gradient.dataflow import Recorder
+from ..no_gradient.dataflow import DataflowObserver
 from ..no_gradient.dataflow_ledger import Ledger, recorder_for
 from ..plots import bars
 
@@ -211,7 +211,7 @@ def memory(
     return memory_of(adapter, [root[0]], params, recorder_for(ledger))
 
 
-def memory_of(adapter: Adapter, roots: Sequence[Any], params: Any, recorder: Recorder | None) -> MemoryReport:
+def memory_of(adapter: Adapter, roots: Sequence[Any], params: Any, recorder: DataflowObserver | None) -> MemoryReport:
     """Return what the graph below some nodes holds in memory.
 
     Parameters
@@ -219,33 +219,33 @@ def memory_of(adapter: Adapter, roots: Sequence[Any], params: Any, recorder: Rec
     params : object
         What gives names.
     """
-    wires = walk(adapter, roots)
-    names = name_graph(adapter, wires, params, tracker=recorder)
-    known = _Known(adapter, names, recorder)
+    links = walk(adapter, roots)
+    names = name_graph(adapter, links, params, tracker=recorder)
+    known = _KnownMemory(adapter, names, recorder)
     tracker = Tracker(adapter)
     tracker.add_users(names.modules)
     found: dict[Any, SavedMemory] = {}
     released = 0
     # In the forward's order, so that a piece is counted for who saved it first.
-    for wire in sorted(wires.values(), key=lambda wire: wire.sequence_nr):
-        for view in adapter.saved(wire.node):
+    for link in sorted(links.values(), key=lambda link: link.sequence_nr):
+        for view in adapter.saved(link.node):
             if view.released:
                 released += 1
                 continue
-            where = (adapter.node_name(wire.node), tracker.module_of(wire.node), adapter.location(wire.node))
+            where = (adapter.node_name(link.node), tracker.module_of(link.node), adapter.location(link.node))
             key, piece = known.piece(view, where)
             if key in found:
                 found[key] = replace(found[key], saved_by=found[key].saved_by + 1)
             elif piece.nbytes:
                 found[key] = piece
     pieces = sorted(found.values(), key=lambda piece: -piece.nbytes)
-    return MemoryReport(tuple(pieces), len(wires), released)
+    return MemoryReport(tuple(pieces), len(links), released)
 
 
-class _Known:
+class _KnownMemory:
     """What is known of the memory that the graph may hold."""
 
-    def __init__(self, adapter: Adapter, names: Names, recorder: Recorder | None) -> None:
+    def __init__(self, adapter: Adapter, names: Names, recorder: DataflowObserver | None) -> None:
         self._adapter = adapter
         self._recorder = recorder
         self._parameters = {adapter.memory_key(tensor): name for name, tensor in names.tensors}

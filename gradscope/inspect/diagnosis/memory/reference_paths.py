@@ -20,7 +20,7 @@ from ...records.object_search import referrers
 from ...source.call_sites import fields_of
 from ...source.frame_variables import variables_of
 
-__all__ = ["SECONDS", "Holder", "Roots", "cycle_of", "link"]
+__all__ = ["SECONDS", "ReferencePath", "Roots", "cycle_of", "link"]
 
 _DEPTH = 8
 _WIDTH = 400
@@ -30,7 +30,7 @@ _LIBRARIES = ("gradscope", "gradscope_tui", "torch", "numpy", "networkx", "rich"
 
 
 @dataclass(frozen=True)
-class Holder:
+class ReferencePath:
     """Who keeps an object alive.
 
     Attributes
@@ -92,7 +92,7 @@ class Roots:
                 self._by_id[id(value)] = (name, scope)
                 self._values.append(value)
 
-    def holder(self, thing: Any, ignore: Sequence[Any] = ()) -> Holder | None:
+    def path_to(self, thing: Any, ignore: Sequence[Any] = ()) -> ReferencePath | None:
         """Return the shortest way from a variable to `thing`; None if there is none.
 
         Parameters
@@ -102,12 +102,12 @@ class Roots:
         """
         return self.search(thing, ignore)[0]
 
-    def search(self, thing: Any, ignore: Sequence[Any] = ()) -> tuple[Holder | None, list[Any]]:
+    def search(self, thing: Any, ignore: Sequence[Any] = ()) -> tuple[ReferencePath | None, list[Any]]:
         """Return the same, and the referrers that were passed on the way: without a variable, all of them."""
         passed: list[Any] = []
         root = self._by_id.get(id(thing))
         if root is not None:
-            return Holder(root[0], root[1], root[0]), passed
+            return ReferencePath(root[0], root[1], root[0]), passed
         seen = {id(thing), *self._own, *map(id, ignore), id(ignore), id(passed)}
         items, ways = [thing], {id(thing): ""}
         for _ in range(_DEPTH):
@@ -115,7 +115,7 @@ class Roots:
             for item in items:
                 root = self._by_id.get(id(item))
                 if root is not None:
-                    return Holder(root[0], root[1], root[0] + ways[id(item)]), passed
+                    return ReferencePath(root[0], root[1], root[0] + ways[id(item)]), passed
             passed += items
             if not items or len(seen) > _WIDTH:
                 break

@@ -195,11 +195,11 @@ class leaks(Observer):  # noqa: N801 - a context manager, called like a function
         """Return what keeps a tensor; None where the time was over before it was found."""
         spec = self.adapter.spec(tensor)
         line = self._lines.get(id(tensor))
-        holder, around = roots.search(tensor, ignore=ours)
+        reference, around = roots.search(tensor, ignore=ours)
         # Without a variable it is in a cycle, or one of those that refer to it is.
-        cycle = "" if holder is not None else next(filter(None, map(cycle_of, (tensor, *around))), "")
-        if holder is not None:
-            kind, path = "variable", str(holder)
+        cycle = "" if reference is not None else next(filter(None, map(cycle_of, (tensor, *around))), "")
+        if reference is not None:
+            kind, path = "variable", str(reference)
         elif cycle:
             kind, path = "cycle", cycle
         elif roots.cut:

@@ -36,7 +36,7 @@ _UNINITIALISED = {"empty", "empty_like", "new_empty", "empty_strided", "new_empt
 _SELECTING = {"Where", "MaskedFill", "NanToNum", "Index", "MaskedSelect", "MaskedScatter", "Clamp", "IndexPut"}
 
 
-class Trace:
+class NanTrace:
     """A producer and who has passed it on so far."""
 
     __slots__ = ("producer", "chain", "backwards")
@@ -46,13 +46,13 @@ class Trace:
         self.chain = chain
         self.backwards = backwards
 
-    def then(self, step: Step) -> Trace:
+    def then(self, step: Step) -> NanTrace:
         """Return the trace one step on."""
         if len(self.chain) >= _CHAIN:
             chain = (*self.chain[: _CHAIN // 2], *self.chain[_CHAIN // 2 + 1 :], step)
         else:
             chain = (*self.chain, step)
-        return Trace(self.producer, chain, self.backwards)
+        return NanTrace(self.producer, chain, self.backwards)
 
 
 class NanTraces:
@@ -66,7 +66,7 @@ class NanTraces:
 
     def __init__(self) -> None:
         self.backwards = 0
-        self.traces: dict[Producer, Trace] = {}
+        self.traces: dict[Producer, NanTrace] = {}
         self.passed_on = 0
         self.masked: dict[Step, None] = {}
         self.parameters: dict[str, None] = {}
@@ -79,25 +79,25 @@ class NanTraces:
         """Take in nothing more: parameters have taken bad gradients in, and all that follows comes of it."""
         self._closed = True
 
-    def add(self, producer: Producer, *, constant: bool = False) -> Trace:
+    def add(self, producer: Producer, *, constant: bool = False) -> NanTrace:
         """Add a producer; a constant has no gradient."""
         if constant:
             self._constant.add(producer)
         if self._closed:
-            return Trace(producer)
-        return self.traces.setdefault(producer, Trace(producer, (), self.backwards))
+            return NanTrace(producer)
+        return self.traces.setdefault(producer, NanTrace(producer, (), self.backwards))
 
-    def latest(self) -> Trace | None:
+    def latest(self) -> NanTrace | None:
         """Return the trace of the last producer."""
         return next(reversed(self.traces.values()), None)
 
-    def masked_by(self, step: Step, trace: Trace) -> None:
+    def masked_by(self, step: Step, trace: NanTrace) -> None:
         """Note that `step` got a bad value and let none out."""
         if not self._closed:
             self.masked[step] = None
             self.ended(trace)
 
-    def ended(self, trace: Trace) -> None:
+    def ended(self, trace: NanTrace) -> None:
         """Note that nothing of a bad value has gone on."""
         self._ended.update({trace.producer} & self._constant)
 
@@ -106,7 +106,7 @@ class NanTraces:
         if not self._closed:
             self.parameters[name] = None
 
-    def passed(self, trace: Trace, step: Step) -> Trace:
+    def passed(self, trace: NanTrace, step: Step) -> NanTrace:
         """Note that `step` passed a bad value on."""
         longer = trace.then(step)
         self._ended.discard(trace.producer)
@@ -166,14 +166,14 @@ class BackwardVisitor:
         traces: NanTraces,
         module_of: Callable[[Any], str],
         names: Mapping[int, str],
-        arrived: Callable[[Any, Trace], None] | None = None,
+        arrived: Callable[[Any, NanTrace], None] | None = None,
     ) -> None:
         self._adapter = adapter
         self._arrived = arrived
         self._traces = traces
         self._module_of = module_of
         self._names = names
-        self._arriving: dict[tuple[int, int], Trace] = {}
+        self._arriving: dict[tuple[int, int], NanTrace] = {}
         self._senders: dict[tuple[int, int], tuple[int, str]] = {}
 
     def visit(self, node: Any, grads: Sequence[Any], produced: Sequence[Any], saved: dict[str, Any]) -> Producer | None:
@@ -214,7 +214,7 @@ class BackwardVisitor:
         name = self._names.get(id(leaf)) or name_of(leaf, user_frame())
         return f"`{name}`" if name else f"a leaf of shape {format_shape(tuple(leaf.shape))}"
 
-    def _trace_of(self, key: int, grads: Sequence[Any]) -> Trace | None:
+    def _trace_of(self, key: int, grads: Sequence[Any]) -> NanTrace | None:
         for nr, grad in enumerate(grads):
             if grad is None or first_bad(self._adapter.to_host(grad)) is None:
                 continue
@@ -365,13 +365,13 @@ class _Result(NamedTuple):
     step: Step
     operands: list[Any]
     values: Any
-    trace: Trace | None
+    trace: NanTrace | None
     direction: str
     recorded: bool
 
 
 # Of a tensor that holds what was in its memory.
-_UNWRITTEN = Trace(Producer("forward", "NaN", "empty", "", None, "", "", (), (), 0, 0, ()))
+_UNWRITTEN = NanTrace(Producer("forward", "NaN", "empty", "", None, "", "", (), (), 0, 0, ()))
 
 
 class ForwardVisitor:
@@ -380,9 +380,9 @@ class ForwardVisitor:
     def __init__(self, adapter: Adapter, traces: NanTraces) -> None:
         self._adapter = adapter
         self._traces = traces
-        self._known: dict[int, tuple[weakref.ref[Any], Trace | None]] = {}
+        self._known: dict[int, tuple[weakref.ref[Any], NanTrace | None]] = {}
 
-    def accumulated(self, leaf: Any, trace: Trace) -> None:
+    def accumulated(self, leaf: Any, trace: NanTrace) -> None:
         """Note that a bad gradient has arrived in a leaf: what the program computes from ``.grad`` comes of it."""
         grad = self._adapter.leaf_grad(leaf)
         if grad is not None:
@@ -445,7 +445,7 @@ class ForwardVisitor:
         self._traces.close()
         return True
 
-    def _traced(self, result: _Result) -> tuple[Producer | None, Trace | None]:
+    def _traced(self, result: _Result) -> tuple[Producer | None, NanTrace | None]:
         """Return the producer, if bad values were computed here, and the trace that goes on."""
         name, step, operands, values, trace, direction, recorded = result
         made = self._made_here(result)
@@ -479,7 +479,7 @@ class ForwardVisitor:
             return bad
         return unexplained(result.name, result.operands, result.values)
 
-    def _masked(self, call: Any, module: str, inputs: Sequence[Any], trace: Trace) -> None:
+    def _masked(self, call: Any, module: str, inputs: Sequence[Any], trace: NanTrace) -> None:
         if any(t.is_floating_point() and first_bad(self._adapter.to_host(t)) is not None for t in inputs):
             self._traces.masked_by(Step(operator_of(call.name), module, call.location), trace)
 
@@ -489,12 +489,12 @@ class ForwardVisitor:
         unwritten = trace is _UNWRITTEN and reference is not None and reference() is tensor
         return unwritten and first_bad(self._adapter.to_host(tensor)) is not None
 
-    def _trace(self, tensor: Any) -> Trace | None:
+    def _trace(self, tensor: Any) -> NanTrace | None:
         found = self._known.get(id(tensor))
         known = found is not None and found[0]() is tensor and found[1] is not _UNWRITTEN
         return found[1] if found is not None and known else None
 
-    def _know(self, tensor: Any, trace: Trace | None) -> None:
+    def _know(self, tensor: Any, trace: NanTrace | None) -> None:
         key, table = id(tensor), self._known
 
         def gone(reference: Any) -> None:

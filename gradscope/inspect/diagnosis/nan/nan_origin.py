@@ -13,7 +13,7 @@ from ...records.naming import name_graph
 from ...records.optimizer_steps import OptimizerHooks
 from ...records.records import operator_name
 from ..explanation import adapter_of, adapter_of_loss
-from ..flow.backward_replay import Replay
+from ..flow.backward_replay import BackwardReplay
 from ..no_gradient.dataflow_ledger import recorder_for
 from .nan_causes import Cause, forward_cause
 from .nan_detection import BackwardVisitor, ForwardVisitor, NanTraces, first_bad, producer_of, saved_values
@@ -187,9 +187,9 @@ def nan_origin(loss: Any, *, params: Any = None, grad: Any = None, adapter: Adap
 it by 0)
     """
     adapter = adapter_of_loss("nan_origin", loss, adapter)
-    replay = Replay(adapter, loss)
+    replay = BackwardReplay(adapter, loss)
     traces = NanTraces()
-    names = name_graph(adapter, replay.wires, params, tracker=recorder_for())
+    names = name_graph(adapter, replay.links, params, tracker=recorder_for())
     tracker = Tracker(adapter)
     tracker.add_users(names.modules)
     visitor = BackwardVisitor(adapter, traces, tracker.module_of, names.paths)
@@ -202,10 +202,10 @@ it by 0)
     return traces.origin()
 
 
-def _visit_saved(adapter: Adapter, replay: Replay, traces: NanTraces, tracker: Tracker) -> None:
+def _visit_saved(adapter: Adapter, replay: BackwardReplay, traces: NanTraces, tracker: Tracker) -> None:
     """Find the operators of the forward pass whose saved result is bad while their saved inputs are not."""
     for key in reversed(replay.order):
-        node = replay.wires[key].node
+        node = replay.links[key].node
         arrays = {name: adapter.to_host(t) for name, t in saved_values(adapter, node).items()}
         result = arrays.pop("result", None)
         if result is None or first_bad(result) is None or any(first_bad(a) is not None for a in arrays.values()):

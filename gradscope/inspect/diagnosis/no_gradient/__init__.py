@@ -5,7 +5,7 @@
 - :mod:`~.missing_gradients`: parameters that no backward gives a gradient
 - :mod:`~.withheld_gradients`: a custom Function whose backward returns None
 - :mod:`~.loss_terms`: what a loss is made of; terms without a graph
-- :mod:`~.blamed_tensor`: which tensor an error is about
+- :mod:`~.tensor_in_error`: which tensor an error is about
 - :mod:`~.dataflow_ledger`: ``gi.ledger``: what is computed from what, written down
 - :mod:`~.dataflow`: every operator that ran, recorded for backward or not
 - :mod:`~.dataflow_entries`: what the ledger writes down

@@ -2,8 +2,8 @@
 
 The backward graph knows only what was recorded. To say where the way from a parameter to the loss was *lost*, one has
 to have seen the operators that were not: detach, argmax, anything under ``no_grad``. The ledger listens to all of them
-and keeps an :class:`Entry` for each: names, lines and links, never a tensor. An entry lives as long as something that
-was computed from it, up to a bound on their number.
+and keeps an :class:`LedgerEntry` for each: names, lines and links, never a tensor. An entry lives as long as something
+that was computed from it, up to a bound on their number.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ...records.module_tracking import Tracker
 from ...records.naming import tables_of
 from ...records.records import Location
 from ...source.call_sites import caller
-from .dataflow_entries import BackwardRun, Entry
+from .dataflow_entries import BackwardRun, LedgerEntry
 from .loss_terms import COMPARING, crossed
 from .withheld_gradients import note_withheld
 
-__all__ = ["RESCALING", "Recorder", "operator_of", "overflowed", "ran_in"]
+__all__ = ["RESCALING", "DataflowObserver", "operator_of", "overflowed", "ran_in"]
 
 # How amp.GradScaler ends an iteration, with its scale, how long that has grown, and whether a gradient was bad,
 # in which case it has left the optimizer's step out.
@@ -32,7 +32,7 @@ _RAN = "gradscope.inspect.ran"
 _MADE_BY = "gradscope.inspect.entry"
 
 
-class Recorder(Tracker):
+class DataflowObserver(Tracker):
     """The ledger's observer.
 
     Parameters
@@ -51,12 +51,12 @@ class Recorder(Tracker):
         self.adapter = adapter
         self.backwards = 0
         self._limit = limit
-        self._entries: deque[Entry] = deque()
-        self._by_id: dict[int, tuple[weakref.ref[Any], Entry, Any]] = {}
-        self._by_memory: dict[Any, tuple[weakref.ref[Any], Entry]] = {}
-        self._written: dict[Any, tuple[weakref.ref[Any], Entry]] = {}
+        self._entries: deque[LedgerEntry] = deque()
+        self._by_id: dict[int, tuple[weakref.ref[Any], LedgerEntry, Any]] = {}
+        self._by_memory: dict[Any, tuple[weakref.ref[Any], LedgerEntry]] = {}
+        self._written: dict[Any, tuple[weakref.ref[Any], LedgerEntry]] = {}
         # Who made the memory at an address last. Right only for memory that is alive since: a leaf's.
-        self._makers: weakref.WeakValueDictionary[Any, Entry] = weakref.WeakValueDictionary()
+        self._makers: weakref.WeakValueDictionary[Any, LedgerEntry] = weakref.WeakValueDictionary()
         self._runs: dict[int, BackwardRun] = {}
         self._accumulated: dict[int, tuple[weakref.ref[Any], BackwardRun]] = {}
         self._modules: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -84,7 +84,7 @@ class Recorder(Tracker):
             self._initialised(outputs, call.location)
             return  # a parameter was initialised or updated, which is no use of it
         location = call.location
-        entry = Entry(operator_of(call.name), tuple(dict.fromkeys(self._used(t, location) for t in inputs)))
+        entry = LedgerEntry(operator_of(call.name), tuple(dict.fromkeys(self._used(t, location) for t in inputs)))
         entry.recorded = call.node is not None
         entry.grad_enabled = call.grad_enabled or entry.recorded
         entry.differentiable = any(_has_gradients(t) for t in outputs)
@@ -135,7 +135,7 @@ class Recorder(Tracker):
 
     # --- what explanations ask ---
 
-    def entry_of(self, tensor: Any) -> Entry:
+    def entry_of(self, tensor: Any) -> LedgerEntry:
         """Return what a tensor was last computed by; a new entry without inputs if that is not known."""
         known = _alive(self._by_id.get(id(tensor)), tensor)
         if known is not None and known.leaf:
@@ -150,17 +150,17 @@ class Recorder(Tracker):
         behind = written or self._in_memory(self._by_memory, memory)
         if behind is None:
             return self._source(tensor)
-        alias = Entry("alias", (behind,))
+        alias = LedgerEntry("alias", (behind,))
         self._keep(alias)
         self._made(tensor, alias)
         return alias
 
-    def origin_of(self, loss: Any) -> Entry:
+    def origin_of(self, loss: Any) -> LedgerEntry:
         """Return what a loss was computed by, also where it was made a leaf since: ``loss.requires_grad = True``."""
         made = self.made_in_memory(loss) if self._is_leaf(loss) else None
         return self.entry_of(loss) if made is None else made
 
-    def entry_of_node(self, node: Any) -> Entry | None:
+    def entry_of_node(self, node: Any) -> LedgerEntry | None:
         """Return the operator that made a node."""
         return self.adapter.notes(node).get((_MADE_BY, id(self)))
 
@@ -204,7 +204,7 @@ class Recorder(Tracker):
         """
         return module in self._lent
 
-    def made_in_memory(self, tensor: Any) -> Entry | None:
+    def made_in_memory(self, tensor: Any) -> LedgerEntry | None:
         """Return the operator that made the memory of a leaf: of ``Parameter(w * 2)``, the multiplication."""
         return self._makers.get(_address(tensor))
 
@@ -221,7 +221,7 @@ class Recorder(Tracker):
         entry = self._in_memory(self._by_memory, _address(tensor))
         return entry is not None and not entry.forgotten and not entry.inputs
 
-    def has_leaf(self, entries: Iterable[Entry], leaf: Any) -> bool:
+    def has_leaf(self, entries: Iterable[LedgerEntry], leaf: Any) -> bool:
         """Whether a leaf, or another Python object for its memory, is among entries."""
         memory = _address(leaf)
         return any(entry.leaf and entry.memory == memory for entry in entries)
@@ -230,7 +230,7 @@ class Recorder(Tracker):
         """Whether an operator has used or made a tensor."""
         return _alive(self._by_id.get(id(tensor)), tensor) is not None
 
-    def descendants(self, start: Iterable[Entry]) -> list[Entry]:
+    def descendants(self, start: Iterable[LedgerEntry]) -> list[LedgerEntry]:
         """Return the entries computed from `start`, oldest first."""
         reached = set(start)
         found = []
@@ -240,7 +240,7 @@ class Recorder(Tracker):
                 found.append(entry)
         return found
 
-    def aliases(self, leaf: Any, among: Iterable[Entry]) -> None:
+    def aliases(self, leaf: Any, among: Iterable[LedgerEntry]) -> None:
         """Link the tensors without history in the memory of `leaf` to it: what ``.data`` gave before it was known."""
         source, memory = self.entry_of(leaf), _address(leaf)
         for entry in among:
@@ -260,19 +260,19 @@ class Recorder(Tracker):
         for _, parameter in self.adapter.named_parameters(root):
             self.entry_of(parameter)
 
-    def _used(self, tensor: Any, location: Location | None) -> Entry:
+    def _used(self, tensor: Any, location: Location | None) -> LedgerEntry:
         entry = self.entry_of(tensor)
         if entry.location is None and not entry.leaf and entry.name in ("", "alias"):
             # Nothing tells where it was made; where it was first used is the next best.
             entry.location = location
         return entry
 
-    def _of_function(self, tensor: Any, inside: Entry) -> Entry:
+    def _of_function(self, tensor: Any, inside: LedgerEntry) -> LedgerEntry:
         """Return a new entry for the result of a custom Function whose call nobody told; `inside` if it is none.
 
         Parameters
         ----------
-        inside : Entry
+        inside : LedgerEntry
             The operator in its forward that computed the tensor.
         """
         root = None if inside.recorded else self.adapter.root(tensor)
@@ -281,7 +281,7 @@ class Recorder(Tracker):
         node = root[0]
         entry = self.entry_of_node(node)
         if entry is None:
-            entry = Entry(self.adapter.node_name(node), tuple(dict.fromkeys(self._given_to(node, inside))))
+            entry = LedgerEntry(self.adapter.node_name(node), tuple(dict.fromkeys(self._given_to(node, inside))))
             entry.recorded = entry.grad_enabled = entry.differentiable = True
             entry.location, entry.module = inside.location, inside.module
             self._keep(entry)
@@ -289,7 +289,7 @@ class Recorder(Tracker):
         self._made(tensor, entry)
         return entry
 
-    def _given_to(self, node: Any, inside: Entry) -> Iterable[Entry]:
+    def _given_to(self, node: Any, inside: LedgerEntry) -> Iterable[LedgerEntry]:
         for child, _ in self.adapter.edges(node):
             leaf = None if child is None else self.adapter.variable(child)
             entry = self.entry_of(leaf) if leaf is not None else child and self.entry_of_node(child)
@@ -303,15 +303,15 @@ class Recorder(Tracker):
         stack = self._running.modules
         return stack[-1][1] if stack else ""
 
-    def _keep(self, entry: Entry) -> None:
+    def _keep(self, entry: LedgerEntry) -> None:
         self._entries.append(entry)
         if len(self._entries) > self._limit:
             # What it was computed from is let go with it; a chain of entries may not grow for ever.
             oldest = self._entries.popleft()
             oldest.inputs, oldest.forgotten = (), True
 
-    def _source(self, tensor: Any, *, leaf: bool = False) -> Entry:
-        entry = Entry()
+    def _source(self, tensor: Any, *, leaf: bool = False) -> LedgerEntry:
+        entry = LedgerEntry()
         entry.leaf = leaf
         memory = entry.memory = _address(tensor)
         self._by_id[id(tensor)] = (self._watch(tensor, self._by_id), entry, memory)
@@ -323,7 +323,7 @@ class Recorder(Tracker):
         """Whether a tensor is a leaf that requires grad."""
         return bool(tensor.requires_grad and self.adapter.is_leaf(tensor))
 
-    def _made(self, tensor: Any, entry: Entry, *, written: bool = False) -> Any:
+    def _made(self, tensor: Any, entry: LedgerEntry, *, written: bool = False) -> Any:
         """Note that an operator made a tensor; return the address of its memory."""
         memory = self._memory_of(tensor)
         if not self._is_leaf(tensor):
@@ -341,7 +341,7 @@ class Recorder(Tracker):
         found = self._by_id.get(id(tensor))
         return found[2] if found is not None and found[0]() is tensor else _address(tensor)
 
-    def _in_memory(self, table: dict[Any, tuple[weakref.ref[Any], Entry]], memory: Any) -> Entry | None:
+    def _in_memory(self, table: dict[Any, tuple[weakref.ref[Any], LedgerEntry]], memory: Any) -> LedgerEntry | None:
         """Return the entry of a piece of memory, if it is still the same piece: an address is used again."""
         found = table.get(memory)
         if found is None:
@@ -400,7 +400,7 @@ def _has_gradients(tensor: Any) -> bool:
     return bool(tensor.is_floating_point() or tensor.is_complex())
 
 
-def _alive(found: tuple[weakref.ref[Any], Entry, Any] | None, tensor: Any) -> Entry | None:
+def _alive(found: tuple[weakref.ref[Any], LedgerEntry, Any] | None, tensor: Any) -> LedgerEntry | None:
     return found[1] if found is not None and found[0]() is tensor else None
 
 

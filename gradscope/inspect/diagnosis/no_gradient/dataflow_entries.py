@@ -7,12 +7,12 @@ from typing import Any
 
 from ...records.records import Location
 
-__all__ = ["BackwardRun", "Entry"]
+__all__ = ["BackwardRun", "LedgerEntry"]
 
 _next_number = itertools.count(1).__next__
 
 
-class Entry:
+class LedgerEntry:
     """An operator that ran, or (with an empty name) a tensor that was there before the ledger looked.
 
     Attributes
@@ -55,7 +55,7 @@ class Entry:
         "recorded",
     )
 
-    def __init__(self, name: str = "", inputs: tuple[Entry, ...] = ()) -> None:
+    def __init__(self, name: str = "", inputs: tuple[LedgerEntry, ...] = ()) -> None:
         self.number = _next_number()
         self.name = name
         self.inputs = inputs
@@ -70,7 +70,7 @@ class Entry:
         self.constant = False
         self.crossed = ""
 
-    def ancestors(self) -> set[Entry]:
+    def ancestors(self) -> set[LedgerEntry]:
         """Return the entry and all it was computed from."""
         found, stack = {self}, [self]
         while stack:
@@ -81,7 +81,7 @@ class Entry:
         return found
 
     def __repr__(self) -> str:
-        return f"<Entry {self.number} {self.name or 'source'} at {self.location}>"
+        return f"<LedgerEntry {self.number} {self.name or 'source'} at {self.location}>"
 
 
 class BackwardRun:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...adapters import Adapter, adapter_for
 from ...records.module_tracking import remember
-from .dataflow import Recorder
+from .dataflow import DataflowObserver
 
 __all__ = ["Ledger", "ledger", "recorder_for"]
 
@@ -26,7 +26,7 @@ class Ledger:
 
     Attributes
     ----------
-    recorder : Recorder
+    recorder : DataflowObserver
         What was written down.
 
     See Also
@@ -37,7 +37,7 @@ class Ledger:
     def __init__(self, *, adapter: Adapter | None = None, limit: int = 100_000) -> None:
         if limit < 1:
             raise ValueError(f"limit must be at least 1, got {limit}\nIt is how many operators the ledger remembers.")
-        self.recorder = Recorder(adapter or adapter_for(), limit)
+        self.recorder = DataflowObserver(adapter or adapter_for(), limit)
         self._observation: Any = None
 
     def __enter__(self) -> Ledger:
@@ -83,12 +83,12 @@ def ledger(*, adapter: Adapter | None = None, limit: int = 100_000) -> Ledger:
     return Ledger(adapter=adapter, limit=limit)
 
 
-def recorder_for(given: Ledger | None = None) -> Recorder | None:
+def recorder_for(given: Ledger | None = None) -> DataflowObserver | None:
     """Return what the given ledger, or the latest, has written down.
 
     Returns
     -------
-    Recorder or None
+    DataflowObserver or None
         None when no ledger was ever open.
     """
     chosen = given or _latest

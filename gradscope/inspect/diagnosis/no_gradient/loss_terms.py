@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...records.records import Location
 from ..explanation import at
-from .dataflow_entries import Entry
+from .dataflow_entries import LedgerEntry
 from .lost_history import DETACHING
 
 __all__ = ["COMPARING", "LossTerm", "crossed", "terms_of"]
@@ -65,7 +65,7 @@ def crossed(shapes: Sequence[tuple[int, ...]]) -> str:
     return f"{tuple(shapes[0])} and {tuple(shapes[1])} broadcast to {(*flat, *flat)}"
 
 
-def terms_of(loss: Entry, backward: Location | None) -> Iterable[LossTerm]:
+def terms_of(loss: LedgerEntry, backward: Location | None) -> Iterable[LossTerm]:
     """Yield the terms of a loss that do not do what they look like.
 
     Parameters
@@ -88,8 +88,10 @@ def terms_of(loss: Entry, backward: Location | None) -> Iterable[LossTerm]:
         yield LossTerm("broadcast", text, entry.location)
 
 
-def _found(loss: Entry, is_one: Callable[[Entry], bool], inner: Callable[[Entry], Collection[Entry]]) -> list[Entry]:
-    found: dict[Entry, None] = {}
+def _found(
+    loss: LedgerEntry, is_one: Callable[[LedgerEntry], bool], inner: Callable[[LedgerEntry], Collection[LedgerEntry]]
+) -> list[LedgerEntry]:
+    found: dict[LedgerEntry, None] = {}
     seen, stack = {loss}, [loss]
     while stack:
         entry = stack.pop()
@@ -102,7 +104,7 @@ def _found(loss: Entry, is_one: Callable[[Entry], bool], inner: Callable[[Entry]
     return sorted(found, key=lambda entry: -entry.number)
 
 
-def _terms(entry: Entry) -> Collection[Entry]:
+def _terms(entry: LedgerEntry) -> Collection[LedgerEntry]:
     """Return those inputs of an operator whose terms are terms of its result.
 
     A gradient that changes the data of another forward is meant to be a constant, and so is what was detached or
@@ -116,7 +118,7 @@ def _terms(entry: Entry) -> Collection[Entry]:
     return [i for i in entry.inputs if i.recorded] if name in _SCALING else ()
 
 
-def _errors(entry: Entry) -> Collection[Entry]:
+def _errors(entry: LedgerEntry) -> Collection[LedgerEntry]:
     """Return those inputs of an operator whose size its result measures."""
     name = entry.name.strip("_")
     return entry.inputs if entry.recorded and name in _ADDING | _SCALING | _MEASURING else ()

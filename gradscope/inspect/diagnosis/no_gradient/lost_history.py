@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ...records.records import Location
 from ...source.source_syntax import last_name, syntax_tree
 from ..explanation import at
-from .dataflow_entries import Entry
+from .dataflow_entries import LedgerEntry
 from .detaching_calls import quiet_from
 from .no_grad_records import Reason
 
@@ -27,7 +27,7 @@ class Answer(NamedTuple):
     help: str = ""
 
 
-def lost_on_the_way(loss: Entry, sources: set[Entry]) -> list[Entry]:
+def lost_on_the_way(loss: LedgerEntry, sources: set[LedgerEntry]) -> list[LedgerEntry]:
     """Return the operators on the way from `sources` to the loss that let no gradient through, nearest first."""
     on_the_way = sorted(loss.ancestors(), key=lambda entry: entry.number)
     carries, alive = set(sources), set(sources)
@@ -43,7 +43,7 @@ def lost_on_the_way(loss: Entry, sources: set[Entry]) -> list[Entry]:
     return lost if loss in carries else []
 
 
-def loss_of_gradient(entry: Entry) -> Answer:
+def loss_of_gradient(entry: LedgerEntry) -> Answer:
     """Return what an operator that let no gradient through did."""
     where = at(entry.location)
     if entry.name == "alias":

@@ -13,9 +13,9 @@ from ...records.execution_order import walk
 from ...records.naming import tables_of
 from ...records.records import Location
 from ...source.call_sites import name_of, user_frames
-from .blamed_tensor import RefusedBackward, leaves_in
-from .dataflow import Recorder
+from .dataflow import DataflowObserver
 from .no_grad_records import GradientReport, NoGradient, Reason
+from .tensor_in_error import RefusedBackward, leaves_in
 from .why_no_grad import LossDiagnosis
 
 __all__ = ["MissingGradients", "ModelNames"]
@@ -28,7 +28,7 @@ _MEANT = (Reason.NO_GRAD, Reason.DETACHED)
 class ModelNames:
     """What the models of a program are called: where there are several, each after the variable that holds it."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: DataflowObserver) -> None:
         self._recorder = recorder
         self._variables: dict[int, tuple[weakref.ref[Any], str]] = {}
 
@@ -74,7 +74,7 @@ class MissingGradients:
     so it is with what is kept out by no_grad or detach, once an optimizer has stepped.
     """
 
-    def __init__(self, recorder: Recorder, names: ModelNames) -> None:
+    def __init__(self, recorder: DataflowObserver, names: ModelNames) -> None:
         self._recorder = recorder
         self._adapter: Adapter = recorder.adapter
         self._names = names
@@ -97,8 +97,8 @@ class MissingGradients:
 
     def failed(self, roots: Iterable[tuple[Any, int]]) -> None:
         """Note that a backward has failed: what its graph reaches does not lack a gradient for another reason."""
-        for wire in walk(self._adapter, [node for node, _ in roots]).values():
-            leaf = self._adapter.variable(wire.node)
+        for link in walk(self._adapter, [node for node, _ in roots]).values():
+            leaf = self._adapter.variable(link.node)
             if leaf is not None:
                 self._spared[id(leaf)] = weakref.ref(leaf)
 

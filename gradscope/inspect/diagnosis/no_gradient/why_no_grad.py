@@ -17,8 +17,8 @@ from ...source.call_sites import name_of, user_frames
 from ..explanation import adapter_of, at
 from ..flow.backward_replay import freed_nodes
 from ..flow.zero_gradients import ZeroCause, zero_causes
-from .dataflow import Recorder, ran_in
-from .dataflow_entries import Entry
+from .dataflow import DataflowObserver, ran_in
+from .dataflow_entries import LedgerEntry
 from .dataflow_ledger import Ledger, recorder_for
 from .forward_functions import places_of
 from .lost_history import Answer, loss_of_gradient, lost_on_the_way
@@ -104,7 +104,7 @@ class LossDiagnosis:
         What gives names; a module also its modules. For a tensor, the living module that owns it does.
     root : (node, int) or None
         Where the gradient of the loss enters.
-    end : Entry or None
+    end : LedgerEntry or None
         What the recorder knows of the loss.
     loss : Tensor, optional
         Where it is at hand.
@@ -115,11 +115,11 @@ class LossDiagnosis:
     def __init__(
         self,
         adapter: Adapter,
-        recorder: Recorder | None,
+        recorder: DataflowObserver | None,
         params: Any,
         *,
         root: Any,
-        end: Entry | None,
+        end: LedgerEntry | None,
         loss: Any = None,
         frames: Sequence[FrameType] = (),
     ) -> None:
@@ -131,8 +131,8 @@ class LossDiagnosis:
         leaves = [params] if alone and adapter.is_parameter(params) else []
         names = names_for(adapter, leaves, None if alone else params, tracker=recorder, frame=next(iter(frames), None))
         self.names = names.paths
-        self.wires = {} if root is None else walk(adapter, [root[0]])
-        self.leaves = {id(v): v for v in (adapter.variable(w.node) for w in self.wires.values()) if v is not None}
+        self.links = {} if root is None else walk(adapter, [root[0]])
+        self.leaves = {id(v): v for v in (adapter.variable(w.node) for w in self.links.values()) if v is not None}
         # The outermost module that a parameter is in, and its path there.
         self._places = {id(p): (root, path) for root in names.roots.values() for path, p in parameters_below(root, "")}
         self._frames = frames
@@ -179,7 +179,7 @@ class LossDiagnosis:
         return self._not_reached(tensor)
 
     def _asked_without_loss(self) -> bool:
-        return self.loss is None and self.end is None and not self.wires
+        return self.loss is None and self.end is None and not self.links
 
     # --- what the tensor itself shows ---
 
@@ -241,10 +241,10 @@ class LossDiagnosis:
                 (run.location,),
                 "Look for zero_grad() (which sets gradients to None) or `.grad = None` after that line.",
             )
-        withheld = given_none(self.adapter, self.wires, tensor)
+        withheld = given_none(self.adapter, self.links, tensor)
         if withheld is not None:
             return withheld
-        nodes = [w.node for w in self.wires.values()]
+        nodes = [w.node for w in self.links.values()]
         runs = [r for r in (ran_in(self.adapter, node) for node in nodes) if r is not None]
         if runs:
             return Answer(
@@ -254,13 +254,13 @@ class LossDiagnosis:
                 (runs[-1].location,),
                 "Use what grad() returned, or call backward().",
             )
-        if freed_nodes(self.adapter, self.wires):
+        if freed_nodes(self.adapter, self.links):
             return self._ran_unseen(tensor)
         return Answer(Reason.NOT_RUN, "reached, but backward() has not been called yet", (), "Call loss.backward().")
 
     def _ran_unseen(self, tensor: Any) -> Answer:
         """Say what may have become of a gradient, of a backward that nobody has watched."""
-        names = functions_before(self.adapter, self.wires, tensor)
+        names = functions_before(self.adapter, self.links, tensor)
         functions = " and ".join(f"`{name}`" for name in names)
         way_out = "Run the backward, too, under `with gi.ledger():` to be told which it was."
         ran = "reached, and a backward pass has run through this graph: its gradient was cleared since"
@@ -272,7 +272,7 @@ class LossDiagnosis:
         return Answer(Reason.CLEARED, text, (), f"{look} {way_out}")
 
     def _zero(self, tensor: Any) -> Answer:
-        if self.loss is None or freed_nodes(self.adapter, self.wires):
+        if self.loss is None or freed_nodes(self.adapter, self.links):
             return Answer(
                 Reason.ZERO,
                 "its gradient is zero everywhere",
@@ -305,11 +305,11 @@ class LossDiagnosis:
                 return module
             return self._unused(tensor, recorder)
         way_out = "Run the forward pass under `with gi.ledger():` to be certain which line lost it."
-        if not self.wires:
+        if not self.links:
             return Answer(Reason.NO_GRAPH, "the loss has no graph: it does not require grad", (), way_out)
         return Answer(Reason.NOT_REACHED, "not reached: no path leads from the loss to it", (), way_out)
 
-    def _from_dataflow(self, tensor: Any, recorder: Recorder, end: Entry) -> Answer | None:
+    def _from_dataflow(self, tensor: Any, recorder: DataflowObserver, end: LedgerEntry) -> Answer | None:
         """Return where the way from the parameter to the loss was lost, if there was one."""
         source = recorder.entry_of(tensor)
         recorder.aliases(tensor, end.ancestors())
@@ -319,7 +319,7 @@ class LossDiagnosis:
         first = loss_of_gradient(lost[0])
         return first._replace(locations=(*first.locations, *(entry.location for entry in lost[1:])))
 
-    def _replaced(self, tensor: Any, recorder: Recorder) -> Answer | None:
+    def _replaced(self, tensor: Any, recorder: DataflowObserver) -> Answer | None:
         """Return whether the loss was computed with another leaf, in whose place this one has come."""
         made = recorder.made_in_memory(tensor)
         if made is None or not made.name:
@@ -335,7 +335,7 @@ class LossDiagnosis:
                 )
         return None
 
-    def _unused_module(self, tensor: Any, recorder: Recorder) -> Answer | None:
+    def _unused_module(self, tensor: Any, recorder: DataflowObserver) -> Answer | None:
         root, inside = self._places.get(id(tensor), (None, ""))
         if root is None:
             return None
@@ -351,7 +351,7 @@ class LossDiagnosis:
             "Call it in forward(), or take it out of the model.",
         )
 
-    def _unused(self, tensor: Any, recorder: Recorder) -> Answer:
+    def _unused(self, tensor: Any, recorder: DataflowObserver) -> Answer:
         uses = recorder.descendants([recorder.entry_of(tensor)])
         if not uses:
             return Answer(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...adapters import Adapter
-from ...records.execution_order import Wire
+from ...records.execution_order import NodeLinks
 from ...source.call_sites import place
 from ..explanation import at
 from ..functions.failed_backward import arguments_of, last_return, return_lines
@@ -36,12 +36,12 @@ def note_withheld(adapter: Adapter, call: Any) -> None:
         adapter.notes(call.node)[_WITHHELD] = withheld
 
 
-def given_none(adapter: Adapter, wires: Mapping[int, Wire], leaf: Any) -> Answer | None:
+def given_none(adapter: Adapter, links: Mapping[int, NodeLinks], leaf: Any) -> Answer | None:
     """Return which node has kept the gradient of a leaf back, as a ledger has seen it.
 
     Parameters
     ----------
-    wires : mapping of int to Wire
+    links : mapping of int to NodeLinks
         From :func:`walk`.
 
     Returns
@@ -49,20 +49,20 @@ def given_none(adapter: Adapter, wires: Mapping[int, Wire], leaf: Any) -> Answer
     Answer or None
         None if no node has.
     """
-    for wire in wires.values():
-        withheld = adapter.notes(wire.node).get(_WITHHELD, ())
-        starts = [wire.edges[i][0] for i in withheld if i < len(wire.edges)]
-        if any(_leads_to(adapter, wires, start, leaf) for start in starts):
-            return _answer(adapter, wire.node)
+    for link in links.values():
+        withheld = adapter.notes(link.node).get(_WITHHELD, ())
+        starts = [link.edges[i][0] for i in withheld if i < len(link.edges)]
+        if any(_leads_to(adapter, links, start, leaf) for start in starts):
+            return _answer(adapter, link.node)
     return None
 
 
-def functions_before(adapter: Adapter, wires: Mapping[int, Wire], leaf: Any) -> list[str]:
+def functions_before(adapter: Adapter, links: Mapping[int, NodeLinks], leaf: Any) -> list[str]:
     """Return the names of the custom Functions that the gradient of a leaf passes through."""
     found: dict[str, None] = {}
-    for key, wire in wires.items():
-        function = _function_of(wire.node)
-        if function is not None and _leads_to(adapter, wires, key, leaf):
+    for key, link in links.items():
+        function = _function_of(link.node)
+        if function is not None and _leads_to(adapter, links, key, leaf):
             found[function.__name__] = None
     return list(found)
 
@@ -72,17 +72,17 @@ def _function_of(node: Any) -> Any:
     return getattr(type(node), "_forward_cls", None)
 
 
-def _leads_to(adapter: Adapter, wires: Mapping[int, Wire], start: int | None, leaf: Any) -> bool:
+def _leads_to(adapter: Adapter, links: Mapping[int, NodeLinks], start: int | None, leaf: Any) -> bool:
     seen: set[int | None] = {start, None}
     stack = [start]
     while stack:
         key = stack.pop()
-        wire = None if key is None else wires.get(key)
-        if wire is None:
+        link = None if key is None else links.get(key)
+        if link is None:
             continue
-        if adapter.variable(wire.node) is leaf:
+        if adapter.variable(link.node) is leaf:
             return True
-        new = [child for child, _ in wire.edges if child not in seen]
+        new = [child for child, _ in link.edges if child not in seen]
         seen.update(new)
         stack += new
     return False

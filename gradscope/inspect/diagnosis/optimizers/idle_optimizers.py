@@ -48,7 +48,7 @@ class IdleOptimizer:
 
 
 @dataclass
-class _Waiting:
+class _UnsteppedOptimizer:
     """An optimizer that has not stepped so far."""
 
     reference: weakref.ref[Any]
@@ -66,7 +66,7 @@ class IdleOptimizers:
         self._changed: set[int] = set()
         # What an optimizer should have changed by now: gradients cleared again and again, with nothing done.
         self._wasted: set[int] = set()
-        self._waiting: dict[int, _Waiting] = {}
+        self._waiting: dict[int, _UnsteppedOptimizer] = {}
         self._backwards = 0
         self._next_look = 0
         self._looks = 0
@@ -96,7 +96,9 @@ class IdleOptimizers:
         for optimizer in living_optimizers():
             if optimizer not in self._stepped:
                 held = [(id(leaf), names.get(id(leaf), "")) for leaf in held_by(optimizer)]
-                self._waiting[id(optimizer)] = _Waiting(weakref.ref(optimizer), type(optimizer).__name__, held)
+                self._waiting[id(optimizer)] = _UnsteppedOptimizer(
+                    weakref.ref(optimizer), type(optimizer).__name__, held
+                )
 
     def steps(self, optimizer: Any) -> None:
         """Note that an optimizer steps."""

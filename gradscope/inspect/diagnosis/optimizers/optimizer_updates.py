@@ -16,7 +16,7 @@ from ...records.records import Location
 from ...records.tensor_statistics import format_shape
 from ...source.call_sites import caller, place
 from ..explanation import Explanation, adapter_of, at
-from ..no_gradient.dataflow import RESCALING, Recorder, operator_of, overflowed
+from ..no_gradient.dataflow import RESCALING, DataflowObserver, operator_of, overflowed
 from ..no_gradient.dataflow_ledger import Ledger
 from .idle_optimizers import IdleOptimizer, IdleOptimizers
 from .parameters_without_optimizer import ParameterWithoutOptimizer, WithoutOptimizerWatch
@@ -171,7 +171,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 @dataclass(eq=False)
-class _Run:
+class _BackwardRun:
     """A backward: where it was called, how many leaves it filled, of how many the gradient was thrown away.
 
     `step` is the step that came when they had been.
@@ -190,7 +190,7 @@ class _Run:
 
 
 @dataclass
-class _Gradient:
+class _LeafGradient:
     """What lies in a leaf: which backward filled it last, after how many steps, whether the program has looked at it.
 
     `stale` is the backward before that one, and the step between the two, where there was a step; `met` says whether
@@ -199,7 +199,7 @@ class _Gradient:
     """
 
     leaf: weakref.ref[Any]
-    run: _Run
+    run: _BackwardRun
     steps: int
     read: bool = False
     rewritten: bool = False
@@ -222,7 +222,7 @@ class _Gradient:
 
 
 @dataclass
-class _Stale:
+class _StaleCalls:
     """What is collected for one pair of backward calls."""
 
     step: Location | None
@@ -235,13 +235,13 @@ class UpdateWatch(Observer):
 
     Parameters
     ----------
-    recorder : Recorder
+    recorder : DataflowObserver
         Of an open ledger.
     names : callable
         Returns the paths of parameters by id.
     """
 
-    def __init__(self, recorder: Recorder, names: Callable[[], Mapping[int, str]]) -> None:
+    def __init__(self, recorder: DataflowObserver, names: Callable[[], Mapping[int, str]]) -> None:
         self.adapter: Adapter = recorder.adapter
         self._recorder = recorder
         self._names = names
@@ -249,12 +249,12 @@ class UpdateWatch(Observer):
         self._hooks = OptimizerHooks(before=self._steps_now, after=self._stepped)
         self._steps = 0
         self._last_step: Location | None = None
-        self._runs: dict[int, _Run] = {}
-        self._all_runs: list[_Run] = []
-        self._gradients: dict[int, _Gradient] = {}
+        self._runs: dict[int, _BackwardRun] = {}
+        self._all_runs: list[_BackwardRun] = []
+        self._gradients: dict[int, _LeafGradient] = {}
         # The tensors that are such gradients, by id, and whose they are: an operator that reads one looks at it.
         self._owners: dict[int, int] = {}
-        self._stale: dict[tuple[Location | None, Location | None], _Stale] = {}
+        self._stale: dict[tuple[Location | None, Location | None], _StaleCalls] = {}
         self._unheld = WithoutOptimizerWatch(self.adapter)
 
     def close(self) -> None:
@@ -281,7 +281,7 @@ class UpdateWatch(Observer):
     def task_started(self, task: Any) -> None:
         """Note that a backward starts, and on which line."""
         self._hooks.look()
-        run = self._runs[id(task)] = _Run(caller())
+        run = self._runs[id(task)] = _BackwardRun(caller())
         self._all_runs.append(run)
 
     def node_entered(self, call: Any) -> None:
@@ -300,7 +300,7 @@ class UpdateWatch(Observer):
             if before.wasted:
                 self._idle.cleared(leaf)
         run.filled += 1
-        now = self._gradients[id(leaf)] = _Gradient(weakref.ref(leaf), run, self._steps)
+        now = self._gradients[id(leaf)] = _LeafGradient(weakref.ref(leaf), run, self._steps)
         if before is not None and kept:
             stepped = self._steps > before.steps
             now.stale = (before.run.location, self._last_step) if stepped else before.stale
@@ -355,7 +355,7 @@ class UpdateWatch(Observer):
             gradient = self._gradient_of(leaf)
             if gradient is not None and gradient.stale is not None and self._any(self.adapter.leaf_grad(leaf)):
                 earlier, step = gradient.stale
-                stale = self._stale.setdefault((gradient.run.location, earlier), _Stale(step))
+                stale = self._stale.setdefault((gradient.run.location, earlier), _StaleCalls(step))
                 stale.names[names.get(id(leaf), f"a leaf of shape {format_shape(tuple(leaf.shape))}")] = None
                 stale.runs.add(id(gradient.run))
         idle = [leaf for leaf in held if self._recorder.accumulated(leaf) is None]
@@ -366,7 +366,7 @@ class UpdateWatch(Observer):
     def _any(self, gradient: Any) -> bool:
         return gradient is not None and bool(numpy.any(self.adapter.to_host(gradient)))
 
-    def _gradient_of(self, leaf: Any) -> _Gradient | None:
+    def _gradient_of(self, leaf: Any) -> _LeafGradient | None:
         found = self._gradients.get(id(leaf))
         return found if found is not None and found.leaf() is leaf else None
 
@@ -383,7 +383,7 @@ class UpdateWatch(Observer):
         return Updates(self._steps, stale, self._unused(), self._unheld.found(), idle)
 
     def _unused(self) -> tuple[UnusedGradients, ...]:
-        by_line: dict[Location | None, list[_Run]] = {}
+        by_line: dict[Location | None, list[_BackwardRun]] = {}
         for run in self._all_runs:
             by_line.setdefault(run.location, []).append(run)
         found = []

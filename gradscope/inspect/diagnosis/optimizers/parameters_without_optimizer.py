@@ -67,7 +67,7 @@ class ParameterWithoutOptimizer:
         return "\n  ".join([*lines, *filter(None, (self.text, self.help))])
 
 
-class _Why(NamedTuple):
+class _Placement(NamedTuple):
     """Where a parameter hangs: its path there, what is said of it, and what to do."""
 
     path: str
@@ -76,7 +76,7 @@ class _Why(NamedTuple):
 
 
 @dataclass
-class _Filled:
+class _ParameterWithGradient:
     """A parameter that a backward has given a gradient, and the key of its AccumulateGrad."""
 
     leaf: weakref.ref[Any]
@@ -84,7 +84,7 @@ class _Filled:
     shape: tuple[int, ...]
     made: Location | None
     used: Location | None
-    why: _Why | None = None
+    why: _Placement | None = None
 
     @property
     def location(self) -> Location | None:
@@ -97,9 +97,9 @@ class WithoutOptimizerWatch:
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
         # By the parameter's id; what has no object of its own, by the key of its AccumulateGrad, negative.
-        self._waiting: dict[int, _Filled] = {}
-        self._found: dict[int, _Filled] = {}
-        self._gone: list[_Filled] = []
+        self._waiting: dict[int, _ParameterWithGradient] = {}
+        self._found: dict[int, _ParameterWithGradient] = {}
+        self._gone: list[_ParameterWithGradient] = []
         # What an optimizer holds, and tensors that are no parameters and hang in no module.
         self._held: dict[int, weakref.ref[Any]] = {}
         self._looks = 0
@@ -112,7 +112,9 @@ class WithoutOptimizerWatch:
         known = self._waiting.get(id(leaf))
         if known is not None and known.leaf() is not leaf:
             self._gone.append(known)
-        self._waiting[id(leaf)] = _Filled(weakref.ref(leaf), self._adapter.key(node), tuple(leaf.shape), made, used)
+        self._waiting[id(leaf)] = _ParameterWithGradient(
+            weakref.ref(leaf), self._adapter.key(node), tuple(leaf.shape), made, used
+        )
 
     def stepped(self, held: Sequence[Any], idle: Sequence[Any], names: Mapping[int, str]) -> None:
         """Note that an optimizer that holds some leaves, no backward having reached those in `idle`, has stepped."""
@@ -151,8 +153,8 @@ class WithoutOptimizerWatch:
             self._waiting.pop(id(leaf), None)
             self._found.pop(id(leaf), None)
 
-    def _look(self, entries: Iterable[_Filled], idle: Sequence[Any], names: Mapping[int, str]) -> None:
-        modules = _Modules(self._adapter)
+    def _look(self, entries: Iterable[_ParameterWithGradient], idle: Sequence[Any], names: Mapping[int, str]) -> None:
+        modules = _LivingModules(self._adapter)
         strays = [tensor for tensor in idle if modules.owner_of(tensor) is None]
         for entry in entries:
             leaf = entry.leaf()
@@ -164,7 +166,7 @@ class WithoutOptimizerWatch:
 
     def found(self) -> tuple[ParameterWithoutOptimizer, ...]:
         """Return what has been found so far, the parameters of one line and one reason together."""
-        renewed: dict[Location, dict[int, _Filled]] = {}
+        renewed: dict[Location, dict[int, _ParameterWithGradient]] = {}
         for entry in self._gone:
             if entry.location is not None:
                 renewed.setdefault(entry.location, {})[entry.key] = entry
@@ -189,10 +191,10 @@ class WithoutOptimizerWatch:
         )
 
 
-_UNKNOWN = _Why("", "", "Hand it to an optimizer, or spare that part of the backward: requires_grad_(False).")
+_UNKNOWN = _Placement("", "", "Hand it to an optimizer, or spare that part of the backward: requires_grad_(False).")
 
 
-class _Modules:
+class _LivingModules:
     """The living modules, and what hangs in them."""
 
     def __init__(self, adapter: Adapter) -> None:
@@ -211,23 +213,23 @@ class _Modules:
         """Return the module that has a leaf among its own parameters."""
         return self._owners.get(id(leaf), (None, ""))[0]
 
-    def why(self, leaf: Any, name: str, strays: Sequence[Any]) -> _Why:
+    def why(self, leaf: Any, name: str, strays: Sequence[Any]) -> _Placement:
         """Say why no optimizer holds a leaf that a tracker calls `name`."""
         owner, attribute = self._owners.get(id(leaf), (None, ""))
         if owner is None:
-            return _Why(name, "no module has it as a parameter", "Make it an attribute of a module.")
+            return _Placement(name, "no module has it as a parameter", "Make it an attribute of a module.")
         outermost, path = self._outermost(owner, attribute)
         for module, container, kind, place in self._containers(outermost):
             what = f"`{container}` of {type(module).__name__} is a {kind}, into which parameters() does not look"
             way_out = f"Put the modules into nn.Module{'Dict' if kind == 'dict' else 'List'}."
-            return _Why(f"{container}{place}.{path}", what, way_out)
+            return _Placement(f"{container}{place}.{path}", what, way_out)
         if strays:
             shapes = ", ".join(dict.fromkeys(format_shape(tuple(s.shape)) for s in strays[:_SHOWN]))
             what = f"the optimizer holds {count(len(strays), 'other tensor')} ({shapes}), which are in no module"
-            return _Why(name, what, "Make the optimizer after the last change of the model.")
+            return _Placement(name, what, "Make the optimizer after the last change of the model.")
         return _UNKNOWN._replace(path=name)
 
-    def beside_parameters(self, leaf: Any) -> _Why | None:
+    def beside_parameters(self, leaf: Any) -> _Placement | None:
         """Say whether a module has a leaf where parameters() does not look."""
         for module in self._all:
             for name, value in list(fields_of(module).items()):
@@ -236,7 +238,7 @@ class _Modules:
                     what = (
                         f"`{name}` of {type(module).__name__} is a tensor, no Parameter, so parameters() leaves it out"
                     )
-                    return _Why(self._path(module, name), what, f"Write self.{name} = nn.Parameter(...).")
+                    return _Placement(self._path(module, name), what, f"Write self.{name} = nn.Parameter(...).")
                 if name.startswith("_") or type(value) not in (list, tuple, dict):
                     continue
                 items = value.items() if type(value) is dict else enumerate(value)
@@ -244,7 +246,7 @@ class _Modules:
                     if item is leaf:
                         what = f"`{name}` of {type(module).__name__} is a {kind}, into which parameters() does not look"
                         way_out = f"Put Parameters into nn.Parameter{'Dict' if kind == 'dict' else 'List'}."
-                        return _Why(f"{self._path(module, name)}[{key!r}]", what, way_out)
+                        return _Placement(f"{self._path(module, name)}[{key!r}]", what, way_out)
         return None
 
     def _path(self, module: Any, attribute: str) -> str:
@@ -271,16 +273,16 @@ class _Modules:
                     if item is module:
                         yield other, name, type(value).__name__, f"[{key!r}]"
 
-    def behind_a_result(self, key: int) -> _Why | None:
+    def behind_a_result(self, key: int) -> _Placement | None:
         """Say whether a module has a result in the place of a parameter, whose AccumulateGrad has a key."""
         for module in self._all:
             for attribute, value in list(fields_of(module).items()):
                 if not self._adapter.is_tensor(value) or self._adapter.is_leaf(value) is not False:
                     continue
                 root = self._adapter.root(value)
-                wires = {} if root is None else walk(self._adapter, [root[0]])
-                if key in wires and len(wires) < _MOST_NODES:
+                links = {} if root is None else walk(self._adapter, [root[0]])
+                if key in links and len(links) < _MOST_NODES:
                     what = f"`{attribute}` of {type(module).__name__} is a result computed from it, no parameter itself"
                     way_out = f"Compute first, and wrap the result: self.{attribute} = nn.Parameter(...)."
-                    return _Why("", what, way_out)
+                    return _Placement("", what, way_out)
         return None

@@ -18,10 +18,10 @@ __all__ = [
     "STATES",
     "Batch",
     "GradientFormat",
-    "Outline",
+    "PageTemplate",
     "PackedPage",
     "Page",
-    "Snapshot",
+    "GradientSnapshot",
     "decode_pages",
     "encode_page",
 ]
@@ -65,7 +65,7 @@ class GradientFormat(NamedTuple):
     kept: bool
 
 
-class Snapshot:
+class GradientSnapshot:
     """A gradient as it was.
 
     Parameters
@@ -89,7 +89,7 @@ class Snapshot:
         self.measured = measured
 
 
-class Outline:
+class PageTemplate:
     """What consecutive nodes of a backward have in common with those of another: all but numbers, times and values.
 
     Parameters
@@ -148,7 +148,7 @@ class Batch:
     times : (list of int, list of int)
         Of each node when it started and ended, in ns since the run began.
     gradients : list
-        The gradients: bytes where the page keeps them, a Snapshot where not, None for an undefined one.
+        The gradients: bytes where the page keeps them, a GradientSnapshot where not, None for an undefined one.
     failed : bool
         Whether the last of the nodes did.
 
@@ -156,25 +156,31 @@ class Batch:
     ----------
     raw : bytes
         The gradients that the page keeps, joined: while they wait, their memory serves the backward that goes on.
-    others : list of Snapshot or None
+    others : list of GradientSnapshot or None
         Those that it does not.
     """
 
-    __slots__ = ("failed", "others", "outline", "raw", "sequence_nrs", "task", "times")
+    __slots__ = ("failed", "others", "template", "raw", "sequence_nrs", "task", "times")
 
     def __init__(
-        self, task: int, outline: Outline, sequence_nrs: Any, times: tuple[Any, Any], gradients: list[Any], failed: bool
+        self,
+        task: int,
+        template: PageTemplate,
+        sequence_nrs: Any,
+        times: tuple[Any, Any],
+        gradients: list[Any],
+        failed: bool,
     ) -> None:
         self.task = task
-        self.outline = outline
+        self.template = template
         self.sequence_nrs = sequence_nrs
         self.times = times
-        self.raw = b"".join(gradients if outline.kept is None else [gradients[at] for at in outline.kept])
-        self.others: list[Snapshot | None] = [gradients[at] for at in outline.others or ()]
+        self.raw = b"".join(gradients if template.kept is None else [gradients[at] for at in template.kept])
+        self.others: list[GradientSnapshot | None] = [gradients[at] for at in template.others or ()]
         self.failed = failed
 
     def __len__(self) -> int:
-        return len(self.outline.nodes)
+        return len(self.template.nodes)
 
 
 @dataclass(frozen=True)
@@ -278,25 +284,25 @@ def encode_page(batches: Sequence[Batch]) -> PackedPage:
     batches : sequence of Batch
         Of one backward.
     """
-    nodes = numpy.concatenate([batch.outline.nodes for batch in batches])
-    small = numpy.concatenate([batch.outline.small for batch in batches])
-    others: list[Snapshot | None] = []
+    nodes = numpy.concatenate([batch.template.nodes for batch in batches])
+    small = numpy.concatenate([batch.template.small for batch in batches])
+    others: list[GradientSnapshot | None] = []
     node = gradient = form = 0
     for batch in batches:
-        outline = batch.outline
+        template = batch.template
         part = nodes[node : node + len(batch)]
         part["sequence_nr"] = batch.sequence_nrs
         part["started"], ended = batch.times
         part["duration"] = ended - part["started"]
         part["state"][-1] = batch.failed
-        small["at"][form : form + len(outline.small)] += gradient
+        small["at"][form : form + len(template.small)] += gradient
         others += batch.others
-        node, gradient, form = node + len(batch), gradient + outline.gradients, form + len(outline.small)
+        node, gradient, form = node + len(batch), gradient + template.gradients, form + len(template.small)
     tensors, entries, previews = _describe(others)
     return PackedPage(nodes, tensors, small, b"".join([batch.raw for batch in batches]), entries, previews)
 
 
-def _describe(met: Sequence[Snapshot | None]) -> tuple[Any, Any, dict[int, str]]:
+def _describe(met: Sequence[GradientSnapshot | None]) -> tuple[Any, Any, dict[int, str]]:
     """Return the rows of gradients, their histograms, and their first elements where they are text."""
     rows = numpy.zeros(len(met), TENSOR)
     rows["spec"] = rows["value"] = -1  # of an undefined gradient
@@ -308,7 +314,7 @@ def _describe(met: Sequence[Snapshot | None]) -> tuple[Any, Any, dict[int, str]]
     for index, snapshot in enumerate(fresh):
         # Another node may have it too, on another page, when the copy is gone.
         snapshot.measured = found.measured(index)
-    told: dict[Snapshot, TensorStatistics] = {snapshot: snapshot.measured for _, snapshot in snapshots}  # type: ignore[misc]
+    told: dict[GradientSnapshot, TensorStatistics] = {snapshot: snapshot.measured for _, snapshot in snapshots}  # type: ignore[misc]
     lengths = numpy.array([len(measured.counts) for measured in told.values()], numpy.int64)
     begins = dict(zip(told, (numpy.cumsum(lengths) - lengths).tolist()))
     entries = numpy.zeros(int(lengths.sum()), ENTRY)

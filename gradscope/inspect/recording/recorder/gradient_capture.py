@@ -16,7 +16,7 @@ import numpy
 
 from ...adapters import Adapter, Converted
 from ...records.records import TensorSpec
-from ..file.node_pages import RAW, GradientFormat, Snapshot
+from ..file.node_pages import RAW, GradientFormat, GradientSnapshot
 from .gradient_statistics import FIRST, FLOATS, SMALL, measure
 from .plan_cache import NodePlan
 
@@ -50,7 +50,7 @@ class RowBuffer:
         Five of each node: its place in the backward, when it had run, how many gradients it was given and has made (-1
         where nobody looked), and when the program went on.
     gradients : list
-        Three of each gradient: its bytes, dtype and shape, or a Snapshot (or None), None and None.
+        Three of each gradient: its bytes, dtype and shape, or a GradientSnapshot (or None), None and None.
     rows_done, gradients_done : int
         How many nodes and gradients here have been handed over.
     """
@@ -69,7 +69,7 @@ class RowBuffer:
         return len(self.rows) // ROW_LENGTH
 
     def take_out(self) -> tuple[tuple[list[int], list[int]], list[Any], tuple[list[Any], ...]] | None:
-        """Take out the rows that are complete, None if there are none: times, gradients, and the key of their outline.
+        """Take out the rows that are complete, None if there are none: times, gradients, and the key of their template.
 
         The key is: places, numbers of gradients, their dtypes and shapes.
         """
@@ -103,7 +103,7 @@ class _SentGradient:
 
     __slots__ = ("address", "checksum", "host", "snapshot")
 
-    def __init__(self, host: Any, address: int, checksum: int, snapshot: Snapshot) -> None:
+    def __init__(self, host: Any, address: int, checksum: int, snapshot: GradientSnapshot) -> None:
         self.host = host  # kept, so that its memory is not used again
         self.address = address
         self.checksum = checksum
@@ -189,7 +189,7 @@ class GradientCapture:
 
     def _arrived(
         self, flow: Flow, at: tuple[int, int], host: Any, wanted: bool, large: list[_SentGradient]
-    ) -> Snapshot:
+    ) -> GradientSnapshot:
         host, spec = self._looked_at(host)
         if host.size < _LARGE:
             return self._snapshot(host, spec, wanted)
@@ -199,7 +199,7 @@ class GradientCapture:
         large.append(sent)
         return sent.snapshot
 
-    def _sent(self, flow: Flow, nr: int, host: Any, node: NodePlan, large: list[_SentGradient]) -> Snapshot:
+    def _sent(self, flow: Flow, nr: int, host: Any, node: NodePlan, large: list[_SentGradient]) -> GradientSnapshot:
         host, spec = self._looked_at(host)
         wanted = node.wanted
         if host.size < _LARGE:
@@ -231,18 +231,18 @@ class GradientCapture:
             if wanted or measured is None:
                 return None
             seen = measured.beginning_with(host.flat[:FIRST].tolist())
-            return _SentGradient(host, address, sent.checksum, Snapshot(spec, measured=seen))
+            return _SentGradient(host, address, sent.checksum, GradientSnapshot(spec, measured=seen))
         return None
 
     # --- any ---
 
-    def _snapshot(self, host: Any, spec: int, wanted: bool) -> Snapshot:
+    def _snapshot(self, host: Any, spec: int, wanted: bool) -> GradientSnapshot:
         with numpy.errstate(all="ignore"):
             measured = measure(host) if host.size > SMALL and host.dtype in FLOATS else None
         if measured is not None and not wanted:
-            return Snapshot(spec, measured=measured)
+            return GradientSnapshot(spec, measured=measured)
         self.nbytes += host.nbytes
-        return Snapshot(spec, numpy.array(host), self._next_value() if wanted else -1, measured)
+        return GradientSnapshot(spec, numpy.array(host), self._next_value() if wanted else -1, measured)
 
 
 def _is(host: Any, sent: _SentGradient) -> bool:
@@ -254,7 +254,7 @@ def _is(host: Any, sent: _SentGradient) -> bool:
     return laid is not None and _address(laid) == sent.address and _checksum(laid) == sent.checksum
 
 
-def _sending(host: Any, snapshot: Snapshot) -> _SentGradient:
+def _sending(host: Any, snapshot: GradientSnapshot) -> _SentGradient:
     laid = _laid_out(host)
     # A gradient whose memory has gaps has no checksum, so _is() never finds it again: address 0 says so.
     address, checksum = (0, 0) if laid is None else (_address(laid), _checksum(laid))

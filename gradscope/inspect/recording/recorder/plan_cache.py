@@ -14,9 +14,9 @@ import numpy
 
 from ...adapters import Plan
 from ...records.module_tracking import MODULE
-from ..file.node_pages import GradientFormat, Outline
+from ..file.node_pages import GradientFormat, PageTemplate
 
-__all__ = ["MOST_NODES", "CachedPlan", "PlanCache", "NodePlan", "CachedOutline"]
+__all__ = ["MOST_NODES", "CachedPlan", "PlanCache", "NodePlan", "CachedTemplate"]
 
 MOST_NODES = 200_000
 """Nodes that are remembered at most."""
@@ -45,11 +45,11 @@ class NodePlan:
         self.edges = edges
 
 
-class CachedOutline(NamedTuple):
-    """An outline, what it was made of, and the forms of its gradients where a page does not keep all as bytes."""
+class CachedTemplate(NamedTuple):
+    """An template, what it was made of, and the forms of its gradients where a page does not keep all as bytes."""
 
     key: tuple[list[Any], ...]
-    outline: Outline
+    template: PageTemplate
     to_unpack: Sequence[GradientFormat | None]
 
 
@@ -63,22 +63,22 @@ class CachedPlan:
         produced gradient the place of its receiver, and its input.
     """
 
-    __slots__ = ("_outlines", "columns", "nodes")
+    __slots__ = ("_templates", "columns", "nodes")
 
     def __init__(self, columns: tuple[Sequence[Any], ...], nodes: list[NodePlan]) -> None:
         self.columns = columns
         self.nodes = nodes
-        self._outlines: dict[tuple[int, int], CachedOutline] = {}
+        self._templates: dict[tuple[int, int], CachedTemplate] = {}
 
     def facts(self, place: int) -> tuple[str, str, str]:
         """Return the name of a node, its module and its parameter."""
         names, _, modules, parameters, *_ = self.columns
         return names[place], modules[place], parameters[place]
 
-    def outline_of(
+    def template_of(
         self, key: tuple[list[Any], ...], forms_of: Callable[[list[Any], list[Any]], list[GradientFormat | None]]
-    ) -> CachedOutline:
-        """Return the outline of consecutive nodes that have run: mostly that of the last backward.
+    ) -> CachedTemplate:
+        """Return the template of consecutive nodes that have run: mostly that of the last backward.
 
         Parameters
         ----------
@@ -89,15 +89,15 @@ class CachedPlan:
         """
         places, incoming, produced, dtypes, shapes = key
         stretch = places[0], len(places)
-        known = self._outlines.get(stretch)
+        known = self._templates.get(stretch)
         if known is None or known.key != key:
             forms = forms_of(dtypes, shapes)
             rows = [self.nodes[place].row for place in places]
             unkept = any(form is not None and not form.kept for form in forms)
-            known = CachedOutline(key, Outline(places, rows, incoming, produced, forms), forms if unkept else ())
-            if len(self._outlines) >= _OUTLINES:
-                self._outlines.clear()
-            self._outlines[stretch] = known
+            known = CachedTemplate(key, PageTemplate(places, rows, incoming, produced, forms), forms if unkept else ())
+            if len(self._templates) >= _OUTLINES:
+                self._templates.clear()
+            self._templates[stretch] = known
         return known
 
 

@@ -267,12 +267,12 @@ class EventRecorder(Observer):
     def _empty(self, view: _Task, buffer: RowBuffer, failed: bool) -> None:
         taken = buffer.take_out()
         if taken is not None:
-            (started, ended), gradients, outline_key = taken
-            cached = view.plan.outline_of(outline_key, view.capture.forms)
+            (started, ended), gradients, template_key = taken
+            cached = view.plan.template_of(template_key, view.capture.forms)
             view.capture.unpack(cached.to_unpack, gradients)
             times = numpy.array(started, numpy.int64) - self.origin, numpy.array(ended, numpy.int64) - self.origin
-            numbers = view.sequence_nrs[cached.outline.places]
-            batch = Batch(view.id, cached.outline, numbers, times, gradients, failed)
+            numbers = view.sequence_nrs[cached.template.places]
+            batch = Batch(view.id, cached.template, numbers, times, gradients, failed)
             view.ran += len(batch)
             nbytes, view.capture.nbytes = view.capture.nbytes, 0
             self._writer.put(batch, nbytes)

@@ -302,8 +302,8 @@ def run(op: Operator, arguments: tuple[Any, ...]) -> Any:
         if overridden is overrides.NONE:
             raise
         return overridden
-    keeper = modes.keeper if state.modes_on else None
-    kept = None if keeper is None else keeper.take(op, arguments)
+    checkpoint = modes.selective_checkpoint if state.modes_on else None
+    kept = None if checkpoint is None else checkpoint.take(op, arguments)
     try:
         computed = forward(op, xp, bare) if kept is None else kept
     except (ValueError, TypeError) as error:
@@ -313,8 +313,8 @@ def run(op: Operator, arguments: tuple[Any, ...]) -> Any:
         results, *extra = computed
         aux = dict(zip(op.aux, extra, strict=True))
     output = finish(op, operands, results, aux, xp)
-    if keeper is not None:
-        keeper.keep(op, arguments, computed, output)
+    if checkpoint is not None:
+        checkpoint.keep(op, arguments, computed, output)
     return output
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import gradscope.inspect as gi
 from gradscope.inspect.adapters import NOT_TOLD, adapter_for, expected_spec
-from gradscope.inspect.diagnosis.flow.backward_replay import Replay
+from gradscope.inspect.diagnosis.flow.backward_replay import BackwardReplay
 from gradscope.inspect.graphs.formats.dot import to_dot
 from tests.inspect.sessions import debugging, wait
 
@@ -51,7 +51,7 @@ def test_no_backward_is_run_beside_the_program():
     x = leaf()
     loss = (x.exp() * 2).sum()
     with pytest.raises(RuntimeError) as raised:
-        Replay(adapter_for(loss), loss).run(lambda *unused: None)
+        BackwardReplay(adapter_for(loss), loss).run(lambda *unused: None)
     assert str(raised.value) == NOT_TOLD
 
 

@@ -4,13 +4,13 @@ import math
 
 from gradscope.inspect.adapters import adapter_for
 from gradscope.inspect.diagnosis.flow.amplification import GainVisitor
-from gradscope.inspect.diagnosis.flow.backward_replay import Replay
+from gradscope.inspect.diagnosis.flow.backward_replay import BackwardReplay
 
 
 def towards(loss, leaf):
     adapter = adapter_for(loss)
     visitor = GainVisitor(adapter)
-    Replay(adapter, loss).run(visitor.visit)
+    BackwardReplay(adapter, loss).run(visitor.visit)
     return visitor.towards(leaf)
 
 

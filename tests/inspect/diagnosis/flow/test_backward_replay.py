@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import gradscope as gs
 from gradscope.inspect.adapters import adapter_for
-from gradscope.inspect.diagnosis.flow.backward_replay import Replay
+from gradscope.inspect.diagnosis.flow.backward_replay import BackwardReplay
 
 OPERATORS = {
     "mul": lambda x, y: x * y,
@@ -28,7 +28,7 @@ def gradients(loss, grad=None):
         if leaf is not None:
             found[id(leaf)] = grads[0].tolist()
 
-    Replay(adapter, loss).run(visit, grad)
+    BackwardReplay(adapter, loss).run(visit, grad)
     return found
 
 

@@ -1,7 +1,8 @@
 """Compiles an operator's declaration into straight-line code.
 
-For each operator the functions that a user calls (:mod:`calls`, :mod:`wide`, :mod:`inplace`) and the node's ``apply``
-on bare arrays (:mod:`nodes`) are written out as source, much as ``dataclasses`` does, and compiled at their first call.
+For each operator the functions that a user calls (:mod:`calls`, :mod:`calls_with_lists`, :mod:`inplace`) and the node's
+``apply`` on bare arrays (:mod:`nodes`) are written out as source, much as ``dataclasses`` does, and compiled at their
+first call.
 What they would otherwise decide per call (how many tensors, what is saved, whether dtypes are brought together) is
 decided here. Their source is in ``linecache``, so tracebacks and debuggers show it. Everything rare goes to
 :mod:`~gradscope.runtime.ops.execution.general` and :mod:`~gradscope.runtime.ops.execution.inplace_and_out`, which do
@@ -19,10 +20,10 @@ import numpy
 
 from .. import general
 from .calls import function_scope, is_simple, simple_body
+from .calls_with_lists import body_with_lists
 from .compiling import call_signature, compile_function, docstring, own_name, signature
 from .inplace import make_inplace
 from .nodes import build_node_class
-from .wide import wide_body
 
 if TYPE_CHECKING:
     from ...declaration.registry import Operator
@@ -81,4 +82,4 @@ def observed_source(op: Operator) -> str:
 
 def body_of(op: Operator, arguments: str) -> list[str]:
     """Write the lines of the function after its head: what is not its common path is left to :mod:`general`."""
-    return simple_body(op, arguments) if is_simple(op) else wide_body(op, arguments)
+    return simple_body(op, arguments) if is_simple(op) else body_with_lists(op, arguments)

@@ -18,13 +18,13 @@ from ..inspect.records.records import Location
 from ..inspect.source.call_sites import caller, name_of, user_frame
 from ..inspect.source.frame_variables import variables_of
 from .source_fixes import made_in_place
-from .violation_facts import Bystander, GradientFacts, InputFacts, Violation
+from .violation_facts import GradientFacts, InputFacts, Violation, WrittenInput
 
-__all__ = ["BystanderWatch"]
+__all__ = ["SharedWriteWatch"]
 
 
 @dataclass(slots=True)
-class _Written:
+class _ForwardWrite:
     """A tensor that was written in the forward pass, and the modules that were running, outermost first."""
 
     tensor: weakref.ref[Any]
@@ -35,15 +35,15 @@ class _Written:
 
 
 @dataclass(slots=True)
-class _Suspect:
+class _UnreturnedInput:
     """A tensor that a module has written and not returned: who reads it next reads other values."""
 
     tensor: weakref.ref[Any]
-    bystander: Bystander
+    written_input: WrittenInput
 
 
 @dataclass(slots=True)
-class _Gradient:
+class _GradientWrite:
     """A gradient that was written while a backward ran.
 
     `below` are the keys of the nodes that are to see the new values: the one it was written for, and those after it.
@@ -56,15 +56,15 @@ class _Gradient:
     told: bool = False
 
 
-class _Backward:
+class _RunningBackward:
     """A backward that runs on a thread."""
 
     def __init__(self, called: Location | None) -> None:
         self.called = called
-        self.written: dict[Any, _Gradient] = {}
+        self.written: dict[Any, _GradientWrite] = {}
 
 
-class BystanderWatch(Observer):
+class SharedWriteWatch(Observer):
     """Watches modules and hooks that write what they were given.
 
     What happens to nodes it is told by the :class:`~gradscope.check.watcher.Watcher` of the framework, and only while
@@ -87,8 +87,8 @@ class BystanderWatch(Observer):
         self._tell = tell
         self._adapter = AnyAdapter()
         self._local = threading.local()
-        self._written: dict[int, _Written] = {}
-        self.suspects: dict[int, _Suspect] = {}
+        self._written: dict[int, _ForwardWrite] = {}
+        self.suspects: dict[int, _UnreturnedInput] = {}
         self.written = 0
         self._observation = self._adapter.observe(self, forward=True, backward=True)
 
@@ -122,7 +122,7 @@ class BystanderWatch(Observer):
                 continue
             spec, frame = self._adapter.spec(tensor), user_frame()
             owner, attribute = _child_of(frame, module)
-            bystander = Bystander(
+            written_input = WrittenInput(
                 name=name_of(tensor, frame),
                 shape=spec.shape,
                 dtype=spec.dtype,
@@ -132,7 +132,7 @@ class BystanderWatch(Observer):
                 written=write.location,
                 made=None if owner is None else made_in_place(type(owner), attribute, write.writer),
             )
-            self.suspects[self._adapter.key(root[0])] = _Suspect(write.tensor, bystander)
+            self.suspects[self._adapter.key(root[0])] = _UnreturnedInput(write.tensor, written_input)
 
     def look_at_reader(self, node: Any) -> None:
         """Report the reader of a tensor that a module has written."""
@@ -140,7 +140,7 @@ class BystanderWatch(Observer):
             suspect = None if child is None else self.suspects.pop(self._adapter.key(child), None)
             if suspect is not None and suspect.tensor() is not None:
                 name, place = self._adapter.node_name(node), self._adapter.location(node)
-                self._tell(InputFacts(suspect.bystander, name, place), None)
+                self._tell(InputFacts(suspect.written_input, name, place), None)
 
     def note_write(self, write: Any, node: Any) -> None:
         """Note what is written inside a module, or while a backward runs, in which `node` is running or none."""
@@ -158,13 +158,13 @@ class BystanderWatch(Observer):
                 del table[key]
 
         outer = tuple(identity for identity, _ in modules)
-        table[key] = _Written(weakref.ref(tensor, gone), outer, modules[-1][1], write.operator, write.location)
+        table[key] = _ForwardWrite(weakref.ref(tensor, gone), outer, modules[-1][1], write.operator, write.location)
 
     # --- the backward pass ---
 
     def task_started(self, task: Any) -> None:
         """Note who called it."""
-        self._backwards().append(_Backward(caller()))
+        self._backwards().append(_RunningBackward(caller()))
 
     def task_finished(self, task: Any) -> None:
         """Forget it, and the gradients that were held back from being reused."""
@@ -189,7 +189,7 @@ class BystanderWatch(Observer):
                 children = (child for child, _ in self._adapter.edges(call.node) if child is not None)
                 gradient.below.update(map(self._adapter.key, children))
 
-    def _look_at(self, running: _Backward, call: Any) -> None:
+    def _look_at(self, running: _RunningBackward, call: Any) -> None:
         for grad in call.grad_outputs:
             gradient = None if grad is None else running.written.get(self._adapter.memory_key(grad))
             if gradient is None or gradient.told:
@@ -202,7 +202,7 @@ class BystanderWatch(Observer):
                 name, place = self._adapter.node_name(call.node), self._adapter.location(call.node)
                 self._tell(GradientFacts(gradient.operator, gradient.location, name, place), None)
 
-    def _note_gradient(self, running: _Backward, write: Any, node: Any) -> None:
+    def _note_gradient(self, running: _RunningBackward, write: Any, node: Any) -> None:
         location = write.location
         # What the engine itself adds up stands on the line that called backward().
         if location is None or (running.called is not None and _line(location) == _line(running.called)):
@@ -210,7 +210,7 @@ class BystanderWatch(Observer):
         memory = self._adapter.memory_key(write.tensor)
         if memory in running.written:
             return
-        gradient = running.written[memory] = _Gradient(write.tensor, write.operator, location)
+        gradient = running.written[memory] = _GradientWrite(write.tensor, write.operator, location)
         self.written += 1
         if node is not None:
             gradient.below.add(self._adapter.key(node))
@@ -224,9 +224,9 @@ class BystanderWatch(Observer):
             modules = self._local.modules = []
         return modules
 
-    def _backwards(self) -> list[_Backward]:
+    def _backwards(self) -> list[_RunningBackward]:
         try:
-            backwards: list[_Backward] = self._local.backwards
+            backwards: list[_RunningBackward] = self._local.backwards
         except AttributeError:
             backwards = self._local.backwards = []
         return backwards

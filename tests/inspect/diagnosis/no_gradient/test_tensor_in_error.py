@@ -4,7 +4,7 @@ import pytest
 
 import gradscope.inspect as gi
 from gradscope.inspect.adapters import adapter_for
-from gradscope.inspect.diagnosis.no_gradient.blamed_tensor import gradients_of_none, leaves_in, loss_without_graph
+from gradscope.inspect.diagnosis.no_gradient.tensor_in_error import gradients_of_none, leaves_in, loss_without_graph
 from tests.inspect.diagnosis.lines import line
 
 

@@ -13,12 +13,12 @@ from .compiling import indented
 if TYPE_CHECKING:
     from ...declaration.registry import Operator, Parameter
 
-__all__ = ["wide_body"]
+__all__ = ["body_with_lists"]
 
 _BLANK = "{0}._vc = {0}._view = {0}._meta = {0}._edge = None; {0}._flags = 0"
 
 
-def wide_body(op: Operator, arguments: str) -> list[str]:
+def body_with_lists(op: Operator, arguments: str) -> list[str]:
     """Write the inlined body: unwrap, forward, wrap, record. It is for NumPy arrays, where dtypes matter of one float.
 
     Everything else takes :func:`general.run`, or once the forward has run :func:`general.finish`.
