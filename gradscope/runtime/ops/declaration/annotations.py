@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-__all__ = ["Array", "Gradient", "Namespace", "Shape"]
+__all__ = ["Array", "Dims", "Gradient", "Namespace", "Shape", "Sizes"]
 
 # A bare array of the module at hand; a tensor where the expression is recorded.
 Array: TypeAlias = Any
@@ -18,3 +18,7 @@ Gradient: TypeAlias = Any
 Namespace: TypeAlias = Any
 # The sizes of a tensor's dimensions.
 Shape: TypeAlias = tuple[int, ...]
+# What a caller gives for sizes in space, such as a stride: one number for all dimensions, or one each.
+Sizes: TypeAlias = Any
+# What a caller gives for dimensions: a number, several numbers, or None where that means all.
+Dims: TypeAlias = Any

@@ -10,6 +10,7 @@ import numpy
 from ...memory import dtype as dtypes
 from ...memory.elements import as_element
 from ...tensor import creation
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Namespace, Shape
 from ..declaration.references import gathered_at, placed, slices_at
 from ..declaration.registry import METHODS, OPERATORS, operator, public
@@ -26,19 +27,19 @@ def kind_of(array: Array) -> str:
     return dtypes.BY_NUMPY[array.dtype].name
 
 
-def is_integer(index: Any) -> bool:
+def is_integer(index: Array) -> bool:
     """Whether an array has a dtype that indices may have."""
     return index.dtype.kind == "i" and index.dtype.itemsize >= 4
 
 
-def _need_integers(name: str, index: Any) -> None:
+def _need_integers(name: str, index: Array) -> None:
     if not is_integer(index):
         raise RuntimeError(
             f"{name}(): Expected dtype int32/int64 for index, but got {kind_of(index)}\nConvert it with .long()."
         )
 
 
-def check_scatter(name: str, self: Any, dim: int, index: Any, src: Any = None) -> int:
+def check_scatter(name: str, self: Array, dim: int, index: Array, src: Array = None) -> int:
     """Return the dimension counted from the front, after the checks that gather and scatter share."""
     axis = axis_of(dim, self.ndim)
     if index.size:
@@ -110,7 +111,7 @@ def _gather_backward(xp: Namespace, self: Array, size: Any, dim: int, index: Arr
     return whole
 
 
-def longs(like: Any, value: Any) -> Any:
+def longs(like: Array, value: Any) -> Array:
     """Return `value` as a tensor on the device of `like`, for samples."""
     return creation.tensor(value, device=like.device)
 
@@ -142,7 +143,7 @@ operator(
 )
 
 
-def need_same_dtype(name: str, self: Any, src: Any) -> None:
+def need_same_dtype(name: str, self: Array, src: Array) -> None:
     """Raise where what is scattered has another dtype than what it is scattered into."""
     if self.dtype != src.dtype:
         raise RuntimeError(
@@ -151,7 +152,7 @@ def need_same_dtype(name: str, self: Any, src: Any) -> None:
         )
 
 
-def leading_part(src: Any, shape: Shape) -> Any:
+def leading_part(src: Array, shape: Shape) -> Array:
     """Return the leading part of `src` that an index of `shape` covers."""
     return src if src.shape == shape or src.ndim == 0 else src[tuple(slice(size) for size in shape)]
 
@@ -162,7 +163,7 @@ def _scatter(xp: Namespace, self: Array, dim: int, index: Array, src: Array) -> 
     _put_along(xp, self, axis, index, leading_part(src, index.shape))
 
 
-def _scatter_value(xp: Namespace, self: Array, dim: int, index: Array, value: Array) -> None:
+def _scatter_value(xp: Namespace, self: Array, dim: int, index: Array, value: Any) -> None:
     _put_along(xp, self, check_scatter("scatter", self, dim, index), index, as_element(value, self))
 
 
@@ -235,7 +236,7 @@ def _scatter_choice(src: Any, value: Any) -> tuple[str, Any]:
     return ("scatter.src" if hasattr(given, "_array") else "scatter.value"), given
 
 
-def _combined(reduce: str, self: Any, index: Any, given: Any) -> tuple[str, Any]:
+def _combined(reduce: str, self: Array, index: Array, given: Any) -> tuple[str, Any]:
     """Return what scatter_reduce() calls a reduction of scatter(), and the source as a tensor."""
     if reduce not in _REDUCTIONS:
         raise RuntimeError("reduce argument must be either add or multiply.\nscatter_reduce() knows more.")
@@ -255,7 +256,14 @@ _REDUCTIONS = {"add": "sum", "multiply": "prod"}
 
 @public
 def scatter(
-    self: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None
+    self: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor | None = None,
+    *,
+    value: Any = None,
+    reduce: str | None = None,
+    out: Tensor | None = None,
 ) -> Any:
     """Return a copy with `src` (a tensor) or `value` (a number) written along a dimension.
 
@@ -279,7 +287,9 @@ def scatter(
 
 
 @public
-def scatter_(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
+def scatter_(
+    self: Tensor, dim: int, index: Tensor, src: Tensor | None = None, *, value: Any = None, reduce: str | None = None
+) -> Any:
     """In-place form of :func:`scatter`."""
     name, given = _scatter_choice(src, value)
     if reduce is not None:
@@ -288,7 +298,7 @@ def scatter_(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = N
     return OPERATORS[name].inplace_function(self, dim, index, given)  # type: ignore[misc]
 
 
-def _scatter_add_reference(self: Any, dim: int, index: Any, src: Any) -> Any:
+def _scatter_add_reference(self: Array, dim: int, index: Array, src: Array) -> Any:
     whole = numpy.atleast_1d(self)
     return placed(whole, gathered_at(index, dim), src[tuple(map(slice, index.shape))], add=True).reshape(self.shape)
 
@@ -311,7 +321,7 @@ operator(
 # --- whole slices -----------------------------------------------------------------------------------------------------
 
 
-def _vector(name: str, index: Any) -> Any:
+def _vector(name: str, index: Array) -> Array:
     """Return an index of slices as a vector."""
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector\nIts shape is {list(index.shape)}.")
@@ -320,7 +330,7 @@ def _vector(name: str, index: Any) -> Any:
     return index.reshape(-1)
 
 
-def _slices(axis: int, index: Any) -> tuple[Any, ...]:
+def _slices(axis: int, index: Array) -> tuple[Any, ...]:
     return (*(slice(None),) * axis, index)
 
 
@@ -338,12 +348,12 @@ def _index_select(xp: Namespace, self: Array, dim: int, index: Array) -> Array:
     return result.reshape(()) if self.ndim == 0 else result
 
 
-def _index_select_backward_reference(self: Any, size: Any, dim: int, index: Any) -> Any:
+def _index_select_backward_reference(self: Array, size: Any, dim: int, index: Array) -> Any:
     result = numpy.zeros(size, dtype=self.dtype)
     return placed(result, slices_at(result.ndim, dim, index), self, add=True)
 
 
-def _index_add_reference(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
+def _index_add_reference(self: Array, dim: int, index: Array, source: Array, alpha: Any = 1) -> Any:
     return placed(self, slices_at(self.ndim, dim, index), alpha * source, add=True)
 
 
@@ -495,7 +505,7 @@ operator(
 )
 
 
-def _index_fill(xp: Namespace, self: Array, dim: int, index: Array, value: Array) -> None:
+def _index_fill(xp: Namespace, self: Array, dim: int, index: Array, value: Any) -> None:
     axis = axis_of(dim, self.ndim)
     if not is_integer(index):
         raise IndexError(f"index_fill_(): Expected dtype int64 for index.\nIt is {kind_of(index)}: use .long().")
@@ -559,12 +569,12 @@ def _fill_choice(value: Any) -> str:
 
 
 @public
-def index_fill(self: Any, dim: int, index: Any, value: Any) -> Any:
+def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     """Return a copy with `value`, a number or a 0-d tensor, in the slices along `dim` that `index` lists."""
     return OPERATORS[_fill_choice(value)].function(self, dim, index, value)
 
 
 @public
-def index_fill_(self: Any, dim: int, index: Any, value: Any) -> Any:
+def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     """In-place form of :func:`index_fill`."""
     return OPERATORS[_fill_choice(value)].inplace_function(self, dim, index, value)  # type: ignore[misc]

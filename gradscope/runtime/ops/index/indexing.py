@@ -22,7 +22,7 @@ from ...memory.storage import memory_of, overlaps_itself
 from ...tensor import creation, tangents
 from ...tensor.from_python import to_array
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Namespace, Shape
+from ..declaration.annotations import Array, Dims, Namespace, Shape
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import general, inplace_and_out
@@ -33,7 +33,7 @@ from .accumulate_at import accumulate_at
 # --- index arrays -----------------------------------------------------------------------------------------------------
 
 
-def key_of(arrays: Array, dims: Any) -> tuple[Any, ...]:
+def key_of(arrays: Array, dims: Dims) -> tuple[Any, ...]:
     """Return the key of an array that has `arrays` at the dimensions `dims` and everything elsewhere."""
     key: list[Any] = []
     position = 0
@@ -49,7 +49,7 @@ def width_of(array: Array) -> int:
     return array.ndim if array.dtype.kind == "b" else 1
 
 
-def check_masks(shape: Shape, arrays: Array, dims: Any) -> None:
+def check_masks(shape: Shape, arrays: Array, dims: Dims) -> None:
     """Raise IndexError for a mask of another shape than the dimensions it takes; NumPy lets an empty one pass."""
     for position, (array, dim) in enumerate(zip(arrays, dims, strict=True)):
         wanted = shape[dim : dim + width_of(array)]
@@ -88,7 +88,7 @@ BLOCK = 1 << 16
 """Elements that are added at once on the CPU where rows are added to rows."""
 
 
-def add_at(xp: Namespace, target: Array, arrays: Any, dims: Any, values: Array) -> None:
+def add_at(xp: Namespace, target: Array, arrays: Any, dims: Dims, values: Array) -> None:
     """Add `values` to the elements of `target` that `arrays` at `dims` choose, once for each time they do."""
     if len(arrays) == 1 and arrays[0].dtype.kind == "b":
         target[key_of(arrays, dims)] += values
@@ -142,7 +142,7 @@ def _product(sizes: Any) -> int:
 # --- the operators ----------------------------------------------------------------------------------------------------
 
 
-def _refuse_in_nothing(shape: tuple[int, ...], indices: Any, dims: Any) -> None:
+def _refuse_in_nothing(shape: tuple[int, ...], indices: Any, dims: Dims) -> None:
     """Raise where an index would choose from a dimension of size 0, at which NumPy looks only if something is left."""
     if any(index.dtype.kind == "b" or not index.size for index in indices):
         return
@@ -150,7 +150,7 @@ def _refuse_in_nothing(shape: tuple[int, ...], indices: Any, dims: Any) -> None:
         raise IndexError(f"index is out of bounds for dimension with size 0\nThe shape is {list(shape)}.")
 
 
-def _index(xp: Namespace, self: Array, indices: Array, dims: Any) -> Array:
+def _index(xp: Namespace, self: Array, indices: Any, dims: Dims) -> Array:
     first = indices[0]
     check_masks(self.shape, indices, dims)
     if not self.size:
@@ -164,7 +164,7 @@ def _index(xp: Namespace, self: Array, indices: Array, dims: Any) -> Array:
         raise index_error(self.shape, indices, error) from None
 
 
-def _index_backward(xp: Namespace, self: Array, indices: Array, dims: Any, size: Any) -> Array:
+def _index_backward(xp: Namespace, self: Array, indices: Any, dims: Dims, size: Any) -> Array:
     whole = xp.zeros(size, dtype=self.dtype)
     if len(indices) == 1 and indices[0].dtype.kind == "b":
         whole[key_of(indices, dims)] = self
@@ -173,7 +173,7 @@ def _index_backward(xp: Namespace, self: Array, indices: Array, dims: Any, size:
     return whole
 
 
-def _longs(like: Any, *values: Any) -> Any:
+def _longs(like: Array, *values: Any) -> Array:
     return [creation.tensor(value, device=like.device) for value in values]
 
 
@@ -188,12 +188,12 @@ def _index_samples(make: Any) -> Any:
     ]
 
 
-def _index_reference(indices: Any, dims: Any) -> tuple[Any, ...]:
+def _index_reference(indices: Any, dims: Dims) -> tuple[Any, ...]:
     given = dict(zip(dims, indices, strict=True))
     return tuple(given.get(axis, slice(None)) for axis in range(max(dims) + 1))
 
 
-def _index_put_reference(self: Any, indices: Any, dims: Any, values: Any, accumulate: bool = False) -> Any:
+def _index_put_reference(self: Array, indices: Any, dims: Dims, values: Array, accumulate: bool = False) -> Any:
     return placed(self, _index_reference(indices, dims), values, add=accumulate)
 
 
@@ -225,7 +225,7 @@ operator(
 )
 
 
-def _index_put(xp: Namespace, self: Array, indices: Array, dims: Any, values: Array, accumulate: bool = False) -> None:
+def _index_put(xp: Namespace, self: Array, indices: Any, dims: Dims, values: Array, accumulate: bool = False) -> None:
     check_masks(self.shape, indices, dims)
     if self.dtype != values.dtype:
         if not values.ndim and not accumulate and len(indices) == 1 and indices[0].dtype.kind == "b":
@@ -251,13 +251,13 @@ def _index_put(xp: Namespace, self: Array, indices: Array, dims: Any, values: Ar
         raise _shape_mismatch(xp, self, indices, dims, values) from None
 
 
-def _rank_of_index(self: Any, indices: Any) -> int:
+def _rank_of_index(self: Array, indices: Any) -> int:
     """Return the number of dimensions of what `indices` choose: NumPy writes values of more, if their size is 1."""
     chosen = max(1 if index.dtype.kind == "b" else index.ndim for index in indices)
     return int(self.ndim - sum(width_of(index) for index in indices) + chosen)
 
 
-def _shape_mismatch(xp: Namespace, self: Array, indices: Array, dims: Any, values: Array) -> RuntimeError:
+def _shape_mismatch(xp: Namespace, self: Array, indices: Any, dims: Dims, values: Array) -> RuntimeError:
     found = _index(xp, self, indices, dims).shape
     return RuntimeError(
         f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
@@ -265,7 +265,7 @@ def _shape_mismatch(xp: Namespace, self: Array, indices: Array, dims: Any, value
     )
 
 
-def _index_clear(xp: Namespace, self: Array, indices: Array, dims: Any) -> Array:
+def _index_clear(xp: Namespace, self: Array, indices: Any, dims: Dims) -> Array:
     result = writable_copy(xp, self)
     result[key_of(indices, dims)] = 0
     return result
@@ -323,7 +323,7 @@ _fill = OPERATORS["fill.Tensor"]
 # --- reading an index -------------------------------------------------------------------------------------------------
 
 
-def _items_of(self: Any, index: Any) -> tuple[Any, ...]:
+def _items_of(self: Array, index: Any) -> tuple[Any, ...]:
     """Return what stands between the brackets as a tuple."""
     if isinstance(index, tuple):
         return index
@@ -347,7 +347,7 @@ def _nested(index: Any) -> bool:
     )
 
 
-def _as_index(self: Any, item: Any) -> Any:
+def _as_index(self: Array, item: Any) -> Any:
     """Return an item that is no view as an index tensor on the device of `self`."""
     if hasattr(item, "_array"):
         tensor = item
@@ -403,7 +403,7 @@ def _number(item: Any) -> int | None:
     return None
 
 
-def _pick(self: Any, dim: int, index: int, position: int) -> Any:
+def _pick(self: Array, dim: int, index: int, position: int) -> Any:
     shape = self._shape
     if not shape:
         raise IndexError(
@@ -414,7 +414,7 @@ def _pick(self: Any, dim: int, index: int, position: int) -> Any:
     return _select(self, dim, index)
 
 
-def _range(self: Any, dim: int, item: slice) -> Any:
+def _range(self: Array, dim: int, item: slice) -> Any:
     if self._array.ndim == 0:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.\nUse tensor[None] to add a dimension.")
     return _slice(self, dim, *_bounds(item))
@@ -449,7 +449,7 @@ def _too_many(ndim: int, taken: int) -> IndexError:
     return IndexError(f"too many indices for tensor of dimension {ndim}\nThere are {taken} of them.")
 
 
-def _views(self: Any, items: tuple[Any, ...]) -> tuple[Any, list[Any], list[int]]:
+def _views(self: Array, items: tuple[Any, ...]) -> tuple[Any, list[Any], list[int]]:
     """Apply the views among `items`; return the view, the index tensors left, and the dimensions they stand at."""
     ndim = len(self._shape)
     taken = 0
@@ -498,14 +498,14 @@ def _is_flag(item: Any) -> bool:
     return devices.is_array(array) and array.ndim == 0 and array.dtype.kind in "bu"
 
 
-def _flag_index(self: Any, item: Any) -> Any:
+def _flag_index(self: Array, item: Any) -> Any:
     """Return [0] for True and [] for False: whether the dimension just added is kept."""
     array = devices.array_module(self._array).zeros(1 if bool(item) else 0, dtype=dtypes.int64.numpy)
     return self.__class__._wrap(array)
 
 
 @public(method="__getitem__", function_too=False)
-def getitem(self: Any, index: Any) -> Any:
+def getitem(self: Tensor, index: Any) -> Any:
     """Return ``self[index]``: a view for integers, slices, None and Ellipsis, else a copy."""
     kind = type(index)
     if kind is int:
@@ -525,7 +525,7 @@ def getitem(self: Any, index: Any) -> Any:
 # --- writing to one ---------------------------------------------------------------------------------------------------
 
 
-def _as_value(self: Any, value: Any) -> Any:
+def _as_value(self: Array, value: Any) -> Array:
     """Return an assigned value as a tensor; a number takes the dtype of `self`."""
     if hasattr(value, "_array"):
         return value
@@ -540,7 +540,7 @@ def _as_value(self: Any, value: Any) -> Any:
     )
 
 
-def _write(target: Any, value: Any) -> None:
+def _write(target: Array, value: Any) -> None:
     """Copy `value` into `target`, which it may be broadcast to; leading dimensions of size 1 are dropped."""
     have, want = value._array.shape, target._array.shape
     if have == want:
@@ -583,7 +583,7 @@ def _is_view_key(index: Any) -> bool:
     return True
 
 
-def _holds(array: Any, number: Any) -> bool:
+def _holds(array: Array, number: Any) -> bool:
     """Whether NumPy writes a Python number into an array as it is, or complains."""
     char, kind = array.dtype.char, type(number)
     if kind is float:
@@ -597,7 +597,7 @@ def _requires_grad(value: Any) -> bool:
     return type(value) is Tensor and value.requires_grad
 
 
-def _assigned(self: Any, index: Any, value: Any) -> bool:
+def _assigned(self: Array, index: Any, value: Any) -> bool:
     """Let NumPy assign what is neither recorded nor converted, and tell whether it has.
 
     Anything rarer, and what NumPy complains of, is left to the views and writes that raise PyTorch's errors.
@@ -632,7 +632,7 @@ def _assigned(self: Any, index: Any, value: Any) -> bool:
 
 
 @public(method="__setitem__", function_too=False)
-def setitem(self: Any, index: Any, value: Any) -> None:
+def setitem(self: Tensor, index: Any, value: Any) -> None:
     """Write `value`, a number or a tensor, to ``self[index]``."""
     if not state.special and _assigned(self, index, value):
         return
@@ -652,7 +652,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     OPERATORS["index_put"].inplace_function(target, tensors, tuple(dims), _trimmed(value), False)  # type: ignore[misc]
 
 
-def _put_arguments(self: Any, indices: Any, values: Any, accumulate: bool) -> tuple[Any, ...]:
+def _put_arguments(self: Array, indices: Any, values: Array, accumulate: bool) -> tuple[Any, ...]:
     if hasattr(indices, "_array") or not all(hasattr(item, "_array") for item in indices):
         found = "Tensor" if hasattr(indices, "_array") else "other items"
         raise TypeError(
@@ -669,7 +669,7 @@ def _put_arguments(self: Any, indices: Any, values: Any, accumulate: bool) -> tu
 
 
 @public
-def index_put(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put(self: Tensor, indices: Tensor, values: Tensor, accumulate: bool = False) -> Any:
     """Return a copy with `values` written (added, if `accumulate`) to ``self[indices]``.
 
     Parameters
@@ -692,6 +692,6 @@ def index_put(self: Any, indices: Any, values: Any, accumulate: bool = False) ->
 
 
 @public
-def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put_(self: Tensor, indices: Tensor, values: Tensor, accumulate: bool = False) -> Any:
     """In-place form of :func:`index_put`."""
     return OPERATORS["index_put"].inplace_function(*_put_arguments(self, indices, values, accumulate))  # type: ignore[misc]

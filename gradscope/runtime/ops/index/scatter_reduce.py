@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from ...memory import device
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import gathered_at, reduced_slices
 from ..declaration.registry import METHODS, OPERATORS, operator, public
@@ -57,7 +58,7 @@ def _reduce_at(xp: Namespace, self: Array, key: Array, values: Array, reduce: st
         self[...] = self / counts if self.dtype.kind in "fc" else self // counts
 
 
-def _products(xp: Namespace, like: Any, key: Array, values: Array) -> Array:
+def _products(xp: Namespace, like: Array, key: Array, values: Array) -> Array:
     """Return an array like `like` with the products of the values that belong to each place, 1 where none do.
 
     CuPy has no multiply.at: values are sorted by place, and multiplied along each run in log2(size) passes.
@@ -165,7 +166,7 @@ def _src_gradient(
     zero = src == 0
     ones, nothing = F.ones_like(src), F.zeros_like(src)
 
-    def met(values: Any) -> Any:
+    def met(values: Array) -> Any:
         return F.gather(F.scatter_add(F.zeros_like(self), dim, index, values), dim, index)
 
     count = met(zero * ones)
@@ -187,7 +188,9 @@ def _scatter_samples(make: Any) -> Any:
     ] + [((y, -1, others, make(2, 2), "sum"), {}), ((z, 0, longs(z, [0, 0]), make(2), "mean"), {})]
 
 
-def _scatter_reduce_reference(self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> Any:
+def _scatter_reduce_reference(
+    self: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool = True
+) -> Any:
     whole = numpy.atleast_1d(self)
     targets = zip(*(axis.reshape(-1).tolist() for axis in gathered_at(index, dim)))
     places = zip(targets, numpy.ndindex(index.shape))
@@ -195,7 +198,7 @@ def _scatter_reduce_reference(self: Any, dim: int, index: Any, src: Any, reduce:
 
 
 def _index_reduce_reference(
-    self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool = True
+    self: Array, dim: int, index: Array, source: Array, reduce: str, include_self: bool = True
 ) -> Any:
     whole, parts = numpy.moveaxis(self, dim, 0), numpy.moveaxis(source, dim, 0)
     rests = list(numpy.ndindex(whole.shape[1:]))
@@ -265,7 +268,7 @@ def _per_element(index: Array, source: Array, dim: int, F: Namespace) -> Array:
     return F.broadcast_to(F.reshape(index, tuple(shape)), tuple(source.shape))
 
 
-def _sliced(gradient: Any) -> Any:
+def _sliced(gradient: Array) -> Array:
     def formula(
         g: Gradient,
         self: Array,
@@ -310,7 +313,7 @@ def segment_reduce(
     reduce: str,
     *,
     lengths: Any = None,
-    offsets: Any = None,
+    offsets: Tensor | None = None,
     axis: int = 0,
     unsafe: bool = False,
     initial: float | None = None,
@@ -372,7 +375,7 @@ _OF_SEGMENTS = {
 }
 
 
-def _segment_edges(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> Any:
+def _segment_edges(data: Array, lengths: Array, offsets: Array, axis: int, unsafe: bool) -> Array:
     """Return where the segments start, and where the last one ends."""
     if lengths is None and offsets is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.\nGive one of the two.")
@@ -395,7 +398,7 @@ def _segment_edges(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: boo
     return OPERATORS["constant_pad_nd"].function(lengths.cumsum(-1), (1, 0))
 
 
-def _with_initial(found: Any, reduce: str, initial: float | None, lengths: Any) -> Any:
+def _with_initial(found: Any, reduce: str, initial: float | None, lengths: Array) -> Array:
     """Return segments that began with `initial`; a maximum that is equal to it is an element's."""
     if reduce == "mean":
         total = found if initial is None else found + initial

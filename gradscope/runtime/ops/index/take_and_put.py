@@ -10,6 +10,7 @@ import numpy
 from ...memory import device as devices
 from ...tensor import creation
 from ...tensor.creation import broadcast_shapes
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Namespace, Shape
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import OPERATORS, operator, public
@@ -131,7 +132,7 @@ operator(
 )
 
 
-def _from_the_front(indices: Any, self: Any, axis: int) -> Any:
+def _from_the_front(indices: Array, self: Array, axis: int) -> Array:
     """Return indices along a dimension with negative ones counted from the front."""
     size, array = self._array.shape[axis], indices._array
     if array.dtype.kind != "i":
@@ -140,7 +141,7 @@ def _from_the_front(indices: Any, self: Any, axis: int) -> Any:
 
 
 @public
-def take_along_dim(self: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:
+def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Any:
     """Take elements by their position along `dim`, the other dimensions broadcast; flat positions without `dim`."""
     if dim is None:
         return OPERATORS["gather"].function(self.reshape(-1), 0, indices.reshape(-1), out=out)
@@ -160,7 +161,7 @@ def take_along_dim(self: Any, indices: Any, dim: int | None = None, *, out: Any 
 
 
 @public
-def narrow_copy(self: Any, dim: int, start: int, length: int, *, out: Any = None) -> Any:
+def narrow_copy(self: Tensor, dim: int, start: int, length: int, *, out: Tensor | None = None) -> Any:
     """Return a copy of `length` indices of dimension `dim` from `start`."""
     if out is not None:
         return inplace_and_out.into(out, "narrow_copy", [self], lambda: self.narrow(dim, start, length), exact=True)
@@ -171,7 +172,7 @@ def narrow_copy(self: Any, dim: int, start: int, length: int, *, out: Any = None
 
 
 @public(method=False)
-def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Any, ...]:
     """Return the coordinates, one tensor a dimension, of positions in the row-major order of a shape.
 
     Raises
@@ -196,7 +197,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
 
 
 @public(method=False)
-def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Any:
     """Return the combinations of `r` elements of a vector, in the order of their positions.
 
     Raises

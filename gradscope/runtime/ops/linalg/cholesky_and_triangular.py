@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from ...memory import device
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import solved
 from ..declaration.registry import OPERATORS, operator, public
@@ -48,7 +49,7 @@ def triangular_solution(xp: Namespace, A: Array, B: Array, upper: bool, unitrian
     return lapack.solve_triangles(A, B, upper, unitriangular)
 
 
-def _eliminated(A: Any, B: Any, upper: bool, unitriangular: bool) -> Any:
+def _eliminated(A: Array, B: Array, upper: bool, unitriangular: bool) -> Array:
     """Return X of ``A @ X = B`` for many small matrices: elimination finds nothing to do in an upper triangle."""
     triangle = (numpy.triu if upper else numpy.tril)(A, (1 if upper else -1) if unitriangular else 0)
     if unitriangular:
@@ -89,7 +90,7 @@ def _solve_triangular_self(
     return F.triu(whole, int(unitriangular)) if upper else F.tril(whole, -int(unitriangular))
 
 
-def _triangle_reference(self: Any, B: Any, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+def _triangle_reference(self: Array, B: Array, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
     A = numpy.triu(self) if upper else numpy.tril(self)
     diagonal = numpy.eye(A.shape[-1], dtype=bool)
     return solved(numpy.where(diagonal, 1, A) if unitriangular else A, B, left)
@@ -117,7 +118,7 @@ operator(
 
 @public(namespace="linalg")
 def solve_triangular(
-    A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None
+    A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Tensor | None = None
 ) -> Any:
     """Return the solution X of ``A @ X = B``, or of ``X @ A = B``, where `A` is triangular.
 
@@ -181,7 +182,7 @@ def _old_triangular_solve_both(
     g: Gradient,
     self: Array,
     A: Array,
-    solution: Any,
+    solution: Array,
     upper: bool,
     transpose: bool,
     unitriangular: bool,
@@ -201,7 +202,7 @@ def _old_triangular_solve_both(
 
 
 def _older_triangle_reference(
-    self: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+    self: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
     turned = numpy.swapaxes(A, -1, -2) if transpose else A
     return _triangle_reference(turned, self, upper != transpose, True, unitriangular), A
@@ -295,7 +296,7 @@ def _cholesky_self(g: Gradient, L: Array, upper: bool, F: Namespace) -> Gradient
     return F.linalg_solve_triangular(L, half, upper=False, left=False) * 0.5
 
 
-def _cholesky_reference(self: Any, upper: bool = False) -> Any:
+def _cholesky_reference(self: Array, upper: bool = False) -> Any:
     return numpy.linalg.cholesky(self, upper=upper)
 
 
@@ -324,7 +325,7 @@ operator(
 
 
 @public(namespace="linalg")
-def cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
+def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Any:
     """Return the Cholesky factors of Hermitian positive-definite matrices: L of ``A = L @ L.mH``.
 
     Parameters
@@ -352,7 +353,7 @@ def cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
 
 
 @public(namespace="linalg")
-def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Tensor | None = None) -> Any:
     """Return Cholesky factors, and 0 or the order of the first minor that is not positive, without raising.
 
     Parameters

@@ -11,6 +11,7 @@ import numpy
 from ... import autocast, state
 from ...memory import device as devices
 from ...memory.dtype import scalar_type
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import solved
 from ..declaration.registry import METHODS, OPERATORS, operator, public
@@ -92,7 +93,7 @@ operator(
 )
 
 
-def _cofactors_reference(self: Any) -> Any:
+def _cofactors_reference(self: Array) -> Any:
     """The determinants of what is left when a row and a column are taken out, with their signs."""
     found = numpy.empty_like(self)
     for i, j in numpy.ndindex(self.shape[-2:]):
@@ -123,7 +124,7 @@ def _inverse(xp: Namespace, self: Array) -> Array:
         raise _singular("linalg.inv", xp, self, SINGULAR) from None
 
 
-def _singular(name: str, xp: Namespace, A: Any, message: str) -> LinAlgError:
+def _singular(name: str, xp: Namespace, A: Array, message: str) -> LinAlgError:
     """Return the error for the first singular matrix."""
     failed = first_failure(lu_in_place(xp, A)[2])
     if failed is None:  # rounded otherwise than by LAPACK, no pivot is exactly 0
@@ -152,7 +153,7 @@ operator(
 )
 
 
-def check_solve(name: str, A: Any, B: Any, left: bool) -> tuple[Any, bool]:
+def check_solve(name: str, A: Array, B: Array, left: bool) -> tuple[Any, bool]:
     """Return B as columns, and whether they were vectors, after PyTorch's checks."""
     need_regular_dtype(name.removeprefix("linalg."), A)
     need_one_dtype(
@@ -198,7 +199,7 @@ def solve_self(g: Gradient, self: Array, other_shape: Shape, result: Array, left
     return -(F.matmul(of_other, adjoint(result, F)) if left else F.matmul(adjoint(result, F), of_other))
 
 
-def _solve_reference(self: Any, other: Any, left: bool = True) -> Any:
+def _solve_reference(self: Array, other: Array, left: bool = True) -> Any:
     return solved(self, other, left)
 
 
@@ -240,7 +241,7 @@ def _slogdet_gradient(g: Gradient, A: Array, sign: Any, F: Namespace) -> Gradien
     return F.reshape(factor, (*A.shape[:-2], 1, 1)) * adjoint(F.linalg_inv_ex(A)[0], F)
 
 
-def _slogdet_reference(A: Any) -> Any:
+def _slogdet_reference(A: Array) -> Any:
     return tuple(numpy.linalg.slogdet(A))
 
 
@@ -260,13 +261,13 @@ _Slogdet = namedtuple("slogdet", ["sign", "logabsdet"])  # type: ignore[name-mat
 
 
 @public
-def slogdet(self: Any, *, out: Any = None) -> Any:
+def slogdet(self: Tensor, *, out: Tensor | None = None) -> Any:
     """Return sign and logarithm of the absolute value of the determinant of square matrices."""
     return _Slogdet(*OPERATORS["linalg_slogdet"].function(self, out=out))
 
 
 @public
-def logdet(self: Any) -> Any:
+def logdet(self: Tensor) -> Any:
     """Return the logarithm of the determinant of square matrices: NaN where it is a negative number."""
     sign, logarithm = slogdet(self)
     if sign.is_complex():
@@ -276,7 +277,7 @@ def logdet(self: Any) -> Any:
 
 
 @public(alias=("linalg.matrix_power",))
-def matrix_power(self: Any, n: int, *, out: Any = None) -> Any:
+def matrix_power(self: Tensor, n: int, *, out: Tensor | None = None) -> Any:
     """Return the `n`-th power of square matrices; a negative one is that of the inverse."""
     if out is not None:
         return inplace_and_out.into(out, "matrix_power", [self], lambda: matrix_power(self, n), exact=True)
@@ -329,7 +330,7 @@ def _length(array: Array, axis: int) -> Any:
     return array.shape[axis] if axis < array.ndim else "none"
 
 
-def _cross_reference(self: Any, other: Any, dim: int = -1) -> Any:
+def _cross_reference(self: Array, other: Array, dim: int = -1) -> Any:
     a, b = numpy.moveaxis(self, dim, 0), numpy.moveaxis(other, dim, 0)
     return numpy.stack([a[i - 2] * b[i - 1] - a[i - 1] * b[i - 2] for i in range(3)], dim)
 
@@ -349,7 +350,7 @@ operator(
 
 
 @public
-def cross(self: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
+def cross(self: Tensor, other: Any, dim: int | None = None, *, out: Tensor | None = None) -> Any:
     """Return the cross products along `dim`, or along the first dimension of size 3."""
     if dim is None:
         found = [axis for axis, size in enumerate(self._array.shape) if size == 3]
@@ -360,7 +361,7 @@ def cross(self: Any, other: Any, dim: int | None = None, *, out: Any = None) -> 
 
 
 @public
-def kron(self: Any, other: Any, *, out: Any = None) -> Any:
+def kron(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
     """Return the Kronecker product: each element of `self` times `other`, as a block."""
     if out is not None:
         return inplace_and_out.into(out, "kron", [self, other], lambda: kron(self, other))
@@ -373,7 +374,7 @@ def kron(self: Any, other: Any, *, out: Any = None) -> Any:
 
 
 @public
-def ger(self: Any, vec2: Any, *, out: Any = None) -> Any:
+def ger(self: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Any:
     """Another name of :func:`outer`."""
     return METHODS["outer"](self, vec2, out=out)
 
@@ -397,7 +398,7 @@ operator(
 
 
 @public(method=False)
-def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Any:
     """Return the `p`-norm distances between the rows of batches of matrices.
 
     Parameters
@@ -436,7 +437,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
 
 
 @public(namespace="linalg")
-def det(A: Any, *, out: Any = None) -> Any:
+def det(A: Tensor, *, out: Tensor | None = None) -> Any:
     """Return the determinant of square matrices."""
     determinant = OPERATORS["det"].function
     return (
@@ -447,7 +448,7 @@ def det(A: Any, *, out: Any = None) -> Any:
 
 
 @public(namespace="linalg")
-def inv(A: Any, *, out: Any = None) -> Any:
+def inv(A: Tensor, *, out: Tensor | None = None) -> Any:
     """Return the inverse of square matrices.
 
     Raises
@@ -461,7 +462,7 @@ def inv(A: Any, *, out: Any = None) -> Any:
 
 
 @public(namespace="linalg")
-def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
+def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Any:
     """Return the solution X of ``A @ X = B``, or of ``X @ A = B``.
 
     Parameters
@@ -490,6 +491,6 @@ def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
 
 
 @public(namespace="linalg")
-def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """View the diagonals of matrices, as :func:`gradscope.diagonal` does, in their last two dimensions."""
     return OPERATORS["diagonal"].function(A, offset, dim1, dim2)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import autocast, state
-from ..declaration.annotations import Array, Namespace
+from ...tensor.tensor import Tensor
+from ..declaration.annotations import Array, Dims, Namespace
 from ..declaration.registry import METHODS, public
 from ..execution.inplace_and_out import into
 from .matmul import matmul
@@ -103,7 +104,7 @@ def _output_labels(output: Labels | None, inputs: list[Labels], batch: Labels) -
 # --- one operand ------------------------------------------------------------------------------------------------------
 
 
-def _diagonals(operand: Any, labels: Labels) -> tuple[Any, Labels]:
+def _diagonals(operand: Array, labels: Labels) -> tuple[Any, Labels]:
     """Return the operand with every repeated label taken along its diagonal."""
     labels = list(labels)
     for label in dict.fromkeys(labels):
@@ -135,7 +136,7 @@ def _check_sizes(operands: list[Any], inputs: list[Labels]) -> dict[Any, int]:
     return sizes
 
 
-def _summed(operand: Any, labels: Labels, drop: set[Any]) -> tuple[Any, Labels]:
+def _summed(operand: Array, labels: Labels, drop: set[Any]) -> tuple[Any, Labels]:
     """Sum an operand over the labels in `drop`."""
     axes = tuple(i for i, label in enumerate(labels) if label in drop)
     if not axes:
@@ -143,7 +144,7 @@ def _summed(operand: Any, labels: Labels, drop: set[Any]) -> tuple[Any, Labels]:
     return operand.sum(axes), [label for label in labels if label not in drop]
 
 
-def _arranged(operand: Any, labels: Labels, order: Labels) -> Any:
+def _arranged(operand: Array, labels: Labels, order: Labels) -> Array:
     """Return the operand with its dimensions in `order`, size 1 where it lacks one."""
     present = [label for label in order if label in labels]
     positions = [labels.index(label) for label in present]
@@ -165,7 +166,7 @@ def _product(count: Sequence[int]) -> int:
     return result
 
 
-def _without_ones(operand: Any, labels: Labels, ones: set[Any]) -> tuple[Any, Labels]:
+def _without_ones(operand: Array, labels: Labels, ones: set[Any]) -> tuple[Any, Labels]:
     """View an operand without the dimensions in `ones`, whose size is 1: there is nothing to sum."""
     left = [label for label in labels if label not in ones]
     if len(left) == len(labels):
@@ -174,7 +175,7 @@ def _without_ones(operand: Any, labels: Labels, ones: set[Any]) -> tuple[Any, La
     return operand.reshape(shape), left
 
 
-def _contract(a: Any, la: Labels, b: Any, lb: Labels, keep: set[Any]) -> tuple[Any, Labels]:
+def _contract(a: Array, la: Labels, b: Array, lb: Labels, keep: set[Any]) -> tuple[Any, Labels]:
     """Return the product of two operands, summed over what is not in `keep`, with its labels."""
     a, la = _summed(a, la, set(la) - set(lb) - keep)
     b, lb = _summed(b, lb, set(lb) - set(la) - keep)
@@ -271,7 +272,7 @@ def einsum(equation: Any, *operands: Any) -> Any:
 
 
 @public(method=False)
-def tensordot(a: Any, b: Any, dims: Any = 2, *, out: Any = None) -> Any:
+def tensordot(a: Any, b: Any, dims: Dims = 2, *, out: Tensor | None = None) -> Any:
     """Return the products of `a` and `b` summed over dimensions.
 
     Parameters
@@ -317,7 +318,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, *, out: Any = None) -> Any:
 
 
 @public
-def inner(self: Any, other: Any, *, out: Any = None) -> Any:
+def inner(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
     """Return the inner products along the last dimensions; with a 0-d tensor, the product."""
     if out is not None:
         return into(out, "inner", [self, other], lambda: inner(self, other), exact=True)

@@ -48,7 +48,7 @@ def _matrices(*arrays: Any) -> Iterator[tuple[Any, ...]]:
     return zip(*(array.reshape(-1, *array.shape[-2:]) for array in arrays), strict=True)
 
 
-def solve_triangles(A: Any, B: Any, upper: bool, unitriangular: bool) -> Any:
+def solve_triangles(A: Array, B: Array, upper: bool, unitriangular: bool) -> Array:
     """Return X of ``A @ X = B``; a zero on the diagonal divides, as any other number."""
     X = numpy.array(B, order="C")
     if not X.size:
@@ -63,7 +63,7 @@ def solve_triangles(A: Any, B: Any, upper: bool, unitriangular: bool) -> Any:
     return X
 
 
-def lu(A: Any) -> tuple[Any, Any, Any]:
+def lu(A: Array) -> tuple[Any, Any, Any]:
     """Return both LU factors in one array, the pivots counted from 1, and where the first one is 0."""
     LU = numpy.empty(A.shape, dtype=A.dtype)
     pivots = numpy.empty((*A.shape[:-2], min(A.shape[-2:])), dtype="int32")
@@ -75,7 +75,7 @@ def lu(A: Any) -> tuple[Any, Any, Any]:
     return LU, pivots, infos
 
 
-def product_of_reflections(vectors: Any, factors: Any) -> Any:
+def product_of_reflections(vectors: Array, factors: Any) -> Array:
     """Return the first columns of products of Householder reflections."""
     Q = numpy.empty(vectors.shape, dtype=vectors.dtype)
     product = routine("ungqr" if vectors.dtype.kind == "c" else "orgqr", vectors.dtype.char)
@@ -84,7 +84,7 @@ def product_of_reflections(vectors: Any, factors: Any) -> Any:
     return Q
 
 
-def multiply_reflections(vectors: Any, factors: Any, C: Any, left: bool, adjoint: bool) -> Any:
+def multiply_reflections(vectors: Array, factors: Any, C: Array, left: bool, adjoint: bool) -> Array:
     """Return C multiplied by products of Householder reflections, or by their adjoints, from the left or the right."""
     result = numpy.empty(C.shape, dtype=C.dtype)
     complex_ = C.dtype.kind == "c"
@@ -96,7 +96,7 @@ def multiply_reflections(vectors: Any, factors: Any, C: Any, left: bool, adjoint
     return result
 
 
-def ldl(A: Any, hermitian: bool) -> tuple[Any, Any, Any]:
+def ldl(A: Array, hermitian: bool) -> tuple[Any, Any, Any]:
     """Return L and D in one array, the pivots of ``sytrf`` or ``hetrf``, and where the first zero of D is."""
     LD = numpy.zeros(A.shape, dtype=A.dtype)
     pivots = numpy.empty(A.shape[:-1], dtype="int32")
@@ -108,7 +108,7 @@ def ldl(A: Any, hermitian: bool) -> tuple[Any, Any, Any]:
     return numpy.tril(LD), pivots, infos
 
 
-def solve_ldl(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
+def solve_ldl(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
     """Return X of ``A @ X = B``, given the LDL factors of A."""
     X = numpy.empty(B.shape, dtype=B.dtype)
     if X.size:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from ...memory.dtype import scalar_type
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Namespace
 from ..declaration.references import each_matrix
 from ..declaration.registry import OPERATORS, not_implemented, operator, public
@@ -56,7 +57,7 @@ def _symmetric(make: Any, *shape: int) -> Any:
     return x.detach()
 
 
-def _ldl_reference(self: Any, hermitian: bool = False) -> list[Any]:
+def _ldl_reference(self: Array, hermitian: bool = False) -> list[Any]:
     # SciPy loads when a test asks for the reference.
     from scipy.linalg.lapack import get_lapack_funcs
 
@@ -65,7 +66,7 @@ def _ldl_reference(self: Any, hermitian: bool = False) -> list[Any]:
     return [numpy.tril(LD), pivots, numpy.zeros(self.shape[:-2], "int32")]
 
 
-def _ldl_solve_reference(LD: Any, pivots: Any, B: Any, hermitian: bool = False) -> Any:
+def _ldl_solve_reference(LD: Array, pivots: Array, B: Array, hermitian: bool = False) -> Any:
     """For pivots that exchange nothing."""
     L = numpy.tril(LD, -1) + numpy.eye(LD.shape[-1])
     turned = numpy.swapaxes(L, -1, -2)
@@ -90,7 +91,7 @@ operator(
 
 
 @public(namespace="linalg")
-def ldl_factor(A: Any, *, hermitian: bool = False, out: Any = None) -> Any:
+def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Any:
     """Return the LDL factors of symmetric matrices in one tensor, and the pivots, for :func:`ldl_solve`.
 
     Parameters

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import each_matrix, solved
 from ..declaration.registry import OPERATORS, operator, public
@@ -124,7 +125,7 @@ def _parts(xp: Namespace, LU: Array) -> tuple[Array, Array]:
     return L, xp.triu(LU[..., :k, :])
 
 
-def _lu_gradient(gL: Any, gU: Any, P: Any, L: Array, U: Array, F: Namespace) -> Array:
+def _lu_gradient(gL: Array, gU: Array, P: Array, L: Array, U: Array, F: Namespace) -> Array:
     """Return the gradient of ``A = P @ L @ U`` (M. B. Giles 2008 for square matrices; the rest follows from A's parts).
 
     A wide matrix has U = [U1, U2] with U2 = L^-1 P^T A2, a tall one L = [L1, L2] with L2 = A2 U^-1.
@@ -160,7 +161,7 @@ def _lu_gradient(gL: Any, gU: Any, P: Any, L: Array, U: Array, F: Namespace) -> 
     return found
 
 
-def _need_lu(name: str, A: Any, pivot: bool) -> None:
+def _need_lu(name: str, A: Array, pivot: bool) -> None:
     if A.ndim < 2:
         raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
     refuse_low("lu_cpu", A)
@@ -180,7 +181,7 @@ def _lu_samples(make: Any) -> Any:
     return [((dominant(make, 3),), {}), ((make(4, 2),), {}), ((make(2, 2, 3),), {})]
 
 
-def _lu_reference(A: Any, pivot: bool = True) -> list[Any]:
+def _lu_reference(A: Array, pivot: bool = True) -> list[Any]:
     # SciPy loads when a test asks for the reference.
     from scipy.linalg import lu
 
@@ -188,7 +189,7 @@ def _lu_reference(A: Any, pivot: bool = True) -> list[Any]:
     return [L, U, P]
 
 
-def _lu_factor_reference(A: Any, pivot: bool = True) -> list[Any]:
+def _lu_factor_reference(A: Array, pivot: bool = True) -> list[Any]:
     # SciPy loads when a test asks for the reference.
     from scipy.linalg.lapack import get_lapack_funcs
 
@@ -196,13 +197,13 @@ def _lu_factor_reference(A: Any, pivot: bool = True) -> list[Any]:
     return [LU, pivots + 1, info]
 
 
-def _lu_parts_reference(LU: Any, pivots: Any) -> list[Any]:
+def _lu_parts_reference(LU: Array, pivots: Array) -> list[Any]:
     rows, columns = LU.shape[-2:]
     L = numpy.tril(LU, -1)[..., : min(rows, columns)] + numpy.eye(rows, min(rows, columns))
     return [L, numpy.triu(LU)[..., : min(rows, columns), :], _permutation_reference(pivots, rows)]
 
 
-def _permutation_reference(pivots: Any, rows: int) -> Any:
+def _permutation_reference(pivots: Array, rows: int) -> Any:
     """Return P of exchanges of rows, made one after the other."""
     P = numpy.broadcast_to(numpy.eye(rows), (*pivots.shape[:-1], rows, rows)).copy()
     for place in numpy.ndindex(pivots.shape[:-1]):
@@ -211,7 +212,7 @@ def _permutation_reference(pivots: Any, rows: int) -> Any:
     return P
 
 
-def _lu_solve_reference(LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bool = False) -> Any:
+def _lu_solve_reference(LU: Array, pivots: Array, B: Array, left: bool = True, adjoint: bool = False) -> Any:
     L, U, P = _lu_parts_reference(LU, pivots)
     A = P @ L @ U
     return solved(numpy.swapaxes(A, -1, -2).conj() if adjoint else A, B, left)
@@ -273,7 +274,7 @@ operator(
 
 
 def _lu_parts(
-    xp: Namespace, LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True
+    xp: Namespace, LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> tuple[Array, Array, Array]:
     need_matrices("lu_unpack", LU_data, "LU_data")
     if LU_pivots.dtype != "int32":
@@ -411,7 +412,7 @@ def into_each(out: Any, name: str, operands: list[Any], found: Any) -> Any:
 
 
 @public(namespace="linalg")
-def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
+def lu(A: Tensor, *, pivot: bool = True, out: Tensor | None = None) -> Any:
     """Return the LU decomposition ``A = P @ L @ U`` with partial pivoting.
 
     Parameters
@@ -436,7 +437,7 @@ def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
 
 
 @public(namespace="linalg")
-def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
+def lu_factor(A: Tensor, *, pivot: bool = True, out: Tensor | None = None) -> Any:
     """Return both LU factors in one tensor, and the pivots, for :func:`lu_solve`.
 
     Raises
@@ -459,13 +460,15 @@ def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
 
 
 @public(namespace="linalg")
-def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Tensor | None = None) -> Any:
     """Return both LU factors in one tensor, the pivots, and 0 or where the first 0 on the diagonal of U is."""
     return OPERATORS["linalg_lu_factor_ex"].function(A, pivot=pivot, check_errors=check_errors, out=out)
 
 
 @public(namespace="linalg")
-def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False, out: Any = None) -> Any:
+def lu_solve(
+    LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False, out: Tensor | None = None
+) -> Any:
     """Return X of ``A @ X = B``, given the LU factors of A by :func:`lu_factor`.
 
     Parameters

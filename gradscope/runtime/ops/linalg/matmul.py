@@ -12,6 +12,7 @@ from ...memory.dtype import BY_NUMPY
 from ...memory.elements import as_element
 from ...tensor import overrides
 from ...tensor.creation import broadcast_shapes
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -25,7 +26,7 @@ def _need(condition: bool, message: str) -> None:
 
 
 def _need_same_dtype(
-    self: Any, other: Any, message: str = "expected m1 and m2 to have the same dtype, but got:"
+    self: Array, other: Array, message: str = "expected m1 and m2 to have the same dtype, but got:"
 ) -> None:
     if self.dtype != other.dtype:
         raise RuntimeError(
@@ -158,7 +159,7 @@ operator(
 )
 
 
-def _plus(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
+def _plus(name: str, self: Array, product: Array, beta: Any, alpha: Any) -> Array:
     """Return ``beta * self + alpha * product``; with beta = 0 nothing of `self` counts, not even NaN."""
     _need_same_dtype(self, product, f"{name}: the tensor and the product must have the same dtype, but got")
     if not expandable(self.shape, product.shape):
@@ -181,12 +182,12 @@ def _plus(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
     return product if beta == 0 else product + self * beta
 
 
-def _factor(function: str, name: str, value: Any, product: Any) -> Any:
+def _factor(function: str, name: str, value: Any, product: Array) -> Any:
     """Return alpha or beta as the dtype of the product holds it: to addr() integers are not cut, as in PyTorch."""
     return as_multiple(name, value, product) if function == "addr" else as_element(value, product, wide=True)
 
 
-def _plus_product(name: str, product: Any) -> Any:
+def _plus_product(name: str, product: Array) -> Any:
     """Return the forward of ``beta * self + alpha * product(first, second)``."""
 
     def forward(xp: Namespace, self: Array, first: Array, second: Array, beta: Any = 1, alpha: Any = 1) -> Array:
@@ -314,7 +315,7 @@ operator(
 
 
 @public(alias=("linalg.matmul",), arrays=matrix_product)
-def matmul(self: Any, other: Any, *, out: Any = None) -> Any:
+def matmul(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
     """Multiply vectors, matrices or batches of matrices, with broadcasting of the batch dimensions.
 
     Raises
@@ -354,7 +355,7 @@ def _product(sizes: Any) -> int:
     return count
 
 
-def _batched(self: Any, other: Any) -> Any:
+def _batched(self: Array, other: Array) -> Array:
     left, right = self._array.shape, other._array.shape
     if left[-1] != right[-2] and min(len(left), len(right)) <= 2:
         raise RuntimeError(
@@ -385,7 +386,7 @@ def _linear(xp: Namespace, input: Array, weight: Array, bias: Array) -> Array:
     return result
 
 
-def _check_linear(input: Any, weight: Any) -> None:
+def _check_linear(input: Array, weight: Array) -> None:
     if input.shape[-1:] != weight.shape[-1:]:
         rows = "x".join(str(s) for s in (*_rows(input.shape[:-1]), *input.shape[-1:]))
         columns = "x".join(str(s) for s in reversed(weight.shape))
@@ -456,7 +457,7 @@ _linear_with_bias = OPERATORS["linear.bias"].function
 
 
 @overrides.asking
-def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:
+def linear(input: Array, weight: Array, bias: Array = None, *, out: Any = None) -> Array:
     """Return ``input @ weight.T + bias``.
 
     Parameters

@@ -73,7 +73,7 @@ def sizes(array: Array) -> str:
     return "x".join(str(size) for size in array.shape[-2:])
 
 
-def need_fitting(name: str, A: Any, B: Any, left: bool = True) -> None:
+def need_fitting(name: str, A: Array, B: Array, left: bool = True) -> None:
     """Raise where A and B do not fit in the equation AX = B, or XA = B."""
     if A.shape[-2] != B.shape[-2 if left else -1]:
         equation = "AX = B" if left else "XA = B"

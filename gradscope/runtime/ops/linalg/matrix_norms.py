@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...tensor.tensor import Tensor
+from ..declaration.annotations import Array, Dims
 from ..declaration.registry import OPERATORS, public
 from ..execution.inplace_and_out import into
 from ..shape.reshape import axis_of
@@ -16,7 +18,7 @@ __all__ = ["matrix_norm", "norm", "vector_norm"]
 
 @public(namespace="linalg")
 def vector_norm(
-    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+    x: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
 ) -> Any:
     """Return the norm of order `ord` of all elements, or of those along dimension(s) `dim`.
 
@@ -33,13 +35,13 @@ def vector_norm(
 
 @public(namespace="linalg")
 def matrix_norm(
-    A: Any,
+    A: Tensor,
     ord: Any = "fro",
-    dim: Any = (-2, -1),
+    dim: Dims = (-2, -1),
     keepdim: bool = False,
     *,
     dtype: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """Return the norm of matrices.
 
@@ -77,7 +79,7 @@ def matrix_norm(
     return _extreme(sums, ord, chosen, keepdim)
 
 
-def _extreme(values: Any, ord: Any, dim: int, keepdim: bool) -> Any:
+def _extreme(values: Array, ord: Any, dim: int, keepdim: bool) -> Array:
     """Return the largest or smallest of values that are not negative: the largest of none is 0."""
     if ord < 0:
         return values.amin(dim, keepdim)
@@ -88,7 +90,7 @@ def _extreme(values: Any, ord: Any, dim: int, keepdim: bool) -> Any:
     return values.new_zeros((*shape[:dim], *([1] if keepdim else []), *shape[dim + 1 :]))
 
 
-def _matrix_dims(A: Any, dim: Any) -> tuple[int, int]:
+def _matrix_dims(A: Array, dim: Dims) -> tuple[int, int]:
     """Return the two dimensions, counted from the front, after PyTorch's checks."""
     name = "linalg.matrix_norm"
     if A.ndim < 2:
@@ -103,7 +105,7 @@ def _matrix_dims(A: Any, dim: Any) -> tuple[int, int]:
     return first, second
 
 
-def _norm_of_singular_values(A: Any, ord: Any, dims: tuple[int, int], keepdim: bool) -> Any:
+def _norm_of_singular_values(A: Array, ord: Any, dims: tuple[int, int], keepdim: bool) -> Array:
     if dims != (A.ndim - 2, A.ndim - 1):
         A = A.movedim(dims, (-2, -1))
     values = svdvals(A)
@@ -116,13 +118,13 @@ def _norm_of_singular_values(A: Any, ord: Any, dims: tuple[int, int], keepdim: b
 
 @public(namespace="linalg")
 def norm(
-    A: Any,
+    A: Tensor,
     ord: Any = None,
-    dim: Any = None,
+    dim: Dims = None,
     keepdim: bool = False,
     *,
     dtype: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """Return a vector or matrix norm, as `ord` and `dim` say; without them, the 2-norm of all elements.
 

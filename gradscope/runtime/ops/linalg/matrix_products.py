@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import autocast, state
 from ...memory.dtype import scalar_type
+from ...tensor.tensor import Tensor
 from ..declaration.registry import METHODS, PUBLIC, public
 from ..execution import inplace_and_out
 from ..execution.bare_functions import conj
@@ -15,7 +16,7 @@ __all__ = ["multi_dot", "vander", "vecdot"]
 
 
 @public(namespace="linalg")
-def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
+def multi_dot(tensors: Sequence[Any], *, out: Tensor | None = None) -> Any:
     """Return the product of several matrices, in the order of fewest multiplications.
 
     Parameters
@@ -108,7 +109,7 @@ def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
 
 
 @public(namespace="linalg")
-def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
+def vecdot(x: Tensor, y: Any, *, dim: int = -1, out: Tensor | None = None) -> Any:
     """Return the inner products of vectors along a dimension; those of `x` are conjugated."""
     if out is not None:
         return inplace_and_out.into(out, "linalg.vecdot", [x, y], lambda: vecdot(x, y, dim=dim), exact=True)
@@ -120,7 +121,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
 
 
 @public(namespace="linalg")
-def vander(x: Any, N: int | None = None) -> Any:
+def vander(x: Tensor, N: int | None = None) -> Any:
     """Return the Vandermonde matrix: the powers 0 to N - 1 of each element of `x`, along a new last dimension.
 
     Parameters

@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import autocast, state
 from ...memory import device as devices
+from ...tensor.tensor import Tensor
 from ..declaration.registry import METHODS, OPERATORS, public
 from .lu import into_each, lu_factor_ex
 from .lu import lu_solve as linalg_lu_solve
@@ -24,7 +25,7 @@ _LuParts = namedtuple("lu_unpack", ["P", "L", "U"])  # type: ignore[name-match]
 
 
 @public
-def svd(self: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+def svd(self: Tensor, some: bool = True, compute_uv: bool = True, *, out: Tensor | None = None) -> Any:
     """Return U, S and V of ``self = U @ diag(S) @ V.mH``; see :func:`linalg.svd`, which returns ``V.mH``."""
     shape = self._array.shape
     if len(shape) < 2:
@@ -41,14 +42,14 @@ def svd(self: Any, some: bool = True, compute_uv: bool = True, *, out: Any = Non
 
 
 @public
-def qr(self: Any, some: bool = True, *, out: Any = None) -> Any:
+def qr(self: Tensor, some: bool = True, *, out: Tensor | None = None) -> Any:
     """Return the QR decomposition; see :func:`linalg.qr`."""
     found = _Qr(*linalg_qr(self, "reduced" if some else "complete"))
     return found if out is None else into_each(out, "qr", [self], found)
 
 
 @public
-def pinverse(self: Any, rcond: float = 1e-15) -> Any:
+def pinverse(self: Tensor, rcond: float = 1e-15) -> Any:
     """Return the pseudoinverse; see :func:`linalg.pinv`."""
     if state.casting and autocast.covers("pinverse", (self,)):
         return autocast.call("pinverse", pinverse, self, rcond)
@@ -56,7 +57,7 @@ def pinverse(self: Any, rcond: float = 1e-15) -> Any:
 
 
 @public(alias=("linalg.matrix_exp",))
-def matrix_exp(self: Any) -> Any:
+def matrix_exp(self: Tensor) -> Any:
     """Return the exponential of square matrices, which solves ``X' = self @ X``.
 
     Raises
@@ -68,7 +69,7 @@ def matrix_exp(self: Any) -> Any:
 
 
 @public(method=False)
-def chain_matmul(*matrices: Any, out: Any = None) -> Any:
+def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Any:
     """Return the product of matrices; see :func:`linalg.multi_dot`."""
     factors = matrices[0] if len(matrices) == 1 and not hasattr(matrices[0], "_array") else matrices
     if len(factors) == 1:
@@ -77,13 +78,13 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
 
 
 @public
-def orgqr(self: Any, input2: Any, *, out: Any = None) -> Any:
+def orgqr(self: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Any:
     """Return the first columns of a product of Householder reflections; see :func:`linalg.householder_product`."""
     return householder_product(self, input2, out=out)
 
 
 @public
-def lu(self: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+def lu(self: Tensor, pivot: bool = True, get_infos: bool = False, out: Tensor | None = None) -> Any:
     """Return LU factors in one tensor, and pivots; see :func:`linalg.lu_factor`."""
     LU, pivots, infos = lu_factor_ex(self, pivot=pivot, check_errors=not get_infos)
     found = (LU, pivots, infos) if get_infos else (LU, pivots)
@@ -91,14 +92,19 @@ def lu(self: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) 
 
 
 @public
-def lu_solve(self: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
+def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Any:
     """Return X of ``A @ X = self``, given the LU factors of A; see :func:`linalg.lu_solve`."""
     return linalg_lu_solve(LU_data, LU_pivots, self, out=out)
 
 
 @public(method=False)
 def lu_unpack(
-    LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
+    LU_data: Tensor,
+    LU_pivots: Tensor,
+    unpack_data: bool = True,
+    unpack_pivots: bool = True,
+    *,
+    out: Tensor | None = None,
 ) -> Any:
     """Return P, L and U, given LU factors in one tensor and their pivots.
 
@@ -115,7 +121,7 @@ def lu_unpack(
 
 
 @public(method=False)
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
     """Return the Vandermonde matrix of a vector: its powers from N - 1 down to 0, or from 0 up.
 
     Parameters
@@ -131,7 +137,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     xp = devices.array_module(x._array)
     integers = x._dtype.kind in "iub"
     kind = "int64" if integers else x._dtype
-    result = type(x)._wrap(xp.ones((x._array.shape[0], count), dtype=kind))
+    result: Any = type(x)._wrap(xp.ones((x._array.shape[0], count), dtype=kind))
     if count > 1:
         result[:, 1:] = METHODS["unsqueeze"](x, 1)
         result[:, 1:] = METHODS["cumprod"](result[:, 1:].clone(), 1)

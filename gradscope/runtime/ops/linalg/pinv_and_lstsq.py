@@ -11,6 +11,7 @@ import numpy
 from ... import autocast, state
 from ...memory import device as devices
 from ...memory.dtype import scalar_type
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import each_matrix, solved
 from ..declaration.registry import METHODS, OPERATORS, operator, public
@@ -75,7 +76,7 @@ operator(
 
 
 @public(namespace="linalg")
-def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
+def inv_ex(A: Tensor, *, check_errors: bool = False, out: Tensor | None = None) -> Any:
     """Return the inverse of square matrices, and integers that are not 0 for singular ones, without raising.
 
     Parameters
@@ -132,7 +133,7 @@ operator(
 
 
 @public(namespace="linalg")
-def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Tensor | None = None) -> Any:
     """Return the solution of equations, and integers that are not 0 for singular matrices, without raising.
 
     Parameters
@@ -211,7 +212,13 @@ operator(
 
 @public(namespace="linalg")
 def pinv(
-    A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
+    A: Tensor,
+    rcond: Any = None,
+    hermitian: bool = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """Return the Moore-Penrose pseudoinverse of matrices.
 
@@ -241,7 +248,7 @@ def pinv(
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-def _check_lstsq(A: Any, B: Any, driver: str | None) -> Any:
+def _check_lstsq(A: Array, B: Array, driver: str | None) -> Array:
     """Return B as columns, after PyTorch's checks."""
     name = "gradscope.linalg.lstsq"
     if A.ndim < 2:
@@ -268,7 +275,7 @@ def _check_lstsq(A: Any, B: Any, driver: str | None) -> Any:
     return columns
 
 
-def _refuse_numbers(A: Any, B: Any, driver: str) -> None:
+def _refuse_numbers(A: Array, B: Array, driver: str) -> None:
     """Raise for numbers that LAPACK's routine `driver` does not take: NaN, for gelsd infinities in A."""
     for argument, array in (("input", A), ("other", B)):
         if numpy.isnan(array).any():
@@ -282,7 +289,7 @@ def _refuse_numbers(A: Any, B: Any, driver: str) -> None:
         )
 
 
-def _solution_of_full_rank(xp: Any, A: Any, B: Any) -> Any:
+def _solution_of_full_rank(xp: Any, A: Array, B: Array) -> Array:
     """Return the solution by an orthogonal factor and a triangle, as gels does; that of zeros is 0."""
     tall = A.shape[-2] >= A.shape[-1]
     Q, R = xp.linalg.qr(A if tall else conj(xp.swapaxes(A, -1, -2)))
@@ -309,7 +316,7 @@ def _need_full_rank(R: Any, zeros: Any) -> None:
         )
 
 
-def _shortest_solution(xp: Any, A: Any, B: Any, rcond: float | None) -> tuple[Any, Any, Any]:
+def _shortest_solution(xp: Any, A: Array, B: Array, rcond: float | None) -> tuple[Any, Any, Any]:
     """Return the solution by singular values, the ranks, and the singular values."""
     U, S, Vh = OPERATORS["linalg_svd"].run_forward(xp, A)
     limit = epsilon(xp, A) * max(A.shape[-2:]) if rcond is None else rcond
@@ -347,7 +354,7 @@ def _lstsq(
 
 
 def _lstsq_both(
-    g: Gradient, self: Array, b: Array, solution: Any, needs: Any, F: Namespace
+    g: Gradient, self: Array, b: Array, solution: Array, needs: Any, F: Namespace
 ) -> tuple[Gradient, Gradient]:
     # X is pinv(A) @ B, and a residual the squared length of a column of A @ X - B, where A X - B has no part in A's
     # range: only A's own change and that of B count.
@@ -369,12 +376,12 @@ def _lstsq_both(
     return (of_A if needs[0] else None, of_B if needs[1] else None)
 
 
-def _by_a_denormal_triangle(self: Any, b: Any, rcond: float | None = None, driver: str | None = None) -> Any:
+def _by_a_denormal_triangle(self: Array, b: Array, rcond: float | None = None, driver: str | None = None) -> Array:
     denormal = (self != 0) & (numpy.abs(self) < numpy.finfo(numpy.float32).tiny)
     return denormal.any() & (driver == "gels")
 
 
-def _lstsq_reference(self: Any, b: Any, rcond: float | None = None, driver: str | None = None) -> list[Any]:
+def _lstsq_reference(self: Array, b: Array, rcond: float | None = None, driver: str | None = None) -> list[Any]:
     nothing = numpy.empty(0)
     X, residuals, rank, values = each_matrix(lambda A, B: numpy.linalg.lstsq(A, B, rcond), self, b)
     if driver == "gels":
@@ -407,7 +414,9 @@ operator(
 
 
 @public(namespace="linalg")
-def lstsq(A: Any, b: Any, rcond: float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
+def lstsq(
+    A: Tensor, b: Any, rcond: float | None = None, *, driver: str | None = None, out: Tensor | None = None
+) -> Any:
     """Return the solution X of least ``‖A @ X - b‖``, the shortest where there are several.
 
     Parameters
@@ -446,7 +455,13 @@ def lstsq(A: Any, b: Any, rcond: float | None = None, *, driver: str | None = No
 
 @public(namespace="linalg")
 def matrix_rank(
-    A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
+    A: Tensor,
+    tol: Any = None,
+    hermitian: bool = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """Return the rank of matrices: how many singular values exceed ``max(atol, rtol * largest)``.
 
@@ -483,7 +498,7 @@ def matrix_rank(
 
 
 @public(namespace="linalg")
-def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
+def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Any:
     """Return the condition number of matrices, the product of the norms of a matrix and of its inverse.
 
     Parameters
@@ -515,12 +530,12 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     return METHODS["nan_to_num"](_norm(A, p) * _norm(inverse, p), inf, inf, -inf)
 
 
-def _nuclear_condition(A: Any) -> Any:
+def _nuclear_condition(A: Array) -> Array:
     values = svdvals(A)
     return values.sum(-1) * values.reciprocal().sum(-1)
 
 
-def _norm(A: Any, p: Any) -> Any:
+def _norm(A: Array, p: Any) -> Array:
     vector_norm = OPERATORS["linalg_vector_norm"].function
     if p == "fro":
         return vector_norm(A, 2, (-2, -1))
@@ -532,7 +547,7 @@ def _norm(A: Any, p: Any) -> Any:
 
 
 @public(namespace="linalg")
-def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
+def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Any:
     """Return the inverse of a tensor as a map from its last dimensions to its first `ind`, under ``tensordot``.
 
     Raises
@@ -560,7 +575,7 @@ def _need_equal_products(count: str, last: int, first: int) -> None:
 
 
 @public(namespace="linalg")
-def tensorsolve(A: Any, other: Any, dims: Sequence[int] | None = None, *, out: Any = None) -> Any:
+def tensorsolve(A: Tensor, other: Any, dims: Sequence[int] | None = None, *, out: Tensor | None = None) -> Any:
     """Return the solution X of ``tensordot(A, X, X.ndim) = other``.
 
     Parameters

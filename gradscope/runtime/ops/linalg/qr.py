@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import each_matrix
 from ..declaration.registry import OPERATORS, operator, public
@@ -59,7 +60,7 @@ def _qr_gradient(g: Gradient, Q: Array, R: Array, mode: str, F: Namespace) -> Gr
     return F.cat([gX, F.matmul(Q, gR[..., rows:])], -1)
 
 
-def _tall_gradient(gQ: Any, gR: Any, Q: Array, R: Array, F: Namespace) -> Array:
+def _tall_gradient(gQ: Array, gR: Array, Q: Array, R: Array, F: Namespace) -> Array:
     """Return the gradient of matrices with no more columns than rows.
 
     S. F. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions with application in optimum
@@ -98,7 +99,7 @@ operator(
 
 
 @public(namespace="linalg")
-def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
+def qr(A: Tensor, mode: str = "reduced", *, out: Tensor | None = None) -> Any:
     """Return the QR decomposition ``A = Q @ R``: Q with orthonormal columns, R upper triangular.
 
     Parameters
@@ -143,14 +144,14 @@ def _no_geqrf_derivative(g: Gradient) -> Gradient:
     raise NotImplementedError("the derivative for 'geqrf' is not implemented.\nUse linalg.qr(), which has one.")
 
 
-def _geqrf_reference(self: Any) -> list[Any]:
+def _geqrf_reference(self: Array) -> list[Any]:
     # SciPy loads when a test asks for the reference.
     from scipy.linalg.lapack import get_lapack_funcs
 
     return each_matrix(lambda A: get_lapack_funcs("geqrf", (A,))(A)[:2], self)
 
 
-def _reflected_reference(vectors: Any, tau: Any) -> Any:
+def _reflected_reference(vectors: Array, tau: Array) -> Any:
     """Return the product of Householder reflections ``1 - tau v v'``, as square matrices."""
     size = vectors.shape[-2]
     product = numpy.broadcast_to(numpy.eye(size), (*vectors.shape[:-2], size, size))
@@ -161,7 +162,7 @@ def _reflected_reference(vectors: Any, tau: Any) -> Any:
     return product
 
 
-def _ormqr_reference(vectors: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Any:
+def _ormqr_reference(vectors: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Any:
     Q = _reflected_reference(vectors, tau)
     Q = numpy.swapaxes(Q, -1, -2).conj() if transpose else Q
     return Q @ other if left else other @ Q
@@ -208,7 +209,7 @@ def _householder_product(xp: Namespace, input: Array, tau: Array) -> Array:
     return _reflect(xp, input, tau, Q, reversed(range(tau.shape[-1])))
 
 
-def _reflect(xp: Namespace, input: Array, tau: Array, C: Any, order: Iterable[int]) -> Array:
+def _reflect(xp: Namespace, input: Array, tau: Array, C: Array, order: Iterable[int]) -> Array:
     """Apply reflections to the array C, which is written, in the order of their numbers."""
     for i in order:
         v = _vector(xp, input, i)
@@ -258,7 +259,7 @@ operator(
 
 
 @public(namespace="linalg")
-def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
+def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Any:
     """Return the first n columns of a product of Householder reflections, such as Q from ``geqrf``.
 
     Parameters
@@ -271,7 +272,7 @@ def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
     return OPERATORS["linalg_householder_product"].function(A, tau, out=out)
 
 
-def _check_ormqr(self: Any, input2: Any, input3: Any, left: bool) -> None:
+def _check_ormqr(self: Array, input2: Array, input3: Array, left: bool) -> None:
     name, side = "gradscope.ormqr", -2 if left else -1
     if self.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
@@ -300,7 +301,9 @@ def _check_ormqr(self: Any, input2: Any, input3: Any, left: bool) -> None:
         need_one_dtype(pair + ", but input has dtype{} and " + what + " has dtype {}", self, array)
 
 
-def _ormqr(xp: Namespace, self: Array, input2: Array, input3: Any, left: bool = True, transpose: bool = False) -> Array:
+def _ormqr(
+    xp: Namespace, self: Array, input2: Array, input3: Array, left: bool = True, transpose: bool = False
+) -> Array:
     _check_ormqr(self, input2, input3, left)
     refuse_low("ormqr_cpu", self)
     if input2.size and lapack.is_quicker(input3):
@@ -316,7 +319,7 @@ def _ormqr(xp: Namespace, self: Array, input2: Array, input3: Any, left: bool = 
 
 
 def _ormqr_all(
-    g: Gradient, self: Array, input2: Array, input3: Any, left: bool, transpose: bool, needs: Any, F: Namespace
+    g: Gradient, self: Array, input2: Array, input3: Array, left: bool, transpose: bool, needs: Any, F: Namespace
 ) -> tuple[Gradient, ...]:
     of_C = F.ormqr(self, input2, g, left, not transpose) if needs[2] else None
     if not (needs[0] or needs[1]):

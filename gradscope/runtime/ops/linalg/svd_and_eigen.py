@@ -16,6 +16,7 @@ import numpy
 from ...memory import device as devices
 from ...memory.dtype import INEXACT, scalar_type
 from ...tensor import tangents
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import dominant
@@ -83,7 +84,7 @@ def _narrow(x: Array, dim: int, size: int, F: Namespace) -> Array:
 # --- singular values --------------------------------------------------------------------------------------------------
 
 
-def _check_svd(A: Any, driver: str | None = None) -> None:
+def _check_svd(A: Array, driver: str | None = None) -> None:
     need_matrices("linalg.svd", A)
     need_float("linalg.svd", A)
     refuse_low("linalg_svd_cpu", A)
@@ -137,7 +138,7 @@ def _nan_at(xp: Namespace, which: Any, values: Array) -> Array:
     return xp.where(which, values.dtype.type(numpy.nan), values)
 
 
-def _not_converged(name: str, xp: Namespace, A: Any) -> LinAlgError:
+def _not_converged(name: str, xp: Namespace, A: Array) -> LinAlgError:
     """Return the error of an iteration without end, with the first matrix that has a NaN or an infinity."""
     failed = first_failure((~xp.isfinite(A)).any(axis=(-2, -1)))
     if failed is None:
@@ -151,7 +152,7 @@ def _not_converged(name: str, xp: Namespace, A: Any) -> LinAlgError:
     )
 
 
-def _twist(of_U: Any, of_V: Any, S: Array, F: Namespace) -> Array:
+def _twist(of_U: Array, of_V: Array, S: Array, F: Namespace) -> Array:
     """Return the gradient between the bases, from the skew parts of ``U.mH @ gU`` and of ``Vh @ gVh.mH``."""
     differences, parts = _differences(S * S, F), []
     if of_U is not None:
@@ -211,7 +212,7 @@ operator(
 
 
 @public(namespace="linalg")
-def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
+def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Tensor | None = None) -> Any:
     """Return the singular value decomposition ``A = U @ diag(S) @ Vh``, the singular values in descending order.
 
     Parameters
@@ -258,7 +259,7 @@ def _recorded(*tensors: Any) -> bool:
 
 
 @public(namespace="linalg")
-def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
+def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Any:
     """Return the singular values of matrices, in descending order."""
     if out is not None:
         return inplace_and_out.into(out, "linalg.svdvals", [A], lambda: svdvals(A, driver=driver), exact=True)
@@ -270,7 +271,7 @@ def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
 # --- Hermitian matrices -----------------------------------------------------------------------------------------------
 
 
-def _check_hermitian(name: str, A: Any, UPLO: str) -> str:
+def _check_hermitian(name: str, A: Array, UPLO: str) -> str:
     need_square(name, A)
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
@@ -289,7 +290,7 @@ def _eigh(xp: Namespace, A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     return L, V
 
 
-def _finite_part(name: str, xp: Namespace, A: Any) -> tuple[Any, Any]:
+def _finite_part(name: str, xp: Namespace, A: Array) -> tuple[Any, Any]:
     """Return which matrices are finite, and zeros in place of the others; raise where all are."""
     finite = xp.isfinite(A).all(axis=(-2, -1), keepdims=True)
     if devices.to_host(finite).all():
@@ -347,7 +348,7 @@ operator(
 
 
 @public(namespace="linalg")
-def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
+def eigh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Any:
     """Return eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.
 
     Parameters
@@ -377,7 +378,7 @@ def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
 
 
 @public(namespace="linalg")
-def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
+def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Any:
     """Return the eigenvalues of Hermitian matrices, in ascending order; see :func:`eigh`."""
     if out is not None:
         return inplace_and_out.into(out, "linalg.eigvalsh", [A], lambda: eigvalsh(A, UPLO), exact=True)
@@ -389,7 +390,7 @@ def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
 # --- all square matrices ----------------------------------------------------------------------------------------------
 
 
-def _check_square(name: str, A: Any) -> None:
+def _check_square(name: str, A: Array) -> None:
     need_square(name, A)
     if A.dtype.kind not in INEXACT:
         raise RuntimeError(f"Unknown Complex ScalarType for {scalar_type(A.dtype)}\nConvert it with .float().")
@@ -449,7 +450,7 @@ def _eig_gradient(g: Gradient, eigenvalues: Array, eigenvectors: Array, F: Names
     return F.linalg_solve(Vh, F.matmul(inner, Vh))
 
 
-def _eig_reference(A: Any) -> Any:
+def _eig_reference(A: Array) -> Any:
     values, vectors = numpy.linalg.eig(A)
     return values.astype(complex), vectors.astype(complex)
 
@@ -479,7 +480,7 @@ operator(
 
 
 @public(namespace="linalg")
-def eig(A: Any, *, out: Any = None) -> Any:
+def eig(A: Tensor, *, out: Tensor | None = None) -> Any:
     """Return eigenvalues and eigenvectors of square matrices; both are complex, those of real matrices too.
 
     Parameters
@@ -501,7 +502,7 @@ def eig(A: Any, *, out: Any = None) -> Any:
 
 
 @public(namespace="linalg")
-def eigvals(A: Any, *, out: Any = None) -> Any:
+def eigvals(A: Tensor, *, out: Tensor | None = None) -> Any:
     """Return the eigenvalues of square matrices, complex, in no particular order; see :func:`eig`."""
     if out is not None:
         return inplace_and_out.into(out, "linalg.eigvals", [A], lambda: eigvals(A), exact=True)

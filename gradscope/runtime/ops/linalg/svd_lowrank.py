@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...tensor.tensor import Tensor
+from ..declaration.annotations import Array
 from ..declaration.registry import public
 from ..random import random
 from .qr import qr
 from .svd_and_eigen import svd
 
 
-def _basis(A: Any, q: int, niter: int) -> Any:
+def _basis(A: Array, q: int, niter: int) -> Array:
     """Return orthonormal columns that nearly span those of `A`: algorithm 4.4, subspace iteration."""
     Q = qr(A @ random.randn(A.shape[-1], q, dtype=A.dtype, device=A.device)).Q
     for _ in range(niter):
@@ -25,7 +27,7 @@ def _basis(A: Any, q: int, niter: int) -> Any:
 
 
 @public(method=False)
-def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Any, Any, Any]:
+def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Any, Any, Any]:
     """Return U, S and V of ``A - M``, nearly ``U @ diag(S) @ V.mH``, by random projections.
 
     Parameters
@@ -67,7 +69,7 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
 
 
 @public(method=False)
-def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Any, Any, Any]:
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Any, Any, Any]:
     """Return the principal components of the rows of `A` as U, S and V of :func:`svd_lowrank`.
 
     The columns of V are the principal directions, and ``S ** 2 / (m - 1)`` the variances along them.

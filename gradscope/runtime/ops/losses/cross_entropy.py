@@ -23,7 +23,7 @@ from .elementwise_losses import MEAN, NONE, SUM, reduction_code
 # --- negative log-likelihood ------------------------------------------------------------------------------------------
 
 
-def _check_nll(self: Any, target: Any, weight: Any) -> None:
+def _check_nll(self: Array, target: Array, weight: Array) -> None:
     if target.dtype.kind not in "iu":
         kind = scalar_type(target.dtype)
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {kind}\nConvert it with .long().")
@@ -84,7 +84,7 @@ def _class_weights(xp: Namespace, weight: Array, safe: Any, kept: Any) -> Array:
     return chosen if kept is None else xp.where(kept, chosen, 0)
 
 
-def _total_weight(xp: Namespace, safe: Any, weights: Any, kind: Any) -> Array:
+def _total_weight(xp: Namespace, safe: Any, weights: Array, kind: Any) -> Array:
     return kind.type(safe.size) if weights is None else xp.add.reduce(weights, axis=None, dtype=kind)
 
 
@@ -161,7 +161,7 @@ def _nll_backward_samples(make: Any) -> Any:
     ]
 
 
-def _nll_reference(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+def _nll_reference(self: Array, target: Array, weight: Array, reduction: int, ignore_index: int) -> Any:
     scores = numpy.moveaxis(self, 1, -1)
     losses, weights = numpy.zeros(target.shape, self.dtype), numpy.zeros(target.shape, self.dtype)
     for place in numpy.ndindex(target.shape):
@@ -234,7 +234,7 @@ operator(
 )
 
 
-def nll(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+def nll(self: Array, target: Array, weight: Array, reduction: int, ignore_index: int) -> Array:
     """Run the operator for the given arguments, on tensors or arrays."""
     if not hasattr(self, "_array"):
         return _nll(device.array_module(self), self, target, weight, reduction, ignore_index)
@@ -253,7 +253,7 @@ def nll(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) 
     return OPERATORS[name + ".weighted"].function(self, target, weight, reduction, ignore_index)
 
 
-def _nll_as_images(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+def _nll_as_images(self: Array, target: Array, weight: Array, reduction: int, ignore_index: int) -> Array:
     """Run the operator on (N, C, 1, rest), as PyTorch does for any other number of dimensions."""
     _check_nll(self._array, target._array, None if weight is None else weight._array)
     rows, classes = self._array.shape[:2]
@@ -264,14 +264,14 @@ def _nll_as_images(self: Any, target: Any, weight: Any, reduction: int, ignore_i
 
 
 def nll_loss(
-    input: Any,
-    target: Any,
-    weight: Any = None,
+    input: Array,
+    target: Array,
+    weight: Array = None,
     size_average: bool | None = None,
     ignore_index: int = -100,
     reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> Array:
     """Return minus the log-probability of each target's class, reduced.
 
     Parameters
@@ -302,15 +302,15 @@ def nll_loss(
 
 
 def cross_entropy(
-    input: Any,
-    target: Any,
-    weight: Any = None,
+    input: Array,
+    target: Array,
+    weight: Array = None,
     size_average: bool | None = None,
     ignore_index: int = -100,
     reduce: bool | None = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
-) -> Any:
+) -> Array:
     """Return the cross-entropy of unnormalised log-probabilities and targets: log_softmax, then nll_loss.
 
     Parameters
@@ -351,16 +351,16 @@ def cross_entropy(
 
 
 def linear_cross_entropy(
-    input: Any,
+    input: Array,
     linear_weight: Any,
-    target: Any,
+    target: Array,
     *,
     linear_bias: Any = None,
-    weight: Any = None,
+    weight: Array = None,
     reduction: str = "mean",
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
-) -> Any:
+) -> Array:
     """Return the cross-entropy of the scores ``input @ linear_weight.T + linear_bias`` and targets.
 
     Parameters
@@ -408,7 +408,7 @@ def linear_cross_entropy(
     )
 
 
-def _check_linear_scores(input: Any, linear_weight: Any, linear_bias: Any) -> None:
+def _check_linear_scores(input: Array, linear_weight: Any, linear_bias: Any) -> None:
     if input.dim() not in (1, 2):
         raise RuntimeError(
             f"expected input with dimensionality 1 or 2, got {input.dim()}\n"
@@ -434,11 +434,11 @@ def _check_linear_scores(input: Any, linear_weight: Any, linear_bias: Any) -> No
         raise RuntimeError(f"expected linear_bias shape {wanted}, got {found}\nIt has a number for each class.")
 
 
-def _per_class(weight: Any, ndim: int) -> Any:
+def _per_class(weight: Array, ndim: int) -> Array:
     return weight if ndim == 1 else weight.reshape((1, -1) + (1,) * (ndim - 2))
 
 
-def _probability_loss(logs: Any, target: Any, weight: Any, code: int, smoothing: float) -> Any:
+def _probability_loss(logs: Any, target: Array, weight: Array, code: int, smoothing: float) -> Array:
     shape = logs._array.shape
     axis = 1 if len(shape) > 1 else 0
     if not 0.0 <= smoothing <= 1.0:
@@ -454,7 +454,7 @@ def _probability_loss(logs: Any, target: Any, weight: Any, code: int, smoothing:
     return total if code == SUM else total / math.prod(size for dim, size in enumerate(shape) if dim != axis)
 
 
-def _smoothed_loss(logs: Any, target: Any, weight: Any, code: int, ignore: int, smoothing: float) -> Any:
+def _smoothed_loss(logs: Any, target: Array, weight: Array, code: int, ignore: int, smoothing: float) -> Array:
     shape = logs._array.shape
     axis = 1 if len(shape) > 1 else 0
     sharp = nll(logs, target, weight, code, ignore)

@@ -24,6 +24,7 @@ from ... import autocast, state
 from ...memory import device
 from ...memory.dtype import scalar_type
 from ...tensor import creation
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import substituted
 from ..declaration.registry import OPERATORS, PUBLIC, operator, public
@@ -44,7 +45,9 @@ class _Chains:
     ``mirrored_times`` (T, N) are the state and the time in the reversed sequence.
     """
 
-    def __init__(self, scores: Any, targets: Any, inputs: Sequence[int], lengths: Sequence[int], blank: int) -> None:
+    def __init__(
+        self, scores: Array, targets: Array, inputs: Sequence[int], lengths: Sequence[int], blank: int
+    ) -> None:
         xp = self.xp = device.array_module(scores)
         self.kind, (times, self.count, _) = scores.dtype, scores.shape
         longest = max(lengths)
@@ -61,7 +64,7 @@ class _Chains:
         self.mirrored_times = xp.maximum(self.last_time[None, :] - time, 0)
         self.heard = time <= self.last_time[None, :]
 
-    def _padded(self, targets: Any, lengths: Sequence[int], longest: int) -> Any:
+    def _padded(self, targets: Array, lengths: Sequence[int], longest: int) -> Array:
         """Return the targets as a matrix with a row for each example."""
         if targets.ndim == 2 or not longest:
             return targets[:, :longest] if longest else targets.reshape(-1)[:0]
@@ -72,7 +75,7 @@ class _Chains:
         """Return 0 for what is allowed, and the logarithm of no probability for what is not."""
         return self.xp.where(allowed, 0.0, _NEVER).astype(self.kind)
 
-    def skips(self, labels: Any) -> Any:
+    def skips(self, labels: Array) -> Array:
         """Return what it costs to come to each state from the last but one."""
         allowed = self.xp.zeros(labels.shape, dtype=bool)
         allowed[:, 3::2] = labels[:, 3::2] != labels[:, 1:-2:2]
@@ -84,7 +87,7 @@ class _Chains:
         return self.xp.broadcast_to(array[None] if array.shape == shape[1:] else array[:, :, None], shape)
 
 
-def _recursion(scores: Any, starts: Any, skips: Any, never: Any, F: Namespace) -> list[Array]:
+def _recursion(scores: Array, starts: Any, skips: Any, never: Any, F: Namespace) -> list[Array]:
     """Return for each time the log-probability of all ways to each state; scores are (T, N, L)."""
     reached = [scores[0] + starts]
     for time in range(1, scores.shape[0]):
@@ -99,7 +102,7 @@ def _log_sum(a: Array, b: Array, c: Any, F: Namespace) -> Array:
     return F.log(F.exp(a - highest) + F.exp(b - highest) + F.exp(c - highest)) + highest
 
 
-def _state_scores(log_probs: Array, labels: Any, F: Namespace) -> Array:
+def _state_scores(log_probs: Array, labels: Array, F: Namespace) -> Array:
     # A score of minus infinity would make differences of two of them NaN.
     return F.threshold(F.gather(log_probs, 2, labels), _NEVER, _NEVER)
 
@@ -201,7 +204,7 @@ def _logarithms(finfo: Any) -> list[list[float]]:
 
 
 def _reference(
-    log_probs: Any, targets: Any, inputs: Any, lengths: Any, blank: int = 0, zero_infinity: bool = False
+    log_probs: Array, targets: Array, inputs: Any, lengths: Array, blank: int = 0, zero_infinity: bool = False
 ) -> Any:
     """Return the losses of the examples, one time and one state after the other."""
     offsets = [0, *accumulate(lengths)]
@@ -261,7 +264,7 @@ def _lengths(name: str, lengths: Any, count: int) -> tuple[int, ...]:
     return found
 
 
-def _check_targets(targets: Any, lengths: tuple[int, ...]) -> None:
+def _check_targets(targets: Array, lengths: tuple[int, ...]) -> None:
     shape, where = targets._array.shape, f" for argument #2 'targets'{_WHILE}"
     if len(shape) == 1:
         if shape[0] != sum(lengths):
@@ -283,8 +286,8 @@ def _check_targets(targets: Any, lengths: tuple[int, ...]) -> None:
 
 @public(method=False)
 def ctc_loss(
-    log_probs: Any,
-    targets: Any,
+    log_probs: Tensor,
+    targets: Tensor,
     input_lengths: Any,
     target_lengths: Any,
     blank: int = 0,
@@ -331,8 +334,8 @@ def ctc_loss(
 
 
 def _of_examples(
-    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int, zero_infinity: bool
-) -> Any:
+    log_probs: Array, targets: Array, input_lengths: Any, target_lengths: Any, blank: int, zero_infinity: bool
+) -> Array:
     array = log_probs._array
     if array.ndim != 3:
         raise RuntimeError(

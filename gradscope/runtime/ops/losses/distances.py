@@ -14,12 +14,13 @@ from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
 from ...modes import no_grad
 from ...tensor.creation import broadcast_shapes
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 
 
 @public(method=False)
-def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """Return the `p`-norm of ``x1 - x2 + eps`` along the last dimension.
 
     Parameters
@@ -33,7 +34,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
 
 
 @public(method=False)
-def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
     """Return the cosine of the angle between `x1` and `x2` along `dim`; norms are at least `eps`."""
     if state.casting and autocast.covers("cosine_similarity", (x1, x2)):
         return autocast.call("cosine_similarity", cosine_similarity, x1, x2, dim, eps)
@@ -151,7 +152,7 @@ def _pdist_backward(g: Gradient, self: Array, p: float, result: Array, F: Namesp
     return total
 
 
-def _pdist_reference(self: Any, p: float = 2.0) -> Any:
+def _pdist_reference(self: Array, p: float = 2.0) -> Any:
     pairs = [numpy.abs(self[i] - self[j]) for i in range(len(self)) for j in range(i + 1, len(self))]
     if p in (0, math.inf):
         norms = [numpy.sum(numpy.where(d == d, d != 0, d)) if p == 0 else numpy.max(d, initial=0) for d in pairs]
@@ -176,7 +177,7 @@ operator(
 
 
 @public(method=False)
-def pdist(input: Any, p: float = 2.0) -> Any:
+def pdist(input: Tensor, p: float = 2.0) -> Any:
     """Return the `p`-norm distances between all pairs of rows: those above the diagonal of :func:`cdist`, in a row.
 
     Raises

@@ -52,7 +52,7 @@ def older_reduction(size_average: bool | None, reduce: bool | None, stacklevel: 
     return reduction
 
 
-def reduced(xp: Namespace, losses: Any, reduction: int) -> Array:
+def reduced(xp: Namespace, losses: Array, reduction: int) -> Array:
     """Return the losses, their mean or their sum."""
     if reduction == NONE:
         return losses
@@ -113,7 +113,7 @@ def _both(slope: Any, extra: bool = False) -> dict[str, Any]:
     return {"self": _of(slope, 1, extra), "target": _of(slope, -1, extra)}
 
 
-def _huber(xp: Namespace, difference: Any, delta: Any) -> Array:
+def _huber(xp: Namespace, difference: Array, delta: Any) -> Array:
     size = xp.absolute(difference)
     return xp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
 
@@ -122,7 +122,7 @@ def _huber_slope(d: Any, delta: Any, F: Namespace) -> Array:
     return F.where(d > delta, F.zeros_like(d) + delta, F.where(d < -delta, F.zeros_like(d) - delta, d))
 
 
-def _smooth_l1(xp: Namespace, difference: Any, beta: Any) -> Array:
+def _smooth_l1(xp: Namespace, difference: Array, beta: Any) -> Array:
     size = xp.absolute(difference)
     return size if beta == 0 else xp.where(size < beta, 0.5 * size * size / beta, size - 0.5 * beta)
 
@@ -155,7 +155,7 @@ _pointwise("huber_loss", _huber, {"self": _huber_of(1), "target": _huber_of(-1)}
 # --- binary and probabilistic ones -----------------------------------------------------------------------------------
 
 
-def check_same_size(input: Any, target: Any) -> None:
+def check_same_size(input: Array, target: Array) -> None:
     """Raise where input and target of a binary cross-entropy have different shapes."""
     if input._array.shape != target._array.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
@@ -204,7 +204,7 @@ def _bce_target(g: Gradient, self: Array, target: Array, weight: Array, reductio
     return scale * (F.log(1 - self) - F.log(self))
 
 
-def _binary_reference(self: Any, target: Any, weight: Any = None, reduction: int = MEAN) -> Any:
+def _binary_reference(self: Array, target: Array, weight: Array = None, reduction: int = MEAN) -> Any:
     losses = -(target * numpy.maximum(numpy.log(self), -100) + (1 - target) * numpy.maximum(numpy.log1p(-self), -100))
     return reduced_losses(losses if weight is None else losses * weight, reduction)
 
@@ -282,7 +282,9 @@ def _logits_target(
     return slope if weight is None else slope * weight
 
 
-def _logits_reference(self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = MEAN) -> Any:
+def _logits_reference(
+    self: Array, target: Array, weight: Array = None, pos_weight: Array = None, reduction: int = MEAN
+) -> Any:
     # -log(sigmoid(x)) and -log(1 - sigmoid(x)).
     wrong, right = numpy.logaddexp(0, -self), numpy.logaddexp(0, self)
     losses = target * wrong * (1 if pos_weight is None else pos_weight) + (1 - target) * right
@@ -335,7 +337,7 @@ def _kl_target(g: Gradient, self: Array, target: Array, reduction: int, log_targ
     return _share(g, reduction, slope.shape) * slope
 
 
-def _kl_div_reference(self: Any, target: Any, reduction: int = MEAN, log_target: bool = False) -> Any:
+def _kl_div_reference(self: Array, target: Array, reduction: int = MEAN, log_target: bool = False) -> Any:
     if log_target:
         return reduced_losses(numpy.exp(target) * (target - self), reduction)
     return reduced_losses(from_library("scipy.special.xlogy")(target, target) - target * self, reduction)
@@ -361,7 +363,7 @@ operator(
 # --- with reductions by name ------------------------------------------------------------------------------------------
 
 
-def warn_broadcast(input: Any, target: Any) -> None:
+def warn_broadcast(input: Array, target: Array) -> None:
     """Warn, as PyTorch does, where the target has another shape than the input."""
     if input._array.shape != target._array.shape:
         warnings.warn(
@@ -372,7 +374,7 @@ def warn_broadcast(input: Any, target: Any) -> None:
         )
 
 
-def l1(input: Any, target: Any, code: int) -> Any:
+def l1(input: Array, target: Array, code: int) -> Array:
     """Return the absolute error, reduced, from the operators PyTorch makes it of."""
     if state.casting and autocast.covers("l1_loss", (input, target)):
         return autocast.call("l1_loss", l1, input, target, code)

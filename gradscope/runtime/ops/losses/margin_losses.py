@@ -11,6 +11,7 @@ from ... import autocast, state
 from ...memory import device
 from ...memory.dtype import scalar_type
 from ...tensor import creation
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import reduced_losses
 from ..declaration.registry import METHODS, PUBLIC, operator, public
@@ -23,7 +24,7 @@ from .elementwise_losses import MEAN, NONE, SUM, reduced
 # --- by operators -----------------------------------------------------------------------------------------------------
 
 
-def refuse_gradient(function: str, argument: str, tensor: Any) -> None:
+def refuse_gradient(function: str, argument: str, tensor: Array) -> None:
     """Raise where a tensor that a loss takes for a constant requires grad."""
     if tensor is not None and tensor.requires_grad:
         raise RuntimeError(
@@ -81,14 +82,14 @@ def _rows(array: Array) -> Any:
     return array.reshape(1, -1) if array.ndim < 2 else array
 
 
-def _over_examples(xp: Namespace, losses: Any, reduction: int) -> Array:
+def _over_examples(xp: Namespace, losses: Array, reduction: int) -> Array:
     """Reduce the losses of examples; that of none is 0."""
     if reduction == NONE or losses.size:
         return reduced(xp, losses, reduction)
     return xp.zeros((), dtype=losses.dtype)
 
 
-def _check_multi(self: Any, target: Any, weight: Any) -> Any:
+def _check_multi(self: Array, target: Array, weight: Array) -> Any:
     rows = _rows(self)
     need_floating("multi_margin_loss_cpu_kernel", self)
     if target.dtype.kind not in "iu":
@@ -156,8 +157,8 @@ def _multi_margin_samples(make: Any) -> Any:
     ]
 
 
-def _multi_margin_reference(self: Any, target: Any, p: int, margin: float, weight: Any, reduction: int) -> Any:
-    def loss(scores: Any, label: int) -> Any:
+def _multi_margin_reference(self: Array, target: Array, p: int, margin: float, weight: Array, reduction: int) -> Any:
+    def loss(scores: Array, label: int) -> Array:
         scale = 1 if weight is None else weight[label]
         others = numpy.delete(scores, label)
         return numpy.sum(scale * numpy.maximum(0, margin - scores[label] + others) ** p) / len(scores)
@@ -261,8 +262,8 @@ operator(
 )
 
 
-def _multilabel_reference(self: Any, target: Any, reduction: int) -> Any:
-    def loss(scores: Any, labels: Any) -> Any:
+def _multilabel_reference(self: Array, target: Array, reduction: int) -> Any:
+    def loss(scores: Array, labels: Array) -> Array:
         named = labels[: int((labels < 0).argmax())] if (labels < 0).any() else labels
         others = [score for place, score in enumerate(scores) if place not in named]
         return sum(numpy.maximum(0, 1 - (scores[label] - other)) for label in named for other in others) / len(scores)
@@ -286,13 +287,15 @@ operator(
 # --- made of operators ------------------------------------------------------------------------------------------------
 
 
-def reduce_losses(losses: Any, reduction: int) -> Any:
+def reduce_losses(losses: Array, reduction: int) -> Array:
     """Return the losses, their mean or their sum, as tensors."""
     return losses if reduction == NONE else losses.mean() if reduction == MEAN else losses.sum()
 
 
 @public(method=False)
-def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = MEAN) -> Any:
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN
+) -> Any:
     """Return ``max(0, -target * (input1 - input2) + margin)``, reduced: 0 none, 1 mean, 2 sum."""
     if state.casting and autocast.covers("margin_ranking_loss", (input1, input2, target)):
         return autocast.call("margin_ranking_loss", margin_ranking_loss, input1, input2, target, margin, reduction)
@@ -300,7 +303,7 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0
 
 
 @public(method=False)
-def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: int = MEAN) -> Any:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = MEAN) -> Any:
     """Return `input` where the target is 1, ``max(0, margin - input)`` where it is -1; reduced: 0 none, 1 mean, 2 sum.
 
     References
@@ -319,7 +322,9 @@ _TINY = 1e-12
 
 
 @public(method=False)
-def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = MEAN) -> Any:
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN
+) -> Any:
     """Return ``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1; reduced as the others.
 
     Raises
@@ -345,7 +350,7 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
     return reduce_losses(alike + where(target == -1, (cosine - margin).clamp_min(0), zeros), reduction)
 
 
-def check_triplet(anchor: Any, positive: Any, negative: Any) -> None:
+def check_triplet(anchor: Array, positive: Array, negative: Array) -> None:
     """Raise where the tensors of a triplet have different numbers of dimensions."""
     a, p, n = (x._array.ndim for x in (anchor, positive, negative))
     if not a == p == n:
@@ -355,7 +360,7 @@ def check_triplet(anchor: Any, positive: Any, negative: Any) -> None:
         )
 
 
-def triplet(distance: Any, anchor: Any, positive: Any, negative: Any, margin: float, swap: bool) -> Any:
+def triplet(distance: Any, anchor: Array, positive: Array, negative: Array, margin: float, swap: bool) -> Array:
     """Return ``max(0, margin + distance(anchor, positive) - distance(anchor, negative))``."""
     check_triplet(anchor, positive, negative)
     near, far = distance(anchor, positive), distance(anchor, negative)
@@ -366,9 +371,9 @@ def triplet(distance: Any, anchor: Any, positive: Any, negative: Any, margin: fl
 
 @public(method=False)
 def triplet_margin_loss(
-    anchor: Any,
-    positive: Any,
-    negative: Any,
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
     margin: float = 1.0,
     p: float = 2.0,
     eps: float = 1e-06,
@@ -392,7 +397,7 @@ def triplet_margin_loss(
 
 
 @public(method=False)
-def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
     """Return the negative log-likelihood of counts under a Poisson distribution, reduced: 0 none, 1 mean, 2 sum.
 
     `input` is the rate, or its logarithm; `full` adds Stirling's approximation of ``log(target!)``.

@@ -20,6 +20,7 @@ from ...kernels.selection import select
 from ...memory import device
 from ...memory.dtype import scalar_type
 from ...memory.elements import as_element
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import elementwise, rows
 from ..declaration.registry import OPERATORS, operator, public
@@ -139,7 +140,7 @@ operator(
 )
 
 
-def _threshold(xp: Namespace, self: Array, threshold: Any, value: Array) -> Array:
+def _threshold(xp: Namespace, self: Array, threshold: Any, value: Any) -> Array:
     refuse_kinds("threshold_cpu", self, "bc")
     threshold, value = as_element(threshold, self), as_element(value, self)
     return xp.where(self <= threshold, value, self).astype(self.dtype, copy=False)
@@ -238,7 +239,7 @@ def _elu_backward(g: Gradient, self: Array, alpha: Any, scale: Array, input_scal
     return pointwise("activations.elu_backward", formula, g, self, settings=(alpha, scale, input_scale))
 
 
-def _elu_reference(self: Any, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Any:
+def _elu_reference(self: Array, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Any:
     return scale * numpy.where(self > 0, self, alpha * numpy.expm1(self * input_scale))
 
 
@@ -263,13 +264,13 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 
 @public(method=False)
-def selu(self: Any) -> Any:
+def selu(self: Tensor) -> Any:
     """Return the self-normalizing exponential linear unit."""
     return OPERATORS["elu"].function(self, SELU_ALPHA, SELU_SCALE)
 
 
 @public(method=False)
-def selu_(self: Any) -> Any:
+def selu_(self: Tensor) -> Any:
     """In-place form of :func:`selu`."""
     return OPERATORS["elu"].inplace_function(self, SELU_ALPHA, SELU_SCALE)  # type: ignore[misc]
 
@@ -450,7 +451,7 @@ operator(
 
 
 @public
-def prelu(self: Any, weight: Any) -> Any:
+def prelu(self: Tensor, weight: Tensor) -> Any:
     """Return ``self`` where positive, else ``weight * self``, with one weight, or one a channel (dimension 1).
 
     Raises
@@ -503,13 +504,13 @@ def _sigmoid_formula(xp: Namespace, self: Array) -> Array:
     return result
 
 
-def _sigmoid_backward(g: Gradient, result: Any) -> Gradient:
+def _sigmoid_backward(g: Gradient, result: Array) -> Gradient:
     if type(result) is numpy.ndarray and result.size >= forms.LEAST:
         return pointwise("activations.sigmoid_backward", _sigmoid_gradient, g, result)
     return _sigmoid_gradient(g, result)
 
 
-def _sigmoid_gradient(g: Gradient, result: Any) -> Gradient:
+def _sigmoid_gradient(g: Gradient, result: Array) -> Gradient:
     return g * conj(one_minus(result) * result)
 
 
@@ -607,7 +608,7 @@ def _softplus_backward(g: Gradient, self: Array, beta: float, threshold: float, 
     return pointwise("activations.softplus_backward", formula, g, self, settings=(beta, threshold))
 
 
-def _softplus_reference(self: Any, beta: float = 1, threshold: float = 20) -> Any:
+def _softplus_reference(self: Array, beta: float = 1, threshold: float = 20) -> Any:
     return numpy.where(self * beta > threshold, self, numpy.logaddexp(0, self * beta) / beta)
 
 
@@ -678,7 +679,7 @@ def _glu_backward(g: Gradient, self: Array, dim: int, F: Namespace) -> Gradient:
     return F.cat([g * gate, g * first * gate * (1 - gate)], dim)
 
 
-def _glu_reference(self: Any, dim: int = -1) -> Any:
+def _glu_reference(self: Array, dim: int = -1) -> Any:
     a, b = numpy.split(self, 2, axis=dim)
     return a / (1 + numpy.exp(-b))
 
@@ -735,7 +736,7 @@ def _gelu_tanh_slope(x: Array, F: Namespace) -> Array:
     return (t + 1) * 0.5 + x * 0.5 * (1 - t * t) * inner
 
 
-def _gelu_reference(self: Any, approximate: str = "none") -> Any:
+def _gelu_reference(self: Array, approximate: str = "none") -> Any:
     if approximate == "tanh":
         return self / 2 * (1 + numpy.tanh(math.sqrt(2 / math.pi) * (self + 0.044715 * self**3)))
     # SciPy loads when a test asks for the reference.
@@ -782,7 +783,7 @@ def _softmax_along(xp: Namespace, x: Array, axis: int) -> Array:
     return result
 
 
-def _softmax_data(xp: Namespace, grad_output: Gradient, output: Any, dim: int) -> Array:
+def _softmax_data(xp: Namespace, grad_output: Gradient, output: Array, dim: int) -> Array:
     if is_half(grad_output):
         return _softmax_data(xp, single(grad_output), single(output), dim).astype(grad_output.dtype)
     if not output.ndim:
@@ -823,7 +824,7 @@ def _log_softmax_along(xp: Namespace, x: Array, axis: int) -> Array:
     return result
 
 
-def _log_softmax_data(xp: Namespace, grad_output: Gradient, output: Any, dim: int) -> Array:
+def _log_softmax_data(xp: Namespace, grad_output: Gradient, output: Array, dim: int) -> Array:
     if is_half(grad_output):
         return _log_softmax_data(xp, single(grad_output), single(output), dim).astype(grad_output.dtype)
     if not output.ndim:
@@ -913,7 +914,7 @@ _log_softmax_int = OPERATORS["log_softmax.int"].function
 
 
 @public(alias=("special.softmax",), arrays=_softmax)
-def softmax(self: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
+def softmax(self: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Any:
     """Return ``exp(self)`` divided by its sum along `dim`, after conversion to `dtype` if given.
 
     Examples
@@ -928,7 +929,7 @@ def softmax(self: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
 
 
 @public(alias=("special.log_softmax",), arrays=_log_softmax)
-def log_softmax(self: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
+def log_softmax(self: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Any:
     """Return ``log(softmax(self, dim))`` without loss, after conversion to `dtype` if given."""
     if out is not None:
         return inplace_and_out.into(out, "log_softmax", [self], lambda: log_softmax(self, dim, dtype), exact=True)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy
 
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ...tensor.tensor import Tensor
+from ..declaration.annotations import Array, Gradient, Namespace, Shape, Sizes
 from ..declaration.references import adaptive_windows, adjoint, largest, mean_of, pooled
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import refuse_kinds
@@ -81,7 +82,7 @@ def _avg_samples(spatial: int) -> Any:
     ]
 
 
-def _adaptive_avg_reference(self: Any, output_size: Ints) -> Any:
+def _adaptive_avg_reference(self: Array, output_size: Ints) -> Any:
     return pooled(mean_of, self, adaptive_windows(self.shape[self.ndim - len(output_size) :], output_size))
 
 
@@ -90,7 +91,7 @@ def _adaptive_unpool_reference(grad: Gradient, input_size: Ints) -> Array:
     return adjoint(lambda x: _adaptive_avg_reference(x, out)[0], (*lead, *input_size), grad)
 
 
-def _adaptive_max_reference(self: Any, output_size: Ints) -> Any:
+def _adaptive_max_reference(self: Array, output_size: Ints) -> Any:
     return pooled(largest, self, adaptive_windows(self.shape[self.ndim - len(output_size) :], output_size))
 
 
@@ -132,7 +133,7 @@ operator(
 )
 
 
-def adaptive_avg_pool(spatial: int, input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool(spatial: int, input: Array, output_size: Sizes) -> Array:
     """Return means of windows over `spatial` dimensions; None in `output_size` keeps the input's size."""
     shape = input._array.shape
     if len(shape) not in (spatial + 1, spatial + 2):
@@ -151,7 +152,7 @@ def adaptive_avg_pool(spatial: int, input: Any, output_size: Any) -> Any:
     return OPERATORS[f"_adaptive_avg_pool{spatial}d"].function(input, out)
 
 
-def _wanted(name: str, shape: Ints, spatial: int, output_size: Any) -> Ints:
+def _wanted(name: str, shape: Ints, spatial: int, output_size: Sizes) -> Ints:
     """Return the output's size in full."""
     if output_size is None or hasattr(output_size, "__index__"):
         output_size = (output_size,) * spatial
@@ -234,7 +235,7 @@ for _spatial in (2, 3):
     )
 
 
-def adaptive_max_pool(spatial: int, input: Any, output_size: Any) -> tuple[Any, Any]:
+def adaptive_max_pool(spatial: int, input: Array, output_size: Sizes) -> tuple[Any, Any]:
     """Return the largest elements of windows over `spatial` dimensions, and where in the flat input they are."""
     shape = input._array.shape
     name = f"adaptive_max_pool{spatial}d"
@@ -251,7 +252,7 @@ def adaptive_max_pool(spatial: int, input: Any, output_size: Any) -> tuple[Any, 
 # --- signals ----------------------------------------------------------------------------------------------------------
 
 
-def _row(name: str, output_size: Any) -> Ints:
+def _row(name: str, output_size: Sizes) -> Ints:
     if output_size is None:
         raise TypeError(f"{name}(): argument 'output_size' (position 2) must be tuple of ints, not NoneType")
     if not hasattr(output_size, "__index__") and len(output_size) != 1:
@@ -260,14 +261,14 @@ def _row(name: str, output_size: Any) -> Ints:
 
 
 @public(method=False)
-def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool1d(input: Tensor, output_size: Sizes) -> Any:
     """Return means of windows of signals (N, C, L), so chosen that the output has the given length."""
     image = as_image(input, "adaptive_avg_pool1d")
     return adaptive_avg_pool(2, image, _row("adaptive_avg_pool1d", output_size)).squeeze(-2)
 
 
 @public(method=False)
-def adaptive_max_pool1d(input: Any, output_size: Any) -> tuple[Any, Any]:
+def adaptive_max_pool1d(input: Tensor, output_size: Sizes) -> tuple[Any, Any]:
     """Return the largest elements of windows of signals, and where they are; the output has the given length."""
     image = as_image(input, "adaptive_max_pool1d")
     _check_filled("adaptive_max_pool1d", input._array.shape, 1, 1)

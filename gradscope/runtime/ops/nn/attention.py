@@ -22,15 +22,15 @@ from .normalization import dropout
 
 
 def scaled_dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_mask: Any = None,
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> Any:
+) -> Array:
     """Return values, averaged for each query with the softmax of its products with the keys as weights.
 
     Parameters
@@ -92,8 +92,8 @@ def scaled_dot_product_attention(
 
 
 def _attended(
-    query: Any, key: Any, value: Any, mask: Any, dropout_p: float, causal: bool, scale: float | None, times: int
-) -> Any:
+    query: Array, key: Array, value: Array, mask: Array, dropout_p: float, causal: bool, scale: float | None, times: int
+) -> Array:
     """Return attended values; a head of keys serves so many `times` a head of queries."""
     char = query._dtype.char
     if not dropout_p and char != bfloat16.CHAR and _in_one_node(query, key, value, mask, times):
@@ -108,8 +108,8 @@ def _attended(
 
 
 def _in_parts(
-    query: Any, key: Any, value: Any, mask: Any, dropout_p: float, causal: bool, scale: float | None, times: int
-) -> Any:
+    query: Array, key: Array, value: Array, mask: Array, dropout_p: float, causal: bool, scale: float | None, times: int
+) -> Array:
     if times > 1:
         key, value = (METHODS["repeat_interleave"](t, times, -3) for t in (key, value))
     mask = _causal(query, key) if causal else mask
@@ -130,7 +130,7 @@ def _factor(query: Shape, scale: float | None) -> float:
     return 1 / math.sqrt(query[-1]) if query[-1] else math.inf
 
 
-def _in_one_node(query: Any, key: Any, value: Any, mask: Any, times: int) -> bool:
+def _in_one_node(query: Array, key: Array, value: Array, mask: Array, times: int) -> bool:
     """Whether one node computes it, as in PyTorch: four dimensions, one number of features, a mask without gradient."""
     q, k, v = (t._array.shape for t in (query, key, value))
     if len(q) != 4 or k != v or len(k) != 4 or not (math.prod(q) and math.prod(k)):
@@ -142,7 +142,7 @@ def _in_one_node(query: Any, key: Any, value: Any, mask: Any, times: int) -> boo
     return mask is None or (_is_constant(mask) and _broadcasts(mask._array.shape, (*q[:3], k[2])))
 
 
-def _is_constant(mask: Any) -> bool:
+def _is_constant(mask: Array) -> bool:
     return not mask.requires_grad and tangent_of(mask) is None
 
 
@@ -150,7 +150,7 @@ def _broadcasts(mask: Shape, scores: Shape) -> bool:
     return len(mask) in (2, 4) and expandable(mask, scores)
 
 
-def _check(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool) -> None:
+def _check(query: Array, key: Array, value: Array, attn_mask: Array, is_causal: bool) -> None:
     kinds = {t._dtype for t in (query, key, value)}
     if len(kinds) > 1:
         names = ", ".join(
@@ -193,14 +193,14 @@ def _queries_of_each(query: tuple[int, ...], key: tuple[int, ...]) -> int:
     return heads // shared if shared else 1
 
 
-def _causal(query: Any, key: Any) -> Any:
+def _causal(query: Array, key: Array) -> Array:
     """Return a mask of the keys up to each query's place."""
     xp = devices.array_module(query._array)
     square = xp.ones((query._array.shape[-2], key._array.shape[-2]), dtype=bool)
     return _as_numbers(type(query.detach())._wrap(OPERATORS["tril"].run_forward(xp, square, 0)), query)
 
 
-def _as_numbers(mask: Any, query: Any) -> Any:
+def _as_numbers(mask: Array, query: Array) -> Array:
     """Return what is added to scores for a mask that says which keys take part."""
     return METHODS["masked_fill"](
         mask.new_zeros(mask.shape, dtype=query.dtype), METHODS["logical_not"](mask), -math.inf
@@ -239,7 +239,7 @@ def _flash(
     return xp.matmul(weights / total, value), (most + xp.log(total))[..., 0]
 
 
-def _scores(query: Any, key: Any, mask: Any, causal: bool, factor: float, F: Namespace) -> Any:
+def _scores(query: Array, key: Array, mask: Array, causal: bool, factor: float, F: Namespace) -> Array:
     """Return the scores, -inf where a query does not see a key; of arrays or tensors."""
     scores = F.matmul(query, F.transpose(key, 2, 3)) * factor
     if causal:
@@ -247,7 +247,7 @@ def _scores(query: Any, key: Any, mask: Any, causal: bool, factor: float, F: Nam
     return scores if mask is None else scores + mask
 
 
-def _for_each_head(x: Any, heads: int, F: Namespace) -> Any:
+def _for_each_head(x: Array, heads: int, F: Namespace) -> Array:
     """Return keys or values with a head for each head of queries, where several share one."""
     batch, shared, keys, features = x.shape
     if shared == heads:
@@ -256,7 +256,7 @@ def _for_each_head(x: Any, heads: int, F: Namespace) -> Any:
     return F.reshape(F.broadcast_to(F.unsqueeze(x, 2), shape), (batch, heads, keys, features))
 
 
-def _of_shared_heads(g: Any, shared: int, F: Namespace) -> Any:
+def _of_shared_heads(g: Array, shared: int, F: Namespace) -> Array:
     """Return the gradient of keys or values of which each head served several of queries."""
     batch, heads, keys, features = g.shape
     return g if shared == heads else F.sum(F.reshape(g, (batch, shared, heads // shared, keys, features)), 2)
@@ -264,14 +264,14 @@ def _of_shared_heads(g: Any, shared: int, F: Namespace) -> Any:
 
 def _flash_joint(
     g: Gradient,
-    query: Any,
-    key: Any,
-    value: Any,
-    output: Any,
+    query: Array,
+    key: Array,
+    value: Array,
+    output: Array,
     logsumexp: Any,
     dropout_p: float,
     is_causal: bool,
-    attn_mask: Any,
+    attn_mask: Array,
     scale: float | None,
     F: Namespace,
 ) -> tuple[Gradient, Gradient, Gradient]:
@@ -319,12 +319,12 @@ def _flash_samples(make: Any) -> list[Any]:
 
 
 def _flash_reference(
-    query: Any,
-    key: Any,
-    value: Any,
+    query: Array,
+    key: Array,
+    value: Array,
     dropout_p: float = 0.0,
     is_causal: bool = False,
-    attn_mask: Any = None,
+    attn_mask: Array = None,
     scale: float | None = None,
 ) -> Any:
     times = query.shape[1] // key.shape[1]
@@ -379,7 +379,7 @@ def _safe_softmax(xp: Namespace, self: Array, dim: int) -> Array:
     return xp.where(unseen, 0, OPERATORS["softmax.int"].run_forward(xp, self, dim)).astype(self.dtype, copy=False)
 
 
-def _safe_softmax_reference(self: Any, dim: int) -> Any:
+def _safe_softmax_reference(self: Array, dim: int) -> Any:
     powers = numpy.exp(self - self.max(dim, keepdims=True))
     shares = powers / powers.sum(dim, keepdims=True)
     return numpy.where((self == -math.inf).all(dim, keepdims=True), 0, shares)

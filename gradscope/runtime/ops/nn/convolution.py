@@ -19,7 +19,8 @@ import numpy
 from ...kernels import convolution as kernels
 from ...memory.elements import as_element
 from ...memory.storage import restrided
-from ..declaration.annotations import Array, Gradient, Namespace
+from ...tensor.tensor import Tensor
+from ..declaration.annotations import Array, Gradient, Namespace, Sizes
 from ..declaration.references import adjoint, convolved, padded
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import refuse_kinds
@@ -33,7 +34,7 @@ BLOCK = 1 << 22
 """Elements of the matrix of windows that are made at once; larger batches go in parts."""
 
 
-def pad_array(xp: Namespace, x: Array, before: Ints, after: Ints, value: Array = 0) -> Array:
+def pad_array(xp: Namespace, x: Array, before: Ints, after: Ints, value: Any = 0) -> Array:
     """Return `x` with its last dimensions padded."""
     if not any(before) and not any(after):
         return x
@@ -84,7 +85,7 @@ def times(sizes: Ints) -> str:
     return " x ".join(str(s) for s in sizes)
 
 
-def _check_geometry(weight: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
+def _check_geometry(weight: Array, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
     shape = list(weight.shape)
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
@@ -109,7 +110,7 @@ def _check_geometry(weight: Any, stride: Ints, padding: Ints, dilation: Ints, gr
         )
 
 
-def _check_channels(x: Array, weight: Any, bias: Any, into: int, out: int, given: str) -> None:
+def _check_channels(x: Array, weight: Array, bias: Array, into: int, out: int, given: str) -> None:
     """Raise unless the input has `into` channels, the bias `out`, and input and weight one dtype, which is not bool."""
     refuse_kinds(f"slow_conv{x.ndim - 2}d_cpu", x, "b")
     shape = list(weight.shape)
@@ -134,7 +135,7 @@ def _check_channels(x: Array, weight: Any, bias: Any, into: int, out: int, given
         )
 
 
-def _check(x: Array, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
+def _check(x: Array, weight: Array, bias: Array, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
     _check_geometry(weight, stride, padding, dilation, groups)
     shape = weight.shape
     _check_channels(x, weight, bias, shape[1] * groups, shape[0], f"groups={groups}")
@@ -279,7 +280,7 @@ def _conv_input_reference(grad: Gradient, weight: Array, input_size: Any, *geome
     return adjoint(lambda x: convolved(x, weight, None, *geometry), size, grad)
 
 
-def _conv_weight_reference(input: Any, grad: Any, kernel: Any, *geometry: Any) -> Any:
+def _conv_weight_reference(input: Array, grad: Array, kernel: Any, *geometry: Any) -> Any:
     size = (grad.shape[1], input.shape[1] // geometry[-1], *kernel)
     return adjoint(lambda w: convolved(input, w, None, *geometry), size, grad)
 
@@ -359,7 +360,7 @@ operator(
 )
 
 
-def _constant_pad(xp: Namespace, self: Array, pad: Ints, value: Array) -> Array:
+def _constant_pad(xp: Namespace, self: Array, pad: Ints, value: Any) -> Array:
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
     if len(pad) > 2 * self.ndim:
@@ -416,8 +417,8 @@ def as_batch(x: Array, spatial: int, name: str) -> tuple[Any, bool]:
 
 
 def _convolve(
-    spatial: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
-) -> Any:
+    spatial: int, input: Array, weight: Array, bias: Array, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> Array:
     name = f"conv{spatial}d"
     x, batched = as_batch(input, spatial, name)
     stride, dilation = several(stride, spatial, "stride"), several(dilation, spatial, "dilation")
@@ -428,7 +429,7 @@ def _convolve(
     return result if batched else result.squeeze(0)
 
 
-def _named_padding(x: Array, weight: Any, padding: str, stride: Ints, dilation: Ints) -> tuple[Any, Ints]:
+def _named_padding(x: Array, weight: Array, padding: str, stride: Ints, dilation: Ints) -> tuple[Any, Ints]:
     if padding == "valid":
         return x, (0,) * len(stride)
     if padding != "same":
@@ -450,7 +451,13 @@ def _named_padding(x: Array, weight: Any, padding: str, stride: Ints, dilation: 
 
 @public(method=False)
 def conv1d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
 ) -> Any:
     """Convolve signals (N, C, L), see :func:`conv2d`."""
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
@@ -458,7 +465,13 @@ def conv1d(
 
 @public(method=False)
 def conv2d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
 ) -> Any:
     """Convolve images.
 
@@ -483,7 +496,13 @@ def conv2d(
 
 @public(method=False)
 def conv3d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
 ) -> Any:
     """Convolve volumes (N, C, D, H, W), see :func:`conv2d`."""
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
@@ -491,15 +510,15 @@ def conv3d(
 
 def _transposed(
     spatial: int,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
+    input: Array,
+    weight: Array,
+    bias: Array,
+    stride: Sizes,
+    padding: Sizes,
+    output_padding: Sizes,
     groups: int,
-    dilation: Any,
-) -> Any:
+    dilation: Sizes,
+) -> Array:
     x, batched = as_batch(input, spatial, f"conv_transpose{spatial}d")
     stride, padding = several(stride, spatial, "stride"), several(padding, spatial, "padding")
     dilation, extra = several(dilation, spatial, "dilation"), several(output_padding, spatial, "output_padding")
@@ -526,14 +545,14 @@ def _transposed(
 
 @public(method=False)
 def conv_transpose1d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: Sizes = 1,
 ) -> Any:
     """Apply the adjoint of a convolution to signals, see :func:`conv_transpose2d`."""
     return _transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
@@ -541,14 +560,14 @@ def conv_transpose1d(
 
 @public(method=False)
 def conv_transpose2d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: Sizes = 1,
 ) -> Any:
     """Apply the adjoint of a convolution to images; the weight has shape (C, out_channels / groups, height, width)."""
     return _transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
@@ -556,14 +575,14 @@ def conv_transpose2d(
 
 @public(method=False)
 def conv_transpose3d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: Sizes = 1,
 ) -> Any:
     """Apply the adjoint of a convolution to volumes, see :func:`conv_transpose2d`."""
     return _transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)

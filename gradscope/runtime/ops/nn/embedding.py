@@ -10,6 +10,7 @@ import numpy
 from ...memory import device
 from ...memory.dtype import scalar_type
 from ...tensor import creation
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.bare_functions import is_half, single
@@ -109,14 +110,14 @@ def _indices() -> Any:
 
 
 def embedding(
-    input: Any,
-    weight: Any,
+    input: Array,
+    weight: Array,
     padding_idx: int | None = None,
     max_norm: float | None = None,
     norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
-) -> Any:
+) -> Array:
     """Return the rows of `weight` that the indices `input` name.
 
     Parameters
@@ -153,7 +154,7 @@ def embedding(
     return OPERATORS["embedding_rows"].function(weight, input, padding_idx, scale_grad_by_freq)
 
 
-def renormalize(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
+def renormalize(weight: Array, indices: Array, max_norm: float, norm_type: float) -> None:
     """Scale the rows of `weight` that `indices` name down to this norm, in place."""
     array = weight._array
     xp = device.array_module(array)
@@ -258,7 +259,7 @@ def _largest(
     return xp.where(filled, result, 0).astype(rows.dtype, copy=False), bags, filled.astype(rows.dtype), found
 
 
-def _check_bag(weight: Any, indices: Any, offsets: Any, per_sample_weights: Any) -> None:
+def _check_bag(weight: Array, indices: Array, offsets: Array, per_sample_weights: Array) -> None:
     where = "(while checking arguments for embedding_bag)"
     if indices.dtype.kind not in "iu":
         raise RuntimeError(
@@ -282,7 +283,7 @@ def _check_bag(weight: Any, indices: Any, offsets: Any, per_sample_weights: Any)
         _check_values(weight.shape[0], indices, offsets)
 
 
-def _check_values(rows: int, indices: Any, offsets: Any) -> None:
+def _check_values(rows: int, indices: Array, offsets: Array) -> None:
     """Look at indices and offsets: on the host only, on a GPU it would wait for the device."""
     if offsets.size and offsets[0] != 0:
         raise RuntimeError(
@@ -341,12 +342,12 @@ def _bag_samples(make: Any) -> Any:
 
 
 def _bags_reference(
-    weight: Any,
-    indices: Any,
-    offsets: Any,
+    weight: Array,
+    indices: Array,
+    offsets: Array,
     by_freq: bool = False,
     mode: int = SUM,
-    per_sample_weights: Any = None,
+    per_sample_weights: Array = None,
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> Any:
@@ -377,13 +378,13 @@ operator(
 
 @public(method=False)
 def embedding_bag(
-    weight: Any,
-    indices: Any,
-    offsets: Any,
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
     scale_grad_by_freq: bool = False,
     mode: int = SUM,
     sparse: bool = False,
-    per_sample_weights: Any = None,
+    per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Any:
@@ -406,7 +407,7 @@ def embedding_bag(
     return (result, *(weight.detach()._wrap(array) for array in (bags, sizes, largest)))
 
 
-def padding_index(weight: Any, padding_idx: int | None) -> int:
+def padding_index(weight: Array, padding_idx: int | None) -> int:
     """Return the row of padding, counted from the first; -1 if there is none."""
     if padding_idx is None:
         return -1

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...tensor.tensor import Tensor
 from ..declaration.registry import OPERATORS, public
 from . import normalization
 
 
 @public(method=False)
 def batch_norm(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
     training: bool,
     momentum: float,
     eps: float,
@@ -26,11 +27,11 @@ def batch_norm(
 
 @public(method=False)
 def instance_norm(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
     use_input_stats: bool,
     momentum: float,
     eps: float,

@@ -13,6 +13,7 @@ from ...kernels.row_sums import sums
 from ...memory import device
 from ...memory.bfloat16 import cast
 from ...memory.dtype import finfo
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import HALVES, in_rows, is_half, single
@@ -137,12 +138,12 @@ def _normal(x: Array, axes: Any, eps: float) -> Any:
     return (x - x.mean(axes, keepdims=True)) / numpy.sqrt(x.var(axes, keepdims=True) + eps)
 
 
-def _scaled(x: Array, weight: Any, bias: Any, shape: Shape) -> Any:
+def _scaled(x: Array, weight: Array, bias: Array, shape: Shape) -> Array:
     x = x if weight is None else x * weight.reshape(shape)
     return x if bias is None else x + bias.reshape(shape)
 
 
-def _layer_norm_reference(input: Any, weight: Any, bias: Any, normalized_shape: Shape, eps: float) -> Any:
+def _layer_norm_reference(input: Array, weight: Array, bias: Array, normalized_shape: Shape, eps: float) -> Any:
     axes = tuple(range(-len(normalized_shape), 0))
     return _scaled(_normal(input, axes, eps), weight, bias, normalized_shape)
 
@@ -166,7 +167,9 @@ operator(
 
 
 @public(method=False)
-def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Any:
     """Normalise the last dimensions, of shape `normalized_shape`, to mean 0 and variance 1; then scale and shift.
 
     References
@@ -176,7 +179,7 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
     return OPERATORS["native_layer_norm"].function(input, weight, bias, tuple(normalized_shape), eps)
 
 
-def _along_channels(value: Any, ndim: int) -> Any:
+def _along_channels(value: Any, ndim: int) -> Array:
     return value.reshape((1, -1) + (1,) * (ndim - 2))
 
 
@@ -275,7 +278,9 @@ def _others(ndim: int) -> Ints:
     return (0, *range(2, ndim))
 
 
-def _update_running(running_mean: Any, running_var: Any, mean: Any, variance: Any, count: int, momentum: float) -> None:
+def _update_running(
+    running_mean: Array, running_var: Array, mean: Array, variance: Any, count: int, momentum: float
+) -> None:
     for running, value in ((running_mean, mean), (running_var, variance * (count / max(count - 1, 1)))):
         if running is not None:
             # Rounded once, where it is of less precision.
@@ -306,7 +311,7 @@ def _batch_norm_joint(
 
 
 def _batch_norm_reference(
-    input: Any, weight: Any, bias: Any, mean: Any, variance: Any, training: bool, momentum: float, eps: float
+    input: Array, weight: Array, bias: Array, mean: Array, variance: Any, training: bool, momentum: float, eps: float
 ) -> Any:
     shape = (-1, *[1] * (input.ndim - 2))
     if training:
@@ -335,15 +340,15 @@ operator(
 
 
 def batch_norm(
-    input: Any,
-    running_mean: Any,
-    running_var: Any,
-    weight: Any = None,
-    bias: Any = None,
+    input: Array,
+    running_mean: Array,
+    running_var: Array,
+    weight: Array = None,
+    bias: Array = None,
     training: bool = False,
     momentum: float = 0.1,
     eps: float = 1e-5,
-) -> Any:
+) -> Array:
     """Normalise each channel (dimension 1) to mean 0 and variance 1; then scale and shift.
 
     Parameters
@@ -374,7 +379,7 @@ def batch_norm(
     return function(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
-def _check_batch(input: Any, running_mean: Any, running_var: Any, training: bool) -> None:
+def _check_batch(input: Array, running_mean: Array, running_var: Array, training: bool) -> None:
     shape = input._array.shape
     if len(shape) < 2:
         raise RuntimeError(f"batch_norm expects an input of at least 2 dimensions, got shape {list(shape)}")
@@ -485,7 +490,7 @@ def _group_norm_joint(
     )
 
 
-def _group_norm_reference(input: Any, weight: Any, bias: Any, group: int, eps: float) -> Any:
+def _group_norm_reference(input: Array, weight: Array, bias: Array, group: int, eps: float) -> Any:
     groups = _normal(input.reshape(len(input), group, -1), -1, eps).reshape(input.shape)
     return _scaled(groups, weight, bias, (-1, *[1] * (input.ndim - 2)))
 
@@ -510,7 +515,9 @@ operator(
 
 
 @public(method=False)
-def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Any:
     """Normalise groups of channels (dimension 1) of each example to mean 0 and variance 1; then scale and shift.
 
     Parameters
@@ -546,7 +553,7 @@ def _check_groups(shape: Ints, num_groups: int) -> None:
 
 
 @public(method=False)
-def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Any:
     """Divide by the root of the mean square of the last dimensions, of shape `normalized_shape`; then scale.
 
     `eps`, added to the mean square, is the smallest step of the dtype unless given.
@@ -576,7 +583,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
 # --- with their statistics --------------------------------------------------------------------------------------------
 
 
-def _statistics(input: Any, axes: Ints, eps: float, result: Any, *parameters: Any) -> tuple[Any, Any]:
+def _statistics(input: Array, axes: Ints, eps: float, result: Array, *parameters: Any) -> tuple[Any, Any]:
     """Return the mean and 1 / sqrt(variance + eps), dimensions kept, in the dtype of the first parameter given."""
     kind = next((p.dtype for p in parameters if p is not None), result.dtype)
     x = input.float() if input._dtype.char in HALVES else input
@@ -585,7 +592,9 @@ def _statistics(input: Any, axes: Ints, eps: float, result: Any, *parameters: An
 
 
 @public(method=False)
-def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> tuple[Any, Any, Any]:
+def native_layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor, bias: Tensor, eps: float
+) -> tuple[Any, Any, Any]:
     """Return :func:`layer_norm` with what it computed on the way.
 
     Parameters
@@ -623,11 +632,11 @@ def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any,
 
 @public(method=False)
 def native_batch_norm(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
     training: bool,
     momentum: float,
     eps: float,
@@ -681,7 +690,7 @@ def native_batch_norm(
 
 @public(method=False)
 def native_group_norm(
-    input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
+    input: Tensor, weight: Tensor, bias: Tensor, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Any, Any, Any]:
     """Return :func:`group_norm` with what it computed on the way.
 
@@ -736,7 +745,7 @@ def check_probability(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def dropout_mask(input: Any, p: float, shape: Shape) -> Any:
+def dropout_mask(input: Array, p: float, shape: Shape) -> Array:
     """Return a tensor of zeros (with probability `p`) and 1 / (1 - p)."""
     array = input._array
     xp = device.array_module(array)
@@ -752,7 +761,7 @@ def dropout_mask(input: Any, p: float, shape: Shape) -> Any:
     return type(input.detach())._wrap(mask)
 
 
-def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout(input: Array, p: float = 0.5, training: bool = True, inplace: bool = False) -> Array:
     """Put elements to zero with probability `p` and divide the others by ``1 - p``; outside training, do nothing.
 
     References
@@ -763,13 +772,13 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
     return _dropped(input, p, training, inplace, input._array.shape)
 
 
-def feature_dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def feature_dropout(input: Array, p: float = 0.5, training: bool = True, inplace: bool = False) -> Array:
     """Put whole channels (of dimension 1) to zero with probability `p`; otherwise as :func:`dropout`."""
     check_probability(p)
     return _dropped(input, p, training, inplace, feature_shape(input))
 
 
-def feature_shape(input: Any) -> tuple[int, ...]:
+def feature_shape(input: Array) -> tuple[int, ...]:
     """Return the shape of one number for each channel, which broadcasts."""
     shape = input._array.shape
     if len(shape) < 2:
@@ -777,7 +786,7 @@ def feature_shape(input: Any) -> tuple[int, ...]:
     return shape[:2] + (1,) * (len(shape) - 2)
 
 
-def _dropped(input: Any, p: float, training: bool, inplace: bool, shape: Shape) -> Any:
+def _dropped(input: Array, p: float, training: bool, inplace: bool, shape: Shape) -> Array:
     if p == 0 or not training or not input._array.size:
         return input
     mask = dropout_mask(input, p, shape)

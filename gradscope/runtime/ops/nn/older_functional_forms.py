@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import autocast, state
+from ...tensor.tensor import Tensor
 from ..declaration.registry import OPERATORS, PUBLIC, public
 from .embedding import embedding as _embedding
 from .embedding import renormalize
@@ -15,69 +16,69 @@ from .rrelu_and_alpha_dropout import feature_alpha_dropout as _feature_alpha_dro
 
 
 @public(method=False)
-def dropout(input: Any, p: float, train: bool) -> Any:
+def dropout(input: Tensor, p: float, train: bool) -> Any:
     """Set elements to 0 with probability `p`, if `train`, and scale the others by ``1 / (1 - p)``."""
     return _dropout(input, p, train)
 
 
 @public(method=False)
-def dropout_(input: Any, p: float, train: bool) -> Any:
+def dropout_(input: Tensor, p: float, train: bool) -> Any:
     """In-place form of :func:`dropout`."""
     return _dropout(input, p, train, True)
 
 
 @public(method=False)
-def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> Any:
+def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> Any:
     """Return the rows of `weight` that `indices` name; no gradient goes to the row `padding_idx`, if it is not -1."""
     padding = None if padding_idx < 0 else padding_idx
     return _embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq)
 
 
 @public(method=False)
-def feature_dropout(input: Any, p: float, train: bool) -> Any:
+def feature_dropout(input: Tensor, p: float, train: bool) -> Any:
     """Set whole channels (of dimension 1) to 0 with probability `p`, if `train`, and scale the others."""
     return _feature_dropout(input, p, train)
 
 
 @public(method=False)
-def feature_dropout_(input: Any, p: float, train: bool) -> Any:
+def feature_dropout_(input: Tensor, p: float, train: bool) -> Any:
     """In-place form of :func:`feature_dropout`."""
     return _feature_dropout(input, p, train, True)
 
 
 @public(method=False)
-def alpha_dropout(input: Any, p: float, train: bool) -> Any:
+def alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
     """Put elements to where SELU saturates, with probability `p`, if `train`, and keep mean 0 and variance 1."""
     return _alpha_dropout(input, p, train)
 
 
 @public(method=False)
-def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+def alpha_dropout_(input: Tensor, p: float, train: bool) -> Any:
     """In-place form of :func:`alpha_dropout`."""
     return _alpha_dropout(input, p, train, True)
 
 
 @public(method=False)
-def feature_alpha_dropout(input: Any, p: float, train: bool) -> Any:
+def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
     """Put whole channels (of dimension 1) to where SELU saturates, if `train`; see :func:`alpha_dropout`."""
     return _feature_alpha_dropout(input, p, train)
 
 
 @public(method=False)
-def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Any:
     """In-place form of :func:`feature_alpha_dropout`."""
     return _feature_alpha_dropout(input, p, train, True)
 
 
 @public(method=False)
-def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: float) -> Any:
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Any:
     """Scale the rows of `input` that `indices` name down to a `norm_type`-norm of at most `max_norm`, in place."""
     renormalize(input, indices, max_norm, norm_type)
     return input
 
 
 @public(method=False)
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     """Return ``input1 @ weight[k] @ input2 + bias[k]`` for every output feature k."""
     if state.casting and autocast.covers("bilinear", (input1, input2, weight, bias)):
         return autocast.call("bilinear", bilinear, input1, input2, weight, bias)
@@ -86,14 +87,14 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
 
 
 @public(method=False)
-def kl_div(input: Any, target: Any, reduction: int = 1, *, log_target: bool = False) -> Any:
+def kl_div(input: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False) -> Any:
     """Return the Kullback-Leibler divergence of `target` and log-probabilities, reduced: 0 none, 1 mean, 2 sum."""
     return OPERATORS["kl_div"].function(input, target, reduction, log_target)
 
 
 @public(method=False)
 def binary_cross_entropy_with_logits(
-    input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 1
+    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 1
 ) -> Any:
     """Return the cross-entropy of scores and targets in [0, 1], reduced: 0 none, 1 mean, 2 sum."""
     return OPERATORS["binary_cross_entropy_with_logits"].function(input, target, weight, pos_weight, reduction)

@@ -56,7 +56,7 @@ def _pack_backward(xp: Namespace, self: Array, input_size: Any, lengths: list[in
     return whole
 
 
-def _packed_reference(input: Any, lengths: Any, batch_first: bool = False) -> Any:
+def _packed_reference(input: Array, lengths: Array, batch_first: bool = False) -> Any:
     steps = input.swapaxes(0, 1) if batch_first else input
     sizes = [sum(length > step for length in lengths) for step in range(max(lengths))]
     return numpy.concatenate([steps[step, :size] for step, size in enumerate(sizes)])

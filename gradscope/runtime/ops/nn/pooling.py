@@ -10,7 +10,8 @@ import numpy
 
 from ...kernels import threads
 from ...tensor import creation
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ...tensor.tensor import Tensor
+from ..declaration.annotations import Array, Gradient, Namespace, Shape, Sizes
 from ..declaration.references import adjoint, largest, pooled, windows_along
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import refuse_kinds
@@ -198,7 +199,7 @@ def distinct(make: Any, shape: tuple[int, ...] = (1, 2, 4, 6)) -> Any:
 
 
 def _max_pool_reference(
-    self: Any, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
+    self: Array, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
 ) -> list[Any]:
     shape = self.shape[self.ndim - len(kernel_size) :]
     windows = []
@@ -208,7 +209,7 @@ def _max_pool_reference(
     return pooled(largest, self, windows)
 
 
-def _max_unpool_reference(self: Any, indices: Any, input_size: Ints, *rest: Any) -> Any:
+def _max_unpool_reference(self: Array, indices: Array, input_size: Ints, *rest: Any) -> Any:
     """Values that go to one place are added up; of places without one, nothing."""
     lead = self.shape[: self.ndim - len(input_size)]
     result = numpy.zeros((int(numpy.prod(lead)), int(numpy.prod(input_size))), self.dtype)
@@ -218,14 +219,14 @@ def _max_unpool_reference(self: Any, indices: Any, input_size: Ints, *rest: Any)
     return result.reshape(*lead, *input_size)
 
 
-def _max_gather_reference(self: Any, indices: Any, spatial: int) -> Any:
+def _max_gather_reference(self: Array, indices: Array, spatial: int) -> Any:
     rows = int(numpy.prod(indices.shape[: indices.ndim - spatial]))
     flat = indices.reshape(rows, -1)
     return numpy.take_along_axis(self.reshape(rows, -1), flat, 1).reshape(indices.shape)
 
 
 def _avg_pool_reference(
-    self: Any,
+    self: Array,
     kernel_size: Ints,
     stride: Ints,
     padding: Ints,
@@ -251,7 +252,7 @@ def _outer(vectors: list[Any]) -> Any:
     return found
 
 
-def _avg_unpool_reference(self: Any, input_size: Ints, *window: Any) -> Any:
+def _avg_unpool_reference(self: Array, input_size: Ints, *window: Any) -> Any:
     size = (*self.shape[: self.ndim - len(input_size)], *input_size)
     return adjoint(lambda x: _avg_pool_reference(x, *window), size, self)
 
@@ -389,9 +390,9 @@ _POOLING = (
 def _avg_pool_self(
     g: Gradient,
     self_shape: Shape,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
+    kernel_size: Sizes,
+    stride: Sizes,
+    padding: Sizes,
     ceil_mode: Any,
     count_include_pad: Any,
     divisor_override: Any,
@@ -419,9 +420,9 @@ for _spatial in (2, 3):
 
 def _avg_pool_of_grad(
     g: Gradient,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
+    kernel_size: Sizes,
+    stride: Sizes,
+    padding: Sizes,
     ceil_mode: Any,
     count_include_pad: Any,
     divisor_override: Any,
@@ -449,7 +450,7 @@ operator(
 # --- arguments --------------------------------------------------------------------------------------------------------
 
 
-def window_sizes(spatial: int, kernel_size: Any, stride: Any, padding: Any) -> tuple[Ints, Ints, Ints]:
+def window_sizes(spatial: int, kernel_size: Sizes, stride: Sizes, padding: Sizes) -> tuple[Ints, Ints, Ints]:
     """Return size, stride and padding of windows; the stride is the size unless given."""
     kernel = several(kernel_size, spatial, "kernel_size")
     steps = kernel if stride is None or stride in ([], ()) else several(stride, spatial, "stride")
@@ -493,11 +494,11 @@ def _in_rows(values: Any, name: str, least: int) -> Ints:
 
 def max_pool(
     spatial: int,
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    input: Array,
+    kernel_size: Sizes,
+    stride: Sizes = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
     ceil_mode: bool = False,
 ) -> tuple[Any, Any]:
     """Return the largest element of each window, over `spatial` dimensions, and where in the flat input it is."""
@@ -521,7 +522,7 @@ def max_pool(
     return values, indices
 
 
-def _check_signal(input: Any, kernel_size: Any, padding: Any) -> None:
+def _check_signal(input: Array, kernel_size: Sizes, padding: Sizes) -> None:
     shape = input._array.shape
     if len(shape) not in (2, 3):
         raise RuntimeError(
@@ -540,14 +541,14 @@ def _check_signal(input: Any, kernel_size: Any, padding: Any) -> None:
 
 def avg_pool(
     spatial: int,
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    input: Array,
+    kernel_size: Sizes,
+    stride: Sizes = None,
+    padding: Sizes = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
-) -> Any:
+) -> Array:
     """Return the mean of each window, over `spatial` dimensions."""
     if spatial == 1:
         image, kernel = as_image(input, "avg_pool1d"), _in_rows(kernel_size, "kernel_size", 1)
@@ -564,11 +565,11 @@ def avg_pool(
 
 @public(method=False)
 def max_pool1d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
     ceil_mode: bool = False,
 ) -> Any:
     """Return the largest element of each window of signals (N, C, L)."""
@@ -577,11 +578,11 @@ def max_pool1d(
 
 @public(method=False)
 def max_pool1d_with_indices(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
     ceil_mode: bool = False,
 ) -> tuple[Any, Any]:
     """Return the largest element of each window of signals (N, C, L), and where it is."""
@@ -590,11 +591,11 @@ def max_pool1d_with_indices(
 
 @public(method=False)
 def max_pool2d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
     ceil_mode: bool = False,
 ) -> Any:
     """Return the largest element of each window of images (N, C, H, W)."""
@@ -603,11 +604,11 @@ def max_pool2d(
 
 @public(method=False)
 def max_pool3d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
     ceil_mode: bool = False,
 ) -> Any:
     """Return the largest element of each window of volumes (N, C, D, H, W)."""
@@ -616,10 +617,10 @@ def max_pool3d(
 
 @public(method=False)
 def avg_pool1d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes = None,
+    padding: Sizes = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Any:

@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 import numpy
 
 from ... import autocast, settings, state
+from ...tensor.tensor import Tensor
+from ..declaration.annotations import Array
 from ..declaration.registry import METHODS, OPERATORS, public
 from ..linalg.matmul import linear
 from . import recurrent_layers as layers
@@ -39,7 +41,7 @@ _split_with_sizes = OPERATORS["unsafe_split_with_sizes"].function
 # --- one direction of one layer, step by step -------------------------------------------------------------------------
 
 
-def _over_sequence(cell: Cell, input: Any, state: State, w: Weights, reverse: bool) -> tuple[Any, State]:
+def _over_sequence(cell: Cell, input: Array, state: State, w: Weights, reverse: bool) -> tuple[Any, State]:
     """Run over a sequence (time, batch, features); return the hidden states of all times and the last state."""
     steps = _unbind(linear(input, w.ih, w.bias_ih), 0)
     outputs = []
@@ -51,7 +53,7 @@ def _over_sequence(cell: Cell, input: Any, state: State, w: Weights, reverse: bo
     return _stack(outputs, 0), state
 
 
-def _over_packed(cell: Cell, data: Any, sizes: list[int], state: State, w: Weights) -> tuple[Any, State]:
+def _over_packed(cell: Cell, data: Array, sizes: list[int], state: State, w: Weights) -> tuple[Any, State]:
     """Run forwards over packed sequences: the state of those that have ended is put aside."""
     outputs, ended, active = [], [], sizes[0]
     for projected, size in zip(_split_with_sizes(linear(data, w.ih, w.bias_ih), sizes), sizes, strict=True):
@@ -68,7 +70,7 @@ def _over_packed(cell: Cell, data: Any, sizes: list[int], state: State, w: Weigh
     return _cat(outputs, 0), state
 
 
-def _over_packed_reversed(cell: Cell, data: Any, sizes: list[int], first: State, w: Weights) -> tuple[Any, State]:
+def _over_packed_reversed(cell: Cell, data: Array, sizes: list[int], first: State, w: Weights) -> tuple[Any, State]:
     """Run backwards over packed sequences: shorter ones begin when their last element comes."""
     active = sizes[-1]
     state = tuple(METHODS["narrow"](part, 0, 0, active) for part in first)
@@ -95,7 +97,7 @@ class _Network(NamedTuple):
     layer: Callable[[Any, list[int] | None, State, Weights, bool], tuple[Any, ...]]
 
 
-def _is_one_node(network: _Network, input: Any, sizes: list[int] | None, state: State, w: Weights) -> bool:
+def _is_one_node(network: _Network, input: Array, sizes: list[int] | None, state: State, w: Weights) -> bool:
     """Whether a layer is one node: on the CPU, in one of two precisions, where all fits together."""
     tensors = [t for t in (input, *state, *w) if t is not None]
     kind = input._dtype
@@ -111,14 +113,14 @@ def _is_one_node(network: _Network, input: Any, sizes: list[int] | None, state: 
     )
 
 
-def _lstm_layer(input: Any, sizes: list[int] | None, state: State, w: Weights, reverse: bool) -> tuple[Any, ...]:
+def _lstm_layer(input: Array, sizes: list[int] | None, state: State, w: Weights, reverse: bool) -> tuple[Any, ...]:
     if sizes is None and w.hr is None and input._dtype.char == "f":  # for which PyTorch has a node
         return layers.mkldnn_rnn_layer(input, *w[:4], *state, reverse, [])
     return layers.lstm_layer(input, *state, *w, reverse, sizes or [])
 
 
 def _layer_of_one_state(operator: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
-    def layer(input: Any, sizes: list[int] | None, state: State, w: Weights, reverse: bool) -> tuple[Any, ...]:
+    def layer(input: Array, sizes: list[int] | None, state: State, w: Weights, reverse: bool) -> tuple[Any, ...]:
         return operator(input, *state, *w[:4], reverse, sizes or [])
 
     return layer
@@ -131,7 +133,7 @@ _RELU = _Network(RELU, 1, _layer_of_one_state(layers.rnn_relu_layer))
 
 
 def _one_direction(
-    network: _Network, input: Any, sizes: list[int] | None, state: State, w: Weights, reverse: bool
+    network: _Network, input: Array, sizes: list[int] | None, state: State, w: Weights, reverse: bool
 ) -> tuple[Any, State]:
     """Return the hidden states of all times and the last state."""
     if _is_one_node(network, input, sizes, state, w):
@@ -269,7 +271,7 @@ def rnn_relu(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
 # --- single cells -----------------------------------------------------------------------------------------------------
 
 
-def _cell(cell: Cell, input: Any, hx: State, w: Weights) -> State:
+def _cell(cell: Cell, input: Array, hx: State, w: Weights) -> State:
     features = w.ih._array.shape[1]
     if input._array.shape[1] != features:
         raise RuntimeError(
@@ -292,7 +294,9 @@ def _cell(cell: Cell, input: Any, hx: State, w: Weights) -> State:
 
 
 @public(method=False)
-def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
+def lstm_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> tuple[Any, Any]:
     """Return hidden and cell state after one step of a long short-term memory.
 
     Parameters
@@ -314,7 +318,9 @@ def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh:
 
 
 @public(method=False)
-def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def gru_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> Any:
     """Return the hidden state after one step of a gated recurrent unit: reset, update and new gate."""
     if state.casting and autocast.covers("gru_cell", (input, hx)):
         return autocast.call("gru_cell", gru_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
@@ -322,7 +328,9 @@ def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: 
 
 
 @public(method=False)
-def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def rnn_tanh_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> Any:
     """Return ``tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``."""
     if state.casting and autocast.covers("rnn_tanh_cell", (input, hx)):
         return autocast.call("rnn_tanh_cell", rnn_tanh_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
@@ -330,7 +338,9 @@ def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b
 
 
 @public(method=False)
-def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def rnn_relu_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> Any:
     """Return ``relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``."""
     if state.casting and autocast.covers("rnn_relu_cell", (input, hx)):
         return autocast.call("rnn_relu_cell", rnn_relu_cell, input, hx, w_ih, w_hh, b_ih, b_hh)

@@ -47,18 +47,18 @@ Spans = list[slice]
 # --- in and out -------------------------------------------------------------------------------------------------------
 
 
-def _spans(input: Any, batch_sizes: Sequence[int], reverse: bool) -> Spans:
+def _spans(input: Array, batch_sizes: Sequence[int], reverse: bool) -> Spans:
     """Return the rows of each step; without batch sizes the input is (time, batch, features)."""
     sizes = batch_sizes or [input.shape[1]] * input.shape[0]
     return recurrent.spans_of(sizes, reverse)
 
 
-def _rows(input: Any) -> Any:
+def _rows(input: Array) -> Array:
     """Return the elements of all times as rows."""
     return input if len(input.shape) == 2 else input.reshape(-1, input.shape[-1])
 
 
-def _like(input: Any, rows: Any) -> Any:
+def _like(input: Array, rows: Array) -> Array:
     """Return rows in the dimensions of the input."""
     return rows if len(input.shape) == 2 else rows.reshape(*input.shape[:-1], rows.shape[-1])
 
@@ -82,7 +82,7 @@ class _Through(NamedTuple):
     raw: Any = None  # and what was projected
 
 
-def _weight_gradients(through: _Through, input: Any, needs: Weights, F: Namespace) -> Weights:
+def _weight_gradients(through: _Through, input: Array, needs: Weights, F: Namespace) -> Weights:
     """Return the gradients of the weights that are wanted: one product over all times each."""
     return Weights(
         F.mm(F.t(through.ih), _rows(input)) if needs.ih else None,
@@ -93,7 +93,7 @@ def _weight_gradients(through: _Through, input: Any, needs: Weights, F: Namespac
     )
 
 
-def _input_gradient(through: _Through, input: Any, w: Weights, F: Namespace) -> Any:
+def _input_gradient(through: _Through, input: Array, w: Weights, F: Namespace) -> Array:
     return _like(input, F.mm(through.ih, w.ih))
 
 
@@ -109,7 +109,7 @@ def _with_head(part: Any, head: Any, F: Namespace) -> Any:
 
 
 def _recorded(
-    cell: Cell, g: Sequence[Any], input: Any, state: State, w: Weights, spans: Spans, F: Namespace
+    cell: Cell, g: Sequence[Any], input: Array, state: State, w: Weights, spans: Spans, F: Namespace
 ) -> _Through:
     """Go back through all steps on tensors: the steps are made anew, for what they noted in the forward is constant."""
     steps = _steps_anew(cell, input, state, w, spans, F)
@@ -137,7 +137,9 @@ def _recorded(
     return through._replace(outputs=_concatenated(outputs, F), raw=_concatenated(raw, F))
 
 
-def _steps_anew(cell: Cell, input: Any, state: State, w: Weights, spans: Spans, F: Namespace) -> list[tuple[Any, Any]]:
+def _steps_anew(
+    cell: Cell, input: Array, state: State, w: Weights, spans: Spans, F: Namespace
+) -> list[tuple[Any, Any]]:
     """Return, for each step, the hidden state that it begins with and what its derivative needs."""
     projected, steps = linear(_rows(input), w.ih, w.bias_ih), []
     for span in spans:
@@ -172,7 +174,7 @@ def _lstm_run(
 
 def _lstm_through(
     g: Sequence[Any],
-    input: Any,
+    input: Array,
     state: State,
     w: Weights,
     kept: _Kept,
@@ -210,7 +212,7 @@ def _mkldnn_rnn_layer(
 
 def _mkldnn_rnn_layer_joint(
     g: Sequence[Gradient],
-    input: Any,
+    input: Array,
     weight0: Any,
     weight1: Any,
     weight2: Any,
@@ -254,14 +256,14 @@ def _lstm_layer(
 
 def _lstm_layer_joint(
     g: Sequence[Gradient],
-    input: Any,
-    hx: Any,
-    cx: Any,
-    w_ih: Any,
-    w_hh: Any,
-    b_ih: Any,
-    b_hh: Any,
-    w_hr: Any,
+    input: Array,
+    hx: Array,
+    cx: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array,
+    b_hh: Array,
+    w_hr: Array,
     reverse: bool,
     batch_sizes: Sequence[int],
     states: Array,
@@ -302,12 +304,12 @@ def _gru_layer(
 
 def _gru_layer_joint(
     g: Sequence[Gradient],
-    input: Any,
-    hx: Any,
-    w_ih: Any,
-    w_hh: Any,
-    b_ih: Any,
-    b_hh: Any,
+    input: Array,
+    hx: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array,
+    b_hh: Array,
     reverse: bool,
     batch_sizes: Sequence[int],
     states: Array,
@@ -326,7 +328,7 @@ def _gru_layer_joint(
     return _of_one_state(_Through(g_ih, g_hh, (g_hidden,), before), input, w, needs, F)
 
 
-def _of_one_state(through: _Through, input: Any, w: Weights, needs: Sequence[bool], F: Namespace) -> tuple[Any, ...]:
+def _of_one_state(through: _Through, input: Array, w: Weights, needs: Sequence[bool], F: Namespace) -> tuple[Any, ...]:
     """Return the gradients of the input, the state and the weights of a network whose state is one tensor."""
     return (
         _input_gradient(through, input, w, F) if needs[0] else None,
@@ -362,12 +364,12 @@ def _elman_layer_joint(cell: Cell, formula: Callable[..., Any]) -> Callable[...,
 
     def joint(
         g: Sequence[Gradient],
-        input: Any,
-        hx: Any,
-        w_ih: Any,
-        w_hh: Any,
-        b_ih: Any,
-        b_hh: Any,
+        input: Array,
+        hx: Array,
+        w_ih: Array,
+        w_hh: Array,
+        b_ih: Array,
+        b_hh: Array,
         reverse: bool,
         batch_sizes: Sequence[int],
         states: Array,
@@ -415,17 +417,17 @@ def _without_overflow(finfo: Any) -> list[list[float]]:
     return [numbers for numbers in mixed(finfo) if float(finfo.max) not in numbers]
 
 
-def _sigmoid(x: Any) -> Any:
+def _sigmoid(x: Array) -> Array:
     return 1 / (1 + numpy.exp(-x))
 
 
-def _lstm_reference_step(gates: Any, projected: Any, hidden: Any, cell: Any) -> tuple[Any, ...]:
+def _lstm_reference_step(gates: Any, projected: Array, hidden: Any, cell: Any) -> tuple[Any, ...]:
     into, forget, new, out = numpy.split(gates + projected, 4, axis=1)
     cell = _sigmoid(forget) * cell + _sigmoid(into) * numpy.tanh(new)
     return _sigmoid(out) * numpy.tanh(cell), cell
 
 
-def _gru_reference_step(gates: Any, projected: Any, hidden: Any) -> tuple[Any, ...]:
+def _gru_reference_step(gates: Any, projected: Array, hidden: Any) -> tuple[Any, ...]:
     (reset, update, new), (reset_hh, update_hh, new_hh) = (numpy.split(part, 3, axis=1) for part in (gates, projected))
     update = _sigmoid(update + update_hh)
     new = numpy.tanh(new + _sigmoid(reset + reset_hh) * new_hh)
@@ -436,7 +438,15 @@ def _reference(step: Callable[..., Any]) -> Callable[..., Any]:
     """Return a layer written out: each sequence of a batch on its own."""
 
     def layer(
-        input: Any, state: list[Any], w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, w_hr: Any, reverse: Any, sizes: Any
+        input: Array,
+        state: list[Any],
+        w_ih: Array,
+        w_hh: Array,
+        b_ih: Array,
+        b_hh: Array,
+        w_hr: Array,
+        reverse: Any,
+        sizes: Any,
     ) -> list[Any]:
         packed = input.ndim == 2
         sizes = sizes if packed else [input.shape[1]] * len(input)
@@ -457,18 +467,20 @@ def _reference(step: Callable[..., Any]) -> Callable[..., Any]:
     return layer
 
 
-def _lstm_reference(input: Any, hx: Any, cx: Any, *others: Any) -> list[Any]:
+def _lstm_reference(input: Array, hx: Array, cx: Array, *others: Any) -> list[Any]:
     return _reference(_lstm_reference_step)(input, [hx, cx], *others)
 
 
 def _mkldnn_reference(
-    input: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, hx: Any, cx: Any, *others: Any
+    input: Array, w_ih: Array, w_hh: Array, b_ih: Array, b_hh: Array, hx: Array, cx: Array, *others: Any
 ) -> list[Any]:
     return _lstm_reference(input, hx, cx, w_ih, w_hh, b_ih, b_hh, None, *others)
 
 
 def _reference_of_one_state(step: Callable[..., Any]) -> Callable[..., Any]:
-    def reference(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, *others: Any) -> list[Any]:
+    def reference(
+        input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array, b_hh: Array, *others: Any
+    ) -> list[Any]:
         return _reference(step)(input, [hx], w_ih, w_hh, b_ih, b_hh, None, *others)
 
     return reference

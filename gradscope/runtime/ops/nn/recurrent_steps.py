@@ -76,7 +76,7 @@ class Noted(NamedTuple):
     squashed: Any
 
 
-def _lstm_step(projected: Any, state: State, w: Weights) -> tuple[State, Noted]:
+def _lstm_step(projected: Array, state: State, w: Weights) -> tuple[State, Noted]:
     hidden, cell = state
     gates = linear(hidden, w.hh, w.bias_hh) + projected
     into, forget, new, out = _split(gates, gates._array.shape[1] // 4, 1)
@@ -110,7 +110,7 @@ LSTM = Cell(_lstm_step, _lstm_back)
 # --- gated recurrent units --------------------------------------------------------------------------------------------
 
 
-def _gru_step(projected: Any, state: State, w: Weights) -> tuple[State, tuple[Any, ...]]:
+def _gru_step(projected: Array, state: State, w: Weights) -> tuple[State, tuple[Any, ...]]:
     (hidden,) = state
     size = projected._array.shape[1] // 3
     reset, update, new = _split(projected, size, 1)
@@ -140,12 +140,12 @@ GRU = Cell(_gru_step, _gru_back)
 # --- Elman's network --------------------------------------------------------------------------------------------------
 
 
-def _tanh_step(projected: Any, state: State, w: Weights) -> tuple[State, tuple[Any, ...]]:
+def _tanh_step(projected: Array, state: State, w: Weights) -> tuple[State, tuple[Any, ...]]:
     hidden = _tanh(linear(state[0], w.hh, w.bias_hh) + projected)
     return (hidden,), (hidden,)
 
 
-def _relu_step(projected: Any, state: State, w: Weights) -> tuple[State, tuple[Any, ...]]:
+def _relu_step(projected: Array, state: State, w: Weights) -> tuple[State, tuple[Any, ...]]:
     hidden = _relu(linear(state[0], w.hh, w.bias_hh) + projected)
     return (hidden,), (hidden,)
 

@@ -15,6 +15,7 @@ import numpy
 
 from ...memory import device
 from ...memory.bfloat16 import cast
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.array_errors import cannot_hold
@@ -26,7 +27,7 @@ from .normalization import check_probability, feature_shape
 
 
 def _rrelu(
-    xp: Namespace, self: Array, noise: Any, lower: float = 0.125, upper: float = 1.0 / 3.0, training: bool = False
+    xp: Namespace, self: Array, noise: Array, lower: float = 0.125, upper: float = 1.0 / 3.0, training: bool = False
 ) -> Array:
     if training:
         need_floating("rrelu_with_noise_out_cpu", self)
@@ -36,12 +37,12 @@ def _rrelu(
 
 
 def _rrelu_backward(
-    g: Gradient, self: Array, noise: Any, lower: float, upper: float, training: bool, F: Namespace
+    g: Gradient, self: Array, noise: Array, lower: float, upper: float, training: bool, F: Namespace
 ) -> Gradient:
     return g * noise if training else F.leaky_relu_backward(g, self, (lower + upper) / 2)
 
 
-def _rrelu_reference(self: Any, noise: Any, lower: float, upper: float, training: bool) -> Any:
+def _rrelu_reference(self: Array, noise: Array, lower: float, upper: float, training: bool) -> Any:
     return numpy.where(self > 0, self, self * (noise if training else (lower + upper) / 2))
 
 
@@ -64,7 +65,7 @@ operator(
 )
 
 
-def _slopes(self: Any, lower: float, upper: float, training: bool, generator: Any) -> Any:
+def _slopes(self: Array, lower: float, upper: float, training: bool, generator: Any) -> Array:
     """Return what rrelu_with_noise multiplies by in training: 1 where the input is positive."""
     array = self._array
     xp = device.array_module(array)
@@ -87,7 +88,7 @@ def _check_slopes(lower: float, upper: float) -> None:
 
 @public(method=False)
 def rrelu(
-    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None
 ) -> Any:
     """Return the input where positive, else times a slope: drawn from [lower, upper] in training, their mean else."""
     _check_slopes(lower, upper)
@@ -97,7 +98,7 @@ def rrelu(
 
 @public(method=False)
 def rrelu_(
-    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None
 ) -> Any:
     """In-place form of :func:`rrelu`."""
     _check_slopes(lower, upper)
@@ -110,19 +111,19 @@ def rrelu_(
 _SATURATION = SELU_ALPHA * SELU_SCALE
 
 
-def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+def alpha_dropout(input: Array, p: float = 0.5, training: bool = False, inplace: bool = False) -> Array:
     """Put elements to where SELU saturates, with probability `p`, and keep mean 0 and variance 1; only in training."""
     check_probability(p)
     return _alpha_dropped(input, p, training, inplace, input._array.shape)
 
 
-def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+def feature_alpha_dropout(input: Array, p: float = 0.5, training: bool = False, inplace: bool = False) -> Array:
     """Put whole channels (of dimension 1) to where SELU saturates; otherwise as :func:`alpha_dropout`."""
     check_probability(p)
     return _alpha_dropped(input, p, training, inplace, feature_shape(input) if training else ())
 
 
-def _alpha_dropped(input: Any, p: float, training: bool, inplace: bool, shape: Shape) -> Any:
+def _alpha_dropped(input: Array, p: float, training: bool, inplace: bool, shape: Shape) -> Array:
     array = input._array
     if p == 0 or not training or not array.size:
         return input

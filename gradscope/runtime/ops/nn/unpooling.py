@@ -46,7 +46,7 @@ def _unpool(xp: Namespace, self: Array, indices: Array, output_size: Ints) -> Ar
     return max_scatter(xp, self, indices, output_size, False)
 
 
-def _unpool_reference(self: Any, indices: Any, output_size: Ints, *rest: Any) -> Any:
+def _unpool_reference(self: Array, indices: Array, output_size: Ints, *rest: Any) -> Any:
     lead = self.shape[: self.ndim - len(output_size)]
     result = numpy.zeros((math.prod(lead), math.prod(output_size)), self.dtype)
     numpy.put_along_axis(result, indices.reshape(len(result), -1), self.reshape(len(result), -1), 1)
@@ -160,7 +160,7 @@ def _fractional_samples(spatial: int) -> Any:
     ]
 
 
-def _fractional_reference(self: Any, kernel_size: Ints, output_size: Ints, random_samples: Any) -> list[Any]:
+def _fractional_reference(self: Array, kernel_size: Ints, output_size: Ints, random_samples: Any) -> list[Any]:
     """Windows start at Graham's ``floor(alpha (i + u)) - floor(alpha u)``, the last one at the end."""
     spatial = len(kernel_size)
     shape, lead = self.shape[-spatial:], self.shape[:-spatial]

@@ -10,6 +10,7 @@ import numpy
 
 from ...memory import device
 from ...memory import dtype as dtypes
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import elementwise
 from ..declaration.registry import METHODS, OPERATORS, PUBLIC, not_implemented, operator, public
@@ -98,7 +99,7 @@ for _form, _node in (("tensor", "RsubBackward0"), ("scalar", "RsubBackward1")):
 
 
 @public(method=True)
-def rsub(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+def rsub(self: Tensor, other: Any, *, alpha: Any = 1) -> Any:
     """Return ``other - alpha * self``, elementwise."""
     return _function(f"rsub.{_form_for(other)}")(self, other, alpha=alpha)
 
@@ -147,7 +148,7 @@ operator(
 _ON_HOST = (numpy.ndarray, numpy.generic)
 
 
-def _refuse_zero(self: Any, other: Any) -> None:
+def _refuse_zero(self: Array, other: Array) -> None:
     """Raise for an integer division by zero, as PyTorch does on the CPU; a GPU would have to be waited for."""
     if not isinstance(other, _ON_HOST) or other.dtype.kind not in "iu":
         return
@@ -275,31 +276,31 @@ for _form, _nr in (("tensor", 1), ("scalar", 0)):
 
 
 @public(method=True, arrays=lambda xp, self, other: xp.remainder(self, other))
-def remainder(self: Any, other: Any, *, out: Any = None) -> Any:
+def remainder(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
     """Return the remainder with the sign of `other` (Python's modulus)."""
     return _function(f"remainder.{_form_for(other)}")(self, other, out=out)
 
 
 @public(method=True)
-def remainder_(self: Any, other: Any) -> Any:
+def remainder_(self: Tensor, other: Any) -> Any:
     """In-place form of :func:`remainder`."""
     return _function(f"remainder.{_form_for(other)}").operator.inplace_function(self, other)
 
 
 @public(method=True, arrays=lambda xp, self, other: xp.fmod(self, other))
-def fmod(self: Any, other: Any, *, out: Any = None) -> Any:
+def fmod(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
     """Return the remainder with the sign of `self` (C's fmod)."""
     return _function(f"fmod.{_form_for(other)}")(self, other, out=out)
 
 
 @public(method=True)
-def fmod_(self: Any, other: Any) -> Any:
+def fmod_(self: Tensor, other: Any) -> Any:
     """In-place form of :func:`fmod`."""
     return _function(f"fmod.{_form_for(other)}").operator.inplace_function(self, other)
 
 
 @public(method=True)
-def div(self: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+def div(self: Tensor, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Any:
     """Divide elementwise.
 
     Parameters
@@ -320,7 +321,7 @@ def div(self: Any, other: Any, *, rounding_mode: str | None = None, out: Any = N
 
 
 @public(method=True)
-def div_(self: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Any:
     """In-place form of :func:`div`."""
     if rounding_mode is None:
         return _true_divide.operator.inplace_function(self, other)
@@ -467,7 +468,7 @@ def _pow_choice(self: Any, exponent: Any) -> tuple[Any, bool]:
 
 
 @public(method=True)
-def pow(self: Any, exponent: Any, *, out: Any = None) -> Any:
+def pow(self: Any, exponent: Any, *, out: Tensor | None = None) -> Any:
     """Return ``self ** exponent``, elementwise.
 
     Raises
@@ -487,7 +488,7 @@ def pow(self: Any, exponent: Any, *, out: Any = None) -> Any:
 
 
 @public(method=True)
-def pow_(self: Any, exponent: Any) -> Any:
+def pow_(self: Tensor, exponent: Any) -> Any:
     """In-place form of :func:`pow`."""
     if self._dtype.kind == "b" and isinstance(exponent, bool):
         return METHODS["mul_" if exponent else "fill_"](self, True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import elementwise, integral
 from ..declaration.registry import OPERATORS, operator, public
@@ -205,13 +206,13 @@ for _form, _node in (("tensor", "CopysignBackward0"), ("number", "CopysignBackwa
 
 
 @public
-def copysign(self: Any, other: Any, *, out: Any = None) -> Any:
+def copysign(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
     """Return the magnitude of `self` with the sign of `other`, a tensor or a number."""
     return _form_for("copysign", other).function(self, other, out=out)
 
 
 @public
-def copysign_(self: Any, other: Any) -> Any:
+def copysign_(self: Tensor, other: Any) -> Any:
     """In-place form of :func:`copysign`."""
     return _form_for("copysign", other).inplace_function(self, other)
 
@@ -265,14 +266,14 @@ operator(
 
 
 @public(alias=("special.xlogy",), arrays=_xlogy)
-def xlogy(self: Any, other: Any, *, out: Any = None) -> Any:
+def xlogy(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
     """Return ``self * log(other)``, and 0 where `self` is 0; one of them may be a number."""
     op = _form_for("xlogy", other) if hasattr(self, "_array") else OPERATORS["xlogy.base"]
     return op.function(self, other, out=out)
 
 
 @public
-def xlogy_(self: Any, other: Any) -> Any:
+def xlogy_(self: Tensor, other: Any) -> Any:
     """In-place form of :func:`xlogy`."""
     return _form_for("xlogy", other).inplace_function(self, other)
 

@@ -10,13 +10,14 @@ import numpy
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
 from ...memory.storage import offset_of, restrided
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import conj as conjugate
 from ..execution.bare_functions import is_half
 
 
-def _is_complex(tensor: Any) -> bool:
+def _is_complex(tensor: Array) -> bool:
     return tensor._dtype.kind == "c"
 
 
@@ -61,7 +62,7 @@ _conj_physical = operator(
 
 
 @public
-def conj_physical(input: Any, *, out: Any = None) -> Any:
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Any:
     """Return the complex conjugate in memory of its own; a real tensor as it is."""
     if out is not None:
         return _conj_physical.function(input, out=out)
@@ -69,13 +70,13 @@ def conj_physical(input: Any, *, out: Any = None) -> Any:
 
 
 @public
-def conj_physical_(input: Any) -> Any:
+def conj_physical_(input: Tensor) -> Any:
     """Write the complex conjugates in place of the elements."""
     return _conj_physical.inplace_function(input)  # type: ignore[misc]
 
 
 @public(arrays=lambda xp, self: conjugate(self))
-def conj(self: Any) -> Any:
+def conj(self: Tensor) -> Any:
     """Return the complex conjugate, a view of the same memory (lazily conjugated); a real tensor as it is.
 
     Examples
@@ -129,7 +130,7 @@ operator(
 )
 
 
-def _joined_reference(real: Any, imag: Any) -> Any:
+def _joined_reference(real: Array, imag: Array) -> Any:
     found = numpy.empty(numpy.broadcast_shapes(real.shape, imag.shape), numpy.result_type(real, 1j))
     found.real[...], found.imag[...] = real, imag
     return found
@@ -150,7 +151,7 @@ operator(
 
 
 @public(method=False, arrays=_view_as_real)
-def view_as_real(input: Any) -> Any:
+def view_as_real(input: Tensor) -> Any:
     """View a complex tensor as a real one whose last dimension holds real and imaginary part.
 
     Raises
@@ -167,19 +168,19 @@ def view_as_real(input: Any) -> Any:
     return OPERATORS["view_as_real"].function(input)
 
 
-def _pairs(self: Any) -> Any:
+def _pairs(self: Array) -> Array:
     """View a complex tensor as pairs of real numbers; of a conjugate, the pairs of what it is the conjugate of."""
     return OPERATORS["view_as_real"].function(OPERATORS["_conj"].function(self) if self._conjugated else self)
 
 
 @public(arrays=lambda xp, self: self.real)
-def real(self: Any) -> Any:
+def real(self: Tensor) -> Any:
     """Return a view of the real part; a real tensor is returned as it is."""
     return METHODS["select"](_pairs(self), -1, 0) if _is_complex(self) else self
 
 
 @public(arrays=lambda xp, self: self.imag)
-def imag(self: Any) -> Any:
+def imag(self: Tensor) -> Any:
     """Return a view of the imaginary part.
 
     Raises
@@ -193,11 +194,11 @@ def imag(self: Any) -> Any:
     return METHODS["select"](OPERATORS["_neg_view"].function(pairs) if self._conjugated else pairs, -1, 1)
 
 
-def _set_real(self: Any, value: Any) -> None:
+def _set_real(self: Array, value: Any) -> None:
     _set_part(real(self), value)
 
 
-def _set_imag(self: Any, value: Any) -> None:
+def _set_imag(self: Array, value: Any) -> None:
     _set_part(imag(self), value)
 
 
@@ -239,7 +240,7 @@ operator(
 )
 
 
-def _need_pair(name: str, a: Any, b: Any, words: tuple[str, str]) -> None:
+def _need_pair(name: str, a: Array, b: Array, words: tuple[str, str]) -> None:
     if a.dtype.kind != "f" or b.dtype.kind != "f":
         kinds = " and ".join(scalar_type(x.dtype) for x in (a, b))
         raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {kinds}")
@@ -250,7 +251,7 @@ def _need_pair(name: str, a: Any, b: Any, words: tuple[str, str]) -> None:
         )
 
 
-def _joined(xp: Namespace, real: Any, imag: Any) -> Array:
+def _joined(xp: Namespace, real: Array, imag: Array) -> Array:
     """Return complex numbers of two parts; in a product with 1j an infinite one would make the other NaN."""
     real, imag = xp.broadcast_arrays(real, imag)
     found = xp.empty(real.shape, dtype=xp.result_type(real.dtype, xp.complex64))
@@ -258,7 +259,7 @@ def _joined(xp: Namespace, real: Any, imag: Any) -> Array:
     return found
 
 
-def _complex(xp: Namespace, real: Any, imag: Any) -> Array:
+def _complex(xp: Namespace, real: Array, imag: Array) -> Array:
     _need_pair("complex", real, imag, ("real", "imaginary parts"))
     return _joined(xp, real, imag)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...memory import device as devices
 from ...memory.dtype import scalar_type
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Namespace
 from ..declaration.extremes import elementwise
 from ..declaration.registry import OPERATORS, operator, public
@@ -44,14 +45,14 @@ operator(
 
 
 @public
-def allclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+def allclose(self: Tensor, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Return whether all elements are close, as :func:`isclose` defines it."""
     close = OPERATORS["isclose"].function(self, other, rtol, atol, equal_nan)
     return bool(devices.to_host(close._array.all()))
 
 
 @public
-def equal(self: Any, other: Any) -> bool:
+def equal(self: Tensor, other: Any) -> bool:
     """Return whether two tensors have the same shape and the same elements."""
     if not hasattr(other, "_array"):
         raise TypeError(
@@ -68,7 +69,7 @@ def equal(self: Any, other: Any) -> bool:
 
 @public
 def unique(
-    self: Any,
+    self: Tensor,
     sorted: bool = True,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -97,7 +98,7 @@ def unique(
 
 
 @public
-def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Any:
+def bincount(self: Tensor, weights: Any = None, minlength: int = 0) -> Any:
     """Return how often each of 0, 1, 2, ... occurs in a vector of integers, or the sums of their weights."""
     array = self._array
     if array.ndim != 1 or array.dtype.kind not in "iu":

@@ -8,6 +8,7 @@ import numpy
 
 from ...memory import dtype as dtypes
 from ...memory.elements import as_element
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Namespace
 from ..declaration.extremes import elementwise
 from ..declaration.registry import OPERATORS, operator, public
@@ -28,7 +29,7 @@ def _lerp(xp: Namespace, self: Array, end: Array, weight: Array) -> Array:
     return xp.where(near, self + weight * difference, end - difference * (1 - weight))
 
 
-def _lerp_reference(self: Any, end: Any, weight: Any) -> Any:
+def _lerp_reference(self: Array, end: Any, weight: Array) -> Any:
     near = numpy.abs(weight) < 0.5
     return numpy.where(near, self + weight * (end - self), end - (end - self) * (1 - weight))
 
@@ -68,18 +69,18 @@ operator(
 )
 
 
-def _lerp_form(weight: Any) -> Any:
+def _lerp_form(weight: Array) -> Any:
     return OPERATORS["lerp.Tensor" if hasattr(weight, "_array") else "lerp.Scalar"]
 
 
 @public
-def lerp(self: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
+def lerp(self: Tensor, end: Any, weight: Tensor, *, out: Tensor | None = None) -> Any:
     """Return ``self + weight * (end - self)``, elementwise; `weight` is a number or a tensor."""
     return _lerp_form(weight).function(self, end, weight, out=out)
 
 
 @public
-def lerp_(self: Any, end: Any, weight: Any) -> Any:
+def lerp_(self: Tensor, end: Any, weight: Tensor) -> Any:
     """In-place form of :func:`lerp`."""
     return _lerp_form(weight).inplace_function(self, end, weight)
 
@@ -92,7 +93,7 @@ def _square(x: Array) -> Any:
     return x * x
 
 
-def _addcdiv(xp: Namespace, self: Array, tensor1: Array, tensor2: Array, value: Array = 1) -> Array:
+def _addcdiv(xp: Namespace, self: Array, tensor1: Array, tensor2: Array, value: Any = 1) -> Array:
     if self.dtype.kind not in "fc":
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
@@ -109,7 +110,7 @@ def _ternary(low: float = -2.0) -> Any:
     ]
 
 
-def _addcmul(xp: Namespace, self: Array, tensor1: Array, tensor2: Array, value: Array = 1) -> Array:
+def _addcmul(xp: Namespace, self: Array, tensor1: Array, tensor2: Array, value: Any = 1) -> Array:
     refuse_kinds("addcmul_cpu_out", self, "b")
     return self + _times(tensor1 * tensor2, as_element(value, tensor1, wide=True))
 

@@ -58,7 +58,7 @@ def _inplace_comparison(name: str, ufunc: str, aliases: tuple[str, ...]) -> None
         supports=supports,
     )
 
-    def in_place(self: Any, other: Any) -> Any:
+    def in_place(self: Array, other: Array) -> Any:
         op = tensor if hasattr(other, "_array") else number
         return op.inplace_function(self, other)  # type: ignore[misc]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...tensor.tensor import Tensor
 from ..declaration.registry import METHODS, public
 from ..execution import general
 from ..execution.codegen import operator_form
@@ -25,7 +26,7 @@ for _dunder, _target in {
 
 
 @public(method="__rtruediv__", function_too=False)
-def _rtruediv(self: Any, other: Any) -> Any:
+def _rtruediv(self: Tensor, other: Any) -> Any:
     return METHODS["reciprocal"](self) * other
 
 
@@ -33,27 +34,27 @@ METHODS["__rdiv__"] = _rtruediv
 
 
 @public(method="__rmatmul__", function_too=False)
-def _rmatmul(self: Any, other: Any) -> Any:
+def _rmatmul(self: Tensor, other: Any) -> Any:
     return METHODS["matmul"](other, self)
 
 
 @public(method="__rpow__", function_too=False)
-def _rpow(self: Any, other: Any) -> Any:
+def _rpow(self: Tensor, other: Any) -> Any:
     return METHODS["pow"](other, self)
 
 
 @public(method="__rfloordiv__", function_too=False)
-def _rfloordiv(self: Any, other: Any) -> Any:
+def _rfloordiv(self: Tensor, other: Any) -> Any:
     return METHODS["floor_divide"](general.as_tensor_like(other, self), self)
 
 
 @public(method="__rmod__", function_too=False)
-def _rmod(self: Any, other: Any) -> Any:
+def _rmod(self: Tensor, other: Any) -> Any:
     return METHODS["remainder"](general.as_tensor_like(other, self), self)
 
 
 @public(method="__invert__", function_too=False)
-def _invert(self: Any) -> Any:
+def _invert(self: Tensor) -> Any:
     if self._dtype.kind not in "iub":
         raise TypeError(
             "~ (operator.invert) is only implemented on integer and Boolean-type tensors\n"
@@ -63,17 +64,17 @@ def _invert(self: Any) -> Any:
 
 
 @public(method="__pos__", function_too=False)
-def _pos(self: Any) -> Any:
+def _pos(self: Tensor) -> Any:
     return self
 
 
 @public(method="__rlshift__", function_too=False)
-def _rlshift(self: Any, other: Any) -> Any:
+def _rlshift(self: Tensor, other: Any) -> Any:
     return METHODS["bitwise_left_shift"](general.as_tensor_like(other, self), self)
 
 
 @public(method="__rrshift__", function_too=False)
-def _rrshift(self: Any, other: Any) -> Any:
+def _rrshift(self: Tensor, other: Any) -> Any:
     return METHODS["bitwise_right_shift"](general.as_tensor_like(other, self), self)
 
 

@@ -13,6 +13,7 @@ import numpy
 
 from ...kernels import forms
 from ...kernels.forms import pointwise
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import elementwise
 from ..declaration.registry import OPERATORS, operator, public
@@ -272,7 +273,7 @@ operator(
 
 
 @public(alias=("special.round",))
-def round(self: Any, *, decimals: int = 0, out: Any = None) -> Any:
+def round(self: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Any:
     """Round to the nearest integer, or to so many decimals, halves to even.
 
     Examples
@@ -287,7 +288,7 @@ def round(self: Any, *, decimals: int = 0, out: Any = None) -> Any:
 
 
 @public
-def round_(self: Any, *, decimals: int = 0) -> Any:
+def round_(self: Tensor, *, decimals: int = 0) -> Any:
     """In-place form of :func:`round`."""
     if decimals:
         return OPERATORS["round.decimals"].inplace_function(self, decimals=decimals)  # type: ignore[misc]
@@ -361,7 +362,7 @@ operator(
 
 
 @public
-def abs_(input: Any) -> Any:
+def abs_(input: Tensor) -> Any:
     """Write the absolute values in place of the elements.
 
     Raises
@@ -375,7 +376,7 @@ def abs_(input: Any) -> Any:
 
 
 @public
-def absolute_(input: Any) -> Any:
+def absolute_(input: Tensor) -> Any:
     """Another name of :func:`abs_`."""
     return abs_(input)
 
@@ -513,13 +514,13 @@ operator(
 )
 
 
-def _tanh_backward(g: Gradient, result: Any) -> Gradient:
+def _tanh_backward(g: Gradient, result: Array) -> Gradient:
     if type(result) is numpy.ndarray and result.size >= forms.LEAST:
         return pointwise("activations.tanh_backward", _tanh_gradient, g, result)
     return _tanh_gradient(g, result)
 
 
-def _tanh_gradient(g: Gradient, result: Any) -> Gradient:
+def _tanh_gradient(g: Gradient, result: Array) -> Gradient:
     return g * conj(one_minus(result * result))
 
 
@@ -647,7 +648,7 @@ def _logit(xp: Namespace, self: Array, eps: float | None = None) -> Array:
     return xp.log(p / (1 - p))
 
 
-def _logit_reference(self: Any, eps: float | None = None) -> Any:
+def _logit_reference(self: Array, eps: float | None = None) -> Any:
     p = self if eps is None else numpy.clip(self, eps, 1 - eps)
     return numpy.log(p) - numpy.log1p(-p)
 

@@ -58,7 +58,7 @@ _where_self = OPERATORS["where.self"].function
 
 
 @public(method=False, arrays=select)
-def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
     """Return elements of `input` where `condition` holds and of `other` elsewhere; or where `condition` is not zero.
 
     Parameters
@@ -94,24 +94,24 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     return _where_self(condition, input, other, out=out)
 
 
-def _scalar(like: Any, value: Any) -> Any:
+def _scalar(like: Array, value: Any) -> Any:
     array = devices.array_module(like._array).full((), value, dtype=dtypes.scalar_dtype(value))
     return like.__class__._wrap(array)
 
 
 @public(method="where", function_too=False)
-def _where_method(self: Any, condition: Any, other: Any) -> Any:
+def _where_method(self: Tensor, condition: Any, other: Any) -> Any:
     """Return the elements of this tensor where `condition` holds, and those of `other` elsewhere."""
     return where(condition, self, other)
 
 
-def _need_mask(name: str, mask: Any) -> None:
+def _need_mask(name: str, mask: Array) -> None:
     if mask.dtype.kind != "b":
         kind = dtypes.BY_NUMPY[mask.dtype].name
         raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {kind}\nUse mask.bool().")
 
 
-def _check_masked_fill(mask: Any, value: Any) -> None:
+def _check_masked_fill(mask: Array, value: Any) -> None:
     _need_mask("masked_fill_", mask)
     if getattr(value, "ndim", 0):
         raise RuntimeError(
@@ -120,12 +120,12 @@ def _check_masked_fill(mask: Any, value: Any) -> None:
         )
 
 
-def _masked_fill(xp: Namespace, self: Array, mask: Array, value: Array) -> Array:
+def _masked_fill(xp: Namespace, self: Array, mask: Array, value: Any) -> Array:
     _check_masked_fill(mask, value)
     return select(xp, mask, as_element(value, self), self).astype(self.dtype, copy=False)
 
 
-def _write_masked(xp: Namespace, self: Array, mask: Array, value: Array) -> None:
+def _write_masked(xp: Namespace, self: Array, mask: Array, value: Any) -> None:
     _check_masked_fill(mask, value)
     value = as_element(value, self)
     if mask.shape != self.shape:
@@ -175,13 +175,13 @@ def _masked_fill_form(value: Any) -> Any:
 
 
 @public(arrays=_masked_fill)
-def masked_fill(self: Any, mask: Any, value: Any) -> Any:
+def masked_fill(self: Tensor, mask: Any, value: Any) -> Any:
     """Return a copy with `value`, a number or a 0-d tensor, where `mask` holds."""
     return _masked_fill_form(value).function(self, mask, value)
 
 
 @public
-def masked_fill_(self: Any, mask: Any, value: Any) -> Any:
+def masked_fill_(self: Tensor, mask: Any, value: Any) -> Any:
     """In-place form of :func:`masked_fill`."""
     return _masked_fill_form(value).inplace_function(self, mask, value)
 
@@ -248,7 +248,7 @@ def _source_gradient(g: Gradient, mask: Array, source_shape: Shape, F: Namespace
     return F.reshape(F.slice_backward(part, (total,), 0, 0, part.shape[0], 1), source_shape)
 
 
-def _masked_scatter_reference(self: Any, mask: Any, source: Any) -> Any:
+def _masked_scatter_reference(self: Array, mask: Array, source: Array) -> Any:
     mask = numpy.broadcast_to(mask, self.shape)
     return placed(self, mask, source.reshape(-1)[: mask.sum()])
 
@@ -285,7 +285,7 @@ operator(
 
 
 @public
-def nonzero(self: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
+def nonzero(self: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:
     """Return the indices of the elements that are not zero: one row each, or one vector a dimension.
 
     Parameters
@@ -451,7 +451,7 @@ def _need_bound(min: Any, max: Any) -> None:
 
 
 @public
-def clamp(self: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
+def clamp(self: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Any:
     """Limit every element to the range from `min` to `max`, numbers or tensors; `max` wins where they cross.
 
     Raises
@@ -464,44 +464,44 @@ def clamp(self: Any, min: Any = None, max: Any = None, *, out: Any = None) -> An
 
 
 @public
-def clamp_(self: Any, min: Any = None, max: Any = None) -> Any:
+def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Any:
     """In-place form of :func:`clamp`."""
     _need_bound(min, max)
     return _clamp_form("clamp", min, max).inplace_function(self, min, max)
 
 
 @public
-def clip(self: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
+def clip(self: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Any:
     """Another name of :func:`clamp`."""
     return clamp(self, min, max, out=out)
 
 
 @public
-def clip_(self: Any, min: Any = None, max: Any = None) -> Any:
+def clip_(self: Tensor, min: Any = None, max: Any = None) -> Any:
     """In-place form of :func:`clip`."""
     return clamp_(self, min, max)
 
 
 @public
-def clamp_min(self: Any, min: Any, *, out: Any = None) -> Any:
+def clamp_min(self: Tensor, min: Any, *, out: Tensor | None = None) -> Any:
     """Limit every element from below by `min`, a number or a tensor."""
     return _clamp_form("clamp_min", min).function(self, min, out=out)
 
 
 @public
-def clamp_min_(self: Any, min: Any) -> Any:
+def clamp_min_(self: Tensor, min: Any) -> Any:
     """In-place form of :func:`clamp_min`."""
     return _clamp_form("clamp_min", min).inplace_function(self, min)
 
 
 @public
-def clamp_max(self: Any, max: Any, *, out: Any = None) -> Any:
+def clamp_max(self: Tensor, max: Any, *, out: Tensor | None = None) -> Any:
     """Limit every element from above by `max`, a number or a tensor."""
     return _clamp_form("clamp_max", max).function(self, max, out=out)
 
 
 @public
-def clamp_max_(self: Any, max: Any) -> Any:
+def clamp_max_(self: Tensor, max: Any) -> Any:
     """In-place form of :func:`clamp_max`."""
     return _clamp_form("clamp_max", max).inplace_function(self, max)
 

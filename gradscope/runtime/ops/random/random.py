@@ -22,7 +22,7 @@ from ...memory.memory_format import check_memory
 from ...tensor.creation import array_like, finish, numpy_dtype, shape_of
 from ...tensor.overrides import overridable
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Shape
+from ..declaration.annotations import Array, Shape
 from ..declaration.registry import METHODS, OPERATORS, operator
 from ..execution import general, inplace_and_out
 
@@ -507,7 +507,7 @@ def multinomial(
     return Tensor._wrap(chosen.astype(xp.int64))
 
 
-def _check_probabilities(xp: Any, weights: Any) -> None:
+def _check_probabilities(xp: Any, weights: Array) -> None:
     if not xp.isfinite(weights).all() or (weights < 0).any():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if not (weights.sum(axis=-1) > 0).all():
@@ -517,38 +517,38 @@ def _check_probabilities(xp: Any, weights: Any) -> None:
 # --- operators: what writes into a tensor, and what takes its parameters from one -------------------------------------
 
 
-def _source(array: Any, generator: Generator | None) -> Generator:
+def _source(array: Array, generator: Generator | None) -> Generator:
     return generator_for(devices.device_of(array), generator)
 
 
-def _uniform(xp: Any, self: Any, low: float, high: float, generator: Any) -> Any:
+def _uniform(xp: Any, self: Array, low: float, high: float, generator: Any) -> Array:
     _floating("uniform_", self.dtype)
     if low > high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
     return _draw(_source(self, generator), "random", self.shape, self.dtype) * (high - low) + low
 
 
-def _normal(xp: Any, self: Any, mean: float, std: float, generator: Any) -> Any:
+def _normal(xp: Any, self: Array, mean: float, std: float, generator: Any) -> Array:
     _floating("normal_kernel_cpu", self.dtype)
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     return _draw(_source(self, generator), "standard_normal", self.shape, self.dtype) * std + mean
 
 
-def _bernoulli_fill(xp: Any, self: Any, p: float, generator: Any) -> Any:
+def _bernoulli_fill(xp: Any, self: Array, p: float, generator: Any) -> Array:
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     return (_source(self, generator).draw("random", self.shape) < p).astype(self.dtype)
 
 
-def _exponential(xp: Any, self: Any, lambd: float, generator: Any) -> Any:
+def _exponential(xp: Any, self: Array, lambd: float, generator: Any) -> Array:
     _floating("exponential_", self.dtype)
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     return -xp.log1p(-_draw(_source(self, generator), "random", self.shape, self.dtype)) / lambd
 
 
-def _integers(xp: Any, self: Any, low: Any, high: Any, generator: Any) -> Any:
+def _integers(xp: Any, self: Array, low: Any, high: Any, generator: Any) -> Array:
     if high is None and low is not None:
         low, high = 0, low
     if high is None:
@@ -603,7 +603,7 @@ for _name in ("uniform_", "random_"):
     METHODS[_name] = _with_from(METHODS[_name])
 
 
-def _bernoulli(xp: Any, self: Any, generator: Any = None) -> Any:
+def _bernoulli(xp: Any, self: Array, generator: Any = None) -> Array:
     _floating("bernoulli_tensor_cpu_p_", self.dtype)
     if type(self) is devices.ndarray and self.size and not (self.min() >= 0 and self.max() <= 1):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.\nProbabilities are in [0, 1].")
@@ -619,7 +619,7 @@ operator(
 )
 
 
-def _poisson(xp: Any, self: Any, generator: Any = None) -> Any:
+def _poisson(xp: Any, self: Array, generator: Any = None) -> Array:
     _floating("poisson_cpu", self.dtype)
     return _source(self, generator).draw("poisson", self).astype(self.dtype)
 
@@ -633,7 +633,7 @@ operator(
 )
 
 
-def _normal_around(xp: Any, mean: Any, std: Any, generator: Any) -> Any:
+def _normal_around(xp: Any, mean: Array, std: Any, generator: Any) -> Array:
     like = mean + std
     return mean + std * _draw(_source(like, generator), "standard_normal", like.shape, like.dtype)
 
@@ -682,7 +682,7 @@ def _sampler_of(tensor: Tensor) -> Sampler | None:
 
 
 def normal(
-    mean: Any,
+    mean: Array,
     std: Any = 1.0,
     size: Any = None,
     *,

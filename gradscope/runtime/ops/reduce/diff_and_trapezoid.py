@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..declaration.annotations import Array
+from ...tensor.tensor import Tensor
+from ..declaration.annotations import Array, Dims
 from ..declaration.registry import METHODS, public
 from ..execution import inplace_and_out
 from ..shape.reshape import axis_of
@@ -15,7 +16,9 @@ _slice = slice_.function
 
 
 @public
-def diff(self: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
+def diff(
+    self: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Tensor | None = None
+) -> Any:
     """Return the differences of neighbours along a dimension, `n` times over."""
     if out is not None:
         return inplace_and_out.into(out, "diff", [self], lambda: diff(self, n, dim, prepend, append))
@@ -72,7 +75,7 @@ def _uneven_slope(x: Array, axis: int, places: Any, edge_order: int) -> Any:
     return _cat([low, middle, high], axis)
 
 
-def _spacings(self: Any, spacing: Any, dims: list[int], given: bool) -> list[Any]:
+def _spacings(self: Array, spacing: Any, dims: list[int], given: bool) -> list[Any]:
     """Return the distance, or the places, of the points along each dimension."""
     if spacing is None or not isinstance(spacing, (list, tuple)):
         return [1 if spacing is None else spacing] * len(dims)
@@ -97,7 +100,7 @@ def _spacings(self: Any, spacing: Any, dims: list[int], given: bool) -> list[Any
 
 
 @public(method=False)
-def gradient(self: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Any, ...]:
+def gradient(self: Tensor, *, spacing: Any = None, dim: Dims = None, edge_order: int = 1) -> tuple[Any, ...]:
     """Return the slopes of a function along dimensions, estimated from its values by central differences.
 
     Parameters
@@ -156,7 +159,7 @@ def gradient(self: Any, *, spacing: Any = None, dim: Any = None, edge_order: int
 # --- integrals --------------------------------------------------------------------------------------------------------
 
 
-def _panels(name: str, y: Any, x: Array, dx: Any, dim: int) -> tuple[Any, Any, int]:
+def _panels(name: str, y: Array, x: Array, dx: Any, dim: int) -> tuple[Any, Any, int]:
     """Return the areas between neighbours along a dimension but for a factor, that factor, and the dimension.
 
     The factor is for the sum, that in half precision no area be rounded by it, nor become too small.
@@ -170,7 +173,7 @@ def _panels(name: str, y: Any, x: Array, dx: Any, dim: int) -> tuple[Any, Any, i
     return (sums, dx / 2, axis) if x is None else (sums * _widths(name, y, x, axis), 0.5, axis)
 
 
-def _widths(name: str, y: Any, x: Array, axis: int) -> Any:
+def _widths(name: str, y: Array, x: Array, axis: int) -> Array:
     """Return the distances of neighbouring places `x`, a vector along the dimension or of the shape of `y`."""
     ndim, given = y._array.ndim, x._array
     if given.ndim == 1:
@@ -187,7 +190,7 @@ def _widths(name: str, y: Any, x: Array, axis: int) -> Any:
 
 
 @public(method=False)
-def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
+def trapezoid(y: Any, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Any:
     """Return the integral of `y` along a dimension by the trapezoidal rule.
 
     Parameters
@@ -208,13 +211,13 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
 
 
 @public(method=False)
-def trapz(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
+def trapz(y: Any, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Any:
     """Another name of :func:`trapezoid`."""
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
 @public(method=False)
-def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
+def cumulative_trapezoid(y: Any, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Any:
     """Return the running integrals of `y` along a dimension; the parameters are those of :func:`trapezoid`."""
     areas, factor, axis = _panels("cumulative_trapezoid", y, x, dx, dim)
     return METHODS["cumsum"](areas, axis) * factor

@@ -13,6 +13,7 @@ from ...memory import device as devices
 from ...memory.dtype import finfo, scalar_type
 from ...memory.elements import as_element
 from ...tensor import creation
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Namespace
 from ..declaration.registry import not_implemented, operator, public
 from ..execution.array_errors import refuse_kinds
@@ -55,7 +56,7 @@ _count = operator(
 ).function
 
 
-def _points(self: Any, weight: Any) -> tuple[Any, Any]:
+def _points(self: Array, weight: Array) -> tuple[Any, Any]:
     """Return the points as rows, and their weights as a vector, after PyTorch's checks."""
     refuse_kinds("histogramdd", self._array, "biuc")
     if weight is not None:
@@ -75,7 +76,7 @@ def _points(self: Any, weight: Any) -> tuple[Any, Any]:
     return self.reshape(-1, self.shape[-1]), weight
 
 
-def _given_edges(self: Any, bins: Sequence[Any]) -> list[Any]:
+def _given_edges(self: Array, bins: Sequence[Any]) -> list[Any]:
     """Return the edges that a caller gave."""
     for axis, edge in enumerate(bins):
         if edge.dim() != 1:
@@ -135,13 +136,13 @@ def _limits(array: Array) -> tuple[float, float]:
 
 @public
 def histogram(
-    self: Any,
+    self: Tensor,
     bins: Any,
     *,
     range: Sequence[float] | None = None,
-    weight: Any = None,
+    weight: Tensor | None = None,
     density: bool = False,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """Return how many elements lie in each bin, and the edges of the bins.
 
@@ -186,7 +187,7 @@ def histogram(
 
 @public(method=False)
 def histogramdd(
-    self: Any, bins: Any, range: Sequence[float] | None = None, weight: Any = None, density: bool = False
+    self: Tensor, bins: Any, range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:
     """Return how many points lie in each bin of several variables, and the edges of the bins of each.
 
@@ -236,7 +237,7 @@ def histogramdd(
 
 
 @public
-def histc(self: Any, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None) -> Any:
+def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None) -> Any:
     """Return how many elements lie in each of `bins` equal parts of [min, max].
 
     Parameters

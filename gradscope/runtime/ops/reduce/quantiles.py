@@ -9,6 +9,7 @@ import numpy
 from ... import autocast, state
 from ...memory import device as devices
 from ...memory.dtype import scalar_type
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Namespace
 from ..declaration.references import by_lines
 from ..declaration.registry import METHODS, OPERATORS, operator, public
@@ -23,7 +24,7 @@ from .sort_and_cumulate import back_along, need_length, pick, sorted_order
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _levels(name: str, self: Any, q: Any, interpolation: str) -> Any:
+def _levels(name: str, self: Array, q: Any, interpolation: str) -> Array:
     """Return `q` as a tensor of the dtype of `self`, after the checks."""
     array = self._array
     if array.dtype.kind != "f" or array.dtype.itemsize < 4:
@@ -81,7 +82,7 @@ def _interpolated(ranked: Any, ranks: Any, interpolation: str) -> Any:
     return METHODS["lerp"](low, high, weight)
 
 
-def _quantile(name: str, self: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, out: Any) -> Any:
+def _quantile(name: str, self: Array, q: Any, dim: int | None, keepdim: bool, interpolation: str, out: Any) -> Array:
     if out is not None:
         return inplace_and_out.into(
             out, name, [self], lambda: _quantile(name, self, q, dim, keepdim, interpolation, None), exact=True
@@ -103,7 +104,13 @@ def _quantile(name: str, self: Any, q: Any, dim: int | None, keepdim: bool, inte
 
 @public
 def quantile(
-    self: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
+    self: Tensor,
+    q: Any,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Tensor | None = None,
 ) -> Any:
     """Return the quantiles of all elements, or of those along `dim`.
 
@@ -130,7 +137,13 @@ def quantile(
 
 @public
 def nanquantile(
-    self: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
+    self: Tensor,
+    q: Any,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Tensor | None = None,
 ) -> Any:
     """Return the quantiles of the elements that are not NaN; the parameters are those of :func:`quantile`."""
     return _quantile("nanquantile", self, q, dim, keepdim, interpolation, out)
@@ -156,7 +169,7 @@ def _nanmedian_all(xp: Namespace, self: Array) -> Array:
     return _nanmedian(xp, self.reshape(-1), 0)[0]
 
 
-def _nanmedian_reference(self: Any, dim: int, keepdim: bool = False) -> list[Any]:
+def _nanmedian_reference(self: Array, dim: int, keepdim: bool = False) -> list[Any]:
     def middle(line: Any) -> tuple[Any, int]:
         order = [place for place in numpy.argsort(line, kind="stable") if not numpy.isnan(line[place])]
         place = order[(len(order) - 1) // 2] if order else 0
@@ -193,7 +206,7 @@ operator(
 
 
 @public
-def nanmedian(self: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def nanmedian(self: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Any:
     """Return the median of the elements that are not NaN, or those along `dim` with their indices."""
     if dim is None:
         return OPERATORS["nanmedian.all"].function(self)

@@ -13,7 +13,8 @@ from ...memory import device
 from ...memory import dtype as dtypes
 from ...memory.bfloat16 import cast
 from ...memory.dtype import scalar_type
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ...tensor.tensor import Tensor
+from ..declaration.annotations import Array, Dims, Gradient, Namespace, Shape
 from ..declaration.keywords import numpy_dims
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -22,7 +23,7 @@ from ..execution.bare_functions import HALVES, conj, is_half, over, single
 from ..shape.reshape import axes_of, axis_of
 
 
-def spread(g: Gradient, shape: Shape, dim: Any, keepdim: bool, F: Namespace) -> Gradient:
+def spread(g: Gradient, shape: Shape, dim: Dims, keepdim: bool, F: Namespace) -> Gradient:
     """Return `g`, the gradient of a reduction over `dim`, expanded to the shape that was reduced."""
     if not keepdim and shape:
         axes = reduced_axes(dim, len(shape))
@@ -30,12 +31,12 @@ def spread(g: Gradient, shape: Shape, dim: Any, keepdim: bool, F: Namespace) -> 
     return F.broadcast_to(g, tuple(shape))
 
 
-def reduced_axes(dim: Any, ndim: int) -> tuple[int, ...]:
+def reduced_axes(dim: Dims, ndim: int) -> tuple[int, ...]:
     """Return the dimensions of a reduction, counted from the front."""
     return (dim,) if type(dim) is int and 0 <= dim < ndim else axes_of(dims_or_all(dim), ndim)
 
 
-def dims_or_all(dim: Any) -> Any:
+def dims_or_all(dim: Dims) -> Any:
     """Return the dimensions of a reduction, to most of which an empty list of them stands for all."""
     return None if isinstance(dim, (tuple, list)) and not dim else dim
 
@@ -53,7 +54,7 @@ def _sum_all(xp: Namespace, self: Array, dtype: Any = None) -> Array:
     return _sum_as(xp, self, None, False, reduce_dtype(self, dtype))
 
 
-def _sum_dim(xp: Namespace, self: Array, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
+def _sum_dim(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False, dtype: Any = None) -> Array:
     axes = reduced_axes(dim, self.ndim)
     if dtype is None and self.dtype.char in "fd":
         total = sums(self, axes, keepdim)
@@ -97,12 +98,12 @@ _sum_of_all, _sum_along = OPERATORS["sum.all"].function, OPERATORS["sum.dim"].fu
 
 @public(arrays=_sum_dim)
 def sum(
-    self: Any,
-    dim: Any = None,
+    self: Tensor,
+    dim: Dims = None,
     keepdim: bool = False,
     *,
     dtype: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
     axis: Any = None,
     keepdims: bool | None = None,
 ) -> Any:
@@ -118,7 +119,7 @@ def sum(
     return _sum_along(self, dim, keepdim, dtype=dtype)
 
 
-def count_of(shape: Shape, dim: Any) -> int:
+def count_of(shape: Shape, dim: Dims) -> int:
     """Return how many elements of an array of `shape` a reduction over `dim` brings together."""
     count = 1
     for axis in reduced_axes(dim, len(shape)):
@@ -126,7 +127,7 @@ def count_of(shape: Shape, dim: Any) -> int:
     return count
 
 
-def _mean(xp: Namespace, self: Array, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
+def _mean(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False, dtype: Any = None) -> Array:
     if self.dtype.kind not in "fc" and dtype is None:
         raise RuntimeError(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
@@ -144,7 +145,7 @@ def _mean(xp: Namespace, self: Array, dim: Any = None, keepdim: bool = False, dt
     return total / total.dtype.type(count_of(self.shape, dim))
 
 
-def _mean_self(g: Gradient, self_shape: Shape, dim: Any, keepdim: bool, F: Namespace) -> Gradient:
+def _mean_self(g: Gradient, self_shape: Shape, dim: Dims, keepdim: bool, F: Namespace) -> Gradient:
     """Return the gradient as an array of its own, which whoever receives it may write, as that of PyTorch."""
     part = spread(over(g, count_of(self_shape, dim) or 1), self_shape, dim, keepdim, F)
     return F.clone(part, memory_format="contiguous")
@@ -177,12 +178,12 @@ _mean_of_all, _mean_along = OPERATORS["mean.all"].function, OPERATORS["mean.dim"
 
 @public(arrays=_mean)
 def mean(
-    self: Any,
-    dim: Any = None,
+    self: Tensor,
+    dim: Dims = None,
     keepdim: bool = False,
     *,
     dtype: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
     axis: Any = None,
     keepdims: bool | None = None,
 ) -> Any:
@@ -197,7 +198,7 @@ def mean(
 
 
 @public(arrays=lambda xp, self, size: _sum_to(xp, self, size))
-def sum_to_size(self: Any, *size: Any) -> Any:
+def sum_to_size(self: Tensor, *size: Any) -> Any:
     """Sum over the dimensions that broadcasting `size` to this shape would add or widen."""
     shape = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
     extra = self._array.ndim - len(shape)
@@ -219,11 +220,11 @@ def _sum_to(xp: Namespace, array: Array, size: Any) -> Array:
 # --- products ---------------------------------------------------------------------------------------------------------
 
 
-def _prod(xp: Namespace, self: Array, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
+def _prod(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False, dtype: Any = None) -> Array:
     return xp.multiply.reduce(self, axis=axes_of(dim, self.ndim), dtype=reduce_dtype(self, dtype), keepdims=keepdim)
 
 
-def _prod_self(g: Gradient, self: Array, result: Array, dim: Any, keepdim: bool, F: Namespace) -> Gradient:
+def _prod_self(g: Gradient, self: Array, result: Array, dim: Dims, keepdim: bool, F: Namespace) -> Gradient:
     if not len(self.shape):
         return g
     zeros = _count_of_zeros(self, result)
@@ -281,7 +282,9 @@ operator(
 
 
 @public(arrays=_prod)
-def prod(self: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+def prod(
+    self: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
+) -> Any:
     """Multiply all elements, or those along dimension `dim`; integers give ``int64``."""
     if out is not None:
         return inplace_and_out.into(
@@ -303,13 +306,13 @@ def evenly(g: Gradient, self: Array, result: Array, F: Namespace) -> Gradient:
     return F.where(mask, g / F.sum(mask), F.zeros_like(self))
 
 
-def _evenly_along(g: Gradient, self: Array, result: Array, dim: Any, keepdim: bool, F: Namespace) -> Gradient:
+def _evenly_along(g: Gradient, self: Array, result: Array, dim: Dims, keepdim: bool, F: Namespace) -> Gradient:
     # Nothing is equal to NaN: it makes all shares NaN, as in PyTorch.
     mask = self == spread(result, self.shape, dim, keepdim, F)
     return mask * (spread(g, self.shape, dim, keepdim, F) / F.sum(mask, dim, True))
 
 
-def _need_elements(name: str, array: Array, dim: Any) -> None:
+def _need_elements(name: str, array: Array, dim: Dims) -> None:
     if array.size:
         return
     if dims_or_all(dim) is None:
@@ -332,7 +335,7 @@ def _best(name: str) -> Any:
         refuse_kinds(f"{name}_all", self, "c")
         return getattr(self, name)()
 
-    def along(xp: Namespace, self: Array, dim: Any = (), keepdim: bool = False) -> Array:
+    def along(xp: Namespace, self: Array, dim: Dims = (), keepdim: bool = False) -> Array:
         _need_elements("a" + name, self, dim)
         refuse_kinds(f"{name}_values_cpu", self, "c")
         return getattr(self, name)(axis=reduced_axes(dim, self.ndim), keepdims=keepdim)
@@ -369,7 +372,7 @@ def _best_along(name: str) -> Any:
 
 
 def _first_of_best(name: str) -> Any:
-    def reference(self: Any, dim: int, keepdim: bool = False) -> Any:
+    def reference(self: Array, dim: int, keepdim: bool = False) -> Any:
         if not self.ndim:
             return self, numpy.int64(0)
         found = getattr(numpy, name), getattr(numpy, f"arg{name}")
@@ -426,7 +429,7 @@ def _aminmax(xp: Namespace, self: Array, dim: int | None = None, keepdim: bool =
     return tuple(OPERATORS[name].run_forward(xp, self, dims, keepdim) for name in ("amin", "amax"))
 
 
-def _aminmax_self(g: Gradient, self: Array, min: Array, max: Array, dim: Any, keepdim: bool, F: Namespace) -> Gradient:
+def _aminmax_self(g: Gradient, self: Array, min: Array, max: Array, dim: Dims, keepdim: bool, F: Namespace) -> Gradient:
     dims = dims_or_all(() if dim is None else dim)
     found = [
         _evenly_along(gradient, self, result, dims, keepdim, F)
@@ -456,7 +459,7 @@ operator(
 )
 
 
-def _extreme(name: str, self: Any, dim: Any, keepdim: bool, other: Any, out: Any) -> Any:
+def _extreme(name: str, self: Array, dim: Dims, keepdim: bool, other: Array, out: Any) -> Array:
     if other is not None or hasattr(dim, "_array"):
         return OPERATORS[f"{name}imum"].function(self, dim if other is None else other, out=out)
     if dim is None:
@@ -465,13 +468,13 @@ def _extreme(name: str, self: Any, dim: Any, keepdim: bool, other: Any, out: Any
 
 
 @public
-def max(self: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+def max(self: Tensor, dim: Dims = None, keepdim: bool = False, *, other: Any = None, out: Tensor | None = None) -> Any:
     """Return the largest element, those along `dim` with indices, or (given a tensor) the elementwise maximum."""
     return _extreme("max", self, dim, keepdim, other, out)
 
 
 @public
-def min(self: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+def min(self: Tensor, dim: Dims = None, keepdim: bool = False, *, other: Any = None, out: Tensor | None = None) -> Any:
     """Return the smallest element, those along `dim` with indices, or (given a tensor) the elementwise minimum."""
     return _extreme("min", self, dim, keepdim, other, out)
 
@@ -513,7 +516,7 @@ for _name, _word in (("argmax", "largest"), ("argmin", "smallest")):
 
 
 def _truth(name: str) -> Any:
-    def forward(xp: Namespace, self: Array, dim: Any = None, keepdim: bool = False) -> Array:
+    def forward(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False) -> Array:
         found = getattr(self, name)(axis=axes_of(dim, self.ndim), keepdims=keepdim)
         return found.astype(self.dtype) if self.dtype.name == "uint8" else found
 
@@ -540,7 +543,7 @@ operator(
 # --- sums that skip NaN, and logarithms of sums -----------------------------------------------------------------------
 
 
-def _nansum(xp: Namespace, self: Array, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
+def _nansum(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False, dtype: Any = None) -> Array:
     if self.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs\nSum the real and the imaginary part.")
     return _sum_dim(xp, xp.where(self != self, xp.zeros_like(self), self), dim, keepdim, dtype)
@@ -561,7 +564,9 @@ operator(
 
 
 @public
-def nanmean(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+def nanmean(
+    self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
+) -> Any:
     """Average the elements that are not NaN."""
     if out is not None:
         return inplace_and_out.into(out, "nanmean", [self], lambda: nanmean(self, dim, keepdim, dtype=dtype))
@@ -574,7 +579,7 @@ def nanmean(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     return OPERATORS["nansum"].function(self, dim, keepdim, dtype=dtype) / count
 
 
-def _logsumexp(xp: Namespace, self: Array, dim: Any, keepdim: bool = False) -> Array:
+def _logsumexp(xp: Namespace, self: Array, dim: Dims, keepdim: bool = False) -> Array:
     if self.dtype.kind not in "fc":
         self = self.astype(dtypes.default_dtype.numpy)
     if is_half(self):
@@ -588,7 +593,7 @@ def _logsumexp(xp: Namespace, self: Array, dim: Any, keepdim: bool = False) -> A
     return result if keepdim else result.reshape(tuple(s for i, s in enumerate(self.shape) if i not in axes))
 
 
-def _logsumexp_reference(self: Any, dim: Any, keepdim: bool = False) -> Any:
+def _logsumexp_reference(self: Array, dim: Dims, keepdim: bool = False) -> Any:
     # SciPy loads when a test asks for the reference.
     from scipy.special import logsumexp
 

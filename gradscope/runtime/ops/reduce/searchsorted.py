@@ -7,6 +7,7 @@ from typing import Any
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
+from ...tensor.tensor import Tensor
 from ..declaration.registry import public
 from ..execution import inplace_and_out
 
@@ -23,14 +24,14 @@ def _need_integers_or_floats(name: str, *arrays: Any) -> None:
 
 @public(method=False)
 def searchsorted(
-    sorted_sequence: Any,
-    input: Any,
+    sorted_sequence: Tensor,
+    input: Tensor,
     *,
     out_int32: bool = False,
     right: bool = False,
     side: str | None = None,
     sorter: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """Return where values would stand in rows of sorted numbers.
 
@@ -97,7 +98,9 @@ def searchsorted(
 
 
 @public(method=False)
-def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Any:
+def bucketize(
+    input: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Tensor | None = None
+) -> Any:
     """Return the number of the bucket that each value falls into: see :func:`searchsorted`."""
     if boundaries._array.ndim != 1:
         raise RuntimeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})")
@@ -109,7 +112,7 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 
 @public
 def unique_consecutive(
-    self: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """Return the elements (or slices along `dim`) without those that are equal to the one before.
 

@@ -8,6 +8,7 @@ import numpy
 
 from ...memory import bfloat16 as brain
 from ...memory.bfloat16 import cast
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import by_lines
 from ..declaration.registry import OPERATORS, operator, public
@@ -122,7 +123,7 @@ def _to_places(g: Gradient, self_shape: Shape, dim: int, indices: Array, F: Name
     return F.gather_backward(g[0], self_shape, dim, indices)
 
 
-def _cummax_reference(self: Any, dim: int) -> list[Any]:
+def _cummax_reference(self: Array, dim: int) -> list[Any]:
     def running(line: Any) -> tuple[Any, Any]:
         places = [0]
         for place in range(1, len(line)):
@@ -133,7 +134,7 @@ def _cummax_reference(self: Any, dim: int) -> list[Any]:
     return by_lines(running, self, dim)
 
 
-def _cummin_reference(self: Any, dim: int) -> list[Any]:
+def _cummin_reference(self: Array, dim: int) -> list[Any]:
     values, places = _cummax_reference(-self, dim)
     return [-values, places]
 
@@ -187,7 +188,7 @@ def _logcumsumexp_self(g: Gradient, self: Array, result: Array, dim: int, F: Nam
     return total * ratio(self, result)
 
 
-def _logcumsumexp_reference(self: Any, dim: int) -> Any:
+def _logcumsumexp_reference(self: Array, dim: int) -> Any:
     if self.dtype.kind == "c":
         return numpy.log(numpy.cumsum(numpy.exp(self), dim)).reshape(self.shape)
     return numpy.logaddexp.accumulate(numpy.atleast_1d(self), dim).reshape(self.shape)
@@ -248,7 +249,7 @@ def _ranked(line: Any, descending: bool = False) -> list[int]:
     return sorted(range(len(line)), key=lambda i: (sign * bool(numpy.isnan(line[i])), sign * numpy.nan_to_num(line[i])))
 
 
-def _sort_reference(self: Any, dim: int = -1, descending: bool = False) -> list[Any]:
+def _sort_reference(self: Array, dim: int = -1, descending: bool = False) -> list[Any]:
     return by_lines(lambda line: (line[order := _ranked(line, descending)], order), self, dim)
 
 
@@ -268,13 +269,13 @@ operator(
 
 
 @public
-def argsort(self: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+def argsort(self: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """Return the indices that sort along a dimension."""
     return OPERATORS["sort"].function(self.detach(), dim, descending, stable)[1]
 
 
 @public
-def msort(self: Any, *, out: Any = None) -> Any:
+def msort(self: Tensor, *, out: Tensor | None = None) -> Any:
     """Sort along the first dimension."""
     if out is not None:
         return inplace_and_out.into(out, "msort", [self], lambda: msort(self), exact=True)
@@ -292,7 +293,7 @@ def _topk(xp: Namespace, self: Array, k: int, dim: int = -1, largest: bool = Tru
     return xp.take_along_axis(self, indices, axis=axis), indices.copy()
 
 
-def _topk_reference(self: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> list[Any]:
+def _topk_reference(self: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> list[Any]:
     return by_lines(lambda line: (line[order := _ranked(line, largest)[:k]], order), self, dim)
 
 
@@ -333,7 +334,7 @@ def _kthvalue(xp: Namespace, self: Array, k: int, dim: int = -1, keepdim: bool =
     return pick(xp, self, axis, place, order, keepdim)
 
 
-def _kthvalue_reference(self: Any, k: int, dim: int = -1, keepdim: bool = False) -> list[Any]:
+def _kthvalue_reference(self: Array, k: int, dim: int = -1, keepdim: bool = False) -> list[Any]:
     return by_lines(lambda line: (line[place := _ranked(line)[k - 1]], place), self, dim, keepdim)
 
 
@@ -372,7 +373,7 @@ def _median_all(xp: Namespace, self: Array) -> Array:
     return _median(xp, self.reshape(-1), 0)[0]
 
 
-def _median_reference(self: Any, dim: int, keepdim: bool = False) -> list[Any]:
+def _median_reference(self: Array, dim: int, keepdim: bool = False) -> list[Any]:
     def middle(line: Any) -> tuple[Any, int]:
         order = _ranked(line)
         place = int(numpy.isnan(line).argmax()) if numpy.isnan(line).any() else order[(len(line) - 1) // 2]
@@ -409,7 +410,7 @@ operator(
 
 
 @public
-def median(self: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def median(self: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Any:
     """Return the median of all elements, or those along `dim` with their indices."""
     if dim is None:
         return OPERATORS["median.all"].function(self)
@@ -437,7 +438,7 @@ def _mode(xp: Namespace, self: Array, dim: int = -1, keepdim: bool = False) -> A
     return pick(xp, self, axis, end, order, keepdim)
 
 
-def _mode_reference(self: Any, dim: int = -1, keepdim: bool = False) -> list[Any]:
+def _mode_reference(self: Array, dim: int = -1, keepdim: bool = False) -> list[Any]:
     def commonest(line: Any) -> tuple[Any, int]:
         value = min(line, key=lambda x: (-numpy.sum(line == x), x))
         return value, len(line) - 1 - int((line[::-1] == value).argmax())

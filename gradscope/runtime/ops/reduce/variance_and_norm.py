@@ -11,7 +11,8 @@ from ...kernels.row_sums import sums
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
-from ..declaration.annotations import Array, Gradient, Namespace
+from ...tensor.tensor import Tensor
+from ..declaration.annotations import Array, Dims, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
 from ..execution.bare_functions import conj, in_rows, is_half, over, single
@@ -29,7 +30,7 @@ def _need_floats(name: str, array: Array) -> None:
         )
 
 
-def _moments(xp: Namespace, self: Array, dim: Any, correction: Any, keepdim: bool, both: bool) -> tuple[Array, Array]:
+def _moments(xp: Namespace, self: Array, dim: Dims, correction: Any, keepdim: bool, both: bool) -> tuple[Array, Array]:
     """Return variance and mean along dimensions; `both` are to be those that PyTorch has where it returns both."""
     axes, count = reduced_axes(dim, self.ndim), count_of(self.shape, dim)
     if count:
@@ -68,7 +69,7 @@ def _running_mean(xp: Namespace, self: Array, axes: tuple[int, ...], count: int)
 _ENDS = (slice(0, 1), slice(-1, None))
 
 
-def _variance_self(g: Gradient, self: Array, dim: Any, correction: Any, keepdim: bool, F: Namespace) -> Gradient:
+def _variance_self(g: Gradient, self: Array, dim: Dims, correction: Any, keepdim: bool, F: Namespace) -> Gradient:
     freedom = count_of(self.shape, dim) - (1 if correction is None else correction)
     if freedom <= 0 and (dim is None or not len(self.shape)):
         # Of all elements PyTorch's slope is infinite, whatever its sign, or NaN where an element is the mean.
@@ -85,7 +86,7 @@ def _half_over(g: Gradient, deviation: Any, F: Namespace) -> Gradient:
 
 
 def _variance(name: str) -> Any:
-    def forward(xp: Namespace, self: Array, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Array:
+    def forward(xp: Namespace, self: Array, dim: Dims = None, correction: Any = None, keepdim: bool = False) -> Array:
         _need_floats(name, self)
         if is_half(self):
             found = forward(xp, single(self), dim, correction, keepdim)
@@ -110,19 +111,19 @@ def _samples(make: Any) -> Any:
 _ARGUMENTS = "(Tensor self, int[]? dim=None, *, Scalar? correction=None, bool keepdim=False)"
 
 
-def _variance_reference(self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Any:
+def _variance_reference(self: Array, dim: Dims = None, correction: Any = None, keepdim: bool = False) -> Any:
     return numpy.var(self, _axes(dim), ddof=1 if correction is None else correction, keepdims=keepdim)
 
 
-def _axes(dim: Any) -> Any:
+def _axes(dim: Dims) -> Any:
     return tuple(dim) if isinstance(dim, (list, tuple)) else dim
 
 
-def _mean_reference(self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Any:
+def _mean_reference(self: Array, dim: Dims = None, correction: Any = None, keepdim: bool = False) -> Any:
     return numpy.mean(self, _axes(dim), keepdims=keepdim)
 
 
-def _variance_and_mean_reference(self: Any, *arguments: Any, **options: Any) -> Any:
+def _variance_and_mean_reference(self: Array, *arguments: Any, **options: Any) -> Any:
     wide = self.astype(numpy.longdouble)  # in which huge numbers have a sum
     return _variance_reference(self, *arguments, **options), _mean_reference(wide, *arguments, **options)
 
@@ -165,7 +166,7 @@ operator(
 )
 
 
-def _both_self(g: Gradient, self: Array, dim: Any, correction: Any, keepdim: bool, F: Namespace) -> Gradient:
+def _both_self(g: Gradient, self: Array, dim: Dims, correction: Any, keepdim: bool, F: Namespace) -> Gradient:
     """Return the sum of what the variance and the mean send back; either gradient may be missing."""
     parts = []
     if g[0] is not None:
@@ -207,7 +208,7 @@ operator(
 )
 
 
-def _choices(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
+def _choices(dim: Dims, unbiased: Any, correction: Any) -> tuple[Any, Any]:
     """Return (dim, correction) from PyTorch's two ways to call: var(dim, correction=1) and var(dim, unbiased)."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -218,7 +219,13 @@ def _choices(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
 
 @public
 def var(
-    self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
+    self: Tensor,
+    dim: Dims = None,
+    unbiased: Any = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """Return the variance of all elements, or along dimension(s) `dim`.
 
@@ -239,7 +246,13 @@ def var(
 
 @public
 def std(
-    self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
+    self: Tensor,
+    dim: Dims = None,
+    unbiased: Any = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """Return the standard deviation; the parameters are those of :func:`var`."""
     if out is not None:
@@ -251,14 +264,18 @@ def std(
 
 
 @public(method=False)
-def var_mean(self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+def var_mean(
+    self: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> Any:
     """Return variance and mean; the parameters are those of :func:`var`."""
     dim, correction = _choices(dim, unbiased, correction)
     return OPERATORS["var_mean.correction"].function(self, dim, correction=correction, keepdim=keepdim)
 
 
 @public(method=False)
-def std_mean(self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+def std_mean(
+    self: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> Any:
     """Return standard deviation and mean; the parameters are those of :func:`var`."""
     dim, correction = _choices(dim, unbiased, correction)
     return OPERATORS["std_mean.correction"].function(self, dim, correction=correction, keepdim=keepdim)
@@ -267,7 +284,7 @@ def std_mean(self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = F
 # --- norms ------------------------------------------------------------------------------------------------------------
 
 
-def _vector_norm(xp: Namespace, self: Array, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Array:
+def _vector_norm(xp: Namespace, self: Array, ord: Any = 2, dim: Dims = None, keepdim: bool = False) -> Array:
     _need_floats("linalg.vector_norm", self)
     axes = reduced_axes(dim, self.ndim)
     if (ord < 0 or ord == math.inf) and not count_of(self.shape, dim):
@@ -291,7 +308,7 @@ def _vector_norm(xp: Namespace, self: Array, ord: Any = 2, dim: Any = None, keep
 
 
 def _vector_norm_self(
-    g: Gradient, self: Array, result: Array, ord: Any, dim: Any, keepdim: bool, F: Namespace
+    g: Gradient, self: Array, result: Array, ord: Any, dim: Dims, keepdim: bool, F: Namespace
 ) -> Gradient:
     shape = self.shape
     if ord == 0:
@@ -316,7 +333,7 @@ def _vector_norm_self(
     return F.sgn(self) * scale * F.where(size == 0, F.zeros_like(size), away ** (ord - 1))
 
 
-def _norm_reference(self: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
+def _norm_reference(self: Array, ord: Any = 2, dim: Dims = None, keepdim: bool = False) -> Any:
     sizes = numpy.abs(self)
     if ord in (math.inf, -math.inf):
         return (numpy.max if ord > 0 else numpy.min)(sizes, axis=_axes(dim), keepdims=keepdim)
@@ -393,7 +410,7 @@ def _renorm_self(g: Gradient, self: Array, p: Any, dim: int, maxnorm: Any, F: Na
     return F.where(norms > maxnorm, g * scale + _vector_norm_self(along, self, norms, p, dims, True, F), g)
 
 
-def _renorm_reference(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+def _renorm_reference(self: Array, p: Any, dim: int, maxnorm: Any) -> Any:
     lines = numpy.moveaxis(self.copy(), dim, 0)
     for line in lines:
         size = numpy.sum(numpy.abs(line) ** p) ** (1 / p)
@@ -421,7 +438,13 @@ operator(
 
 @public
 def norm(
-    self: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+    self: Tensor,
+    p: Any = "fro",
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """Return the `p`-norm of all elements, or of those along dimension(s) `dim`.
 
@@ -482,7 +505,7 @@ operator(
 
 
 @public
-def cov(self: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+def cov(self: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """Return the covariances of variables, the rows of a matrix of observations.
 
     Parameters
@@ -522,7 +545,7 @@ def cov(self: Any, *, correction: int = 1, fweights: Any = None, aweights: Any =
     return METHODS["squeeze"](found / freedom)
 
 
-def _need_matrix(name: str, tensor: Any) -> None:
+def _need_matrix(name: str, tensor: Array) -> None:
     if tensor._array.ndim > 2:
         raise RuntimeError(
             f"{name}(): expected input to have two or fewer dimensions but got an input with {tensor._array.ndim} "
@@ -551,7 +574,7 @@ def _observation_weights(count: int, fweights: Any, aweights: Any) -> Any:
 
 
 @public
-def corrcoef(self: Any) -> Any:
+def corrcoef(self: Tensor) -> Any:
     """Return the correlations of variables, the rows of a matrix of observations."""
     _need_matrix("corrcoef", self)
     found = cov(self)

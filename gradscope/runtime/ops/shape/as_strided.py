@@ -18,19 +18,20 @@ from ...memory.storage import (
     overlaps_itself,
     strided_view,
 )
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ...tensor.tensor import Tensor
+from ..declaration.annotations import Array, Gradient, Namespace, Shape, Sizes
 from ..declaration.references import placed
 from ..declaration.registry import OPERATORS, operator, public
 from ..index.accumulate_at import accumulate_at
 from .reshape import sizes_of
 
 
-def _as_strided(xp: Namespace, self: Array, size: Any, stride: Any, storage_offset: int | None = None) -> Array:
+def _as_strided(xp: Namespace, self: Array, size: Any, stride: Sizes, storage_offset: int | None = None) -> Array:
     offset = offset_of(self) if storage_offset is None else storage_offset
     return strided_view(self, (tuple(size), tuple(stride), offset))
 
 
-def _scatter_strided(xp: Namespace, self: Array, length: int, stride: Any, offset: int) -> Array:
+def _scatter_strided(xp: Namespace, self: Array, length: int, stride: Sizes, offset: int) -> Array:
     buffer = xp.zeros(length, dtype=self.dtype)
     places = strided_view(buffer, (self.shape, tuple(stride), offset))
     if not overlaps_itself(places):
@@ -47,7 +48,7 @@ def _as_strided_backward(
     self_strides: Any,
     self_offset: int,
     size: Any,
-    stride: Any,
+    stride: Sizes,
     storage_offset: Any,
     F: Namespace,
 ) -> Gradient:
@@ -70,15 +71,15 @@ def _as_strided_backward(
     return whole / F.as_strided(F.scatter_strided(ones, length, self_strides, shown[2]), *shown)
 
 
-def _flat_places(size: Any, stride: Any, offset: int) -> Any:
+def _flat_places(size: Any, stride: Sizes, offset: int) -> Any:
     return offset + sum(numpy.indices(size)[axis] * step for axis, step in enumerate(stride))
 
 
-def _as_strided_reference(self: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+def _as_strided_reference(self: Array, size: Any, stride: Sizes, storage_offset: int | None = None) -> Any:
     return self.reshape(-1)[_flat_places(size, stride, storage_offset or 0)]
 
 
-def _scatter_strided_reference(self: Any, length: int, stride: Any, offset: int) -> Any:
+def _scatter_strided_reference(self: Array, length: int, stride: Sizes, offset: int) -> Any:
     return placed(numpy.zeros(length, self.dtype), _flat_places(self.shape, stride, offset), self, add=True)
 
 
@@ -115,7 +116,7 @@ operator(
 
 
 @public(arrays=_as_strided)
-def as_strided(self: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+def as_strided(self: Tensor, size: Any, stride: Sizes, storage_offset: int | None = None) -> Any:
     """View the storage by sizes, strides and offset, all in elements.
 
     Parameters
@@ -140,13 +141,13 @@ def as_strided(self: Any, size: Any, stride: Any, storage_offset: int | None = N
 
 
 @public
-def as_strided_(self: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+def as_strided_(self: Tensor, size: Any, stride: Sizes, storage_offset: int | None = None) -> Any:
     """In-place form of :func:`as_strided`."""
     arguments = _checked(size, stride, storage_offset)
     return OPERATORS["as_strided.size"].inplace_function(self, *arguments)  # type: ignore[misc]
 
 
-def _checked(size: Any, stride: Any, storage_offset: Any) -> tuple[Any, Any, Any]:
+def _checked(size: Any, stride: Sizes, storage_offset: Any) -> tuple[Any, Any, Any]:
     size, stride = sizes_of((size,), "as_strided"), sizes_of((stride,), "as_strided", "stride")
     if storage_offset is None:
         return size, stride, None
@@ -171,7 +172,7 @@ def _own_geometry(array: Array) -> Geometry:
 
 
 def _as_strided_scatter(
-    xp: Namespace, self: Array, src: Array, size: Any, stride: Any, storage_offset: int | None = None
+    xp: Namespace, self: Array, src: Array, size: Any, stride: Sizes, storage_offset: int | None = None
 ) -> tuple[Array, Geometry, Geometry]:
     own = _own_geometry(self)
     part = (tuple(size), tuple(stride), own[2] if storage_offset is None else storage_offset)
@@ -187,7 +188,7 @@ def _as_strided_scatter(
     return strided_view(memory, own), own, part
 
 
-def _as_strided_scatter_reference(self: Any, src: Any, size: Any, stride: Any, storage_offset: int = 0) -> Any:
+def _as_strided_scatter_reference(self: Array, src: Array, size: Any, stride: Sizes, storage_offset: int = 0) -> Any:
     result = numpy.array(self, order="C")
     result.reshape(-1)[strided_view(numpy.arange(result.size), (tuple(size), tuple(stride), storage_offset))] = src
     return result

@@ -14,6 +14,7 @@ from ...memory.elements import as_element
 from ...memory.memory_format import check_rank, format_name
 from ...memory.storage import in_order
 from ...tensor import tangents
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..declaration.samples import unary
@@ -87,7 +88,7 @@ def destination(args: tuple[Any, ...], dtype: Any = None, device: Any = None) ->
 
 @public(function_too=False)
 def to(
-    self: Any,
+    self: Tensor,
     *args: Any,
     dtype: Any = None,
     device: Any = None,
@@ -125,7 +126,7 @@ def to(
 
 
 @public(function_too=False)
-def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """Return the name of the tensor type, or convert to `dtype`, a dtype or such a name.
 
     Raises
@@ -149,19 +150,19 @@ def _type_named(name: str) -> dtypes.dtype:
 
 
 @public(function_too=False)
-def type_as(self: Any, other: Any) -> Any:
+def type_as(self: Tensor, other: Any) -> Any:
     """Convert to the dtype of `other`."""
     return to(self, other.dtype)
 
 
 @public(function_too=False)
-def cpu(self: Any, memory_format: Any = None) -> Any:
+def cpu(self: Tensor, memory_format: Any = None) -> Any:
     """Return the tensor in host memory."""
     return to(self, device="cpu", memory_format=memory_format)
 
 
 @public(function_too=False)
-def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
     """Return the tensor on a CUDA device.
 
     Raises
@@ -173,7 +174,7 @@ def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_forma
 
 
 def _conversion(name: str, kind: dtypes.dtype) -> None:
-    def convert(self: Any, memory_format: Any = None) -> Any:
+    def convert(self: Array, memory_format: Any = None) -> Array:
         return to(self, dtype=kind, memory_format=memory_format)
 
     convert.__name__ = convert.__qualname__ = name
@@ -199,7 +200,7 @@ for _name, _kind in (
 
 
 @public(function_too=False)
-def contiguous(self: Any, memory_format: Any = "contiguous_format") -> Any:
+def contiguous(self: Tensor, memory_format: Any = "contiguous_format") -> Any:
     """Return the tensor itself if its elements lie in row-major order, else a copy in which they do.
 
     Parameters
@@ -232,7 +233,7 @@ operator(
 
 
 @public(function_too=False)
-def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
     """Write the elements of `src` (broadcast, converted) into this tensor; gradients flow to `src`."""
     if not hasattr(src, "_array"):
         raise TypeError(f"copy_(): argument 'other' must be Tensor, not {src.__class__.__name__}")
@@ -250,12 +251,12 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     return inplace_and_out.run_inplace(op, (self, src))
 
 
-def type_differs(a: Any, b: Any) -> bool:
+def type_differs(a: Array, b: Array) -> bool:
     """Whether two arrays belong to different array modules."""
     return a.__class__ is not b.__class__
 
 
-def _check_broadcast(target: Any, source: Any) -> None:
+def _check_broadcast(target: Array, source: Array) -> None:
     have, want = source._shape, target._shape
     fits = len(have) <= len(want) and all(a in (1, b) for a, b in zip(reversed(have), reversed(want), strict=False))
     if not fits:
@@ -266,11 +267,11 @@ def _check_broadcast(target: Any, source: Any) -> None:
         )
 
 
-def _full(xp: Namespace, self: Array, value: Array) -> Array:
+def _full(xp: Namespace, self: Array, value: Any) -> Array:
     return xp.full_like(self, as_element(value, self))
 
 
-def _fill_with(xp: Namespace, self: Array, value: Array) -> Array:
+def _fill_with(xp: Namespace, self: Array, value: Any) -> Array:
     if value.ndim:
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.\n"
@@ -322,19 +323,19 @@ def _fill_form(value: Any) -> Any:
 
 
 @public(method=False)
-def fill(self: Any, value: Any) -> Any:
+def fill(self: Tensor, value: Any) -> Any:
     """Return a tensor like `self` filled with a number, or with the element of a 0-d tensor."""
     return _fill_form(value).function(self, value)
 
 
 @public
-def fill_(self: Any, value: Any) -> Any:
+def fill_(self: Tensor, value: Any) -> Any:
     """Fill with a number, or with the element of a 0-d tensor."""
     return _fill_form(value).inplace_function(self, value)
 
 
 @public(function_too=False)
-def zero_(self: Any) -> Any:
+def zero_(self: Tensor) -> Any:
     """Fill with zeros."""
     return OPERATORS["zero"].inplace_function(self)  # type: ignore[misc]
 

@@ -11,7 +11,7 @@ from ...memory import dtype as dtypes
 from ...memory.memory_format import check_memory
 from ...memory.storage import in_order, restrided
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Dims, Gradient, Namespace, Shape
 from ..declaration.references import adjoint
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -22,7 +22,7 @@ from .reshape import axes_of, axis_of, sizes_of
 # --- flips and rolls --------------------------------------------------------------------------------------------------
 
 
-def _flip(xp: Namespace, self: Array, dims: Any) -> Array:
+def _flip(xp: Namespace, self: Array, dims: Dims) -> Array:
     axes = axes_of(tuple(dims), self.ndim)
     back, forth = slice(None, None, -1), slice(None)
     result = xp.empty_like(in_order(self))
@@ -42,7 +42,7 @@ operator(
 
 
 @public(arrays=_flip)
-def flip(self: Any, *axes: Any, dims: Any = None) -> Any:
+def flip(self: Tensor, *axes: Any, dims: Dims = None) -> Any:
     """Return a copy with dimensions reversed."""
     if not axes and dims is None:
         raise TypeError('flip() missing 1 required positional arguments: "dims"\nSay which: flip(0).')
@@ -50,7 +50,7 @@ def flip(self: Any, *axes: Any, dims: Any = None) -> Any:
 
 
 @public
-def fliplr(self: Any) -> Any:
+def fliplr(self: Tensor) -> Any:
     """Reverse the second dimension."""
     if self._array.ndim < 2:
         raise RuntimeError(f"Input must be >= 2-d.\nIts shape is {list(self.shape)}: use flip(0).")
@@ -58,14 +58,14 @@ def fliplr(self: Any) -> Any:
 
 
 @public
-def flipud(self: Any) -> Any:
+def flipud(self: Tensor) -> Any:
     """Reverse the first dimension."""
     if not self._array.ndim:
         raise RuntimeError("Input must be >= 1-d.\nA 0-d tensor has one element: there is nothing to reverse.")
     return OPERATORS["flip.dims"].function(self, (0,))
 
 
-def _rot90(xp: Namespace, self: Array, k: int = 1, dims: Any = (0, 1)) -> Array:
+def _rot90(xp: Namespace, self: Array, k: int = 1, dims: Dims = (0, 1)) -> Array:
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if self.ndim < 2:
@@ -95,7 +95,7 @@ def _tuple(value: Any) -> tuple[int, ...]:
     return (int(value),) if hasattr(value, "__index__") else tuple(value)
 
 
-def _roll(xp: Namespace, self: Array, shifts: Any, dims: Any = ()) -> Array:
+def _roll(xp: Namespace, self: Array, shifts: Any, dims: Dims = ()) -> Array:
     self, shifts, dims = in_rows(xp, self), _tuple(shifts), _tuple(dims)
     if not shifts:
         raise RuntimeError("`shifts` required\nSay by how many places to roll.")
@@ -154,20 +154,22 @@ operator(
 
 
 @public(function_too=False)
-def repeat(self: Any, *counts: Any, repeats: Any = None) -> Any:
+def repeat(self: Tensor, *counts: Any, repeats: Any = None) -> Any:
     """Return a copy repeated so many times along each dimension, new ones in front."""
     return OPERATORS["repeat.sizes"].function(self, sizes_of(counts, "repeat", "repeats", repeats))
 
 
 @public
-def tile(self: Any, *repeats: Any, dims: Any = None) -> Any:
+def tile(self: Tensor, *repeats: Any, dims: Dims = None) -> Any:
     """Repeat along the last dimensions: as :meth:`repeat`, with 1 for the dimensions that are not named."""
     counts = sizes_of(repeats, "tile", "dims", dims)
     return OPERATORS["repeat.sizes"].function(self, (1,) * (self._array.ndim - len(counts)) + counts)
 
 
 @public
-def repeat_interleave(self: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
+def repeat_interleave(
+    self: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Any:
     """Repeat each element (each slice along `dim`) `repeats` times, a number or a tensor of one number each.
 
     Given one tensor of integers, return each position as often as it says. `output_size` is how many there will be:
@@ -279,7 +281,7 @@ def _diag_embed(xp: Namespace, self: Array, offset: int = 0, dim1: int = -2, dim
     return _diagonal_backward(xp, self, size, offset, a, b)
 
 
-def _diag_embed_reference(self: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def _diag_embed_reference(self: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     size = self.shape[-1] + abs(offset)
     matrices = numpy.zeros((*self.shape[:-1], size, size), dtype=self.dtype)
     rows = numpy.arange(self.shape[-1])
@@ -309,7 +311,7 @@ def _diagonal_scatter(xp: Namespace, self: Array, src: Array, offset: int = 0, d
     return result
 
 
-def _diagonal_scatter_reference(self: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def _diagonal_scatter_reference(self: Array, src: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     result = self.copy()
     part = numpy.diagonal(result, offset, dim1, dim2)
     part.flags.writeable = True
@@ -335,7 +337,7 @@ operator(
 
 
 @public(function_too=False)
-def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Any:
     """Fill the main diagonal with a number: of a matrix, or of a tensor whose dimensions have one size.
 
     Parameters
@@ -358,7 +360,7 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
 
 
 @public
-def diag(self: Any, diagonal: int = 0, *, out: Any = None) -> Any:
+def diag(self: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
     """Return the diagonal of a matrix, or the matrix with a vector on its diagonal."""
     if out is not None:
         return inplace_and_out.into(out, "diag", [self], lambda: diag(self, diagonal), exact=True)
@@ -370,7 +372,7 @@ def diag(self: Any, diagonal: int = 0, *, out: Any = None) -> Any:
 
 
 @public
-def diagflat(self: Any, offset: int = 0) -> Any:
+def diagflat(self: Tensor, offset: int = 0) -> Any:
     """Return the matrix with all elements on a diagonal."""
     return OPERATORS["diag_embed"].function(self.reshape(-1), offset)
 
@@ -426,7 +428,7 @@ def _unfold_backward(xp: Namespace, self: Array, input_sizes: Any, dim: int, siz
     return whole
 
 
-def _unfold_reference(self: Any, dimension: int, size: int, step: int) -> Any:
+def _unfold_reference(self: Array, dimension: int, size: int, step: int) -> Any:
     windows = numpy.lib.stride_tricks.sliding_window_view(self, size, dimension)
     return numpy.take(windows, range(0, windows.shape[dimension], step), dimension)
 
@@ -495,7 +497,7 @@ operator(
 
 
 @public(method=True)
-def outer(self: Any, vec2: Any, *, out: Any = None) -> Any:
+def outer(self: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Any:
     """Return the outer product of two vectors."""
     for position, vector in enumerate((self, vec2), 1):
         if vector._array.ndim != 1:

@@ -12,7 +12,8 @@ from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.bfloat16 import marked
 from ...memory.storage import Geometry, element_strides, is_viewable, offset_of, strided_view
-from ..declaration.annotations import Array, Namespace
+from ...tensor.tensor import Tensor
+from ..declaration.annotations import Array, Dims, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 
 # --- helpers ----------------------------------------------------------------------------------------------------------
@@ -36,7 +37,7 @@ def axis_of(dim: int, ndim: int) -> int:
     return dim % bound
 
 
-def axes_of(dim: Any, ndim: int) -> tuple[int, ...]:
+def axes_of(dim: Dims, ndim: int) -> tuple[int, ...]:
     """Return one or several dimensions, or all for None, counted from the front."""
     if type(dim) is int:
         axis = axis_of(dim, ndim)
@@ -152,7 +153,7 @@ operator(
 
 
 @public(arrays=lambda xp, self, shape: self.reshape(shape))
-def reshape(self: Any, *sizes: Any, shape: Any = None) -> Any:
+def reshape(self: Tensor, *sizes: Any, shape: Any = None) -> Any:
     """Return the elements in another shape: a view where the strides allow, else a copy.
 
     Parameters
@@ -170,7 +171,7 @@ def reshape(self: Any, *sizes: Any, shape: Any = None) -> Any:
 
 
 @public(function_too=False)
-def view(self: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
+def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
     """Return a view with another shape, or (given a dtype) the same bytes as another dtype.
 
     Of another dtype the last dimension is as much longer or shorter as its elements are smaller or larger. It shares
@@ -235,19 +236,19 @@ operator(
 
 
 @public(function_too=False)
-def view_as(self: Any, other: Any) -> Any:
+def view_as(self: Tensor, other: Any) -> Any:
     """Return a view with the shape of `other`."""
     return view(self, *other.shape)
 
 
 @public(function_too=False)
-def reshape_as(self: Any, other: Any) -> Any:
+def reshape_as(self: Tensor, other: Any) -> Any:
     """Return the elements in the shape of `other`."""
     return reshape(self, *other.shape)
 
 
 @public
-def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
     """Join the dimensions from `start_dim` to `end_dim`."""
     ndim = self._array.ndim
     start, end = axis_of(start_dim, ndim), axis_of(end_dim, ndim)
@@ -263,13 +264,13 @@ def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 
 @public
-def ravel(self: Any) -> Any:
+def ravel(self: Tensor) -> Any:
     """Return the elements in one dimension: a view of a contiguous tensor, else a copy."""
     return view(self.contiguous(), -1)
 
 
 @public
-def unflatten(self: Any, dim: int, sizes: Any) -> Any:
+def unflatten(self: Tensor, dim: int, sizes: Any) -> Any:
     """Split dimension `dim` into `sizes`."""
     axis = axis_of(dim, self._array.ndim)
     shape = self._array.shape
@@ -287,7 +288,7 @@ def _transpose(xp: Namespace, self: Array, dim0: int, dim1: int) -> Array:
     return self.swapaxes(a, b) if ndim else self.view()
 
 
-def _permute(xp: Namespace, self: Array, dims: Any) -> Array:
+def _permute(xp: Namespace, self: Array, dims: Dims) -> Array:
     if len(dims) != self.ndim:
         raise RuntimeError(
             f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
@@ -301,7 +302,7 @@ def _permute(xp: Namespace, self: Array, dims: Any) -> Array:
         return self.transpose(axes_of(tuple(dims), self.ndim))
 
 
-def _inverse(dims: Any, ndim: int) -> tuple[int, ...]:
+def _inverse(dims: Dims, ndim: int) -> tuple[int, ...]:
     axes = axes_of(tuple(dims), ndim)
     return tuple(sorted(range(ndim), key=axes.__getitem__))
 
@@ -352,13 +353,13 @@ operator(
 
 
 @public(arrays=_permute)
-def permute(self: Any, *order: Any, dims: Any = None) -> Any:
+def permute(self: Tensor, *order: Any, dims: Dims = None) -> Any:
     """Return a view with the dimensions in another order."""
     return OPERATORS["permute.dims"].function(self, sizes_of(order, "permute", "dims", dims))
 
 
 @public
-def movedim(self: Any, source: Any, destination: Any) -> Any:
+def movedim(self: Tensor, source: Tensor, destination: Any) -> Any:
     """Move dimensions from `source` to `destination`; the others keep their order."""
     ndim = self._array.ndim
     given = [(d,) if isinstance(d, int) else tuple(d) for d in (source, destination)]
@@ -380,12 +381,12 @@ def movedim(self: Any, source: Any, destination: Any) -> Any:
 
 
 @public
-def moveaxis(self: Any, source: Any, destination: Any) -> Any:
+def moveaxis(self: Tensor, source: Tensor, destination: Any) -> Any:
     """Another name of :func:`movedim`."""
     return movedim(self, source, destination)
 
 
-def _need_matrices(name: str, self: Any, instead: str = "Consider using x.conj().") -> None:
+def _need_matrices(name: str, self: Array, instead: str = "Consider using x.conj().") -> None:
     """Raise for a vector, and warn of a number, as PyTorch does."""
     ndim = self._memory.ndim
     if ndim == 0:
@@ -398,37 +399,37 @@ def _need_matrices(name: str, self: Any, instead: str = "Consider using x.conj()
         )
 
 
-def _transposed(self: Any, *, conj: bool = False) -> Any:
+def _transposed(self: Array, *, conj: bool = False) -> Array:
     """A view with the last two dimensions swapped, and conjugated if that is asked for and it is complex."""
     turned = OPERATORS["transpose"].function(self, -2, -1) if self._memory.ndim else self
     return METHODS["conj"](turned) if conj else turned
 
 
 @public
-def adjoint(self: Any) -> Any:
+def adjoint(self: Tensor) -> Any:
     """Return a view with the last two dimensions swapped, conjugated if complex."""
     _need_matrices("adjoint()", self)
     return _transposed(self, conj=True)
 
 
-def _matrix_transposed(self: Any) -> Any:
+def _matrix_transposed(self: Array) -> Array:
     """A view with the last two dimensions swapped."""
     _need_matrices("mT", self, "This function is the identity in these cases.")
     return _transposed(self)
 
 
-def _matrix_adjoint(self: Any) -> Any:
+def _matrix_adjoint(self: Array) -> Array:
     """A view with the last two dimensions swapped, conjugated if complex."""
     _need_matrices("mH", self)
     return _transposed(self, conj=True)
 
 
-def _reversed(self: Any) -> Any:
+def _reversed(self: Array) -> Array:
     """A view with the dimensions in reverse order."""
     return OPERATORS["permute.dims"].function(self, tuple(range(self._array.ndim - 1, -1, -1)))
 
 
-def _hermitian(self: Any) -> Any:
+def _hermitian(self: Array) -> Array:
     """The adjoint of a matrix, a view."""
     ndim = self._memory.ndim
     if ndim not in (0, 2):
@@ -480,7 +481,7 @@ def _expand_forward(xp: Namespace, self: Array, size: Any) -> Array:
     return xp.lib.stride_tricks.as_strided(self, tuple(shape), tuple(strides))
 
 
-def _expand_reference(self: Any, size: Any) -> Any:
+def _expand_reference(self: Array, size: Any) -> Any:
     known = (*[1] * (len(size) - self.ndim), *self.shape)
     return numpy.broadcast_to(self, [have if want == -1 else want for have, want in zip(known, size)])
 
@@ -499,24 +500,24 @@ operator(
 
 
 @public(function_too=False)
-def expand(self: Any, *sizes: Any, size: Any = None, implicit: bool = False) -> Any:
+def expand(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) -> Any:
     """Return a view in which dimensions of size 1 are repeated; -1 keeps a size."""
     return OPERATORS["expand.size"].function(self, sizes_of(sizes, "expand", given=size))
 
 
 @public(function_too=False)
-def expand_as(self: Any, other: Any) -> Any:
+def expand_as(self: Tensor, other: Any) -> Any:
     """Expand to the shape of `other`."""
     return expand(self, *other.shape)
 
 
 @public(method=True, arrays=lambda xp, self, size: _expand_forward(xp, self, size))
-def broadcast_to(self: Any, size: Any) -> Any:
+def broadcast_to(self: Tensor, size: Any) -> Any:
     """Expand to `size`."""
     return expand(self, *size)
 
 
-def _squeeze(xp: Namespace, self: Array, dim: Any) -> Array:
+def _squeeze(xp: Namespace, self: Array, dim: Dims) -> Array:
     shape = self.shape
     if type(dim) is int and 0 <= dim < len(shape):
         if _dense(self):
@@ -575,7 +576,7 @@ operator(
 )
 
 
-def _squeeze_form(dim: Any) -> Any:
+def _squeeze_form(dim: Dims) -> Any:
     if dim is None:
         return OPERATORS["squeeze.all"], ()
     one = hasattr(dim, "__index__")
@@ -585,14 +586,14 @@ def _squeeze_form(dim: Any) -> Any:
 
 
 @public(arrays=_squeeze)
-def squeeze(self: Any, dim: Any = None) -> Any:
+def squeeze(self: Tensor, dim: Dims = None) -> Any:
     """Drop dimension(s) `dim` where they have size 1, or all such dimensions."""
     op, arguments = _squeeze_form(dim)
     return op.function(self, *arguments)
 
 
 @public(function_too=False)
-def squeeze_(self: Any, dim: Any = None) -> Any:
+def squeeze_(self: Tensor, dim: Dims = None) -> Any:
     """In-place form of :func:`squeeze`."""
     op, arguments = _squeeze_form(dim)
     return op.inplace_function(self, *arguments)

@@ -28,7 +28,7 @@ from ...memory.storage import (
 )
 from ...tensor.tensor import Tensor
 from ...tensor.views import check_inplace
-from ..declaration.annotations import Array
+from ..declaration.annotations import Array, Sizes
 from ..declaration.registry import public
 from ..execution import general
 from ..execution.inplace_and_out import check_overlap
@@ -38,7 +38,7 @@ from .reshape import sizes_of
 
 
 @public(function_too=False)
-def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
+def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Any:
     """Give the tensor another shape; its storage keeps its elements, and grows where it is too small.
 
     Nothing changes where it has the shape already, whatever its strides are. Memory of an array cannot grow in place:
@@ -69,7 +69,7 @@ def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
 
 
 @public
-def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> Any:
+def resize_as_(self: Tensor, the_template: Any, *, memory_format: Any = None) -> Any:
     """Give the tensor the shape of another one, as :meth:`Tensor.resize_` does.
 
     Parameters
@@ -83,7 +83,7 @@ def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> An
     return _resize(self, "resize_as_", the_template._array.shape, format)
 
 
-def _resize(self: Any, name: str, shape: tuple[int, ...], format: str) -> Any:
+def _resize(self: Array, name: str, shape: tuple[int, ...], format: str) -> Array:
     if any(length < 0 for length in shape):
         raise RuntimeError(f"Trying to resize a tensor to the negative size {list(shape)}\nSizes must be >= 0.")
     if math.prod(shape) * self._dtype.itemsize > LONG_MAX:
@@ -182,7 +182,9 @@ def _move(sharers: Sharers, old: Any, new: Any) -> None:
 
 
 @public(function_too=False)
-def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
+def set_(
+    self: Tensor, source: Tensor | None = None, storage_offset: int = 0, size: Any = None, stride: Sizes = None
+) -> Any:
     """Let the tensor be what `source` is: its memory, shape and strides. The versions stay apart, as in PyTorch.
 
     Parameters
@@ -211,7 +213,7 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
     return self
 
 
-def _source_of(self: Any, source: Any) -> Any:
+def _source_of(self: Array, source: Array) -> Array:
     """Return the array that set_() is to show."""
     if source is None:
         return devices.array_module(self._memory).empty((0,), dtype=self._dtype)
@@ -222,7 +224,7 @@ def _source_of(self: Any, source: Any) -> Any:
     return source._memory
 
 
-def _chosen_part(self: Any, source: Any, storage_offset: int, size: Any, stride: Any) -> Any:
+def _chosen_part(self: Array, source: Array, storage_offset: int, size: Any, stride: Sizes) -> Array:
     """Return what set_() is to show: the offset is the storage's where `source` is one, else that of the tensor."""
     array = _source_of(self, source)
     if size is None:
@@ -256,7 +258,7 @@ def _refuse_grad(name: str, *tensors: Any) -> None:
         )
 
 
-def _replace(self: Any, name: str, function: Callable[..., Any], *others: Any) -> Any:
+def _replace(self: Array, name: str, function: Callable[..., Any], *others: Any) -> Array:
     """Write what `function` returns for each element, one Python call each."""
     _refuse_grad(name, self, *others)
     if type(self._array) is not devices.ndarray:
@@ -279,7 +281,7 @@ def _replace(self: Any, name: str, function: Callable[..., Any], *others: Any) -
 
 
 @public(function_too=False)
-def apply_(self: Any, callable: Callable[[Any], Any]) -> Any:
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Any:
     """Replace each element by what a Python function makes of it: slow, on the CPU only, without gradients.
 
     Unlike PyTorch it counts as a write: a tensor saved for backward is found changed.
@@ -288,7 +290,7 @@ def apply_(self: Any, callable: Callable[[Any], Any]) -> Any:
 
 
 @public(function_too=False)
-def map_(self: Any, other: Any, callable: Callable[[Any, Any], Any]) -> Any:
+def map_(self: Tensor, other: Any, callable: Callable[[Any, Any], Any]) -> Any:
     """Replace each element by what a Python function makes of it and that of `other`, as :meth:`Tensor.apply_`."""
     if not hasattr(other, "_array"):
         raise TypeError(f"map_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
@@ -296,6 +298,6 @@ def map_(self: Any, other: Any, callable: Callable[[Any, Any], Any]) -> Any:
 
 
 @public(function_too=False)
-def map2_(self: Any, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]) -> Any:
+def map2_(self: Tensor, x: Tensor, y: Any, callable: Callable[[Any, Any, Any], Any]) -> Any:
     """Replace each element by what a Python function makes of it and those of `x` and `y`, as :meth:`Tensor.apply_`."""
     return _replace(self, "map2_", callable, x, y)

@@ -9,6 +9,7 @@ import numpy
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.storage import empty_part
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
@@ -19,7 +20,7 @@ from .reshape import axis_of
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
-def _at(axis: int, index: Any) -> tuple[Any, ...]:
+def _at(axis: int, index: Array) -> tuple[Any, ...]:
     return (slice(None),) * axis + (index,)
 
 
@@ -82,7 +83,7 @@ def _slice(xp: Namespace, self: Array, dim: int, start: int | None, end: int | N
         raise IndexError("slice() cannot be applied to a 0-dim tensor.\nGive it one: tensor.reshape(1).") from None
 
 
-def _without_elements(self: Any, part: Any, axis: int, start: int | None) -> Any:
+def _without_elements(self: Array, part: Any, axis: int, start: int | None) -> Array:
     """Return the empty `part` of `self`, which begins at `start` of one dimension also if it ends there."""
     return part if part.shape[axis] else empty_part(self, axis, slice(start, None).indices(self.shape[axis])[0])
 
@@ -93,11 +94,11 @@ def _slice_backward(xp: Namespace, self: Array, size: Any, dim: int, start: Arra
     return whole
 
 
-def _slice_index(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+def _slice_index(self: Array, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
     return (*[slice(None)] * (dim % self.ndim), slice(start, end, step))
 
 
-def _slice_reference(self: Any, *part: Any) -> Any:
+def _slice_reference(self: Array, *part: Any) -> Any:
     return self[_slice_index(self, *part)]
 
 
@@ -127,7 +128,7 @@ operator(
 
 
 @public
-def narrow(self: Any, dim: int, start: Any, length: int) -> Any:
+def narrow(self: Tensor, dim: int, start: Any, length: int) -> Any:
     """View `length` indices of dimension `dim` from `start`."""
     if self._array.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.\nGive it a dimension: tensor.reshape(1).")
@@ -152,7 +153,7 @@ def narrow(self: Any, dim: int, start: Any, length: int) -> Any:
 # --- parts written into a copy ----------------------------------------------------------------------------------------
 
 
-def _need_shape(name: str, src: Any, shape: Shape) -> None:
+def _need_shape(name: str, src: Array, shape: Shape) -> None:
     if src.shape != shape:
         raise RuntimeError(
             f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
@@ -416,7 +417,7 @@ operator(
 
 
 @public
-def split(self: Any, split_size: Any = None, dim: int = 0, *, split_size_or_sections: Any = None) -> Any:
+def split(self: Tensor, split_size: Any = None, dim: int = 0, *, split_size_or_sections: Any = None) -> Any:
     """Return views of consecutive parts of a dimension, each `split_size` long, or as long as a list says.
 
     The function calls it `split_size_or_sections` in PyTorch, the method `split_size`.
@@ -427,12 +428,12 @@ def split(self: Any, split_size: Any = None, dim: int = 0, *, split_size_or_sect
 
 
 @public
-def split_with_sizes(self: Any, split_sizes: Any, dim: int = 0) -> Any:
+def split_with_sizes(self: Tensor, split_sizes: Any, dim: int = 0) -> Any:
     """Return views of consecutive parts of a dimension, as long as `split_sizes` say."""
     return OPERATORS["split.sizes"].function(self, split_sizes, dim)
 
 
-def _chunk_size(self: Any, chunks: int, dim: int) -> int:
+def _chunk_size(self: Array, chunks: int, dim: int) -> int:
     if chunks < 1:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     _need_dimension("chunk", self._array)
@@ -440,7 +441,7 @@ def _chunk_size(self: Any, chunks: int, dim: int) -> int:
     return -(-size // chunks)
 
 
-def _chunks(self: Any, chunks: int, dim: int, name: str) -> Any:
+def _chunks(self: Array, chunks: int, dim: int, name: str) -> Any:
     size = _chunk_size(self, chunks, dim)
     if size:
         return METHODS[name](self, size, dim)
@@ -448,12 +449,12 @@ def _chunks(self: Any, chunks: int, dim: int, name: str) -> Any:
 
 
 @public
-def chunk(self: Any, chunks: int, dim: int = 0) -> Any:
+def chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
     """Return at most `chunks` views of equal parts (the last may be smaller)."""
     return _chunks(self, chunks, dim, "split")
 
 
 @public
-def unsafe_chunk(self: Any, chunks: int, dim: int = 0) -> Any:
+def unsafe_chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
     """Return at most `chunks` equal parts, see :func:`unsafe_split`."""
     return _chunks(self, chunks, dim, "unsafe_split")

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...memory import dtype as dtypes
 from ...tensor.creation import broadcast_shapes
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import from_library
 from ..declaration.registry import METHODS, OPERATORS, operator, public
@@ -36,7 +37,7 @@ def atleast_1d(*tensors: Any) -> Any:
 def atleast_2d(*tensors: Any) -> Any:
     """Return each tensor with two dimensions at least, new ones in front."""
 
-    def widened(tensor: Any) -> Any:
+    def widened(tensor: Array) -> Array:
         if not tensor._array.ndim:
             return METHODS["reshape"](tensor, 1, 1)
         return _unsqueeze(tensor, 0) if tensor._array.ndim == 1 else tensor
@@ -48,7 +49,7 @@ def atleast_2d(*tensors: Any) -> Any:
 def atleast_3d(*tensors: Any) -> Any:
     """Return each tensor with three dimensions at least; a matrix gets a last one, a vector a first and a last one."""
 
-    def widened(tensor: Any) -> Any:
+    def widened(tensor: Array) -> Array:
         ndim = tensor._array.ndim
         if not ndim:
             return METHODS["reshape"](tensor, 1, 1, 1)
@@ -66,32 +67,32 @@ def _joined(name: str, tensors: Any, dim: int, out: Any) -> Any:
 
 
 @public(method=False)
-def hstack(tensors: Any, *, out: Any = None) -> Any:
+def hstack(tensors: Any, *, out: Tensor | None = None) -> Any:
     """Join along the second dimension; vectors along their only one."""
     widened = [atleast_1d(tensor) for tensor in tensors]
     return _joined("hstack", widened, 0 if widened and widened[0]._array.ndim == 1 else 1, out)
 
 
 @public(method=False)
-def vstack(tensors: Any, *, out: Any = None) -> Any:
+def vstack(tensors: Any, *, out: Tensor | None = None) -> Any:
     """Join along the first dimension; vectors are rows."""
     return _joined("vstack", [atleast_2d(tensor) for tensor in tensors], 0, out)
 
 
 @public(method=False)
-def row_stack(tensors: Any, *, out: Any = None) -> Any:
+def row_stack(tensors: Any, *, out: Tensor | None = None) -> Any:
     """Another name of :func:`vstack`."""
     return vstack(tensors, out=out)
 
 
 @public(method=False)
-def dstack(tensors: Any, *, out: Any = None) -> Any:
+def dstack(tensors: Any, *, out: Tensor | None = None) -> Any:
     """Join along the third dimension."""
     return _joined("dstack", [atleast_3d(tensor) for tensor in tensors], 2, out)
 
 
 @public(method=False)
-def column_stack(tensors: Any, *, out: Any = None) -> Any:
+def column_stack(tensors: Any, *, out: Tensor | None = None) -> Any:
     """Join along the second dimension; vectors are columns."""
     columns = [t if t._array.ndim > 1 else METHODS["reshape"](t, t._array.size, 1) for t in tensors]
     return _joined("column_stack", columns, 1, out)
@@ -152,7 +153,7 @@ def block_diag(*tensors: Any) -> Any:
 
 
 @public
-def tensor_split(self: Any, indices_or_sections: Any, dim: int = 0) -> Any:
+def tensor_split(self: Tensor, indices_or_sections: Any, dim: int = 0) -> Any:
     """Return views of parts of a dimension: so many (the first ones longer by one), or between positions."""
     if self._array.ndim == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
@@ -172,7 +173,7 @@ def tensor_split(self: Any, indices_or_sections: Any, dim: int = 0) -> Any:
     return tuple(_slice(self, axis, a, b, 1) for a, b in pairwise(bounds))
 
 
-def _split_along(name: str, self: Any, indices_or_sections: Any, dim: int, least: int) -> Any:
+def _split_along(name: str, self: Array, indices_or_sections: Any, dim: int, least: int) -> Any:
     if self._array.ndim < least:
         raise RuntimeError(
             f"{name} requires a tensor with at least {least} dimension, but got a tensor with "
@@ -188,19 +189,19 @@ def _split_along(name: str, self: Any, indices_or_sections: Any, dim: int, least
 
 
 @public
-def hsplit(self: Any, indices_or_sections: Any) -> Any:
+def hsplit(self: Tensor, indices_or_sections: Any) -> Any:
     """Split along the second dimension; a vector along its only one."""
     return _split_along("hsplit", self, indices_or_sections, 0 if self._array.ndim == 1 else 1, 1)
 
 
 @public
-def vsplit(self: Any, indices_or_sections: Any) -> Any:
+def vsplit(self: Tensor, indices_or_sections: Any) -> Any:
     """Split along the first dimension of two or more."""
     return _split_along("vsplit", self, indices_or_sections, 0, 2)
 
 
 @public
-def dsplit(self: Any, indices_or_sections: Any) -> Any:
+def dsplit(self: Tensor, indices_or_sections: Any) -> Any:
     """Split along the third dimension."""
     return _split_along("dsplit", self, indices_or_sections, 2, 3)
 

@@ -8,6 +8,8 @@ from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.memory_format import strided
 from ...tensor.creation import number_of
+from ...tensor.tensor import Tensor
+from ..declaration.annotations import Array
 from ..declaration.registry import METHODS, OPERATORS, public
 from ..execution.inplace_and_out import into
 
@@ -23,47 +25,47 @@ def _need_tensor(name: str, value: Any) -> None:
 
 
 @public(method=False)
-def numel(input: Any) -> int:
+def numel(input: Tensor) -> int:
     """Return the number of elements."""
     _need_tensor("numel", input)
     return int(input._array.size)
 
 
 @public(method=False)
-def is_floating_point(input: Any) -> bool:
+def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is a floating-point one."""
     _need_tensor("is_floating_point", input)
     return input.is_floating_point()
 
 
 @public(method=False)
-def is_complex(input: Any) -> bool:
+def is_complex(input: Tensor) -> bool:
     """Whether the dtype is complex."""
     _need_tensor("is_complex", input)
     return input.is_complex()
 
 
 @public(method=False)
-def is_inference(input: Any) -> bool:
+def is_inference(input: Tensor) -> bool:
     """Whether the tensor was made in inference mode."""
     _need_tensor("is_inference", input)
     return input.is_inference()
 
 
 @public
-def is_signed(self: Any) -> bool:
+def is_signed(self: Tensor) -> bool:
     """Whether the dtype has negative numbers."""
     return self.dtype.is_signed
 
 
 @public
-def is_same_size(self: Any, other: Any) -> bool:
+def is_same_size(self: Tensor, other: Any) -> bool:
     """Whether both tensors have one shape."""
     return self._array.shape == other._array.shape
 
 
 @public
-def is_nonzero(self: Any) -> bool:
+def is_nonzero(self: Tensor) -> bool:
     """Return the truth of the only element.
 
     Raises
@@ -76,27 +78,27 @@ def is_nonzero(self: Any) -> bool:
 
 
 @public(method=False)
-def detach(input: Any) -> Any:
+def detach(input: Tensor) -> Any:
     """Return a tensor that shares memory and version with `input`, but no history."""
     _need_tensor("detach", input)
     return input.detach()
 
 
 @public(method=False)
-def detach_(input: Any) -> Any:
+def detach_(input: Tensor) -> Any:
     """Cut a tensor from its history, in place."""
     _need_tensor("detach_", input)
     return input.detach_()
 
 
 @public(method=False)
-def zero_(input: Any) -> Any:
+def zero_(input: Tensor) -> Any:
     """Fill with zeros."""
     return METHODS["zero_"](input)
 
 
 @public(method=False)
-def result_type(tensor1: Any, tensor2: Any) -> Any:
+def result_type(tensor1: Tensor, tensor2: Tensor) -> Any:
     """Return the dtype of an arithmetic operation on two tensors or numbers."""
     given = [
         getattr(value, "_array", None) if hasattr(value, "_array") else number_of("result_type", "other", 2, value)
@@ -114,20 +116,20 @@ def can_cast(from_: Any, to: Any) -> bool:
 
 
 @public
-def isreal(self: Any) -> Any:
+def isreal(self: Tensor) -> Any:
     """Say elementwise whether the imaginary part is 0."""
     if self._dtype.kind == "c":
         return METHODS["imag"].fget(self) == 0  # type: ignore[attr-defined]
     return self.__class__._wrap(devices.array_module(self._array).ones(self._array.shape, dtype=bool))
 
 
-def _refuse_complex(name: str, tensor: Any) -> None:
+def _refuse_complex(name: str, tensor: Array) -> None:
     if tensor._dtype.kind == "c":
         raise RuntimeError(f"{name} does not support complex inputs.\nAsk isinf(), or the real and imaginary parts.")
 
 
 @public
-def isposinf(self: Any, *, out: Any = None) -> Any:
+def isposinf(self: Tensor, *, out: Tensor | None = None) -> Any:
     """Say elementwise whether it is positive infinity."""
     _refuse_complex("isposinf", self)
     if out is not None:
@@ -136,7 +138,7 @@ def isposinf(self: Any, *, out: Any = None) -> Any:
 
 
 @public
-def isneginf(self: Any, *, out: Any = None) -> Any:
+def isneginf(self: Tensor, *, out: Tensor | None = None) -> Any:
     """Say elementwise whether it is negative infinity."""
     _refuse_complex("isneginf", self)
     if out is not None:
@@ -145,7 +147,7 @@ def isneginf(self: Any, *, out: Any = None) -> Any:
 
 
 @public
-def positive(self: Any) -> Any:
+def positive(self: Tensor) -> Any:
     """Return the tensor itself.
 
     Raises
@@ -159,7 +161,7 @@ def positive(self: Any) -> Any:
 
 
 @public
-def float_power(self: Any, exponent: Any, *, out: Any = None) -> Any:
+def float_power(self: Tensor, exponent: Any, *, out: Tensor | None = None) -> Any:
     """Raise in double precision."""
     if out is not None:
         return into(out, "float_power", [self, exponent], lambda: float_power(self, exponent), exact=True)
@@ -174,7 +176,7 @@ def _is_complex(value: Any) -> bool:
 
 
 @public
-def float_power_(self: Any, exponent: Any) -> Any:
+def float_power_(self: Tensor, exponent: Any) -> Any:
     """In-place form of :func:`float_power`, of a tensor that is double already."""
     wide = dtypes.complex128 if _is_complex(self) or _is_complex(exponent) else dtypes.float64
     if self.dtype is not wide:
@@ -186,14 +188,14 @@ def float_power_(self: Any, exponent: Any) -> Any:
 
 
 @public
-def argwhere(self: Any) -> Any:
+def argwhere(self: Tensor) -> Any:
     """Return the indices of the elements that are not zero, one row each."""
     return METHODS["nonzero"](self)
 
 
 @public(method=False)
 def isin(
-    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Tensor | None = None
 ) -> Any:
     """Say elementwise whether it is one of `test_elements`."""
     tensors = [value for value in (elements, test_elements) if hasattr(value, "_array")]
@@ -207,7 +209,7 @@ def isin(
     return tensors[0].__class__._wrap(xp.asarray(found))
 
 
-def _layout(self: Any) -> Any:
+def _layout(self: Array) -> Any:
     """How the elements are kept: always ``gradscope.strided``."""
     return strided
 
@@ -247,68 +249,68 @@ for _name, _what in (
 
 
 @public
-def get_device(self: Any) -> int:
+def get_device(self: Tensor) -> int:
     """Return the ordinal of the tensor's CUDA device, or -1 on the CPU."""
     place = self.device
     return -1 if place.type == "cpu" else place.index or 0
 
 
 @public
-def is_conj(input: Any) -> bool:
+def is_conj(input: Tensor) -> bool:
     """Whether the elements are the conjugates of what lies in memory: views by :func:`conj` are lazy."""
     return bool(input._conjugated)
 
 
 @public
-def is_neg(input: Any) -> bool:
+def is_neg(input: Tensor) -> bool:
     """Whether the elements are the negatives of what lies in memory, as the imaginary part of a conjugate is."""
     return bool(input._negated)
 
 
 @public(arrays=lambda xp, input: input)
-def resolve_conj(input: Any) -> Any:
+def resolve_conj(input: Tensor) -> Any:
     """Return a copy in whose memory the conjugates lie, or the tensor itself where its elements are no conjugates."""
     return input.clone() if input._conjugated else input
 
 
 @public(arrays=lambda xp, input: input)
-def resolve_neg(input: Any) -> Any:
+def resolve_neg(input: Tensor) -> Any:
     """Return a copy in whose memory the negatives lie, or the tensor itself where its elements are no negatives."""
     return input.clone() if input._negated else input
 
 
 @public(function_too=False)
-def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
     """Return the tensor itself, or in another dtype: all tensors are dense."""
     return self if dtype is None else self.to(dtype)
 
 
 @public(function_too=False)
-def is_pinned(self: Any, device: Any = None) -> bool:
+def is_pinned(self: Tensor, device: Any = None) -> bool:
     """Whether it lies in pinned memory: False."""
     return False
 
 
 @public(function_too=False)
-def pin_memory(self: Any, device: Any = None) -> Any:
+def pin_memory(self: Tensor, device: Any = None) -> Any:
     """Return the tensor itself: the host's memory is not pinned."""
     return self
 
 
 @public(function_too=False)
-def is_shared(self: Any) -> bool:
+def is_shared(self: Tensor) -> bool:
     """Whether it lies in memory that processes share, as all do on a CUDA device."""
     return self.device.type == "cuda"
 
 
 @public(function_too=False)
-def share_memory_(self: Any) -> Any:
+def share_memory_(self: Tensor) -> Any:
     """Return the tensor itself: threads share it as it is, and other processes get a copy."""
     return self
 
 
 @public(function_too=False)
-def dim_order(self: Any) -> tuple[int, ...]:
+def dim_order(self: Tensor) -> tuple[int, ...]:
     """Return the dimensions from the one with the longest steps in memory to the one with the shortest."""
     steps = self.stride()
     return tuple(sorted(range(len(steps)), key=lambda dim: (-steps[dim], dim)))

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...memory import dtype as dtypes
+from ...tensor.tensor import Tensor
+from ..declaration.annotations import Dims
 from ..declaration.registry import OPERATORS, Operator, operator, public
 from ..execution import inplace_and_out
 
@@ -55,7 +57,7 @@ for _view, _name in (
 
 
 @public(method=False)
-def squeeze_copy(self: Any, dim: Any = None, *, out: Any = None) -> Any:
+def squeeze_copy(self: Tensor, dim: Dims = None, *, out: Tensor | None = None) -> Any:
     """Copy what :func:`squeeze` shows."""
     if dim is None:
         return OPERATORS["squeeze_copy.all"].function(self, out=out)
@@ -64,7 +66,7 @@ def squeeze_copy(self: Any, dim: Any = None, *, out: Any = None) -> Any:
 
 
 @public(method=False)
-def view_copy(self: Any, size: Any = None, *, dtype: Any = None, out: Any = None) -> Any:
+def view_copy(self: Tensor, size: Any = None, *, dtype: Any = None, out: Tensor | None = None) -> Any:
     """Copy what :meth:`view` shows, by a size or a dtype."""
     dtype = size if isinstance(size, dtypes.dtype) else dtype
     if dtype is None:

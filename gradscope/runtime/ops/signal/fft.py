@@ -17,7 +17,7 @@ import numpy
 
 from ...memory.bfloat16 import BFloat16Array
 from ...memory.dtype import scalar_type
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Dims, Gradient, Namespace, Shape
 from ..declaration.registry import operator
 from ..execution.bare_functions import is_half
 
@@ -30,12 +30,12 @@ _FORTH = ("backward", "ortho", "forward")
 _BACK = ("forward", "ortho", "backward")
 
 
-def _complex_like(xp: Namespace, array: Array, like: Any) -> Array:
+def _complex_like(xp: Namespace, array: Array, like: Array) -> Array:
     """Return a result in the precision of `like`."""
     return array.astype(xp.complex64 if like.dtype in (xp.float32, xp.complex64) else xp.complex128, copy=False)
 
 
-def _complex(xp: Namespace, self: Array, dim: Any, normalization: int, forth: bool) -> Array:
+def _complex(xp: Namespace, self: Array, dim: Dims, normalization: int, forth: bool) -> Array:
     if not dim:
         return self.copy()
     transform, names = (xp.fft.fftn, _FORTH) if forth else (xp.fft.ifftn, _BACK)
@@ -48,13 +48,13 @@ def refuse_halves(array: Array) -> None:
         raise RuntimeError(f"Unsupported dtype {scalar_type(array.dtype)}\nConvert it with .float().")
 
 
-def _from_real(xp: Namespace, self: Array, dim: Any, normalization: int, onesided: bool) -> Array:
+def _from_real(xp: Namespace, self: Array, dim: Dims, normalization: int, onesided: bool) -> Array:
     refuse_halves(self)
     transform = xp.fft.rfftn if onesided else xp.fft.fftn
     return _complex_like(xp, transform(self, axes=tuple(dim), norm=_FORTH[normalization]), self)
 
 
-def _to_real(xp: Namespace, self: Array, dim: Any, normalization: int, last_dim_size: int) -> Array:
+def _to_real(xp: Namespace, self: Array, dim: Dims, normalization: int, last_dim_size: int) -> Array:
     sizes = [*(self.shape[axis] for axis in dim[:-1]), last_dim_size]
     found = xp.fft.irfftn(self, s=sizes, axes=tuple(dim), norm=_BACK[normalization])
     return found.astype(xp.float32 if self.dtype == xp.complex64 else xp.float64, copy=False)
@@ -66,7 +66,7 @@ def _along(x: Array, axis: int, start: int | None, stop: int | None) -> Any:
 
 
 def _from_real_backward(
-    g: Gradient, self_shape: Shape, dim: Any, normalization: int, onesided: bool, F: Namespace
+    g: Gradient, self_shape: Shape, dim: Dims, normalization: int, onesided: bool, F: Namespace
 ) -> Gradient:
     axis = dim[-1]
     missing = self_shape[axis] - g.shape[axis] if onesided else 0
@@ -76,7 +76,7 @@ def _from_real_backward(
     return F.real(F._fft_c2c(g, dim, normalization, False))
 
 
-def _to_real_backward(g: Gradient, dim: Any, normalization: int, last_dim_size: int, F: Namespace) -> Gradient:
+def _to_real_backward(g: Gradient, dim: Dims, normalization: int, last_dim_size: int, F: Namespace) -> Gradient:
     half = F._fft_r2c(g, dim, normalization, True)
     axis = dim[-1]
     # All but the first, and the last of an even number, stand for their conjugates too.
@@ -96,7 +96,7 @@ def _cases(kind: str, *last: Any) -> Any:
     return samples
 
 
-def _complex_reference(self: Any, dim: Any, normalization: int, forth: bool) -> Any:
+def _complex_reference(self: Array, dim: Dims, normalization: int, forth: bool) -> Any:
     """The sum of the definition, one dimension after the other."""
     found = self.astype(complex)
     for axis in dim:
@@ -107,12 +107,12 @@ def _complex_reference(self: Any, dim: Any, normalization: int, forth: bool) -> 
     return found
 
 
-def _from_real_reference(self: Any, dim: Any, normalization: int, onesided: bool) -> Any:
+def _from_real_reference(self: Array, dim: Dims, normalization: int, onesided: bool) -> Any:
     found = _complex_reference(self, dim, normalization, True)
     return numpy.take(found, range(self.shape[dim[-1]] // 2 + 1), dim[-1]) if onesided else found
 
 
-def _to_real_reference(self: Any, dim: Any, normalization: int, last_dim_size: int) -> Any:
+def _to_real_reference(self: Array, dim: Dims, normalization: int, last_dim_size: int) -> Any:
     names: Any = ("forward", "ortho", "backward")
     sizes = [*(self.shape[axis] for axis in dim[:-1]), last_dim_size]
     return numpy.fft.irfftn(self, sizes, dim, names[normalization])

@@ -16,6 +16,7 @@ from typing import Any
 from ... import autocast, state
 from ...memory import dtype as dtypes
 from ...tensor import creation
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array
 from ..declaration.registry import OPERATORS, PUBLIC, public
 from ..vision.padding import circular_pad
@@ -108,7 +109,7 @@ def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0,
 # --- transforms -------------------------------------------------------------------------------------------------------
 
 
-def _full_window(name: str, input: Any, window: Any, n_fft: int, length: int) -> Any:
+def _full_window(name: str, input: Array, window: Array, n_fft: int, length: int) -> Array:
     """Return the window, of ones unless given, with zeros on both sides up to the size of the transform."""
     if window is None:
         kind = input.real.dtype if input.is_complex() else input.dtype
@@ -131,7 +132,7 @@ def _check_lengths(name: str, n_fft: int, hop: int, window: int) -> None:
 
 @public
 def stft(
-    input: Any,
+    input: Tensor,
     n_fft: int,
     hop_length: int | None = None,
     win_length: int | None = None,
@@ -263,7 +264,7 @@ def _warn_no_window() -> None:
 
 @public
 def istft(
-    input: Any,
+    input: Tensor,
     n_fft: int,
     hop_length: int | None = None,
     win_length: int | None = None,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import from_library
 from ..declaration.registry import METHODS, OPERATORS, operator, public
@@ -168,7 +169,7 @@ operator(
 
 
 @public(method=False, alias=("special.polygamma",), arrays=lambda xp, n, self: _polygamma(xp, self, n))
-def polygamma(n: int, input: Any, *, out: Any = None) -> Any:
+def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Any:
     """Return the `n`-th derivative of digamma.
 
     Examples
@@ -181,7 +182,7 @@ def polygamma(n: int, input: Any, *, out: Any = None) -> Any:
 
 
 @public(method="polygamma", function_too=False)
-def _polygamma_method(self: Any, n: int) -> Any:
+def _polygamma_method(self: Tensor, n: int) -> Any:
     """Return the `n`-th derivative of digamma."""
     return polygamma(n, self)
 
@@ -196,7 +197,7 @@ def _mvlgamma(xp: Namespace, self: Array, p: int) -> Array:
     return total + (p * (p - 1) * 0.25 * math.log(math.pi))
 
 
-def _mvlgamma_reference(self: Any, p: int) -> Any:
+def _mvlgamma_reference(self: Array, p: int) -> Any:
     terms = [from_library("scipy.special.gammaln")(self - j / 2) for j in range(p)]
     return p * (p - 1) / 4 * math.log(math.pi) + sum(terms)
 

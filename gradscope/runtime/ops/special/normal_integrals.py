@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import PUBLIC, operator, public
 from ..declaration.samples import binary, unary
@@ -90,7 +91,7 @@ operator(
 
 
 @public(namespace="special")
-def ndtr(self: Any, *, out: Any = None) -> Any:
+def ndtr(self: Tensor, *, out: Tensor | None = None) -> Any:
     """Return the distribution function of the normal distribution: the probability of less than `self`.
 
     Far below 0 it loses its digits, as PyTorch's does; :func:`log_ndtr` does not.

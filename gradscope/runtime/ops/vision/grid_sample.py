@@ -182,7 +182,7 @@ def _product(factors: list[Any]) -> Any:
 # --- the operators ----------------------------------------------------------------------------------------------------
 
 
-def _distances(axes: list[Axis], grid: Any) -> list[Any]:
+def _distances(axes: list[Axis], grid: Array) -> list[Any]:
     """Return how far each place is past its first tap, dimension by dimension; of a tensor, as functions of it."""
     if not hasattr(grid, "_array"):
         return [axis.past for axis in axes]
@@ -215,7 +215,7 @@ def _table(xp: Namespace, input: Array) -> Array:
     return in_rows(xp, input.reshape(batch, channels, count).swapaxes(1, 2)).reshape(batch * count, channels)
 
 
-def _check(input: Any, grid: Any, mode: int) -> None:
+def _check(input: Array, grid: Array, mode: int) -> None:
     if input.dtype != grid.dtype:
         raise RuntimeError(
             f"expected scalar type {scalar_type(input.dtype)} but found {scalar_type(grid.dtype)}\n"
@@ -297,7 +297,7 @@ def _grid_gradient(
     return F.stack(found[::-1], -1)
 
 
-def _as_constant(value: Any, recorded: bool) -> Any:
+def _as_constant(value: Any, recorded: bool) -> Array:
     """Return an array as what a derivative may mix with its other values: on tensors, a tensor."""
     if not recorded or not device.is_array(value):
         return value
@@ -335,7 +335,7 @@ def _outside(finfo: Any) -> list[list[float]]:
     return [[0.0], [-1.0, 1.0, 0.25, -0.125, 1.0], near, [1e3, -0.375, -1e6, 0.875, 1e5]]
 
 
-def _sample_reference(input: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
+def _sample_reference(input: Array, grid: Array, mode: int, padding: int, align_corners: bool) -> Any:
     """Return what is read, one place after the other."""
     sizes = input.shape[2:]
     found = numpy.zeros((*input.shape[:2], *grid.shape[1:-1]), dtype=input.dtype)
@@ -397,7 +397,7 @@ for _spatial in (2, 3):
 
 
 @public(method=False)
-def grid_sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
     """Read images or volumes at the places that a grid names; modes as numbers, see ``nn.functional.grid_sample``."""
     shape, places = input._array.shape, grid._array.shape
     spatial = len(shape) - 2
@@ -431,7 +431,7 @@ def grid_sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: i
 # --- grids of affine maps ---------------------------------------------------------------------------------------------
 
 
-def _base(xp: Namespace, like: Any, sizes: Ints, align_corners: bool) -> Array:
+def _base(xp: Namespace, like: Array, sizes: Ints, align_corners: bool) -> Array:
     """Return the places of all elements and a one, of shape (elements, dimensions + 1)."""
     lines = []
     for size in sizes:

@@ -183,7 +183,7 @@ def _declare(mode: str, name: str, spatial: int, doc: str) -> None:
         maps = _maps(mode, tuple(input_size)[2:], output_size, *split(values))
         return resample(xp, grad_output, [m.adjoint for m in maps])
 
-    def definition(self: Any, output_size: Ints, *values: Any) -> Any:
+    def definition(self: Array, output_size: Ints, *values: Any) -> Any:
         align, scales_ = split(values)
         given = zip(self.shape[2:], output_size, scales_ or [None] * spatial)
         return resampled(self, [resampling_matrix(mode, n, m, align, scale) for n, m, scale in given])

@@ -142,7 +142,7 @@ def _pad_of_grad(g: Gradient, padding: Ints, reflect: bool, F: Namespace) -> Gra
     return getattr(F, f"{kind}_pad{len(padding) // 2}d")(g, padding)
 
 
-def _unpad_reference(self: Any, input_size: Any, padding: Ints, reflect: bool) -> Any:
+def _unpad_reference(self: Array, input_size: Any, padding: Ints, reflect: bool) -> Any:
     return adjoint(lambda x: padded(x, padding, "reflect" if reflect else "edge"), input_size, self)
 
 
@@ -162,7 +162,7 @@ operator(
 # --- going round ------------------------------------------------------------------------------------------------------
 
 
-def circular_pad(self: Any, pad: Ints) -> Any:
+def circular_pad(self: Array, pad: Ints) -> Array:
     """Pad the last dimensions with what stands at their other ends: an empty tensor, written part by part.
 
     Raises
