@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -90,7 +90,7 @@ def _shared(
     family, _, function = name.partition(".")
     loops = compiled(family) if like.dtype.char == "f" else None
     if loops is None:
-        threads.over(len(parts[0]), lambda part: _in_blocks(formula, [a[part] for a in parts], step), each, step)
+        threads.over(len(parts[0]), lambda part: _in_blocks(formula, parts, threads.blocks(part, step)), each, step)
     else:
         loop = getattr(loops, function)
         numbers = [like.dtype.type(setting) for setting in settings]
@@ -104,11 +104,10 @@ def _alike(arrays: tuple[Array, ...], like: Array) -> bool:
     return all(type(a) is numpy.ndarray and a.dtype == like.dtype and a.shape == like.shape for a in arrays)
 
 
-def _in_blocks(formula: Callable[..., Array], arrays: list[Array], step: int) -> None:
-    """Write a formula of all arrays but the last one to it, of so many items at a time."""
+def _in_blocks(formula: Callable[..., Array], arrays: list[Array], blocks: Iterable[slice]) -> None:
+    """Write a formula of all arrays but the last one to it, a block at a time."""
     *given, result = arrays
-    for begin in range(0, len(result), step):
-        part = slice(begin, begin + step)
+    for part in blocks:
         result[part] = formula(*[a[part] for a in given])
 
 

@@ -50,11 +50,6 @@ def _row_sums(x: Array) -> Array:
     return x.dot(numpy.ones(x.shape[1], x.dtype))[:, None]
 
 
-def _blocks(part: slice, each: int) -> range:
-    """Return where blocks of rows of `each` elements begin."""
-    return range(part.start, part.stop, _step(each))
-
-
 def _step(each: int) -> int:
     """Return how many rows of `each` elements are a block."""
     return max(1, _BLOCK // max(each, 1))
@@ -96,9 +91,7 @@ def rows(x: Array, weight: Array | None, bias: Array | None, size: int, eps: flo
         if loops is not None:
             loops.rows(matrix[part], w, b, x.dtype.type(eps), result[part], mean[part], rstd[part])
             return
-        blocks = _blocks(part, size)
-        for begin in blocks:
-            some = slice(begin, min(begin + blocks.step, part.stop))
+        for some in threads.blocks(part, _step(size)):
             mean[some], rstd[some] = _normalize(matrix[some], w, b, eps, result[some])
 
     threads.over(len(matrix), normalize, size, _step(size))
@@ -152,8 +145,7 @@ def _differentiate(
     g: Array, x: Array, weight: Array, mean: Array, rstd: Array, result: Array, of_weight: Array, of_bias: Array
 ) -> None:
     size = x.dtype.type(x.shape[1])
-    for begin in (blocks := _blocks(slice(0, len(x)), x.shape[1])):
-        some = slice(begin, begin + blocks.step)
+    for some in threads.blocks(slice(0, len(x)), _step(x.shape[1])):
         scale, of = rstd[some, None], g[some]
         normalized = x[some] - mean[some, None]
         normalized *= scale
@@ -262,8 +254,7 @@ class Planes:
             if loop is not None:
                 loop(*[a[part] for a in arrays])
                 return
-            for begin in (blocks := _blocks(part, self.size)):
-                some = slice(begin, min(begin + blocks.step, part.stop))
+            for some in threads.blocks(part, _step(self.size)):
                 formula(*[a[some] for a in arrays])
 
         threads.over(self.count, work, self.size, _step(self.size))
@@ -387,8 +378,7 @@ class Columns:
         if self._loops is not None:
             getattr(self._loops, name)(*matrices, *numbers, *totals, *results)
             return
-        for begin in (blocks := _blocks(slice(0, len(matrices[0])), self.x.shape[1])):
-            some = slice(begin, begin + blocks.step)
+        for some in threads.blocks(slice(0, len(matrices[0])), _step(self.x.shape[1])):
             formula(*[m[some] for m in matrices], *numbers, *totals, *[r[some] for r in results])
 
     def _of_columns(self, value: Array) -> Array:

@@ -43,8 +43,7 @@ def select(xp: Namespace, condition: Array, chosen: Any, other: Any) -> Any:
     a, b = _bits(chosen, bits), _bits(other, bits)
 
     def work(part: slice) -> None:
-        for begin in range(part.start, part.stop, _BLOCK):
-            some = slice(begin, min(begin + _BLOCK, part.stop))
+        for some in threads.blocks(part, _BLOCK):
             _write_selected(mask[some], a[some] if a.ndim else a, b[some] if b.ndim else b, to[some])
 
     threads.over(condition.size, work)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
-__all__ = ["WORTH", "count", "over", "set_count"]
+__all__ = ["WORTH", "blocks", "count", "over", "set_count"]
 
 WORTH = 1 << 18
 """How many elements a thread is given at least: to hand them over takes some 20 microseconds."""
@@ -48,14 +48,42 @@ def over(size: int, work: Callable[[slice], None], each: int = 1, step: int = 1)
     if parts < 2:
         work(slice(0, size))
         return
-    length = -(-size // (parts * step)) * step
-    others = [_pool().submit(work, slice(begin, min(begin + length, size))) for begin in range(length, size, length)]
+    first, *rest = blocks(slice(0, size), -(-size // (parts * step)) * step)
+    others = [_begun(work, part) for part in rest]
     try:
-        work(slice(0, min(length, size)))
+        work(first)
     finally:
-        wait(others)  # none writes any more when an error goes on from here
-    for other in others:
-        other.result()
+        wait([other for other in others if other is not None])  # none writes any more when an error goes on from here
+    for other, part in zip(others, rest, strict=True):
+        if other is None:
+            work(part)
+        else:
+            other.result()
+
+
+def blocks(part: slice, step: int) -> Iterator[slice]:
+    """Yield slices of `step` indices of a slice; the last one may have fewer.
+
+    Examples
+    --------
+    >>> list(blocks(slice(2, 7), 3))
+    [slice(2, 5, None), slice(5, 7, None)]
+    """
+    for begin in range(part.start, part.stop, step):
+        yield slice(begin, min(begin + step, part.stop))
+
+
+def _begun(work: Callable[[slice], None], part: slice) -> Future[None] | None:
+    """Have another thread work on a slice; return None where there is none.
+
+    At the end of the main thread Python ends the pool, though other threads go on; so may :func:`set_count`, meanwhile.
+    """
+    try:
+        return _pool().submit(work, part)
+    except RuntimeError as error:
+        if "cannot schedule new futures" not in str(error):  # a thread that does not start leaves the work in a queue
+            raise
+        return None
 
 
 def count() -> int:

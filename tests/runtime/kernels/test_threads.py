@@ -1,6 +1,8 @@
 """Work that is shared by threads: every index once, what was raised raised again."""
 
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -66,3 +68,27 @@ def test_a_forked_process_has_threads_of_its_own(three):
         threads.over(3 * threads.WORTH, lambda part: None)
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_pool_that_has_ended_leaves_the_work_to_who_asks(three):
+    threads._pool().shutdown()
+    done = []
+    threads.over(3 * threads.WORTH, done.append)
+    assert done == list(threads.blocks(slice(0, 3 * threads.WORTH), threads.WORTH))
+    threads._forget_pool()
+
+
+def test_a_thread_that_outlives_the_main_one_computes():
+    program = f"""
+import threading
+from gradscope.runtime.kernels import threads
+
+def late():
+    threading.main_thread().join()
+    threads.over({4 * threads.WORTH}, lambda part: print(part.start, flush=True))
+
+threads.set_count(2)
+threading.Thread(target=late).start()
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (run.stdout.split(), run.stderr) == (["0", str(2 * threads.WORTH)], "")
