@@ -114,26 +114,26 @@ def backward_scalar(tensor: Any, retain_graph: bool | None, create_graph: bool) 
     """backward() of one loss, the common call."""
     carried = create_graph or (state.special and tangents.active())
     keep = create_graph if retain_graph is None else bool(retain_graph)
-    entry = _loss_entry(tensor, carried)
-    if entry is None:
+    root, one = _loss_entry(tensor, carried)
+    if root is None:
         task = _task(*root_edges((tensor,), None, carried), keep, carried, create_graph)
     else:
-        task = GraphTask(*entry, keep, carried, create_graph)
+        task = GraphTask.of_loss(root, one, keep, carried, create_graph)
     if graph_task.entered:
         run_task(task)
     else:
         task.run()
 
 
-def _loss_entry(tensor: Any, carried: bool) -> tuple[tuple[Edge], tuple[Any]] | None:
-    """Return what :func:`root_edges` does of one loss, a 1 that fits there; None where it is to be asked."""
-    edge = tensor._edge or edge_of(tensor)
+def _loss_entry(tensor: Any, carried: bool) -> tuple[Node | None, Any]:
+    """Return the node of one loss and a 1 that fits there; None where :func:`root_edges` is to be asked."""
+    edge: Any = tensor._edge or edge_of(tensor)
     one = _ONE.get(tensor._dtype.char)  # a dtype's own hash takes longer than the copy
     if edge is None or one is None or tensor._shape or type(tensor._array) is not device.ndarray:
-        return None
-    if type(edge) is tuple or edge.shape or edge.seedless:  # type: ignore[union-attr]
-        return None
-    return (edge,), (wrap(one.copy()) if carried else one.copy(),)
+        return None, None
+    if type(edge) is tuple or edge.shape:  # all nodes that need no seed are of the first kind
+        return None, None
+    return edge, wrap(one.copy()) if carried else one.copy()
 
 
 def grad(
@@ -184,10 +184,13 @@ def grad(
     carried = create_graph or (state.special and tangents.active())
     keep = create_graph if retain_graph is None else bool(retain_graph)
     alone = grad_outputs is None and len(outputs) == 1 and hasattr(outputs[0], "_array")
-    entry = _loss_entry(outputs[0], carried) if alone else None
-    roots, grads = root_edges(outputs, grad_outputs, carried) if entry is None else entry
+    root, one = _loss_entry(outputs[0], carried) if alone else (None, None)
+    roots, grads = root_edges(outputs, grad_outputs, carried) if root is None else ((root,), (one,))
     captures = [target_edge(t, i) for i, t in enumerate(targets)]
-    task = (_task if entry is None else GraphTask)(roots, grads, keep, carried, create_graph, captures)
+    if root is None:
+        task = _task(roots, grads, keep, carried, create_graph, captures)
+    else:
+        task = GraphTask.of_loss(root, one, keep, carried, create_graph, captures)
     run_task(task)
     results = tuple(
         _zeros_of(t, create_graph) if g is None and materialize_grads else _result(g, i, allow_unused)

@@ -248,6 +248,23 @@ def test_total_counts_the_nodes_that_will_run():
     assert task.nodes_run == 4
 
 
+@pytest.mark.parametrize("stepwise", [False, True])
+def test_leaves_run_in_the_order_in_which_they_became_ready(stepwise):
+    a, b = gs.ones(2, requires_grad=True), gs.ones(2, requires_grad=True)
+    product = a * b
+    loss = (product + a.exp()).sum()  # the gradient of `a` by exp() is there before the product gives both of them one
+    order = []
+    a.register_post_accumulate_grad_hook(lambda leaf: order.append("a"))
+    b.register_post_accumulate_grad_hook(lambda leaf: order.append("b"))
+    task = GraphTask([loss.grad_fn], [np.float32(1.0)])
+    if stepwise:
+        while task.step() is not None:
+            pass
+    else:
+        task.run()
+    assert order == ["a", "b"]
+
+
 def test_hooks_and_captures_see_undefined_gradients_as_none():
     x = gs.ones(4, requires_grad=True)
     first, second = (x * 1).split(2)
