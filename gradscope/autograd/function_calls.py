@@ -100,7 +100,7 @@ def finish(node: FunctionNode, args: tuple[Any, ...], raw: Any, recorded: bool) 
         for output in outputs:
             if isinstance(output, Tensor):
                 output._flags |= state.INERT
-    # They would hold outputs, which hold the node.
+    # What ctx was told to save holds outputs, and those hold the node.
     if node.to_save is not None:
         node.to_save = None
     if dirty:

@@ -13,7 +13,7 @@ from .violation_facts import ModifiedFacts
 
 __all__ = ["ModifiedTensor", "describe_modified", "later_writes", "modified_finding", "same_line", "sites"]
 
-# More places than this that wrote the same tensor since it was saved say nothing new.
+# A finding names at most so many of the places that wrote the tensor after it was saved.
 _MORE_WRITES = 2
 
 

@@ -113,7 +113,7 @@ def run_script(
             exit_code = _exit_code(leaving)
         except BaseException as raised:
             here = raised.__traceback__
-            # Without this frame, which python would not have.
+            # The traceback begins after this frame, which python would not have.
             error, exit_code = raised.with_traceback(here and here.tb_next), 1
         try:
             threads.join()

@@ -204,7 +204,7 @@ class SharedWriteWatch(Observer):
 
     def _note_gradient(self, running: _RunningBackward, write: Any, node: Any) -> None:
         location = write.location
-        # What the engine itself adds up stands on the line that called backward().
+        # The engine's own writes, which add gradients up, stand on the line that called backward().
         if location is None or (running.called is not None and _line(location) == _line(running.called)):
             return
         memory = self._adapter.memory_key(write.tensor)

@@ -117,7 +117,7 @@ def _fix(filename: str, statement: ast.stmt, replacement: str) -> Fix:
     end = statement.end_lineno or statement.lineno
 
     def column(line: int, offset: int) -> int:
-        # The syntax counts bytes, and from 0.
+        # ast counts columns in bytes, from 0.
         return 1 + len(linecache.getline(filename, line).encode()[:offset].decode(errors="replace"))
 
     start = statement.lineno, column(statement.lineno, statement.col_offset)

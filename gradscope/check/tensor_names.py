@@ -65,7 +65,7 @@ def producer_of(adapter: Adapter, node: Any, saved: Any) -> str:
             return ""
         if spec is not None and (spec.shape, spec.dtype) == looks:
             inputs.add(adapter.node_name(child))
-    # Several that look alike: the name under which it was saved does not tell which.
+    # Where several attributes look alike, the name under which it was saved does not tell which it was.
     producer = inputs.pop() if len(inputs) == 1 else ""
     return "" if producer == "AccumulateGrad" else producer
 

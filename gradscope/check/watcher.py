@@ -72,7 +72,7 @@ class Watcher(Observer):
         """Note who wrote, and count."""
         location = write.location
         running = self._running.innermost()
-        # On the line of the backward it is the engine's own: a gradient that accumulates, a copy that it fills.
+        # A write on the line of the backward is the engine's own: a gradient that accumulates, a copy that it fills.
         self.writes += location != (running.read if running is not None else None)
         self._account.note(self._adapter, write, optimizer=_optimizer_step(), regions=True)
         self._shared_writes.note_write(write, None if running is None else running.nodes.get(get_ident()))
@@ -151,7 +151,7 @@ class Watcher(Observer):
             for saved in self._adapter.saved(node):
                 then, now = saved.saved_version, saved.current_version
                 reached = node is error.node and (saved.name, then, now) == met
-                # Somebody who reads a saved tensor by hand meets this one alone.
+                # Who reads a saved tensor by hand, outside of a backward, is told of this one alone.
                 if reached or (running is not None and then != now):
                     facts = self._modified(node, saved, read, leaves, reached=reached)
                     self._tell(facts, error if reached else None)
@@ -280,7 +280,8 @@ def _optimizer_step() -> str:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
-        # The standard library and the framework; the program's own optimizers show the line themselves.
+        # Frames of the standard library and of the framework are passed over; an optimizer of the program's own shows
+        # its line itself.
         if not events.is_library_file(code.co_filename):
             return ""
         if _OPTIMIZERS in code.co_filename and code.co_qualname.endswith(".step"):

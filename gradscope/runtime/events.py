@@ -528,7 +528,8 @@ class CallSite:
         return next(self._user_frames(), None)
 
     def _user_frames(self) -> Iterator[Frame]:
-        # One at a time: finding a line is a walk along its function's line table, and most callers want one frame.
+        # Lines are found one at a time: finding one is a walk along its function's line table, and most callers want
+        # one frame.
         for code, last in self._raw:
             if not is_library_file(code.co_filename):
                 yield Frame(code.co_filename, _line_of(code, last), code.co_qualname)
@@ -616,12 +617,12 @@ def capture_call_site(skip: int = 1) -> CallSite:
     return CallSite(raw)
 
 
-# By the identity of the code, which the call site keeps alive, and the instruction.
+# Call sites by the identity of the code, which the call site keeps alive, and the instruction.
 _innermost: dict[tuple[int, int], CallSite] = {}
 _MOST_KEPT = 10_000
 
 
-# Of an innermost frame that is installed: by all frames from there to the user's own.
+# Call sites whose innermost frame is installed code, by all frames from there to the user's own.
 _through_libraries: dict[tuple[tuple[int, int], ...], CallSite] = {}
 _following = 0
 

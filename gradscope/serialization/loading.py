@@ -133,7 +133,7 @@ class _Reader:
             raise damaged(self._name, f"record data/{key} has {size} bytes, not the {wanted} that the pickle tells of")
 
     def _array(self, key: str, kind: dtypes.dtype) -> Any:
-        # A copy: tensors are written into.
+        # This is a copy, because tensors are written into.
         return numpy.frombuffer(self.record(f"data/{key}"), dtype=kind.numpy).copy()
 
     def _mapped_array(self, key: str, kind: dtypes.dtype) -> Any:

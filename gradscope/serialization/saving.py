@@ -73,7 +73,7 @@ def save(obj: Any, f: Any, *, pickle_protocol: int = 2) -> None:
         raise AttributeError(
             f"expected 'f' to be string, path, or a file-like object with a 'write' attribute\nIt is {f!r}."
         )
-    # The structure first: what cannot be pickled leaves a file that is there as it was.
+    # The structure is pickled first: when that fails, a file that is there stays as it was.
     pickled = io.BytesIO()
     pickler = _Pickler(pickled, pickle_protocol)
     pickler.dump(obj)

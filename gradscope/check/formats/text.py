@@ -20,13 +20,13 @@ __all__ = ["as_text", "finding_as_text", "last_lines", "notice_as_text", "statis
 # A longer line of source is cut, so that what it is annotated with stays on the screen.
 _SOURCE_WIDTH = 60
 
-# Of what else one write has spoilt, the report names so much.
+# The report names at most so many of the other tensors that one write has spoilt.
 _MORE = 3
 
-# Of the calls through libraries that lead to a place, the report names so many.
+# The report names at most so many of the library calls that lead to a place.
 _CALLS = 3
 
-# What trouble with gradients ends a program with, where no write is to blame.
+# The classes of the errors that end a program over its gradients when no write is to blame.
 _ABOUT_GRADIENTS = (RuntimeError, AttributeError, TypeError)
 
 
@@ -144,7 +144,7 @@ def _versions(finding: Finding) -> str:
     if then == now:
         return f"version {then} was saved and is there still: nothing counted the write"
     text = f"version {then} was saved, version {now} is there now"
-    # What fails is right, but for the rule: the reader should not look for a wrong number.
+    # The value is right and only the rule is broken: the reader should not look for a wrong number.
     return f"{text}: other parts of the memory were written, which count for all of it" if finding.spared else text
 
 

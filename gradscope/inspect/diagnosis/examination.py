@@ -300,7 +300,7 @@ class Examiner(Observer):
             verdict, name = "exploding", wild.name
             text = f"gradients explode: that of `{name}` is {wild.ratio:.1e} times the size of the weight"
         if not text:
-            # It has not got so far, or it is over: only what the last backward shows has to be mended.
+            # There is nothing to tell. Gradients that vanished in an earlier backward and do no longer need no mending.
             if verdict == "ok" and self._vanishing in tensors:
                 self.trouble.pop("vanishing", None)
             return

@@ -104,7 +104,7 @@ def capture_graph(
 
     ProgramThread(run).start()
     try:
-        # In slices, so that a signal reaches the main thread on every platform.
+        # The wait goes in slices, so that a signal reaches the main thread on every platform.
         while not observer.done.wait(0.2) and not observer.ended.is_set():
             pass
     except KeyboardInterrupt:
@@ -113,7 +113,7 @@ def capture_graph(
         raise
     deadline = time.monotonic() + _TIMEOUT
     while not observer.ended.wait(0.2) and time.monotonic() < deadline:
-        # It may have caught what was raised in it.
+        # The program may have caught what was raised in it.
         program.end()
     return GraphCapture(observer.graph, observer.count)
 
@@ -214,7 +214,7 @@ class _CaptureObserver(Observer):
         paths = self._tracker.parameter_paths()
         variables = _variables(self.adapter)
         roots = [node for node, _ in self.adapter.task_roots(task)]
-        # One framework's own adapter: asking first which one it is, for each question, takes time.
+        # This is the adapter of the one framework: AnyAdapter would first find out, for each question, which one it is.
         graph = graph_of_roots(adapter_for(roots[0]), roots, {**variables, **paths})
         graph.graph["parameters"] = list(dict.fromkeys(paths.values()))
         return graph
@@ -254,7 +254,7 @@ def _variables(adapter: Adapter) -> dict[int, str]:
     for frame in user_frames(sys._getframe()):
         for scope in (variables_of(frame), frame.f_globals):
             for name, value in list(scope.items()):
-                # Asked of the type: a lazy object would wake up if it were asked itself.
+                # The type is asked: a lazy object would wake up if it were asked itself.
                 if hasattr(type(value), "requires_grad") and adapter.is_tensor(value):
                     names.setdefault(id(value), name)
     return names

@@ -52,7 +52,7 @@ def count_paths(graph: BackwardGraph, target: Any, source: Any = None) -> int:
     for key in topological(graph):
         if key == end or key not in between:
             continue
-        # Taken out, for the numbers of a deep graph are long.
+        # The count is taken out of the table, for the numbers of a deep graph are long.
         count = counts.pop(key, 0)
         for child, parallel in graph.succ[key].items():
             if child in between:

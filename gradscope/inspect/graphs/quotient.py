@@ -81,7 +81,7 @@ def acyclic(
 
 
 def _contracted(graph: networkx.MultiDiGraph, partition: Partition) -> dict[Any, set[Any]]:
-    # A key that stays by itself stands for itself; groups are told apart by their names.
+    # A node that stays by itself keeps its key; groups are told apart by their names.
     targets: dict[Any, set[Any]] = {partition.get(key, key): set() for key in graph}
     for key, into in graph.adjacency():
         group = partition.get(key, key)

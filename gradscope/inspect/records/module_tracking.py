@@ -16,7 +16,8 @@ __all__ = ["Tracker", "free_label", "join", "latest_tracker", "module_of_paramet
 
 MODULE = "gradscope.inspect.module"
 
-# That of the block that is open or was open last: it knows names when nobody gives any. It keeps no module alive.
+# The tracker of the block that is open or was open last: it knows names when nobody gives any, and keeps no module
+# alive.
 _latest: Tracker | None = None
 
 

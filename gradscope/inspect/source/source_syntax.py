@@ -34,7 +34,7 @@ def syntax_tree(filename: str, mention: re.Pattern[str] | None = None) -> ast.Mo
 
 @lru_cache(maxsize=64)
 def _parsed(source: str) -> ast.Module | None:
-    # By its text, not its name: a file is edited, and a notebook's cell is run again.
+    # The cache goes by a file's text, not by its name: a file is edited, and a notebook's cell is run again.
     try:
         return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):

@@ -61,7 +61,7 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, 
     """Scale the gradients so that a total norm of `total_norm` becomes at most `max_norm`."""
     for grad in _gradients(parameters):
         xp = devices.array_module(grad._memory)
-        # Multiplied also by 1, so that a GPU need not be waited for.
+        # Gradients are multiplied by 1 too: to look at the factor would be to wait for a GPU.
         factor = xp.minimum(float(max_norm) / (total_norm._array + 1e-6), 1.0)
         xp.multiply(grad._memory, factor.astype(grad._dtype), out=grad._memory)
         grad._bump("clip_grad_norm_")

@@ -39,7 +39,7 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     def nothing(self: Module) -> None:
         pass
 
-    # A subclass that does not initialise itself, for as long as it is being made.
+    # This class resets no parameters, so that they stay as they were allocated.
     bare = type(module_cls.__name__, (module_cls,), {"reset_parameters": nothing, "_reset_parameters": nothing})
     module = bare(*args, **kwargs)
     module.__class__ = module_cls

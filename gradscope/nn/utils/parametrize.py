@@ -291,7 +291,7 @@ def _change_class(module: Module) -> None:
         found = memo.get(id(self))
         if found is not None:
             return found
-        # A class of its own too: a property that is removed from one is not removed from the other.
+        # The copy gets a class of its own: a property that is removed from one is not removed from the other.
         replica = memo[id(self)] = type(self).__new__(_subclass(type(self).__bases__[0], dict(vars(type(self)))))
         replica.__dict__ = copy.deepcopy(self.__dict__, memo)
         return replica

@@ -16,7 +16,7 @@ __all__ = ["AccumulateGrad", "accumulate_edge"]
 
 _accumulate_lock = threading.Lock()
 
-# Of what is in `.grad`: a sum cannot be written into its array as it lies there, or not outside of inference mode.
+# Flags of a `.grad` into whose array a sum cannot be written as it lies there, or only in inference mode.
 _UNPLAIN = state.MATH_BITS | state.INFERENCE
 
 

@@ -83,7 +83,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
     _memory: Any
     _conjugated: ClassVar[bool] = False
     _negated: ClassVar[bool] = False
-    # Like the shape: the array's, which takes long to tell them.
+    # The dtype is the array's, like the shape; it is kept here because an array takes long to tell it.
     _dtype: Any
     _edge: Edge | None
     _flags: int

@@ -68,7 +68,7 @@ class ViewInfo:
 
     __slots__ = ("base", "creation", "edge", "operator", "output_nr", "site", "version")
 
-    # What views have that read their memory otherwise, see RereadView.
+    # How the view's elements are read out of its memory: as they lie there, but for a RereadView.
     steps: tuple[Step, ...] = ()
 
     def __init__(self, base: Tensor, creation: str, operator: str, version: int, output_nr: int = 0) -> None:

@@ -44,7 +44,7 @@ class _Placeholder:
     __slots__ = ("__weakref__", "tensors")
 
     def __init__(self) -> None:
-        # By the backward, and gone with it.
+        # The tensors by the backward that has computed them, and gone with it.
         self.tensors: weakref.WeakKeyDictionary[Any, Tensor] = weakref.WeakKeyDictionary()
 
 

@@ -134,7 +134,7 @@ class Failure:
         try:
             error = self.kind(_Lines(self.text) if issubclass(self.kind, KeyError) else self.text)
         except Exception:
-            # A class that takes other arguments.
+            # The class takes other arguments.
             raise RuntimeError(self.text) from None
         raise error
 
@@ -228,7 +228,7 @@ class _BatchServer:
 
     def _outcome(self, indices: Any) -> tuple[str, Any]:
         if self._broken is not None:
-            # Said once; afterwards the worker does what it can, as a loader without workers would.
+            # The failure is told once; afterwards the worker does what it can, as a loader without workers would.
             failure, self._broken = self._broken, None
             return FAILED, failure
         try:

@@ -63,7 +63,7 @@ def _end(workers: list[_Worker], pid: int, grace: float = _GRACE) -> None:
         for worker in workers:
             worker.process.join(max(0.0, deadline - time.monotonic()))
     finally:
-        # Also where an exception from another thread, such as a debugger's, has come while waiting.
+        # Workers are ended also where an exception from another thread, such as a debugger's, has come while waiting.
         for worker in workers:
             if worker.process.is_alive():
                 worker.process.terminate()
@@ -194,7 +194,7 @@ class Workers:
             if first in self._arrived:
                 return first, *self._arrived.pop(first)
             if not self._active[self._owners[first]]:
-                # Its worker had come to the end before it.
+                # The worker that was to fetch this batch had come to the end of its data before.
                 del self._owners[first]
                 continue
             number, kind, payload = self._receive()
@@ -213,7 +213,7 @@ class Workers:
         pipes = [worker.results for worker in self._workers]
         sentinels = [worker.process.sentinel for worker in self._workers]
         while True:
-            # In slices, so that what is raised in this thread from another is heard.
+            # The wait goes in slices, so that an exception raised in this thread from another one arrives.
             ready = wait([*pipes, *sentinels], _SLICE)
             for pipe in pipes:
                 if pipe in ready:

@@ -75,7 +75,7 @@ class Prompt(Horizontal):
         entry.value = text
         entry.cursor_position = len(text)
         self.display = True
-        # At once, so that what is typed ahead comes here.
+        # The prompt has the focus at once, so that what is typed ahead comes here.
         self.screen.set_focus(entry, scroll_visible=False)
 
     def close(self) -> None:

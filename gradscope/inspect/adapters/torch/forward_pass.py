@@ -160,7 +160,7 @@ class ForwardTap:
                     self._undo.pop()()
 
     def _install(self) -> None:
-        if not any(getattr(module, table) for table in _HOOK_TABLES):  # of the program's own it is to be warned
+        if not any(getattr(module, table) for table in _HOOK_TABLES):  # the program is still warned of hooks of its own
             self._undo.append(ignore_warnings(_GLOBAL_HOOKS))
         before = module.register_module_forward_pre_hook(self._module_entered)
         after = module.register_module_forward_hook(self._module_left, always_call=True)
@@ -180,7 +180,8 @@ class ForwardTap:
     def enter_thread(self) -> None:
         """See what this thread does."""
         if getattr(self._local, "generation", 0) != self._generation:
-            # Closed meanwhile on another thread, which could not take the mode off this one's stack.
+            # The observation was closed meanwhile on another thread, which could not take the mode off this one's
+            # stack.
             self._local.generation, self._local.depth = self._generation, 0
             _take_off_stack(self._mode)
         self._local.depth += 1
@@ -220,7 +221,7 @@ class ForwardTap:
             self._switch(False)
 
     def _step_left(self, *_: Any) -> None:
-        # Also said by what comes after a step that raised.
+        # This is called again by whatever runs after a step that raised.
         if getattr(self._local, "stepping", False):
             self._local.stepping = False
             self._switch(True)

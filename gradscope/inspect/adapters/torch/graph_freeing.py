@@ -68,7 +68,8 @@ class _FreeingThread:
         if not self._started:
             self._started = True
             self._ended.acquire()
-            # Not by `threading`: the program's list of threads is its own, and it is not waited for at the end.
+            # The thread is not one of `threading`'s: the program's list of threads is its own, and it is not waited for
+            # at the end.
             _thread.start_new_thread(self._run, ())
 
     def _run(self) -> None:

@@ -134,7 +134,7 @@ class TorchTask:
         _live.append(self)
 
     def _hook(self) -> None:
-        # With the collector held off: it would walk the growing heap again and again while nothing is garbage.
+        # The collector is held off: it would walk the growing heap again and again while nothing is garbage.
         enabled = gc.isenabled()
         gc.disable()
         try:
@@ -290,7 +290,7 @@ leave_uncompiled(
     TorchTask._ran,
 )
 
-# Those whose hooks are in place, in the order in which they began.
+# The tasks whose hooks are in place, in the order in which they began.
 _live: list[TorchTask] = []
 
 

@@ -65,7 +65,7 @@ class History:
             self._views.remove(view)
             return
         self._nodes += len(view.order)
-        # Not every time, because it is a walk over everything.
+        # Trimming does not happen every time, because it is a walk over everything.
         if self._nodes > self.policy.max_nodes * _SLACK:
             self._trim()
 

@@ -81,7 +81,7 @@ class PromptCore:
                     return
 
     def _say(self, text: str) -> None:
-        # What the program has begun to write is not written on.
+        # A line that the program has begun is ended before the prompt writes its own.
         start, self.mid_line = "\n" if self.mid_line else "", False
         say(start + text, file=self.stdout)
 

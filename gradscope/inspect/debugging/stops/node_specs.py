@@ -92,7 +92,7 @@ def parse_spec(spec: str) -> Matcher:
 
 def _glob(pattern: str) -> Callable[[str], bool]:
     found = re.compile(fnmatch.translate(pattern.lower())).match
-    # A graph of 100,000 nodes has few names.
+    # A graph of 100,000 nodes has few different names, so that most answers are in the cache.
     return lru_cache(maxsize=1024)(lambda text: found(text.lower()) is not None)
 
 

@@ -19,7 +19,7 @@ __all__ = ["ZeroCause", "ZeroVisitor", "zero_causes"]
 _STEPS = {"Ceil", "Floor", "Round", "Sign", "Trunc", "Heaviside"}
 _RECTIFIERS = {"Relu", "Threshold", "Relu6", "Hardtanh", "Clamp", "ClampMin", "ClampMax", "HardtanhBackward"}
 _SATURATING = {"Sigmoid": 1.0, "Tanh": 1.0}
-# What they do to a gradient is to sum it up, where an operand was broadcast; a bias always is.
+# These operators change a gradient only by summing it, where an operand was broadcast; a bias always is.
 _ADDING = {"Add", "Expand", "Sub"}
 _WITH_BIAS = {"Addmm", "Linear"}
 _SELECTING = {"Where", "MaskedFill", "Index", "IndexSelect", "Gather", "MaskedSelect", "Select", "Slice", "Narrow"}

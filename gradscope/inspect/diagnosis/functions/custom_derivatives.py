@@ -271,7 +271,7 @@ class _Trial:
     def outputs(self, moved: dict[int, Any]) -> list[Any]:
         """Return its results, where some arguments are others than they were."""
         args = [moved.get(nr, value) for nr, value in enumerate(self.args)]
-        # Of clones, which it may write, as it may have been allowed to write what it was given.
+        # The function is given clones: it may write them, as it may have written what it was first called with.
         given = [value.clone() if self._adapter.is_tensor(value) else value for value in args]
         found = self._function.apply(*given)
         found = found if isinstance(found, (tuple, list)) else [found]
@@ -282,7 +282,7 @@ class _Trial:
         with self._adapter.quiet():
             outputs = self.outputs(moved)
         hosts = [self._adapter.to_host(outputs[nr]) for nr in self._graded]
-        with numpy.errstate(all="ignore"):  # what is infinite is said by the verdict
+        with numpy.errstate(all="ignore"):  # an infinite difference has a verdict of its own
             return float(sum(numpy.sum(weight * host) for weight, host in zip(self._weights, hosts)))
 
     def host(self, nr: int) -> Any:

@@ -113,7 +113,7 @@ def second_backward(loss: Any, *, adapter: Adapter | None = None) -> SecondBackw
     links = walk(adapter, [root[0]])
     runs = {key: ran_in(adapter, link.node) for key, link in links.items()}
     freed = {adapter.key(node): node for node in freed_nodes(adapter, links)}
-    # What a backward freed before it failed on the others is not what made it fail.
+    # Nodes that a failing backward freed before its failure did not cause it.
     blamed = {key: node for key, node in freed.items() if (run := runs[key]) is None or not run.failed} or freed
     tracker = Tracker(adapter)
     tracker.add_users(name_graph(adapter, links).modules)

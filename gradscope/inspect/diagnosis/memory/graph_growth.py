@@ -25,7 +25,7 @@ from .reference_paths import SECONDS, Roots
 __all__ = ["Growth", "GrowthWatch", "RetainingVariable", "Sample", "growth"]
 
 _TOKEN = "gradscope.inspect.born"
-# A trend shows in so many backward passes of one line.
+# A trend needs so many backward passes of one line to show.
 _TREND = 4
 _CANDIDATES = 16
 # What no variable keeps takes seconds to be searched for among millions of objects.
@@ -264,7 +264,7 @@ class GrowthWatch(Observer):
         nbytes = _saved_bytes(self.adapter, links)
         self._taken.append(self._collector.taken)
         self._samples.append(Sample(len(self._samples) + 1, location, nodes, nbytes, len(self._markers)))
-        # Now, while the loop runs: afterwards its variables may be gone.
+        # The search runs now, while the loop does: afterwards its variables may be gone.
         if self._trend()[0] != "steady" and self._search() and not self._keepers and not self._cycles:
             self._cycles.update(dict.fromkeys(self._find_cycles()))
 
@@ -329,7 +329,7 @@ class GrowthWatch(Observer):
                 continue
             root = self.adapter.root(tensor)
             made = None if root is None else self.adapter.location(root[0])
-            # Which of its items was met first says nothing.
+            # The index is left out: any item of the list may have been met first.
             path = _INDEX.sub("[...]", reference.path)
             grows = None if made is None else uses_of(_attribute_of(path) or reference.name, made)
             found[reference.name, reference.scope] = RetainingVariable(

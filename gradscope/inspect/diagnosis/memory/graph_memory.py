@@ -226,7 +226,7 @@ def memory_of(adapter: Adapter, roots: Sequence[Any], params: Any, recorder: Dat
     tracker.add_users(names.modules)
     found: dict[Any, SavedMemory] = {}
     released = 0
-    # In the forward's order, so that a piece is counted for who saved it first.
+    # The walk takes the forward's order, so that memory is counted for the node that saved it first.
     for link in sorted(links.values(), key=lambda link: link.sequence_nr):
         for view in adapter.saved(link.node):
             if view.released:

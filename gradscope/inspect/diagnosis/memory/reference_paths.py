@@ -69,7 +69,8 @@ class Roots:
         self.cut = False
         self._until = time.monotonic() + seconds
         self._by_id: dict[int, tuple[str, str]] = {}
-        # Held: no other object may come to bear their ids, and referrers() tells no tuples that only a frame holds.
+        # The values are held, so that no other object gets their ids; referrers() lists no tuple that only a frame
+        # holds.
         self._values: list[Any] = []
         self._own: set[int] = {id(self), id(self.__dict__), id(self._by_id), id(self._values)}
         modules = [module for module in list(sys.modules.values()) if type(module) is types.ModuleType]
@@ -166,7 +167,7 @@ def _way(container: Any, item: Any, rest: str) -> str:
     return (f"[{name}]" if name.isdigit() else f".{name}") + way[entry.end() :]
 
 
-# They refer to everything, or only while they run.
+# Objects of these types refer to everything, or only while they run.
 PASSING: tuple[type, ...] = (types.FrameType, types.ModuleType, type(iter([])), types.TracebackType)
 
 
@@ -178,7 +179,7 @@ def link(container: Any, item: Any) -> str:
     >>> link(["a", "b"], "b"), link({"x": 1.5}, 2.5)
     ('[1]', '')
     """
-    # By their types throughout: isinstance() would ask an object for its __class__, and wake up a proxy.
+    # Types are compared throughout: isinstance() would ask an object for its __class__, and wake up a proxy.
     kind = type(container)
     if issubclass(kind, dict):
         key = next((k for k, v in list(container.items()) if v is item), None)
@@ -186,7 +187,7 @@ def link(container: Any, item: Any) -> str:
     if kind is tuple and len(gc.get_referents(container)) < len(container):
         return ""  # tuple() fills it just now: to read a place that has nothing in it yet would end the process
     if issubclass(kind, (list, tuple, deque)):
-        # Copies, for another thread may change what is looked through.
+        # These are copies, for another thread may change what is looked through.
         return next((f"[{i}]" for i, v in enumerate(list(container)) if v is item), "")
     found = next((name for name, value in fields_of(container).copy().items() if value is item), "")
     return f".{found}" if found else ""
@@ -209,7 +210,7 @@ def cycle_of(thing: Any) -> str:
     return ""
 
 
-# What everything refers to is on no cycle worth telling.
+# A cycle through something that everything refers to is not worth telling.
 _SHARED = (type, types.ModuleType, types.BuiltinFunctionType, types.CodeType)
 
 

@@ -196,7 +196,7 @@ class leaks(Observer):  # noqa: N801 - a context manager, called like a function
         spec = self.adapter.spec(tensor)
         line = self._lines.get(id(tensor))
         reference, around = roots.search(tensor, ignore=ours)
-        # Without a variable it is in a cycle, or one of those that refer to it is.
+        # Without a variable the tensor is in a cycle, or one of its referrers is.
         cycle = "" if reference is not None else next(filter(None, map(cycle_of, (tensor, *around))), "")
         if reference is not None:
             kind, path = "variable", str(reference)

@@ -308,7 +308,7 @@ def backward_cause(
     steep = _steep(operator, saved) if math.isinf(bad) else None
     if steep is not None:
         return Cause(*steep)
-    # Of a product of finite numbers, also where the elements of gradient and result do not correspond.
+    # A product of finite numbers overflows, also where the elements of gradient and result do not correspond.
     if math.isinf(bad) and (grad is not None or operator in _PRODUCTS):
         return Cause("overflow: the gradient is too large for its dtype", "Scale the loss down, or use a wider dtype.")
     if unseen:

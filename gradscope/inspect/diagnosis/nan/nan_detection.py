@@ -19,10 +19,10 @@ from .nan_records import NanOrigin, Producer, Step
 
 __all__ = ["BackwardVisitor", "NanTraces", "ForwardVisitor", "producer_of", "first_bad", "saved_values", "tainted_by"]
 
-# A chain is for reading; of a longer one both ends are kept.
+# A chain is made to be read: of a longer one the two ends are kept.
 _CHAIN = 12
 
-# Operators that put an infinity where the program says so: nothing has gone wrong there.
+# Operators that put an infinity where the program asks for it: nothing has gone wrong there.
 _PUTTING = {
     "fill", "full", "full_like", "new_full", "masked_fill", "where", "tensor", "copy", "index_put", "masked_scatter",
     "scatter", "index_fill", "constant_pad_nd", "pad", "triu", "tril", "clone", "detach", "alias", "lift_fresh",
@@ -137,7 +137,7 @@ class NanTraces:
             for producer, trace in self.traces.items()
         )
         any_nan = any(each.value == "NaN" for each in found)
-        # An infinity that led to nothing comes after what is NaN, and after all else where it was hidden.
+        # Harmless values come last; an infinity that led to nothing comes after every NaN.
         found.sort(key=lambda each: (each.harmless, any_nan and each.value == "Inf" and not each.chain))
         unsafe = {each.location for each in found if each.help == DOUBLE_WHERE and "Where" in each.text}
         if found and found[0].location is not None and found[0].location in unsafe:
@@ -370,7 +370,7 @@ class _Result(NamedTuple):
     recorded: bool
 
 
-# Of a tensor that holds what was in its memory.
+# The trace of a tensor that holds whatever was in its memory.
 _UNWRITTEN = NanTrace(Producer("forward", "NaN", "empty", "", None, "", "", (), (), 0, 0, ()))
 
 
@@ -412,7 +412,7 @@ class ForwardVisitor:
             if any(self._is_unwritten(t) for t in inputs if t is not output):
                 self._know(output, _UNWRITTEN)
                 continue
-            # An operator that wrote its input has left nothing of what that was.
+            # An operator that wrote its input has left no copy of what that was.
             operands = [adapter.to_host(t) for t in inputs if t is not output]
             before = passed_in.get(id(output))
             if before is not None:

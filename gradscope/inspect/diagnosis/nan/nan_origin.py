@@ -76,7 +76,7 @@ class NanWatch(Tracker):
     def node_entered(self, call: Any) -> None:
         """Keep its saved tensors until it has run."""
         self._saved.now = saved_values(self.adapter, call.node)
-        # What runs inside of it are the operators of its own backward.
+        # Operators that run inside of a node are those of its own backward.
         self._saved.custom = hasattr(type(call.node), "_forward_cls")
 
     def node_exited(self, call: Any) -> None:

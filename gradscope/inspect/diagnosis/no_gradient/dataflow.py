@@ -55,7 +55,7 @@ class DataflowObserver(Tracker):
         self._by_id: dict[int, tuple[weakref.ref[Any], LedgerEntry, Any]] = {}
         self._by_memory: dict[Any, tuple[weakref.ref[Any], LedgerEntry]] = {}
         self._written: dict[Any, tuple[weakref.ref[Any], LedgerEntry]] = {}
-        # Who made the memory at an address last. Right only for memory that is alive since: a leaf's.
+        # By address, the entry that made its memory last; right only for memory that is alive since, such as a leaf's.
         self._makers: weakref.WeakValueDictionary[Any, LedgerEntry] = weakref.WeakValueDictionary()
         self._runs: dict[int, BackwardRun] = {}
         self._accumulated: dict[int, tuple[weakref.ref[Any], BackwardRun]] = {}

@@ -10,7 +10,7 @@ from .dataflow import DataflowObserver
 
 __all__ = ["Ledger", "ledger", "recorder_for"]
 
-# The one that is open, or was open last: what an explanation reads when it is given none.
+# The ledger that is open, or was open last: an explanation reads it when it is given none.
 _latest: Ledger | None = None
 
 

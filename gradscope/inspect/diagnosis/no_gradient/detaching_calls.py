@@ -19,7 +19,8 @@ __all__ = [
     *("detaching_call", "dotted", "freezing", "is_quiet", "quiet_from", "switched_off"),
 ]
 
-# From here on, what a cut gives is often used beside the value itself, and harmlessly: counts, masks, numbers to print.
+# From this weight on, a detached result is often used beside the value itself, and harmlessly: as a count, a mask, a
+# number to print.
 WEAK = 2
 
 

@@ -81,7 +81,7 @@ class MissingGradients:
         # By the parameter's id: the parameter, and what each line that called backward() answered.
         self._answers: dict[int, tuple[weakref.ref[Any], dict[Location | None, NoGradient]]] = {}
         self._wanted: dict[int, Location | None] = {}
-        # Those that a backward which failed would have reached.
+        # The leaves that a failed backward would have reached.
         self._spared: dict[int, weakref.ref[Any]] = {}
         self._replaced: set[int] = set()
         self._optimized = False

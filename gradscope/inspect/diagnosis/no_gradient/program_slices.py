@@ -18,7 +18,7 @@ from .no_grad_records import Reason
 
 __all__ = ["ProgramSlice", "DetachingLine", "PassedCall"]
 
-# What these give says something of a tensor, and carries nothing of its value.
+# The results of these say something about a tensor and carry nothing of its value.
 _FACTS = {"device", "dtype", "grad", "grad_fn", "is_cuda", "layout", "ndim", "requires_grad", "shape"}
 _ASKING = {"dim", "element_size", "get_device", "is_contiguous", "numel", "size", "stride"}
 _ASKING_FUNCTIONS = {"hasattr", "id", "isinstance", "len", "print", "range", "repr", "str", "type"}

@@ -26,7 +26,7 @@ from .no_grad_records import Reason, Suspect
 
 __all__ = ["SourceInReach", "freezers", "switches"]
 
-# By these a module reaches all of its children, whatever they are called.
+# Through these methods a module reaches all of its children, whatever they are called.
 _ALL_CHILDREN = {"__dict__", "_modules", "_parameters", "children", "modules", "named_children", "named_modules"}
 
 

@@ -72,7 +72,7 @@ def _kept_by(
     for later in after:
         if _mentions(later, name):
             return _replaced(later, name, operator, location)
-    # Of a module others may read it, and a loop may have read it before.
+    # A module's variable may be read by other code, and an earlier turn of a loop may read a function's.
     if not isinstance(scope, FUNCTIONS) or any(_reads(node, name) for node in ast.walk(scope)):
         return None
     text = f"not reached: {operator} has used it{at(location)}, and nothing reads `{name}`"

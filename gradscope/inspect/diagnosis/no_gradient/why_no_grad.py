@@ -145,7 +145,7 @@ class LossDiagnosis:
         kept = tuple(dict.fromkeys(place for place in answer.locations if place is not None))
         suspects = self._suspects(tensor, answer.reason)
         if answer.reason is Reason.NO_GRAD and answer.help.startswith("Turn recording on"):
-            # No block around it: what turned recording off stands elsewhere.
+            # No block is around the line: what turned recording off stands elsewhere.
             suspects = switches(self._frames)
         return NoGradient(name, tuple(tensor.shape), answer.reason, answer.message, kept, answer.help, suspects)
 

@@ -13,9 +13,9 @@ from ...records.optimizer_steps import held_by, living_optimizers
 __all__ = ["IdleOptimizer", "IdleOptimizers"]
 
 _SHOWN = 4
-# Each look goes through all objects that live, however many: where every leaf is stepped, there is none.
+# Each search goes through all living objects; where every leaf is stepped, there is no search.
 _MOST_LOOKS = 8
-# Cleared once, gradients may be those of a check before the training.
+# Gradients that were cleared only once may be those of a check before the training.
 _CLEARED = 2
 
 

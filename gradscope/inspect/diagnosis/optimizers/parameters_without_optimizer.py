@@ -22,7 +22,7 @@ __all__ = ["ParameterWithoutOptimizer", "WithoutOptimizerWatch"]
 
 _SHOWN = 4
 _MOST_NODES = 1_000
-# Each look goes through all objects.
+# Each search goes through all living objects.
 _MOST_LOOKS = 8
 
 
@@ -124,7 +124,7 @@ class WithoutOptimizerWatch:
         new = {i: entry for i, entry in waiting.items() if i not in self._found and -entry.key not in self._found}
         new = {i: entry for i, entry in new.items() if not self._taken(entry.leaf())}
         if new and self._looks < _MOST_LOOKS:
-            # Now, while the program runs: when it has ended, its modules are gone.
+            # The search runs now, while the program does: when it has ended, its modules are gone.
             self._looks += 1
             self._look(new.values(), idle, names)
             optimizers = living_optimizers()
@@ -177,7 +177,7 @@ class WithoutOptimizerWatch:
             way_out = "Make it once, in __init__(), as an attribute of the module."
             last = list(entries.values())[-1]
             groups[last.made, last.used, text, way_out] = [("", entry.shape) for entry in entries.values()]
-        # A backward comes to them from the last to the first.
+        # A backward finds the parameters from the last to the first.
         for entry in reversed(self._found.values()):
             if entry.location not in again or entry.location is None:
                 why = entry.why or _UNKNOWN

@@ -78,7 +78,7 @@ def unpack_array(data: bytes) -> numpy.ndarray:
         wanted = dtype.itemsize * math.prod(shape)
         if wanted > MOST_BYTES:
             raise ValueError(f"it claims to take {wanted} bytes")
-        # Never more than the header promises: damaged bytes may promise to grow without end.
+        # No more is decompressed than the header promises: damaged bytes may promise to grow without end.
         elements = body if way == "raw" or not wanted else zlib.decompressobj().decompress(body, wanted)
         values = numpy.frombuffer(elements, dtype).reshape(shape)
     except (ValueError, TypeError, zlib.error, RecursionError) as error:

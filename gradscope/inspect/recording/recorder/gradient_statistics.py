@@ -257,7 +257,8 @@ def _single(blocks: list[Any], size: int) -> tuple[float, float, float] | None:
 
 def _double(blocks: list[Any], size: int) -> tuple[float, float, float]:
     """Return the sum of squares, the mean and the variance, in float64."""
-    # Around the middle of the first elements, so that the square of the mean does not swallow the variance.
+    # The sums are taken around the middle of the first elements, so that the square of the mean does not swallow the
+    # variance.
     shift = float(blocks[0][:1024].mean(dtype=numpy.float64))
     squares = total = spread = 0.0
     for block in blocks:

@@ -58,12 +58,12 @@ class IterationCounter:
             return None
         moved = None
         if not self._size:
-            # Until now each backward was an iteration: they were the first's, all of them.
+            # Until now each backward counted as an iteration of its own; all of them belong to the first one.
             if self.number:
                 moved = self._since, 0
                 self.number = 0
         elif not self._round and self._last_round and optimizer not in self._last_round:
-            # Another optimizer of the round that seemed to be over.
+            # This is another optimizer of the iteration that seemed to be over.
             self.number -= 1
             self._round = self._last_round
             moved = self._since, self.number

@@ -107,7 +107,7 @@ class EventRecorder(Observer):
         self._failed = failed
         self._looks = policy.summaries
         self._tracker = Tracker(adapter)
-        # These are the recorder's own on every node: no look-up between the program and its gradients.
+        # The tracker's methods are the recorder's own, which spares every node a look-up.
         self.module_entered = self._tracker.module_entered  # type: ignore[method-assign]
         self.module_left = self._tracker.module_left  # type: ignore[method-assign]
         self.operator_recorded = self._tracker.operator_recorded  # type: ignore[method-assign]
@@ -229,7 +229,7 @@ class EventRecorder(Observer):
             incoming, produced = (
                 view.capture.take(buffer.gradients, view.flow, place, node, call) if self._looks else (-1, -1)
             )
-            # In one step, so that the writer's thread finds it whole.
+            # The row is added in one step, so that the writer's thread finds it whole.
             buffer.rows += place, ended, incoming, produced, _clock()
             if len(buffer.rows) >= _MOST or view.capture.nbytes > _HEAVY:
                 self._hand_over(view)

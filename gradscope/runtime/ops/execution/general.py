@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from ...graph.graph_node import Node
     from ..declaration.registry import Operator
 
-# Of bfloat16, see forward_of_bfloat16(): operators and families that refuse half precision themselves, the family that
-# takes weights of another float beside it, operators that look at the bits, those that round their number too, and what
-# a forward writes into beside its result.
+# For forward_of_bfloat16(): operators and families that refuse half precision themselves, the family that takes weights
+# of another float beside it, operators that look at the bits, those that round their number too, and what a forward
+# writes into beside its result.
 _REFUSING_HALF = frozenset(
     {
         "complex",

@@ -211,7 +211,7 @@ def _reference(
     losses = []
     for example, (time, count) in enumerate(zip(inputs, lengths, strict=True)):
         said = targets[example] if targets.ndim == 2 else targets[offsets[example] :]
-        # The first state is the silence before anything is heard: nothing stays there.
+        # The first state stands for no label and no blank so far: no path is still in it after a time step.
         states = [None, blank, *(state for label in said[:count] for state in (label, blank))]
         reached = numpy.array([0.0] + [-math.inf] * (len(states) - 1))
         for row in log_probs[:time, example]:

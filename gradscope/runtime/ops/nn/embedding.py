@@ -251,7 +251,7 @@ def _largest(
     count = indices.size
     if not count:
         return xp.zeros(shape, dtype=rows.dtype), bags, filled, xp.zeros(shape, dtype="int64")
-    # The first row that has the maximum; NaN is the most.
+    # The first row that has the maximum; NaN counts as the largest number.
     best = counted[:, None] & ((rows == result[bags]) | (rows != rows))
     places = xp.where(best, xp.arange(count)[:, None], count - 1).astype("int32")
     place = _reduce_bags(xp, "minimum", places, bags, xp.full(shape, count - 1, dtype="int32"))

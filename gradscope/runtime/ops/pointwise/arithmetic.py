@@ -410,7 +410,7 @@ def _power(xp: Namespace, self: Array, exponent: Array) -> Array:
     except ValueError:
         if exponent.dtype.kind != "i":
             raise
-    # Integers to negative powers: one over a power, rounded towards zero. Of 1 and -1 only something is left.
+    # An integer to a negative power is one over its power, rounded towards zero: 0 unless it is 1 or -1.
     negative = exponent < 0
     inverse = xp.where(self == -1, 1 - 2 * (exponent & 1), self == 1)
     result = xp.power(self, xp.where(negative, 0, exponent))

@@ -671,7 +671,7 @@ class Sampler(NamedTuple):
     normal: Callable[[Tensor, Any], Tensor]
 
 
-# Draws from all tensors that require grad; one tensor's own is in its TensorMeta.
+# The sampler for all tensors that require grad; one tensor's own is in its TensorMeta.
 sampler: Sampler | None = None
 
 

@@ -128,7 +128,7 @@ def along(xp: Namespace, x: Array, axis: int, taps: Taps) -> Array:
         else:
             part = xp.multiply(part, weight, out=part) if fresh else part * weight
         if outputs is not None:
-            # What only fills up is left out: 0 times an infinity would be NaN.
+            # Taps that only fill up a row are left out: 0 times an infinity would be NaN.
             if total is None:
                 total = xp.zeros((*x.shape[:axis], taps.places.shape[1], *x.shape[axis + 1 :]), dtype=x.dtype)
             total[(*lead, outputs if isinstance(outputs, slice) else xp.asarray(outputs))] += part
