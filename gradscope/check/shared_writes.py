@@ -18,6 +18,7 @@ from ..inspect.records.records import Location
 from ..inspect.source.call_sites import caller, name_of, user_frame
 from ..inspect.source.frame_variables import variables_of
 from .source_fixes import made_in_place
+from .task_nodes import arrivals, nodes_of
 from .violation_facts import GradientFacts, InputFacts, Violation, WrittenInput
 
 __all__ = ["SharedWriteWatch"]
@@ -30,6 +31,7 @@ class _ForwardWrite:
     tensor: weakref.ref[Any]
     modules: tuple[int, ...]
     writer: str
+    by_flag: bool
     operator: str
     location: Location | None
 
@@ -59,9 +61,12 @@ class _GradientWrite:
 class _RunningBackward:
     """A backward that runs on a thread."""
 
-    def __init__(self, called: Location | None) -> None:
+    def __init__(self, task: Any, called: Location | None) -> None:
+        self.task = task
         self.called = called
         self.written: dict[Any, _GradientWrite] = {}
+        # Gradients that a node has handed to several, by their memory: the keys of those, and which of their gradients.
+        self.shared: dict[Any, list[tuple[int, int]]] = {}
 
 
 class SharedWriteWatch(Observer):
@@ -100,7 +105,7 @@ class SharedWriteWatch(Observer):
 
     def module_entered(self, module: Any) -> None:
         """Note that a module runs."""
-        self._modules().append((id(module), type(module).__name__))
+        self._modules().append((id(module), type(module).__name__, getattr(module, "inplace", None) is True))
 
     def module_left(self, module: Any) -> None:
         """Note that it has run."""
@@ -118,7 +123,7 @@ class SharedWriteWatch(Observer):
             if write is None or write.tensor() is not tensor or id(module) not in write.modules:
                 continue
             root = self._adapter.root(tensor)
-            if root is None or self._adapter.memory_key(tensor) in returned:
+            if root is None or self._adapter.memory_key(tensor) in returned or not self._leads_to(output, root[0]):
                 continue
             spec, frame = self._adapter.spec(tensor), user_frame()
             owner, attribute = _child_of(frame, module)
@@ -128,11 +133,28 @@ class SharedWriteWatch(Observer):
                 dtype=spec.dtype,
                 module=f"self.{attribute}" if attribute else name_of(module, frame) or type(module).__name__,
                 writer=write.writer,
+                by_flag=write.by_flag,
                 operator=write.operator,
                 written=write.location,
                 made=None if owner is None else made_in_place(type(owner), attribute, write.writer),
             )
             self.suspects[self._adapter.key(root[0])] = _UnreturnedInput(write.tensor, written_input)
+
+    def _leads_to(self, output: Any, target: Any) -> bool:
+        """Whether a module's output was computed from what it has written: else it is called for the write."""
+        adapter = self._adapter
+        roots = (adapter.root(tensor) for tensor in self._tensors(output))
+        stack = [root[0] for root in roots if root is not None]
+        seen, oldest = set(stack), adapter.sequence_nr(target)
+        while stack:
+            node = stack.pop()
+            if node is target:
+                return True
+            for child, _ in adapter.edges(node):
+                if child is not None and child not in seen and adapter.sequence_nr(child) >= oldest:
+                    seen.add(child)
+                    stack.append(child)
+        return False
 
     def look_at_reader(self, node: Any) -> None:
         """Report the reader of a tensor that a module has written."""
@@ -157,14 +179,15 @@ class SharedWriteWatch(Observer):
             if key in table and table[key].tensor is reference:
                 del table[key]
 
-        outer = tuple(identity for identity, _ in modules)
-        table[key] = _ForwardWrite(weakref.ref(tensor, gone), outer, modules[-1][1], write.operator, write.location)
+        outer = tuple(identity for identity, _, _ in modules)
+        _, writer, by_flag = modules[-1]
+        table[key] = _ForwardWrite(weakref.ref(tensor, gone), outer, writer, by_flag, write.operator, write.location)
 
     # --- the backward pass ---
 
     def task_started(self, task: Any) -> None:
         """Note who called it."""
-        self._backwards().append(_RunningBackward(caller()))
+        self._backwards().append(_RunningBackward(task, caller()))
 
     def task_finished(self, task: Any) -> None:
         """Forget it, and the gradients that were held back from being reused."""
@@ -174,6 +197,18 @@ class SharedWriteWatch(Observer):
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Forget it."""
         self.task_finished(task)
+
+    def note_shared(self, call: Any) -> None:
+        """Note that a node has handed one gradient to several others."""
+        backwards = self._backwards()
+        if not backwards:
+            return
+        adapter = self._adapter
+        handed: dict[Any, list[tuple[int, int]]] = {}
+        for (child, number), gradient in zip(adapter.edges(call.node), call.grad_inputs, strict=False):
+            if child is not None and gradient is not None:
+                handed.setdefault(adapter.memory_key(gradient), []).append((adapter.key(child), number))
+        backwards[-1].shared.update(handed)
 
     def look_at_entry(self, call: Any) -> None:
         """Report a node that gets a gradient which was changed for another."""
@@ -197,6 +232,7 @@ class SharedWriteWatch(Observer):
             key = self._adapter.key(call.node)
             if not gradient.below:
                 gradient.below.add(key)  # a hook runs right before the node that it belongs to
+                self._look_for_others(running, gradient, call.node)
             elif key not in gradient.below:
                 gradient.told = True
                 name, place = self._adapter.node_name(call.node), self._adapter.location(call.node)
@@ -214,12 +250,33 @@ class SharedWriteWatch(Observer):
         self.written += 1
         if node is not None:
             gradient.below.add(self._adapter.key(node))
+            self._look_for_others(running, gradient, node)
+
+    def _look_for_others(self, running: _RunningBackward, gradient: _GradientWrite, writer: Any) -> None:
+        """Report a node that has been handed the gradient too, and has not yet added another to it, nor run."""
+        adapter, task = self._adapter, running.task
+        receivers = running.shared.get(adapter.memory_key(gradient.tensor), [])
+        mine = adapter.key(writer)
+        if mine not in [key for key, _ in receivers]:
+            return
+        by_key = {adapter.key(node): node for node in nodes_of(adapter, task)}
+        for key, number in receivers:
+            other = by_key.get(key)
+            if key == mine or other is None or adapter.sequence_nr(other) > adapter.sequence_nr(writer):
+                continue
+            if adapter.task_runs(task, other) and arrivals(adapter, task, (other, number), writer) == 1:
+                gradient.told = True
+                facts = GradientFacts(
+                    gradient.operator, gradient.location, adapter.node_name(other), adapter.location(other)
+                )
+                self._tell(facts, None)
+                return
 
     # --- per thread ---
 
-    def _modules(self) -> list[tuple[int, str]]:
+    def _modules(self) -> list[tuple[int, str, bool]]:
         try:
-            modules: list[tuple[int, str]] = self._local.modules
+            modules: list[tuple[int, str, bool]] = self._local.modules
         except AttributeError:
             modules = self._local.modules = []
         return modules

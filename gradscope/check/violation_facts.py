@@ -36,6 +36,8 @@ class ModifiedFacts:
         Whether backward came to the node, or would have.
     spared : bool
         Whether none of the writes touched a byte that was saved, as far as that is known.
+    ran_before : bool
+        Whether an earlier backward has run the node, and kept what it saved.
     """
 
     node: str
@@ -51,6 +53,7 @@ class ModifiedFacts:
     leaf: str | None
     reached: bool
     spared: bool = False
+    ran_before: bool = False
 
     @property
     def of_parameter(self) -> bool:
@@ -143,6 +146,8 @@ class WrittenInput:
         What the caller calls the module that it gave the tensor to.
     writer : str
         The class of the module, inside that one, which wrote it.
+    by_flag : bool
+        Whether the writer was told to work in place, by ``inplace=True``.
     written, made : Location or None
         Where it was written, and where the writer was made to work in place, if that stands in the source.
     """
@@ -154,6 +159,7 @@ class WrittenInput:
     writer: str
     operator: str
     written: Location | None
+    by_flag: bool = False
     made: Location | None = None
 
 

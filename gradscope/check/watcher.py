@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from threading import get_ident
 from types import FrameType
 from typing import Any
@@ -17,12 +17,14 @@ from ..inspect.records.write_account import MemoryShares, WriteAccount
 from ..runtime import events
 from .saved_values import SavedValues
 from .shared_writes import SharedWriteWatch
+from .task_nodes import nodes_of
 from .tensor_names import name_of, producer_of
 from .violation_facts import ChangedFacts, FreedFacts, ModifiedFacts, RefusedFacts, Violation
 
 __all__ = ["Watcher"]
 
 _FREED_AT = "gradscope.check.freed_at"
+_RAN_AT = "gradscope.check.ran_at"
 _SECOND = "Trying to backward through the graph a second time"
 _OPTIMIZERS = f"{os.sep}optim{os.sep}"
 
@@ -120,8 +122,10 @@ class Watcher(Observer):
         running = self._running.by_task.get(id(call.task))
         if running is not None:
             running.nodes.pop(get_ident(), None)
-            if not call.task.keep_graph:
-                self._adapter.notes(call.node)[_FREED_AT] = running.read
+            self._adapter.notes(call.node)[_RAN_AT if call.task.keep_graph else _FREED_AT] = running.read
+        made = self._adapter.made(call)
+        if len(made) > 1 and _same_twice(made):
+            self._shared_writes.note_shared(call)
         if self._shared_writes.written:
             self._shared_writes.look_at_exit(call)
 
@@ -160,7 +164,7 @@ class Watcher(Observer):
         if running is None:
             return []
         task, runs = running.task, self._adapter.task_runs
-        return [other for other in _nodes_of(self._adapter, task) if other is not node and runs(task, other)]
+        return [other for other in nodes_of(self._adapter, task) if other is not node and runs(task, other)]
 
     def blind_region(self, reason: str) -> None:
         """Note why."""
@@ -191,6 +195,7 @@ class Watcher(Observer):
             spared=self._account.spared(memory, then, now, adapter.region(saved.data)),
             leaf=None if leaf is None else name_of(leaf),
             reached=reached,
+            ran_before=_RAN_AT in adapter.notes(node),
         )
 
     def _changed(self, node: Any, saved: Any, then: int, running: _RunningBackward) -> ChangedFacts:
@@ -214,7 +219,7 @@ class Watcher(Observer):
     def _leaves(self, running: _RunningBackward) -> list[Any]:
         """Return the leaves of a backward, looked for once: a parameter's change may concern each of its nodes."""
         if running.leaves is None:
-            nodes = _nodes_of(self._adapter, running.task)
+            nodes = nodes_of(self._adapter, running.task)
             running.leaves = [leaf for leaf in map(self._adapter.variable, nodes) if leaf is not None]
         return running.leaves
 
@@ -291,13 +296,9 @@ def _optimizer_step() -> str:
     return ""
 
 
-def _nodes_of(adapter: Adapter, task: Any) -> list[Any]:
-    """Return the nodes of a backward pass."""
-    found = dict.fromkeys(node for node, _ in adapter.task_roots(task))
-    stack = list(found)
-    while stack:
-        for child, _ in adapter.edges(stack.pop()):
-            if child is not None and child not in found:
-                found[child] = None
-                stack.append(child)
-    return list(found)
+def _same_twice(made: Sequence[Any]) -> bool:
+    """Whether two of the gradients that a node has made are one object."""
+    if len(made) == 2:
+        return made[0] is made[1] and made[0] is not None
+    there = [id(gradient) for gradient in made if gradient is not None]
+    return len(set(there)) < len(there)

@@ -316,8 +316,8 @@ def test_a_training_loop_does_not_grow_without_the_collector():
 
 def test_a_parameter_that_many_nodes_saved_is_looked_up_among_the_leaves_once(monkeypatch):
     walks = []
-    nodes_of = watcher._nodes_of
-    monkeypatch.setattr(watcher, "_nodes_of", lambda *args: walks.append(args) or nodes_of(*args))
+    nodes_of = watcher.nodes_of
+    monkeypatch.setattr(watcher, "nodes_of", lambda *args: walks.append(args) or nodes_of(*args))
     with Sanitizer() as sanitizer:
         weight = gs.full((2, 2), 0.5, requires_grad=True)
         x = weight

@@ -161,6 +161,20 @@ MISUSE = [
         "`buffer = buffer.clone()` before this line",
     ),
     Program(
+        "13 a hidden state carried on with retain_graph=True, and a step in between",
+        "GS102",
+        """
+        cell = gs.nn.Linear(2, 2)
+        optimizer = gs.optim.SGD(cell.parameters(), lr=0.1)
+        hidden = gs.ones(1, 2)
+        for _ in range(2):
+            hidden = gs.tanh(cell(gs.tanh(cell(hidden))))  # saved
+            hidden.sum().backward(retain_graph=True)  # read
+            optimizer.step()  # written
+        """,
+        "`h = h.detach()`",
+    ),
+    Program(
         "9 parameter updated between forward and backward",
         "GS102",
         """
@@ -433,6 +447,52 @@ BEHIND_A_BACK = [
         total = Scale()(h)
         (total + h.mean(1)).sum().backward()  # read
         """,
+        "write a new tensor in Scale, or call Scale(h.clone())",
+    ),
+    Program(
+        "27 a hook writes a gradient that has come to a join already",
+        "GS108",
+        """
+        x = gs.ones(1, requires_grad=True)
+        t = x * 1  # read
+        side = gs.tanh(t)
+        def slow_down(grad):
+            grad.mul_(0.1)  # written
+        side.register_hook(slow_down)
+        (t + side).pow(2).sum().backward()
+        """,
+        "`return grad * ...`",
+    ),
+    Program(
+        "26 a custom backward writes a gradient that has come to a join already",
+        "GS108",
+        """
+        class Halve(gs.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.clone()
+
+            @staticmethod
+            def backward(ctx, grad):
+                grad.mul_(0.5)  # written
+                return grad
+
+        x = gs.ones(3, requires_grad=True)
+        t = x * 1  # read
+        (t + Halve.apply(t)).pow(2).sum().backward()
+        """,
+        "new gradient",
+    ),
+    Program(
+        "27 a hook in a residual branch writes what the skip carries",
+        "GS108",
+        """
+        x = gs.ones(3, requires_grad=True)
+        first = x.exp() + x  # read
+        branch = gs.sin(first)
+        branch.register_hook(lambda grad: (grad.clamp_(-0.1, 0.1), None)[1])  # written
+        (first + branch).pow(2).sum().backward()
+        """,
     ),
     Program(
         "27 a hook writes a gradient that the other branch gets too",
@@ -473,6 +533,42 @@ BEHIND_A_BACK = [
 
 
 LEGAL = {
+    "a hook writes a gradient that nobody else gets": """
+        x = gs.ones(3, requires_grad=True)
+        y = x * 2
+        y.register_hook(lambda grad: (grad.mul_(0.1), None)[1])
+        y.exp().sum().backward()
+        """,
+    "a hook writes one part of a gradient, and other nodes get the other parts": """
+        x = gs.ones(3, requires_grad=True)
+        a, b = x * 2, x.exp()
+        def slow_down(grad):
+            grad.mul_(0.1)
+        a.register_hook(slow_down)
+        gs.stack([a, b]).pow(2).sum().backward()
+        """,
+    "a hook writes a gradient that a join has added to another before": """
+        x = gs.ones(3, requires_grad=True)
+        t = x * 1
+        side = gs.tanh(t)
+        def slow_down(grad):
+            grad.mul_(0.1)
+        side.register_hook(slow_down)
+        total = t + side
+        (total.pow(2).sum() + t.exp().sum()).backward()
+        """,
+    "a module is called for the write that it does": """
+        class Center(gs.nn.Module):
+            def forward(self, x):
+                mean = x.detach().mean()
+                x.sub_(mean)
+                return mean
+
+        w = gs.ones(3, requires_grad=True)
+        h = w * 2
+        mean = Center()(h)
+        (h.exp().sum() * mean).backward()
+        """,
     "a module that works in place and returns its input": """
         layer, relu = gs.nn.Linear(3, 3), gs.nn.ReLU(inplace=True)
         h = layer(gs.ones(2, 3))

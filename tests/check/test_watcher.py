@@ -328,8 +328,8 @@ def test_nothing_is_left_in_pytorch():
 
 def test_a_parameter_that_many_nodes_saved_is_looked_up_among_the_leaves_once(monkeypatch):
     walks = []
-    nodes_of = watcher._nodes_of
-    monkeypatch.setattr(watcher, "_nodes_of", lambda *args: walks.append(args) or nodes_of(*args))
+    nodes_of = watcher.nodes_of
+    monkeypatch.setattr(watcher, "nodes_of", lambda *args: walks.append(args) or nodes_of(*args))
     with Sanitizer() as sanitizer:
         weight = torch.full((2, 2), 0.5, requires_grad=True)
         x = weight

@@ -65,5 +65,10 @@ def _help(facts: ModifiedFacts, write: WriteFact | None, text: SourceWrite) -> s
             f"{prefix}write into a copy (`{name} = {name}.clone()` before this line), or collect the parts in a list "
             "and stack() them"
         )
-    operator = write.operator.removesuffix("_") if write is not None else "the operator"
+    if write is None:
+        return (
+            "the write came before the watch began, or from what it cannot hear: look between the line that saved and "
+            "backward() for one in place, and write into a clone()"
+        )
+    operator = write.operator.removesuffix("_")
     return f"{prefix}use the out-of-place {operator}(), or write into a clone() of {name}"

@@ -44,9 +44,15 @@ class ParameterModified(Rule):
         write, step = told.write, told.write is not None and told.write.step
         by = "an optimizer step" if step else f"{write.operator}()" if write is not None else "a write"
         message = f"parameter {told.tensor} was modified by {by} between forward and backward".replace(" a tensor", "")
-        way_out = (
-            "call backward() before step(), or run the forward pass again after it"
-            if step
-            else "update the parameter after backward(), or run the forward pass again after the update"
+        yield modified_finding(self.code, facts, told, message, _help(step, facts.ran_before))
+
+
+def _help(step: bool, ran_before: bool) -> str:
+    if ran_before:
+        return (
+            "this part of the graph is of an iteration before, whose backward() has run: detach() what is carried from "
+            "one iteration to the next (`h = h.detach()`), and leave retain_graph=True out"
         )
-        yield modified_finding(self.code, facts, told, message, way_out)
+    if step:
+        return "call backward() before step(), or run the forward pass again after it"
+    return "update the parameter after backward(), or run the forward pass again after the update"

@@ -39,6 +39,11 @@ class ModuleInputChanged(Rule):
         given, reader = facts.written_input, facts.reader
         tensor = TensorDescription(given.name, given.shape, given.dtype)
         name = given.name or "x"
+        cure = (
+            f"make that {given.writer} without inplace=True"
+            if given.by_flag
+            else f"write a new tensor in {given.writer}"
+        )
         yield Finding(
             code=self.code,
             message=f"{tensor} was given to `{given.module}`, whose {given.writer} changed it in place, "
@@ -50,5 +55,5 @@ class ModuleInputChanged(Rule):
             ),
             tensor=tensor,
             node=reader,
-            help=f"make that {given.writer} without inplace=True, or call {given.module}({name}.clone())",
+            help=f"{cure}, or call {given.module}({name}.clone())",
         )
