@@ -174,6 +174,14 @@ class AnyAdapter:
         """Return the saved tensors."""
         return self._of(node).saved(node)
 
+    def held(self, node: Any) -> Callable[[], dict[str, Any]]:
+        """Return what tells the saved tensors of a node by name, after it has let go of them too."""
+        return self._of(node).held(node)
+
+    def saved_bytes(self, nodes: Sequence[Any]) -> int | None:
+        """Return the size of the memory that nodes have saved, each piece once; None where that takes long to tell."""
+        return self._of(nodes[0]).saved_bytes(nodes) if nodes else 0
+
     def variable(self, node: Any) -> Any:
         """Return the leaf of an AccumulateGrad."""
         return self._of(node).variable(node)
@@ -195,6 +203,10 @@ class AnyAdapter:
         """Return what tensors that share memory share."""
         adapter = self._of(tensor)
         return adapter.name, adapter.memory_key(tensor)
+
+    def address(self, tensor: Any) -> Hashable:
+        """Return where the memory of a tensor begins: what arrays that share it share too."""
+        return self._of(tensor).address(tensor)
 
     def memory(self, tensor: Any) -> Any:
         """Return the object that lives as long as a tensor's memory; None if it has no memory of its own."""
@@ -279,6 +291,10 @@ class AnyAdapter:
     def plan(self, task: Any) -> Plan:
         """Return the nodes that a backward may run, and what tells them from others."""
         return self._of(task).plan(task)
+
+    def carried(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return what a node was given and has made as it is quickest to be had."""
+        return self._of(call.node).carried(call)
 
     def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
         """Return the values of the gradients that a node was given and has made, and how many it was given."""

@@ -22,7 +22,7 @@ import gradscope as gs
 from ...runtime import events, state
 from ...runtime.engine.graph_task import GraphTask
 from ...runtime.graph.accumulate_grad import AccumulateGrad
-from ...runtime.graph.graph_node import Node, SavedResult
+from ...runtime.graph.graph_node import RELEASED, Node, SavedResult
 from ...runtime.memory import bfloat16, device
 from ...runtime.memory.bfloat16 import plain, widened
 from ...runtime.memory.dtype import BY_NUMPY
@@ -95,12 +95,30 @@ _PLAIN = frozenset({type(None), bool, int, float, complex, str, tuple})
 
 
 @functools.cache
-def _read_slots(kind: type[Node]) -> tuple[str, ...] | None:
-    """Return the slots in which nodes of a class keep what they read in backward; None where each is to be asked."""
+def _slots(kind: type[Node]) -> tuple[str, ...] | None:
+    """Return the slots in which nodes of a class keep what they save; None where each node is to be asked."""
     names = kind.saved_names
     if kind.saved_tensors_info is not Node.saved_tensors_info or not isinstance(names, tuple):
         return None
-    return None if set(names) & set(_UNREAD) else tuple([f"s_{name}" for name in names])
+    return tuple([f"s_{name}" for name in names])
+
+
+@functools.cache
+def _read_slots(kind: type[Node]) -> tuple[str, ...] | None:
+    """Return those slots, None too where what they keep is not all read in backward."""
+    return None if set(kind.saved_names) & set(_UNREAD) else _slots(kind)  # type: ignore[arg-type]
+
+
+def _by_name(saved: Iterable[SavedView]) -> dict[str, Any]:
+    return {view.name: view.data for view in saved if view.current_version is not None}
+
+
+def _held_in(kind: type[Node], slots: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
+    """Return the saved tensors, by name, of a node that had `values` in its slots."""
+    node = Node.__new__(kind)
+    for slot, value in zip(slots, values, strict=True):
+        setattr(node, slot, value)
+    return _by_name(node.saved_tensors_info())
 
 
 def _runs_nodes(frame: FrameType) -> bool:
@@ -140,7 +158,7 @@ class NativeAdapter:
 
     def is_leaf(self, tensor: Any) -> bool | None:
         """Whether no operator has computed a tensor; None where a view's history can no longer be told."""
-        return None if _history_is_lost(tensor) else tensor.is_leaf
+        return None if tensor._view is not None and _history_is_lost(tensor) else tensor.is_leaf
 
     def key(self, node: Node) -> int:
         """Return the number that this process gave the node when it was first asked about."""
@@ -168,6 +186,33 @@ class NativeAdapter:
     def saved(self, node: Node) -> Sequence[SavedView]:
         """Return the saved tensors."""
         return node.saved_tensors_info()
+
+    def held(self, node: Node) -> Callable[[], dict[str, Any]]:
+        """Return what tells the saved tensors of a node by name, after it has let go of them too."""
+        slots = _slots(type(node))  # type: ignore[arg-type]
+        if slots is None:
+            saved = _by_name(node.saved_tensors_info())
+            return lambda: saved
+        return functools.partial(_held_in, type(node), slots, [getattr(node, slot) for slot in slots])
+
+    def saved_bytes(self, nodes: Iterable[Node]) -> int | None:
+        """Return the size of the memory that nodes have saved; None where another program's memory is among it."""
+        sizes: dict[int, int] = {}
+        for node in nodes:
+            slots = _slots(type(node))  # type: ignore[arg-type]
+            if slots is None:
+                return None
+            for slot in slots:
+                value = getattr(node, slot)
+                kind = type(value)
+                if kind in _PLAIN or kind is _ARRAY or value is RELEASED:  # no version is kept of these
+                    continue
+                array = value._memory if kind in _TENSORS else value.array if kind is SavedResult else None
+                owner = memory_of(array) if type(array) is _ARRAY else None
+                if type(owner) is not _ARRAY or owner.base is not None:
+                    return None
+                sizes[id(owner)] = owner.nbytes
+        return sum(sizes.values())
 
     def variable(self, node: Node) -> Any:
         """Return the leaf of an AccumulateGrad."""
@@ -219,7 +264,12 @@ class NativeAdapter:
 
     def memory_key(self, tensor: Any) -> Hashable:
         """Return the address of the memory that a tensor looks at."""
-        return tensor.untyped_storage().data_ptr()
+        array = tensor._memory
+        return device.address(array if type(array) is _ARRAY and array.base is None else memory_of(array))
+
+    def address(self, tensor: Any) -> Hashable:
+        """Return where the memory of a tensor begins, for arrays too."""
+        return self.memory_key(tensor) or ("empty", id(tensor))
 
     def memory(self, tensor: Any) -> Any:
         """Return the array that owns the memory that a tensor looks at."""
@@ -333,17 +383,16 @@ class NativeAdapter:
 
     def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
         """Return the values of the gradients that a node was given and has made, and how many it was given."""
-        given, made = self._arrays(call)
+        given, made = self.carried(call)
         found = [*given, *made]
         if device.elsewhere or bfloat16.known:
             found = [None if array is None else _converted(array) for array in found]
         return found, len(given)
 
-    def _arrays(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+    def carried(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
         """Return the bare arrays that a node was given and has made."""
-        arrays = call.arrays if type(call) is events.NodeExited else None
-        if arrays is not None:
-            return arrays
+        if type(call) is events.NodeExited and call.arrays is not None:
+            return call.arrays
         given, made = call.grad_outputs, call.grad_inputs
         return [None if g is None else g._array for g in given], [None if g is None else g._array for g in made]
 
@@ -355,7 +404,7 @@ class NativeAdapter:
         """Take the gradients that a node was given and has made as bytes, where all are on the host and small."""
         begin = len(taken)
         arrays = call.arrays if type(call) is events.NodeExited else None
-        given, made = self._arrays(call) if arrays is None else arrays
+        given, made = self.carried(call) if arrays is None else arrays
         for array in (*given, *made):
             if type(array) is _ARRAY and array.nbytes <= most:
                 taken += array.tobytes(), array.dtype, array.shape

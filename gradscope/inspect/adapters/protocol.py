@@ -327,6 +327,15 @@ class Adapter(Protocol):
     def saved(self, node: Any) -> Sequence[SavedView]:
         """Return the saved tensors."""
 
+    def held(self, node: Any) -> Callable[[], dict[str, Any]]:
+        """Return what tells the saved tensors of a node by name, after it has let go of them too.
+
+        Those that a hook has packed are left alone.
+        """
+
+    def saved_bytes(self, nodes: Sequence[Any]) -> int | None:
+        """Return the size of the memory that nodes have saved, each piece once; None where that takes long to tell."""
+
     def variable(self, node: Any) -> Any:
         """Return the leaf of an AccumulateGrad node, None for others."""
 
@@ -341,6 +350,9 @@ class Adapter(Protocol):
 
     def memory_key(self, tensor: Any) -> Hashable:
         """Return what tensors that share memory share; valid as long as one of them lives."""
+
+    def address(self, tensor: Any) -> Hashable:
+        """Return where the memory of a tensor begins: what arrays that share it share too; its own key without any."""
 
     def memory(self, tensor: Any) -> Any:
         """Return the one object, to which weak references can be made, that lives as long as a tensor's memory.
@@ -411,6 +423,12 @@ class Adapter(Protocol):
 
     def to_host(self, tensor: Any) -> numpy.ndarray:
         """Return the values as a NumPy array, which may share memory with the tensor."""
+
+    def carried(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return what a node was given and has made as it is quickest to be had: arrays or tensors, not to be written.
+
+        None stands for None.
+        """
 
     def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
         """Return the values of the gradients that a node was given and has made, and how many it was given.

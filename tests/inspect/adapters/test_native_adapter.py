@@ -230,3 +230,48 @@ def test_an_observer_hears_an_event_of_the_runtime_by_a_method_of_its_name():
     ]
     (x * 3).backward()
     assert len(heard) == 5
+
+
+def test_what_a_node_saved_is_told_after_it_has_let_go_of_it():
+    adapter = NativeAdapter()
+    x, w = gs.arange(3.0, requires_grad=True), gs.ones(3, requires_grad=True)
+    nodes = [(x * w).grad_fn, (x * 2).grad_fn, x.exp().grad_fn, gs.cat([x, w]).grad_fn, x.sum().grad_fn]
+    expected = [{v.name: v.data.tolist() for v in adapter.saved(node)} for node in nodes]
+    held = [adapter.held(node) for node in nodes]
+    for node in nodes:
+        node.release()
+    assert [{name: t.tolist() for name, t in tell().items()} for tell in held] == expected
+    assert expected[:3] == [{"self": [0, 1, 2], "other": [1, 1, 1]}, {}, {"result": x.detach().exp().tolist()}]
+
+
+def test_the_memory_that_nodes_saved_is_counted_once():
+    adapter = NativeAdapter()
+    x, w = gs.ones(4, requires_grad=True), gs.ones(2, 2, requires_grad=True)
+    nodes = [(x * x).grad_fn, (x.view(2, 2) * w).grad_fn, (x * 3).grad_fn, x.sum().grad_fn]
+    assert adapter.saved_bytes(nodes) == 32
+    foreign = gs.from_numpy(np.ones(4, np.float32))
+    assert adapter.saved_bytes([(x * foreign).grad_fn]) is None
+
+
+def test_arrays_that_share_memory_share_its_address():
+    adapter = NativeAdapter()
+    x = gs.ones(4)
+    again = gs.from_numpy(x.numpy())
+    assert adapter.address(x) == adapter.address(x[1:]) == adapter.address(again)
+    assert adapter.address(x) != adapter.address(x.clone())
+    assert adapter.address(gs.ones(0)) != adapter.address(gs.ones(0))
+
+
+def test_what_a_node_carried_is_had_without_making_tensors():
+    seen = []
+
+    class Watch(Observer):
+        def node_exited(self, call):
+            given, made = NativeAdapter().carried(call)
+            seen.append((type(given[0]), len(made), call.seen))
+
+    x = gs.ones(3, requires_grad=True)
+    y = (x * 2).sum()
+    with NativeAdapter().observe(Watch(), forward=False, backward=True):
+        y.backward()
+    assert seen == [(np.ndarray, 1, False), (np.ndarray, 2, False), (np.ndarray, 0, False)]

@@ -117,6 +117,14 @@ class TorchAdapter:
         """Return the saved tensors."""
         return saved_of(node)
 
+    def held(self, node: Any) -> Callable[[], dict[str, Any]]:
+        """Return what tells the saved tensors of a node by name, after it has let go of them too."""
+        saved = {v.name: v.data for v in saved_of(node) if not v.released and v.saved_version is not None}
+        return lambda: saved
+
+    def saved_bytes(self, nodes: Sequence[Any]) -> None:
+        """Return None: each saved tensor is to be asked."""
+
     def variable(self, node: Any) -> Any:
         """Return the leaf of an AccumulateGrad."""
         return node.variable if type(node) is _ACCUMULATE_GRAD else None
@@ -139,6 +147,13 @@ class TorchAdapter:
             return tensor.untyped_storage()._cdata
         except (RuntimeError, NotImplementedError):
             return id(tensor)
+
+    def address(self, tensor: torch.Tensor) -> Hashable:
+        """Return where the memory of a tensor begins, for arrays too; of one without memory its own key."""
+        try:
+            return tensor.untyped_storage().data_ptr() or ("empty", id(tensor))
+        except (RuntimeError, NotImplementedError, ValueError):  # sparse, or not yet initialised
+            return "none", id(tensor)
 
     def memory(self, tensor: torch.Tensor) -> Any:
         """Return PyTorch's storage, of which there is one object; None for a tensor without one."""
@@ -241,6 +256,10 @@ class TorchAdapter:
     def to_host(self, tensor: torch.Tensor) -> numpy.ndarray:
         """Return the values as a NumPy array."""
         return to_host(tensor)
+
+    def carried(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return the tensors that a node was given and has made."""
+        return call.grad_outputs, call.grad_inputs or ()
 
     def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
         """Return the values of the gradients that a node was given and has made, and how many it was given."""

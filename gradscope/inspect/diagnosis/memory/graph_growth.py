@@ -9,9 +9,11 @@ import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
+from sys import getrefcount
 from typing import Any
 
 from ...adapters import Adapter, Observer
+from ...adapters.protocol import Plan
 from ...output.number_format import count, format_bytes
 from ...records.execution_order import NodeLinks, walk
 from ...records.object_search import living
@@ -170,19 +172,49 @@ class Growth(Explanation):
             yield (str(s.number), place(s.location), str(s.graph), f"{s.nbytes:,}", str(s.alive))
 
 
-class _LifetimeMarker:
-    """Lives in a node's notes: as long as the node."""
+class _IterationMarker:
+    """Lives in the notes of the nodes that were made in one iteration."""
 
-    __slots__ = ("__weakref__", "iteration")
+    __slots__ = ("iteration",)
 
     def __init__(self, iteration: int) -> None:
         self.iteration = iteration
 
 
-class _Collector:
-    """Counts what the cyclic collector takes of a set, for as long as this lives."""
+class _LivingNodes:
+    """Counts the nodes that are alive: as many as there are references to markers in their notes."""
 
-    def __init__(self, members: weakref.WeakSet[_LifetimeMarker]) -> None:
+    def __init__(self) -> None:
+        self._markers = [_IterationMarker(0)]
+
+    @property
+    def now(self) -> _IterationMarker:
+        """The marker of what is made in this iteration."""
+        return self._markers[-1]
+
+    def begin(self, iteration: int) -> None:
+        """Begin an iteration, and forget those of which no node is alive."""
+        alive = [self._markers[i] for i, nodes in enumerate(self._alive()) if nodes]
+        self._markers = [*alive, _IterationMarker(iteration)]
+
+    def alive(self) -> int:
+        """Return how many nodes are alive."""
+        return sum(self._alive())
+
+    def _alive(self) -> list[int]:
+        markers = self._markers
+        return [getrefcount(markers[i]) - _HELD for i in range(len(markers))]
+
+
+_calibration = [_IterationMarker(0)]
+# The count of a marker that no node refers to, asked as in :meth:`_LivingNodes._alive`.
+_HELD = getrefcount(_calibration[0])
+
+
+class _Collector:
+    """Counts the nodes that the cyclic collector takes, for as long as this lives."""
+
+    def __init__(self, nodes: _LivingNodes) -> None:
         self.taken = 0
         counter, there = weakref.ref(self), 0
 
@@ -190,9 +222,9 @@ class _Collector:
             nonlocal there
             mine = counter()
             if phase == "start":
-                there = len(members)
+                there = nodes.alive()
             elif mine is not None:
-                mine.taken += there - len(members)
+                mine.taken += there - nodes.alive()
 
         gc.callbacks.append(collecting)
         weakref.finalize(self, gc.callbacks.remove, collecting).atexit = False
@@ -204,8 +236,8 @@ class GrowthWatch(Observer):
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
         self._samples: list[Sample] = []
-        self._markers: weakref.WeakSet[_LifetimeMarker] = weakref.WeakSet()
-        self._collector = _Collector(self._markers)
+        self._living = _LivingNodes()
+        self._collector = _Collector(self._living)
         # At each sample, how many nodes the cyclic collector had taken.
         self._taken: list[int] = []
         self._joint: Location | None = None
@@ -219,16 +251,17 @@ class GrowthWatch(Observer):
 
     def operator_recorded(self, node: Any) -> None:
         """Mark a node with the iteration that it was made in."""
-        marker = _LifetimeMarker(len(self._samples))
-        self.adapter.notes(node)[_TOKEN] = marker
-        self._markers.add(marker)
+        self.adapter.notes(node)[_TOKEN] = self._living.now
 
     def task_started(self, task: Any) -> None:
         """Take a sample, unless this backward runs inside another."""
         depth = self._depth.now = getattr(self._depth, "now", 0) + 1
         if depth == 1:
-            roots = [node for node, _ in self.adapter.task_roots(task)]
-            self._sample(walk(self.adapter, roots), caller())
+            plan = self.adapter.plan(task)
+            if self._reaches_back(plan):
+                links = walk(self.adapter, [node for node, _ in self.adapter.task_roots(task)])
+                self._joint = self._find_joint(links) or self._joint
+            self._sample(plan.nodes, sum(leaf is None for leaf in plan.leaves), caller())
 
     def task_finished(self, task: Any) -> None:
         """Note that a backward has ended."""
@@ -242,7 +275,7 @@ class GrowthWatch(Observer):
 
     def mark(self) -> None:
         """Take a sample now: once an iteration, where no backward is called."""
-        self._sample({}, caller())
+        self._sample((), 0, caller())
 
     @property
     def growth(self) -> Growth:
@@ -257,13 +290,11 @@ class GrowthWatch(Observer):
 
     # --- looking ---
 
-    def _sample(self, links: dict[int, NodeLinks], location: Location | None) -> None:
-        if links:
-            self._joint = self._find_joint(links) or self._joint
-        nodes = sum(1 for link in links.values() if self.adapter.variable(link.node) is None)
-        nbytes = _saved_bytes(self.adapter, links)
+    def _sample(self, nodes: Sequence[Any], run: int, location: Location | None) -> None:
+        nbytes = _saved_bytes(self.adapter, nodes)
         self._taken.append(self._collector.taken)
-        self._samples.append(Sample(len(self._samples) + 1, location, nodes, nbytes, len(self._markers)))
+        self._samples.append(Sample(len(self._samples) + 1, location, run, nbytes, self._living.alive()))
+        self._living.begin(len(self._samples))
         # The search runs now, while the loop does: afterwards its variables may be gone.
         if self._trend()[0] != "steady" and self._search() and not self._keepers and not self._cycles:
             self._cycles.update(dict.fromkeys(self._find_cycles()))
@@ -299,6 +330,12 @@ class GrowthWatch(Observer):
         if min(kept) > 0:
             return "kept graphs", min(kept)
         return "steady", 0
+
+    def _reaches_back(self, plan: Plan) -> bool:
+        """Whether a backward will run nodes of an earlier iteration."""
+        now = self._living.now
+        born = {id(notes[_TOKEN]) for notes in plan.notes if notes is not None and _TOKEN in notes}
+        return bool(born - {id(now)})
 
     def _find_joint(self, links: dict[int, NodeLinks]) -> Location | None:
         """Return the line of a node of this iteration that hands gradients to one of an earlier iteration."""
@@ -389,12 +426,15 @@ def _attribute_of(path: str) -> str:
     return name if name.isidentifier() else ""
 
 
-def _saved_bytes(adapter: Adapter, links: dict[int, NodeLinks]) -> int:
+def _saved_bytes(adapter: Adapter, nodes: Sequence[Any]) -> int:
+    """Return the size of the memory that nodes have saved, each piece counted once."""
+    known = adapter.saved_bytes(nodes)
+    if known is not None:
+        return known
     sizes: dict[Any, int] = {}
-    for link in links.values():
-        for view in adapter.saved(link.node):
-            if not view.released and view.saved_version is not None:
-                sizes[adapter.memory_key(view.data)] = storage_bytes(view.data)
+    for view in (view for node in nodes for view in adapter.saved(node)):
+        if not view.released and view.saved_version is not None:
+            sizes[adapter.memory_key(view.data)] = storage_bytes(view.data)
     return sum(sizes.values())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -13,11 +14,23 @@ from ...adapters import Adapter
 from ...records.records import Location, operator_name
 from ...records.tensor_statistics import format_shape
 from ...source.call_sites import name_of, user_frame
-from ..no_gradient.dataflow import RESCALING, operator_of, overflowed
+from ..no_gradient.dataflow import RESCALING, TensorKinds, operator_of, overflowed
 from .nan_causes import DOUBLE_WHERE, Cause, backward_cause, element_of, forward_cause, is_elementwise
 from .nan_records import NanOrigin, Producer, Step
 
-__all__ = ["BackwardVisitor", "NanTraces", "ForwardVisitor", "producer_of", "first_bad", "saved_values", "tainted_by"]
+__all__ = [
+    "BackwardVisitor",
+    "NanTraces",
+    "ForwardVisitor",
+    "all_finite",
+    "producer_of",
+    "first_bad",
+    "saved_values",
+    "tainted_by",
+]
+
+_FEW = 16
+_BAD = b"\0"
 
 # A chain is made to be read: of a longer one the two ends are kept.
 _CHAIN = 12
@@ -174,10 +187,41 @@ class BackwardVisitor:
         self._module_of = module_of
         self._names = names
         self._arriving: dict[tuple[int, int], NanTrace] = {}
-        self._senders: dict[tuple[int, int], tuple[int, str]] = {}
+        # The nodes that have run, each with which of its gradients there were.
+        self._ran: list[tuple[Any, list[bool]]] = []
+        self._clean: Sequence[Any] = ()  # what the last node has made
+        self._senders_known: dict[tuple[int, int], tuple[int, str]] = {}
 
-    def visit(self, node: Any, grads: Sequence[Any], produced: Sequence[Any], saved: dict[str, Any]) -> Producer | None:
-        """Look at a node; return what it is as a producer, if it is one."""
+    def is_clean(self, node: Any, given: Sequence[Any], made: Sequence[Any]) -> bool:
+        """Whether a node that has run was given nothing bad, and has made nothing bad; that is noted.
+
+        Parameters
+        ----------
+        given, made : sequence
+            What :meth:`gradscope.inspect.adapters.Adapter.carried` returns.
+        """
+        # Most of what a node is given is what another has just made.
+        new = [grad for grad in given if not any(grad is seen for seen in self._clean)]
+        if not all_finite(new) or not all_finite(made):
+            self._clean = ()
+            return False
+        self._clean = made
+        self._note(node, made)
+        return True
+
+    def _note(self, node: Any, produced: Sequence[Any]) -> None:
+        self._ran.append((node, [grad is not None for grad in produced]))
+
+    def visit(
+        self, node: Any, grads: Sequence[Any], produced: Sequence[Any], held: Callable[[], dict[str, Any]]
+    ) -> Producer | None:
+        """Look at a node; return what it is as a producer, if it is one.
+
+        Parameters
+        ----------
+        held : callable
+            Returns what the node had saved, by name.
+        """
         adapter = self._adapter
         key = adapter.key(node)
         name = adapter.node_name(node)
@@ -191,13 +235,13 @@ class BackwardVisitor:
                 if self._arrived is not None:
                     self._arrived(leaf, trace)
             return None
+        self._note(node, produced)
         step = Step(name, self._module_of(node), adapter.location(node))
         found, onward = None, None
         for index, (child, nr) in enumerate(adapter.edges(node)):
             if child is None or index >= len(produced) or produced[index] is None:
                 continue
             place_ = (adapter.key(child), nr)
-            self._senders[place_] = (key, name)
             values = adapter.to_host(produced[index])
             bad = first_bad(values) if trace is None else self._made_here(operator_name(name), grads, values)
             if bad is None:
@@ -205,10 +249,20 @@ class BackwardVisitor:
                     onward = onward or self._traces.passed(trace, step)
                     self._arriving[place_] = onward
                 continue
-            producer = self._producer(node, step, grads, values, bad, saved)
+            producer = self._producer(node, step, grads, values, bad, held())
             found = found or producer
             self._arriving[place_] = self._traces.add(producer)
         return found
+
+    def _senders(self) -> dict[tuple[int, int], tuple[int, str]]:
+        """Return the key and name of who sent a gradient, by the node and input that it was sent to."""
+        ran, self._ran = self._ran, []
+        for node, there in ran:
+            sender = self._adapter.key(node), self._adapter.node_name(node)
+            for (child, nr), sent in zip(self._adapter.edges(node), there):
+                if sent and child is not None:
+                    self._senders_known[self._adapter.key(child), nr] = sender
+        return self._senders_known
 
     def _parameter_of(self, leaf: Any) -> str:
         name = self._names.get(id(leaf)) or name_of(leaf, user_frame())
@@ -222,7 +276,7 @@ class BackwardVisitor:
             if known is not None:
                 return known
             # It came from outside: from the loss itself, or from a hook that replaced the gradient.
-            sender = self._senders.get((key, nr), (0, "the gradient that entered backward"))[1]
+            sender = self._senders().get((key, nr), (0, "the gradient that entered backward"))[1]
             values = self._adapter.to_host(grad)
             text = "the gradient arrived with it: the loss is not finite, or a hook put it there"
             return self._traces.add(
@@ -257,9 +311,9 @@ class BackwardVisitor:
         """Say which node upstream made a gradient 0: where() for the branch that was not taken, or a product with 0."""
         if grad != 0:
             return ""
-        key, product = self._adapter.key(node), ""
+        key, product, senders = self._adapter.key(node), "", self._senders()
         for _ in range(_CHAIN):
-            sender = next((s for (child, _), s in self._senders.items() if child == key), None)
+            sender = next((s for (child, _), s in senders.items() if child == key), None)
             if sender is None:
                 break
             key, name = sender
@@ -324,6 +378,32 @@ def first_bad(values: Any) -> tuple[int, ...] | None:
     return tuple(int(i) for i in numpy.unravel_index(int(numpy.argmax(wrong)), values.shape))
 
 
+def all_finite(values: Iterable[Any]) -> bool:
+    """Whether it is seen at a glance that arrays, or None, have no NaN and no infinity; of what is no array it is not.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> all_finite([numpy.ones(3), None]), all_finite([numpy.array([1.0, numpy.inf])])
+    (True, False)
+    """
+    for array in values:
+        if array is None:
+            continue
+        if type(array) is not numpy.ndarray and not isinstance(array, numpy.generic):  # a number is a 0-d result
+            return False
+        kind = array.dtype.kind
+        if kind == "f":
+            if array.size <= _FEW and array.ndim == 1:  # a third of the time of an array of truth values
+                if not all(map(math.isfinite, array.tolist())):
+                    return False
+            elif _BAD in numpy.isfinite(array).tobytes():  # quicker than all()
+                return False
+        elif kind not in "iub":
+            return False
+    return True
+
+
 def tainted_by(arrays: Mapping[str, Any]) -> str:
     """Return the name of the first array that has a NaN or an infinity anywhere; empty if none has."""
     return next((name for name, array in arrays.items() if first_bad(array) is not None), "")
@@ -381,12 +461,24 @@ class ForwardVisitor:
         self._adapter = adapter
         self._traces = traces
         self._known: dict[int, tuple[weakref.ref[Any], NanTrace | None]] = {}
+        self._kinds = TensorKinds(adapter)
 
     def accumulated(self, leaf: Any, trace: NanTrace) -> None:
         """Note that a bad gradient has arrived in a leaf: what the program computes from ``.grad`` comes of it."""
         grad = self._adapter.leaf_grad(leaf)
         if grad is not None:
             self._know(grad, trace)
+
+    def is_clean(self, call: Any) -> bool:
+        """Whether an operator was given nothing that is known to be bad, and has made nothing bad."""
+        known = self._known
+        if known and any(id(tensor) in known for tensor in (*call.inputs, *call.outputs)):
+            return False
+        host = self._adapter.to_host
+        for output in call.outputs:
+            if self._kinds[type(output)] and output.is_floating_point() and not all_finite((host(output),)):
+                return False
+        return operator_of(call.name) != RESCALING
 
     def visit(self, call: Any, module: str, direction: str = "forward") -> Producer | None:
         """Look at an operator, which may run in the backward of a custom Function; return it if it is a producer."""

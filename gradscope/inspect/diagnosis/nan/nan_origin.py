@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,6 +22,19 @@ from .nan_records import NanOrigin, Producer, Step
 __all__ = ["NanOrigin", "NanWatch", "nan_origin", "watch_nan"]
 
 
+def _nothing() -> dict[str, Any]:
+    return {}
+
+
+class _Now(threading.local):
+    """What happens on a thread: whether this module computes, an optimizer steps, a custom Function's backward runs."""
+
+    busy = False
+    stepping = False
+    custom = False
+    held: Callable[[], dict[str, Any]] = staticmethod(_nothing)
+
+
 class NanWatch(Tracker):
     """Looks for NaN and Inf while the program runs, in every result and in every gradient.
 
@@ -38,10 +51,8 @@ class NanWatch(Tracker):
         self._traces = NanTraces()
         self._forward = ForwardVisitor(adapter, self._traces)
         self._visitors: dict[int, BackwardVisitor] = {}
-        self._saved = threading.local()
-        self._busy = threading.local()
+        self._now = _Now()
         self._hooks = OptimizerHooks(before=self._steps, after=self._stepped)
-        self._stepping = threading.local()
 
     def close(self) -> None:
         """Listen to optimizers no more."""
@@ -54,15 +65,18 @@ class NanWatch(Tracker):
 
     def operator_ran(self, call: Any) -> None:
         """Look at its results."""
-        if getattr(self._busy, "now", False) or getattr(self._stepping, "now", False):
+        now = self._now
+        if now.busy or now.stepping:
             return
-        self._busy.now = True
+        now.busy = True
         try:
+            if self._forward.is_clean(call):
+                return
             stack = self._running.modules
-            direction = "backward" if getattr(self._saved, "custom", False) else "forward"
+            direction = "backward" if now.custom else "forward"
             producer = self._forward.visit(call, stack[-1][1] if stack else "", direction)
         finally:
-            self._busy.now = False
+            now.busy = False
         self._tell(producer)
 
     def task_started(self, task: Any) -> None:
@@ -75,21 +89,25 @@ class NanWatch(Tracker):
 
     def node_entered(self, call: Any) -> None:
         """Keep its saved tensors until it has run."""
-        self._saved.now = saved_values(self.adapter, call.node)
+        now = self._now
+        now.held = self.adapter.held(call.node)
         # Operators that run inside of a node are those of its own backward.
-        self._saved.custom = hasattr(type(call.node), "_forward_cls")
+        now.custom = hasattr(type(call.node), "_forward_cls")
 
     def node_exited(self, call: Any) -> None:
         """Look at what it produced."""
-        saved, self._saved.now, self._saved.custom = getattr(self._saved, "now", {}), {}, False
+        now = self._now
+        held, now.held, now.custom = now.held, _nothing, False
         visitor = self._visitors.get(id(call.task))
         if visitor is None:
             return
-        self._busy.now = True
+        if visitor.is_clean(call.node, *self.adapter.carried(call)):
+            return
+        now.busy = True
         try:
-            producer = visitor.visit(call.node, call.grad_outputs, call.grad_inputs or (), saved)
+            producer = visitor.visit(call.node, call.grad_outputs, call.grad_inputs or (), held)
         finally:
-            self._busy.now = False
+            now.busy = False
         self._tell(producer)
 
     def task_finished(self, task: Any) -> None:
@@ -103,10 +121,10 @@ class NanWatch(Tracker):
     # What an optimizer computes with bad gradients says nothing new.
 
     def _steps(self, optimizer: Any) -> None:
-        self._stepping.now = True
+        self._now.stepping = True
 
     def _stepped(self, optimizer: Any) -> None:
-        self._stepping.now = False
+        self._now.stepping = False
 
     def _tell(self, producer: Producer | None) -> None:
         if self._stop and producer is not None and producer.value == "NaN":
@@ -196,7 +214,7 @@ it by 0)
     _visit_saved(adapter, replay, traces, tracker)
 
     def visit(node: Any, grads: list[Any], produced: Sequence[Any]) -> None:
-        visitor.visit(node, grads, produced, saved_values(adapter, node))
+        visitor.visit(node, grads, produced, adapter.held(node))
 
     replay.run(visit, grad)
     return traces.origin()

@@ -8,9 +8,10 @@ that was computed from it, up to a bound on their number.
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...adapters import Adapter
@@ -22,14 +23,49 @@ from .dataflow_entries import BackwardRun, LedgerEntry
 from .loss_terms import COMPARING, crossed
 from .withheld_gradients import note_withheld
 
-__all__ = ["RESCALING", "DataflowObserver", "operator_of", "overflowed", "ran_in"]
+__all__ = ["RESCALING", "DataflowObserver", "TensorKinds", "operator_of", "overflowed", "ran_in"]
 
 # How amp.GradScaler ends an iteration, with its scale, how long that has grown, and whether a gradient was bad,
 # in which case it has left the optimizer's step out.
 RESCALING = "_amp_update_scale"
 
+_MAKERS = 4_096
 _RAN = "gradscope.inspect.ran"
 _MADE_BY = "gradscope.inspect.entry"
+
+
+class _Known(weakref.ref[Any]):
+    """A tensor that has been met: what it was last computed by, and the address of its memory then."""
+
+    __slots__ = ("entry", "identity", "memory")
+
+    entry: LedgerEntry
+    identity: int
+    memory: Any
+
+
+def _forgets(by_id: dict[int, _Known], by_memory: dict[Any, tuple[Any, LedgerEntry]]) -> Callable[[Any], None]:
+    """Return what takes the lines of a tensor that has died out of both tables."""
+
+    def gone(known: _Known) -> None:
+        if by_id.get(known.identity) is known:
+            del by_id[known.identity]
+        found = by_memory.get(known.memory)
+        if found is not None and found[0] is known:
+            del by_memory[known.memory]
+
+    return gone
+
+
+class TensorKinds(dict[type, bool]):
+    """Whether objects of a class are tensors, as far as it was asked."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+
+    def __missing__(self, kind: type) -> bool:
+        found = self[kind] = issubclass(kind, self._adapter.tensor_classes())
+        return found
 
 
 class DataflowObserver(Tracker):
@@ -51,12 +87,17 @@ class DataflowObserver(Tracker):
         self.adapter = adapter
         self.backwards = 0
         self._limit = limit
+        self._address = adapter.address
+        self._kinds = TensorKinds(adapter)
+        self._made_by = (_MADE_BY, id(self))
         self._entries: deque[LedgerEntry] = deque()
-        self._by_id: dict[int, tuple[weakref.ref[Any], LedgerEntry, Any]] = {}
+        self._by_id: dict[int, _Known] = {}
         self._by_memory: dict[Any, tuple[weakref.ref[Any], LedgerEntry]] = {}
+        self._gone = _forgets(self._by_id, self._by_memory)
         self._written: dict[Any, tuple[weakref.ref[Any], LedgerEntry]] = {}
         # By address, the entry that made its memory last; right only for memory that is alive since, such as a leaf's.
-        self._makers: weakref.WeakValueDictionary[Any, LedgerEntry] = weakref.WeakValueDictionary()
+        self._makers: dict[Any, weakref.ref[LedgerEntry]] = {}
+        self._most_makers = _MAKERS
         self._runs: dict[int, BackwardRun] = {}
         self._accumulated: dict[int, tuple[weakref.ref[Any], BackwardRun]] = {}
         self._modules: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -75,33 +116,46 @@ class DataflowObserver(Tracker):
 
     def operator_ran(self, call: Any) -> None:
         """Write an operator down."""
-        outputs = [t for t in call.outputs if self.adapter.is_tensor(t)]
+        outputs = self._tensors(call.outputs)
         if not outputs:
             return
-        inputs = [t for t in call.inputs if self.adapter.is_tensor(t)]
-        before = {id(t) for t in inputs}
-        if all(id(t) in before and self._is_leaf(t) for t in outputs):
-            self._initialised(outputs, call.location)
+        inputs, location = self._tensors(call.inputs), call.location
+        written = set(map(id, inputs)).intersection(map(id, outputs))
+        if written and all(id(t) in written and self._is_leaf(t) for t in outputs):
+            self._initialised(outputs, location)
             return  # a parameter was initialised or updated, which is no use of it
-        location = call.location
-        entry = LedgerEntry(operator_of(call.name), tuple(dict.fromkeys(self._used(t, location) for t in inputs)))
-        entry.recorded = call.node is not None
-        entry.grad_enabled = call.grad_enabled or entry.recorded
-        entry.differentiable = any(_has_gradients(t) for t in outputs)
+        entry = LedgerEntry(operator_of(call.name), tuple(dict.fromkeys([self._used(t, location) for t in inputs])))
         entry.location = location
-        entry.module = self._running_module()
-        if entry.name == "grad" and not entry.recorded:
-            entry.constant = any(self._is_leaf(t) and not self.adapter.is_parameter(t) for t in inputs)
-        if entry.recorded and entry.name in COMPARING:
-            entry.crossed = crossed([tuple(t.shape) for t in inputs])
+        stack = self._running.modules
+        if stack:
+            entry.module = stack[-1][1]
+        node = call.node
+        if node is not None:
+            entry.recorded = True
+            self.adapter.notes(node)[self._made_by] = entry
+            if entry.name in COMPARING:
+                entry.crossed = crossed([tuple(t.shape) for t in inputs])
+        else:
+            entry.grad_enabled = call.grad_enabled
+            entry.differentiable = any(_has_gradients(t) for t in outputs)
+            if entry.name == "grad":
+                entry.constant = any(self._is_leaf(t) and not self.adapter.is_parameter(t) for t in inputs)
         self._keep(entry)
-        if call.node is not None:
-            self.adapter.notes(call.node)[_MADE_BY, id(self)] = entry
-        memories = {self._memory_of(t) for t in inputs}
         for tensor in outputs:
-            memory = self._made(tensor, entry, written=id(tensor) in before)
-            if memory not in memories:
-                self._makers[memory] = entry
+            memory = self._made(tensor, entry, written=id(tensor) in written)
+            if not any(self._memory_of(t) == memory for t in inputs):
+                self._makers[memory] = weakref.ref(entry)
+        if len(self._makers) > self._most_makers:
+            self._forget_makers()
+
+    def _forget_makers(self) -> None:
+        """Forget the entries that are no more: a weak dictionary takes four times as long to fill."""
+        self._makers = {memory: maker for memory, maker in self._makers.items() if maker() is not None}
+        self._most_makers = max(_MAKERS, 2 * len(self._makers))
+
+    def _tensors(self, values: Iterable[Any]) -> list[Any]:
+        kinds = self._kinds
+        return [value for value in values if kinds[type(value)]]
 
     def task_started(self, task: Any) -> None:
         """Note that a backward starts, and on which line."""
@@ -137,10 +191,12 @@ class DataflowObserver(Tracker):
 
     def entry_of(self, tensor: Any) -> LedgerEntry:
         """Return what a tensor was last computed by; a new entry without inputs if that is not known."""
-        known = _alive(self._by_id.get(id(tensor)), tensor)
-        if known is not None and known.leaf:
+        found = self._by_id.get(id(tensor))
+        known = found.entry if found is not None and found() is tensor else None
+        recorded = known is not None and known.recorded
+        if known is not None and (known.leaf or (recorded and not self._written)):
             return known
-        if self._is_leaf(tensor):
+        if not recorded and self._is_leaf(tensor):
             return self._source(tensor, leaf=True)
         memory = self._memory_of(tensor)
         written = self._in_memory(self._written, memory)
@@ -162,7 +218,7 @@ class DataflowObserver(Tracker):
 
     def entry_of_node(self, node: Any) -> LedgerEntry | None:
         """Return the operator that made a node."""
-        return self.adapter.notes(node).get((_MADE_BY, id(self)))
+        return self.adapter.notes(node).get(self._made_by)
 
     def parameters(self) -> list[tuple[str, Any]]:
         """Return the parameters of all modules seen, with their paths, each once: models may share them."""
@@ -206,7 +262,8 @@ class DataflowObserver(Tracker):
 
     def made_in_memory(self, tensor: Any) -> LedgerEntry | None:
         """Return the operator that made the memory of a leaf: of ``Parameter(w * 2)``, the multiplication."""
-        return self._makers.get(_address(tensor))
+        maker = self._makers.get(self._address(tensor))
+        return None if maker is None else maker()
 
     def made_at(self, leaf: Any) -> Location | None:
         """Return the line that made a leaf: its memory, or first of all wrote it."""
@@ -218,17 +275,18 @@ class DataflowObserver(Tracker):
 
     def is_input(self, tensor: Any) -> bool:
         """Whether the memory of a tensor was there before any operator: data that the program brought."""
-        entry = self._in_memory(self._by_memory, _address(tensor))
+        entry = self._in_memory(self._by_memory, self._address(tensor))
         return entry is not None and not entry.forgotten and not entry.inputs
 
     def has_leaf(self, entries: Iterable[LedgerEntry], leaf: Any) -> bool:
         """Whether a leaf, or another Python object for its memory, is among entries."""
-        memory = _address(leaf)
+        memory = self._address(leaf)
         return any(entry.leaf and entry.memory == memory for entry in entries)
 
     def known(self, tensor: Any) -> bool:
         """Whether an operator has used or made a tensor."""
-        return _alive(self._by_id.get(id(tensor)), tensor) is not None
+        found = self._by_id.get(id(tensor))
+        return found is not None and found() is tensor
 
     def descendants(self, start: Iterable[LedgerEntry]) -> list[LedgerEntry]:
         """Return the entries computed from `start`, oldest first."""
@@ -242,7 +300,7 @@ class DataflowObserver(Tracker):
 
     def aliases(self, leaf: Any, among: Iterable[LedgerEntry]) -> None:
         """Link the tensors without history in the memory of `leaf` to it: what ``.data`` gave before it was known."""
-        source, memory = self.entry_of(leaf), _address(leaf)
+        source, memory = self.entry_of(leaf), self._address(leaf)
         for entry in among:
             if not entry.name and not entry.leaf and entry.memory == memory:
                 entry.name, entry.inputs = "alias", (source,)
@@ -285,7 +343,7 @@ class DataflowObserver(Tracker):
             entry.recorded = entry.grad_enabled = entry.differentiable = True
             entry.location, entry.module = inside.location, inside.module
             self._keep(entry)
-            self.adapter.notes(node)[_MADE_BY, id(self)] = entry
+            self.adapter.notes(node)[self._made_by] = entry
         self._made(tensor, entry)
         return entry
 
@@ -299,10 +357,6 @@ class DataflowObserver(Tracker):
             # Re-entrant checkpoints differentiate with respect to parameters that no edge leads to.
             yield from (entry for entry in inside.ancestors() if entry.leaf)
 
-    def _running_module(self) -> str:
-        stack = self._running.modules
-        return stack[-1][1] if stack else ""
-
     def _keep(self, entry: LedgerEntry) -> None:
         self._entries.append(entry)
         if len(self._entries) > self._limit:
@@ -313,10 +367,10 @@ class DataflowObserver(Tracker):
     def _source(self, tensor: Any, *, leaf: bool = False) -> LedgerEntry:
         entry = LedgerEntry()
         entry.leaf = leaf
-        memory = entry.memory = _address(tensor)
-        self._by_id[id(tensor)] = (self._watch(tensor, self._by_id), entry, memory)
+        memory = entry.memory = self._address(tensor)
+        known = self._by_id[id(tensor)] = self._know(tensor, entry, memory)
         if self._in_memory(self._by_memory, memory) is None:
-            self._by_memory[memory] = (self._watch(tensor, self._by_memory, memory), entry)
+            self._by_memory[memory] = (known, entry)
         return entry
 
     def _is_leaf(self, tensor: Any) -> bool:
@@ -325,21 +379,32 @@ class DataflowObserver(Tracker):
 
     def _made(self, tensor: Any, entry: LedgerEntry, *, written: bool = False) -> Any:
         """Note that an operator made a tensor; return the address of its memory."""
-        memory = self._memory_of(tensor)
-        if not self._is_leaf(tensor):
-            self._by_id[id(tensor)] = (self._watch(tensor, self._by_id), entry, memory)
+        known = self._by_id.get(id(tensor))
+        if known is None or known() is not tensor:
+            known = self._know(tensor, entry, self._address(tensor))
+            # What an operator has recorded anew is no leaf, which takes long to ask.
+            if (entry.recorded and not written) or not self._is_leaf(tensor):
+                self._by_id[id(tensor)] = known
+        elif not self._is_leaf(tensor):
+            known.entry = entry
+        memory = known.memory
         if self._in_memory(self._by_memory, memory) is None:
-            self._by_memory[memory] = (self._watch(tensor, self._by_memory, memory), entry)
+            self._by_memory[memory] = (known, entry)
         if written:
             # The view that was written may be gone in a moment; the memory is its base's.
             owner = self._by_memory[memory][0]()
             self._written[memory] = (self._watch(tensor if owner is None else owner, self._written, memory), entry)
         return memory
 
+    def _know(self, tensor: Any, entry: LedgerEntry, memory: Any) -> _Known:
+        known = _Known(tensor, self._gone)
+        known.entry, known.identity, known.memory = entry, id(tensor), memory
+        return known
+
     def _memory_of(self, tensor: Any) -> Any:
         """Return the address of a tensor's memory, as it was when the tensor was first met: asking takes time."""
         found = self._by_id.get(id(tensor))
-        return found[2] if found is not None and found[0]() is tensor else _address(tensor)
+        return found.memory if found is not None and found() is tensor else self._address(tensor)
 
     def _in_memory(self, table: dict[Any, tuple[weakref.ref[Any], LedgerEntry]], memory: Any) -> LedgerEntry | None:
         """Return the entry of a piece of memory, if it is still the same piece: an address is used again."""
@@ -376,6 +441,7 @@ def overflowed(adapter: Adapter, rescaling: Any) -> bool:
     return any(adapter.to_host(t).any() for t in rescaling.inputs[2:3] if adapter.is_tensor(t))
 
 
+@functools.cache
 def operator_of(name: str) -> str:
     """Return an operator's bare name.
 
@@ -388,20 +454,8 @@ def operator_of(name: str) -> str:
     return bare if bare.startswith("__") else bare.rstrip("_") or bare
 
 
-def _address(tensor: Any) -> Any:
-    """Return the address of a tensor's memory, which NumPy arrays of it share too; of an empty tensor its own."""
-    try:
-        return tensor.untyped_storage().data_ptr() or ("empty", id(tensor))
-    except (RuntimeError, NotImplementedError, ValueError):  # sparse, without memory, or not yet initialised
-        return ("none", id(tensor))
-
-
 def _has_gradients(tensor: Any) -> bool:
     return bool(tensor.is_floating_point() or tensor.is_complex())
-
-
-def _alive(found: tuple[weakref.ref[Any], LedgerEntry, Any] | None, tensor: Any) -> LedgerEntry | None:
-    return found[1] if found is not None and found[0]() is tensor else None
 
 
 def ran_in(adapter: Adapter, node: Any) -> BackwardRun | None:

@@ -38,37 +38,22 @@ class LedgerEntry:
         Of a comparison, what broadcasting has made of a column and a row; else empty.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "constant",
-        "crossed",
-        "differentiable",
-        "forgotten",
-        "grad_enabled",
-        "inputs",
-        "leaf",
-        "location",
-        "memory",
-        "module",
-        "name",
-        "number",
-        "recorded",
-    )
+    # One is made for every operator: what is mostly the same stands here.
+    recorded = False
+    grad_enabled = True
+    differentiable = True
+    forgotten = False
+    location: Location | None = None
+    memory: Any = None
+    module = ""
+    leaf = False
+    constant = False
+    crossed = ""
 
     def __init__(self, name: str = "", inputs: tuple[LedgerEntry, ...] = ()) -> None:
         self.number = _next_number()
         self.name = name
         self.inputs = inputs
-        self.recorded = False
-        self.grad_enabled = True
-        self.differentiable = True
-        self.forgotten = False
-        self.location: Location | None = None
-        self.memory: Any = None
-        self.module = ""
-        self.leaf = False
-        self.constant = False
-        self.crossed = ""
 
     def ancestors(self) -> set[LedgerEntry]:
         """Return the entry and all it was computed from."""

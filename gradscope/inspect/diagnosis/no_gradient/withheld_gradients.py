@@ -26,8 +26,13 @@ def note_withheld(adapter: Adapter, call: Any) -> None:
     call : object
         What an observer's ``node_exited`` is told.
     """
-    made = call.grad_inputs or ()
-    if all(grad is not None for grad in made) or all(grad is None for grad in call.grad_outputs):
+    given, made = adapter.carried(call)
+    for grad in made:
+        if grad is None:
+            break
+    else:
+        return
+    if all(grad is None for grad in given):
         return
     edges = [child for child, _ in adapter.edges(call.node)]
     wanted = [i for i, child in enumerate(edges) if child is not None and adapter.task_runs(call.task, child)]

@@ -174,19 +174,22 @@ def _names(names: Sequence[str]) -> str:
 class _BackwardRun:
     """A backward: where it was called, how many leaves it filled, of how many the gradient was thrown away.
 
-    `step` is the step that came when they had been.
+    `step` is the step that came when they had been; `ran` are the nodes that have run so far, while it runs.
     """
 
     location: Location | None
     filled: int = 0
     thrown_away: int = 0
     step: Location | None = None
-    senders: dict[int, Any] = field(default_factory=dict)
+    ran: list[Any] = field(default_factory=list)
 
     def used_at(self, adapter: Adapter, node: Any) -> Location | None:
-        """Return the line that used a leaf, given its AccumulateGrad."""
-        sender = self.senders.get(adapter.key(node))
-        return None if sender is None else adapter.location(sender)
+        """Return the line that used a leaf, given its AccumulateGrad: it runs right after the last who sends to it."""
+        key = adapter.key(node)
+        for sender in reversed(self.ran):
+            if any(child is not None and adapter.key(child) == key for child, _ in adapter.edges(sender)):
+                return adapter.location(sender)
+        return None
 
 
 @dataclass
@@ -272,8 +275,11 @@ class UpdateWatch(Observer):
             for looked_at in self._gradients.values():
                 looked_at.read = True
                 looked_at.used |= overflow  # which is why there was no step
+        owners = self._owners
         for tensor in call.inputs:
-            gradient = self._gradients.get(self._owners.get(id(tensor), 0))
+            if id(tensor) not in owners:
+                continue
+            gradient = self._gradients.get(owners[id(tensor)])
             leaf = None if gradient is None else gradient.leaf()
             if gradient is not None and leaf is not None and self.adapter.leaf_grad(leaf) is tensor:
                 gradient.note(call, tensor)
@@ -286,10 +292,11 @@ class UpdateWatch(Observer):
 
     def node_entered(self, call: Any) -> None:
         """Compare the gradient of a leaf with what it was when it was last filled."""
-        run = self._runs.get(id(call.task))
-        leaf = None if run is None else self.adapter.variable(call.node)
+        run, leaf = self._runs.get(id(call.task)), self.adapter.variable(call.node)
+        if run is None or leaf is None:
+            return
         arriving = next((g for g in call.grad_outputs if g is not None), None)
-        if run is None or leaf is None or arriving is None or not self._any(arriving):
+        if arriving is None or not self._any(arriving):
             return
         before, kept = self._gradient_of(leaf), self._any(self.adapter.leaf_grad(leaf))
         again = before is not None and before.run is not run and not before.read
@@ -313,9 +320,8 @@ class UpdateWatch(Observer):
         leaf = self.adapter.variable(call.node)
         if leaf is None:
             run = self._runs.get(id(call.task))
-            for child, _ in self.adapter.edges(call.node) if run is not None else ():
-                if child is not None and self.adapter.variable(child) is not None:
-                    run.senders[self.adapter.key(child)] = call.node  # type: ignore[union-attr]
+            if run is not None:
+                run.ran.append(call.node)
             return
         grad = self.adapter.leaf_grad(leaf)
         if grad is not None:
@@ -333,7 +339,7 @@ class UpdateWatch(Observer):
     def _forget(self, task: Any) -> None:
         run = self._runs.pop(id(task), None)
         if run is not None:
-            run.senders.clear()
+            run.ran.clear()
 
     def _steps_now(self, optimizer: Any) -> None:
         self._idle.steps(optimizer)

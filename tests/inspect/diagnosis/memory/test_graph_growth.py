@@ -231,3 +231,30 @@ def test_a_graph_kept_now_and_then_is_no_growth(fw):
             loss.backward()
             kept[:] = [loss] if number % 2 else []
     assert watch.result.kind == "steady"
+
+
+def test_nodes_alive_are_counted_one_by_one(fw):
+    x, kept = fw.ones(2, requires_grad=True), []
+    with gi.growth() as watch:
+        for number in range(5):
+            y = x.sin()
+            for _ in range(number):
+                y = y.cos()
+            kept.append(y)
+            watch.mark()
+            if number == 3:
+                del kept[:2]
+    # Sines and cosines: 1, 2, 3 and 4 in the first four iterations, of which 1 and 2 go; 5 in the last.
+    assert [sample.alive for sample in watch.result.samples] == [1, 3, 6, 10, 12]
+
+
+def test_what_is_saved_is_counted_as_when_each_saved_tensor_is_asked(monkeypatch):
+    def sizes():
+        x, w = gs.ones(3, 4, requires_grad=True), gs.ones(4, 3, requires_grad=True)
+        with gi.growth() as watch:
+            ((x.t() * w).exp() @ x * 2).pow(2).sum().backward()
+        return [sample.nbytes for sample in watch.result.samples]
+
+    quick = sizes()
+    monkeypatch.setattr(gi.adapters.NativeAdapter, "saved_bytes", lambda self, nodes: None)
+    assert sizes() == quick != [0]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.diagnosis.nan.nan_causes import backward_cause, forward_cause
+from gradscope.inspect.diagnosis.nan.nan_detection import all_finite
 from tests.inspect.diagnosis.lines import line
 
 NAN, INF = math.nan, math.inf
@@ -488,3 +489,27 @@ def test_a_view_of_what_nobody_has_written_is_no_bad_data():
         torch.use_deterministic_algorithms(False)
     (symptom,) = [s for s in doctor.diagnosis.symptoms if s.kind == "NaN"]
     assert symptom.location.source.startswith("part.copy_(")
+
+
+@pytest.mark.parametrize("size", [1, 10, 40])
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+def test_a_glance_sees_what_is_not_finite_wherever_it_is(kind, size):
+    whole = numpy.ones((size, 3), kind)
+    for array in (whole, whole.T, whole[:, 0], whole[:, ::2], whole[0, 0], whole[:1, 0].reshape(())):
+        assert all_finite([None, array])
+        for bad in (numpy.nan, numpy.inf, -numpy.inf):
+            spoilt = numpy.array(array)
+            spoilt[(-1,) * spoilt.ndim] = bad
+            assert not all_finite([array, spoilt])
+    assert all_finite([numpy.arange(size), numpy.ones(size, bool)])
+    assert not all_finite([numpy.ones(size, complex)])
+
+
+def test_a_gradient_that_a_hook_spoils_is_seen_though_its_node_made_it_well(fw):
+    x = fw.ones(3, requires_grad=True)
+    y = x.sin()
+    y.register_hook(lambda grad: grad * float("nan"))
+    with gi.watch_nan() as watch:
+        y.sum().backward()
+    text = "the gradient arrived with it: the loss is not finite, or a hook put it there"
+    assert text in [producer.text for producer in watch.origin.producers]
