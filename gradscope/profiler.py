@@ -43,14 +43,14 @@ __all__ = [
 
 
 class ProfilerActivity(enum.Enum):
-    """What is timed; only the CPU is."""
+    """The device that is timed; only the CPU is."""
 
     CPU = 0
     CUDA = 2
 
 
 class ProfilerAction(enum.Enum):
-    """What is done in a step."""
+    """The action of a profiler in a step."""
 
     NONE = 0
     WARMUP = 1
@@ -289,7 +289,7 @@ class profile(ContextDecorator):  # noqa: N801 - PyTorch's name
         self._threads.open.append(FunctionEvent(key, _now(), 0.0, threading.get_ident()))
 
     def _end(self) -> None:
-        """What began last on this thread has ended."""
+        """Note that the call which began last on this thread has ended."""
         if not self._threads.open:  # it began before the profile
             return
         call = self._threads.open.pop()

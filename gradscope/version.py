@@ -1,4 +1,4 @@
-"""What this is a version of, and of what it was built."""
+"""The version of gradscope, under the names that PyTorch has for what it was built with."""
 
 from __future__ import annotations
 

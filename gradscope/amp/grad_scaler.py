@@ -25,7 +25,7 @@ __all__ = ["GradScaler", "OptState"]
 
 
 class OptState(Enum):
-    """What has been done with the gradients of an optimizer since the last ``update()``."""
+    """How far the gradients of an optimizer have come since the last ``update()``."""
 
     READY = 0
     UNSCALED = 1

@@ -1,4 +1,4 @@
-"""What a call of a user's Function does around its forward: edges, history, saved tensors, tangents."""
+"""The steps of a user's Function around its forward: edges, history, saved tensors, tangents."""
 
 from __future__ import annotations
 

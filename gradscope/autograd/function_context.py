@@ -30,7 +30,7 @@ SAVED = "saved_tensors"
 
 
 class FunctionCtx:
-    """What ``ctx`` offers to the forward of a :class:`Function`."""
+    """The part of ``ctx`` that the forward of a user's function sees, a base of the node of a :class:`Function`."""
 
     to_save: tuple[Any, ...] | None
     saved_for_forward: tuple[Any, ...] | None
@@ -150,7 +150,7 @@ class FunctionNode(Node, FunctionCtx):
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What ``save_for_backward`` kept, checked; inside ``jvp`` what ``save_for_forward`` kept.
+        """The tensors of ``save_for_backward``, their versions checked; inside ``jvp`` those of ``save_for_forward``.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What the functions of :mod:`gradscope.autograd.functional` share: points, vectors, and strict mode."""
+"""Points, vectors and strict mode: the checks that :mod:`gradscope.autograd.functional` makes of its arguments."""
 
 from __future__ import annotations
 

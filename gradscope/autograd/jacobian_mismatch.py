@@ -82,7 +82,7 @@ class Mismatch:
 
 
 class GradcheckError(RuntimeError):
-    """What :func:`gradcheck` and :func:`gradgradcheck` raise when a derivative is wrong.
+    """A derivative is wrong; :func:`gradcheck` and :func:`gradgradcheck` raise this.
 
     Attributes
     ----------

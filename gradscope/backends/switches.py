@@ -1,4 +1,4 @@
-"""What the modules of libraries that are not there have in common."""
+"""Switches of libraries that are not there, which the modules of this package share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several rules put into a finding: places, the writes that came later, a saved tensor that was written."""
+"""Parts of a finding that several rules share: places, the writes that came later, a saved tensor that was written."""
 
 from __future__ import annotations
 

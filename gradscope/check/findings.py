@@ -1,4 +1,4 @@
-"""What the sanitizer found: immutable records, without a tensor or a node in them."""
+"""Findings of the sanitizer: immutable records, without a tensor or a node in them."""
 
 from __future__ import annotations
 
@@ -162,13 +162,13 @@ class Finding:
 
     @property
     def cause(self) -> tuple[Any, ...]:
-        """What findings of one cause have in common: the code and the write; where that is not known, the key."""
+        """Equal for findings of one cause: the code and the write; where that is not known, the key."""
         written = next((site for site in self.sites if site.role == "written"), None)
         return self.key if written is None else (self.code, *_lines(written))
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What is the same finding, met again: the code and the places."""
+        """Equal for a finding that is met again: the code and the places."""
         places = tuple((s.role, *_lines(s)) for s in self.sites if s.role != "written again")
         return (self.code, *places) if places else (self.code, self.message)
 

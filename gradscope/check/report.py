@@ -1,4 +1,4 @@
-"""What a run under the sanitizer comes to: what every format of a report is made of."""
+"""The outcome of a run under the sanitizer, from which every format of a report is made."""
 
 from __future__ import annotations
 

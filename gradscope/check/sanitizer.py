@@ -84,7 +84,7 @@ class Sanitizer:
 
     @property
     def findings(self) -> list[Finding]:
-        """What was found so far."""
+        """The findings so far."""
         with self._lock:
             return list(self._found.values())
 
@@ -100,7 +100,7 @@ class Sanitizer:
 
     @property
     def frameworks(self) -> tuple[str, ...]:
-        """What the program has used."""
+        """The frameworks that the program has used."""
         torch = self._torch is not None or bool(self._too_old)
         return ("gradscope",) * self._native_used + ("PyTorch",) * torch
 

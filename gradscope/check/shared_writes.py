@@ -1,4 +1,4 @@
-"""What is changed in place behind somebody's back: the tensor a module was given, the gradient that others get too.
+"""Writes into tensors that others read too: the one that a module was given, the gradient that several nodes get.
 
 No saved tensor is spoilt by it and no version tells: the program computes something else than what stands there.
 """

@@ -1,4 +1,4 @@
-"""What a tensor is called: a leaf where the program stands, what was saved by the node that had computed it."""
+"""Names of tensors: of a leaf by the program's variables, of a saved tensor by the node that computed it."""
 
 from __future__ import annotations
 

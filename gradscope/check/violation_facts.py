@@ -1,4 +1,4 @@
-"""What the watches tell of a misuse, whichever framework it is in: what the rules of ``check`` are given to judge."""
+"""Facts about a misuse, whichever framework it is in: the watches state them and the rules of ``check`` judge them."""
 
 from __future__ import annotations
 

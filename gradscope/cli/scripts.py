@@ -1,4 +1,4 @@
-"""What the commands that run a script share: its arguments on the command line, and the end without it."""
+"""Scripts on the command line, for the commands that run one: its arguments, and the exit without it."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def _inside(probs: Tensor) -> Tensor:
 
 
 class _OfOdds(Distribution):
-    """What is given by a probability or by its log-odds; the other of the two is computed when it is asked for."""
+    """A parameter, given as a probability or as its log-odds; the other of the two is computed when it is asked for."""
 
     @functools.cached_property
     def probs(self) -> Tensor:
@@ -200,7 +200,7 @@ class Categorical(Distribution):
 
 
 class _OfCategorical(Distribution):
-    """What distributions over vectors share whose elements belong to the classes of a :class:`Categorical`."""
+    """The base of distributions over vectors whose elements belong to the classes of a :class:`Categorical`."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
 

@@ -156,7 +156,7 @@ def _count(name: str, in_dims: Any, values: list[Any], dims: list[int | None]) -
 
 
 class _Draws:
-    """What the calls may draw from the default generator."""
+    """The random numbers that the calls may draw from the default generator."""
 
     def __init__(self, randomness: str) -> None:
         self.randomness = randomness

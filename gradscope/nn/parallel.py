@@ -38,7 +38,7 @@ class DataParallel(Module):
 
 
 class DistributedDataParallel(Module):
-    """What runs a module in several processes, which is not there: making one raises RuntimeError."""
+    """A module in several processes, which gradscope does not have: making one raises RuntimeError."""
 
     def __init__(self, module: Module, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(

@@ -17,7 +17,7 @@ __all__ = ["recorded_parts", "without_history"]
 
 
 class ArrayCell:
-    """What stands for an array: in-place operations put another tensor into it."""
+    """A cell in the place of an array: in-place operations put another tensor into it."""
 
     __slots__ = ("before", "value")
 

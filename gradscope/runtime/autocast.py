@@ -64,7 +64,7 @@ _CUDA = {
 
 
 class _Table(dict[str, str | None]):
-    """What is done with the operands of an operator, by its name; overloads (``sum.dim``) are filled in when asked."""
+    """How an operator's operands are cast, by its name; overloads (``sum.dim``) are filled in when asked."""
 
     def __init__(self, names: dict[str, str]) -> None:
         super().__init__({name: policy for policy, text in names.items() for name in text.split()})

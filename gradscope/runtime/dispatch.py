@@ -1,4 +1,4 @@
-"""What lower floors must reach upwards: the class Tensor, the operators by name, and a few functions of floors above.
+"""Dispatch from lower floors upwards: the class Tensor, the operators by name, and a few functions of floors above.
 
 The floors of the runtime import downwards only: :mod:`~.ops` stands on :mod:`~.engine`, that on :mod:`~.tensor` and
 :mod:`~.graph`, these on :mod:`~.memory`. Some of them need what stands above: a node wraps what it saved in a tensor, a

@@ -1,4 +1,4 @@
-"""What the pickle in a file may name and call, and the two unpicklers: for any file, and for any source."""
+"""The two unpicklers, for a trusted source and for any, and the names that a pickle from anywhere may use."""
 
 from __future__ import annotations
 

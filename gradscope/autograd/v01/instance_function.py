@@ -17,7 +17,7 @@ modes = state.local
 
 
 class InstanceStyle:
-    """What a Function can do through its instances: a base of Function."""
+    """The methods of a Function that its instances use: a base of Function."""
 
     __slots__ = ()
 
@@ -34,7 +34,7 @@ class InstanceStyle:
 
 
 class InstanceNode(FunctionNode):
-    """What an instance of a Function is: function and node in one, used once.
+    """The class of a Function's instances: function and node in one, used once.
 
     Attributes
     ----------

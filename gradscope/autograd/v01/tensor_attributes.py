@@ -1,4 +1,4 @@
-"""What every tensor and every node has of PyTorch 0.1."""
+"""Attributes that every tensor and every node had in PyTorch 0.1."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["NodeAttributes", "TensorAttributes"]
 
 
 class NodeAttributes:
-    """What a node has: another name of its edges."""
+    """Attributes of a node: another name of its edges."""
 
     previous_functions = Node.next_functions
 
 
 class TensorAttributes:
-    """What a tensor has: the part of it that was Variable's."""
+    """Attributes of a tensor: the part of it that was Variable's."""
 
     @property
     def volatile(self: Any) -> bool:
@@ -62,7 +62,7 @@ class TensorAttributes:
 
     @property
     def _refused_backward(self) -> str:
-        """What a backward from an inert tensor is told."""
+        """Return the error of a backward from an inert tensor."""
         return "calling backward on a volatile variable\nNothing computed from a volatile tensor is recorded."
 
     def _multinomial_by_other_names(

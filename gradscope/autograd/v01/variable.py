@@ -17,7 +17,7 @@ __all__ = ["Variable"]
 
 
 class ExecutionEngine:
-    """What ``Variable._execution_engine`` is for: callbacks at the end of the backward that runs."""
+    """The class of ``Variable._execution_engine``: callbacks at the end of the backward that runs."""
 
     queue_callback = staticmethod(queue_callback)
 

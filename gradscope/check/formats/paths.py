@@ -1,4 +1,4 @@
-"""What a file is called in a report: relative to where the program was started, where that is possible."""
+"""File names in a report: relative to where the program was started, where that is possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``gradscope check`` finds: a file a kind of finding, by its code; :mod:`gradscope.check.finding_codes` has all.
+"""The rules of ``gradscope check``: a file for each code; :mod:`gradscope.check.finding_codes` has all.
 
 Each is a :class:`~gradscope.inspect.diagnosis.rule_registry.Rule` that judges what the watches tell: one type of
 :mod:`gradscope.check.violation_facts`.

@@ -1,4 +1,4 @@
-"""What is wrong with a suppression, a settings file or a baseline: no finding, and no reason to fail."""
+"""Notices of what is wrong with a suppression, a settings file or a baseline: no findings, no reason to fail."""
 
 from __future__ import annotations
 

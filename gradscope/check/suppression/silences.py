@@ -26,7 +26,7 @@ class Reason(Enum):
 
 
 class Silences:
-    """What silences findings.
+    """The line comments, settings and baseline that silence findings.
 
     Parameters
     ----------

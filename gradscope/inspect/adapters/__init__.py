@@ -1,4 +1,4 @@
-"""What the instruments ask of a framework, and who answers.
+"""Adapters: the questions of the instruments, answered for each framework.
 
 :mod:`.protocol` is the question; :mod:`.native_adapter` answers for gradscope's own runtime, :mod:`.torch` for PyTorch,
 and :mod:`.both_frameworks` for programs of which one does not know beforehand.

@@ -60,7 +60,7 @@ class Region(NamedTuple):
 
 
 class _Interface:
-    """What NumPy asks of an object that is to be looked at as an array."""
+    """The attribute by which NumPy takes an object for an array."""
 
     def __init__(self, region: Region) -> None:
         self.__array_interface__ = {

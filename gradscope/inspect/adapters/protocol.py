@@ -169,7 +169,7 @@ class MemoryShare(Protocol):
 
 
 class Observer:
-    """Who is told what happens, on the program's thread: inherit, and write the methods that matter.
+    """A listener on the program's thread: inherit, and write the methods of the events that matter.
 
     Each may block, and may raise: the exception leaves through the user's call.
 
@@ -290,7 +290,7 @@ def hears(observer: Observer, method: str) -> bool:
 
 
 class Adapter(Protocol):
-    """What an instrument may ask of a framework."""
+    """The questions that an instrument may ask of a framework."""
 
     name: str
 

@@ -66,7 +66,7 @@ class Symptom:
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis(Explanation):
-    """What the doctor found.
+    """The findings of the doctor.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class Diagnosis(Explanation):
 
     @property
     def symptoms(self) -> tuple[Symptom, ...]:
-        """What is wrong, the worst first."""
+        """The findings, the worst first."""
         facts = {**self._facts, OTHERS.name: self.others}
         found = (
             Symptom(rule.kind, text, location, rule.code)
@@ -208,7 +208,7 @@ class Doctor:
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """What has been found so far."""
+        """The diagnosis of the program so far."""
         facts = self._program.known()
         seen: Examination = facts[EXAMINATION.name]
         return Diagnosis(

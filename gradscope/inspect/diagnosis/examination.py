@@ -1,4 +1,4 @@
-"""What the doctor does at each backward: look at the graph before it runs, follow it, and look at what it left."""
+"""The doctor's examination of each backward: its graph before it runs, its nodes, and the gradients that it left."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def named(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Examination:
-    """What was seen of the backward passes of a program.
+    """The facts about the backward passes of a program.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ class Examiner(Observer):
 
     @property
     def examination(self) -> Examination:
-        """What has been seen so far."""
+        """The facts so far."""
         return Examination(
             missing=self.missing.report(),
             frozen=self.missing.frozen(),

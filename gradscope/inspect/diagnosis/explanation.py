@@ -1,4 +1,4 @@
-"""What all explanations are: frozen data with a sentence, a table, a dictionary and, where it helps, a picture."""
+"""The base of all explanations: frozen data with a sentence, a table, a dictionary and, where it helps, a picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the doctor's rules may need to know of a program: each fact has a watch, which hears what happens.
+"""Facts about a program that the doctor's rules need: each has a watch, which hears what happens.
 
 A rule that needs something else makes a :class:`Fact` of its own, in its own file.
 """
@@ -136,7 +136,7 @@ class BlindRegions(Observer):
 
 
 class FailureWatch(Observer):
-    """Is told, when the program has ended, where its backward failed."""
+    """Holds, when the program has ended, where its backward failed."""
 
     failed: FailedBackward | None = None
 

@@ -1,4 +1,4 @@
-"""What ``gradscope explain TOPIC`` prints: short texts about autograd, each with a bad and a good program that run."""
+"""Topics of ``gradscope explain TOPIC``: short texts about autograd, each with a bad and a good program that run."""
 
 from __future__ import annotations
 

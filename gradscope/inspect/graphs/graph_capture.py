@@ -28,7 +28,7 @@ _AFTER_CTRL_C = 2.0
 
 @dataclass(frozen=True, slots=True)
 class GraphCapture:
-    """What came of :func:`capture_graph`.
+    """The result of :func:`capture_graph`.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What has changed between two graphs, of two runs or two versions of a program."""
+"""The difference between two graphs, of two runs or two versions of a program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["GraphDifference", "Identity", "NodeChange", "graph_difference", "ide
 
 
 class Identity(NamedTuple):
-    """What makes two nodes of different graphs the same one.
+    """The facts by which two nodes of different graphs count as the same one.
 
     The place is the function and the text of the line, not its number, so that an edit elsewhere in the file changes no
     node.

@@ -1,4 +1,4 @@
-"""What keeps a model of a hundred thousand nodes small and quick to make: equal records are kept once."""
+"""Interning: equal records are kept once, so that a model of a hundred thousand nodes is small and quick to make."""
 
 from __future__ import annotations
 

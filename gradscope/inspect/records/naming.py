@@ -1,4 +1,4 @@
-"""What leaves and nodes are called: as the caller says, as a tracker saw, else after the living modules that own them.
+"""Names of leaves and nodes: as the caller says, as a tracker saw, else after the living modules that own them.
 
 Without ``params`` and without :func:`track`, a loss alone does not tell which model it is of. The modules do: they are
 alive, and the parameters that the graph ends in are theirs. So one look through the objects that the garbage collector
@@ -41,7 +41,7 @@ _MOST_PASSING_ON = 4
 
 @dataclass(frozen=True)
 class Names:
-    """What is known of the names in a graph.
+    """The names in a graph, as far as they are known.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the debugger's faces read: immutable records, made on the program's own thread.
+"""Immutable records, made on the program's own thread: all that a screen or a prompt reads.
 
 A record holds numbers, text and tuples; never a tensor, a node or a frame. So it can be handed to another thread, kept
 as long as one likes, and nothing of the program stays alive because of it.
@@ -259,7 +259,7 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class DebuggerEvent:
-    """What a session tells its listeners.
+    """An event that a session tells its listeners.
 
     Attributes
     ----------

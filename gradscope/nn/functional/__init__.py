@@ -1,4 +1,4 @@
-"""What modules compute, as functions.
+"""The computations of modules, as functions.
 
 Most are operators of the runtime; the others are written in terms of them.
 """

@@ -1,4 +1,4 @@
-"""What full backward hooks of modules stand on: nodes at a module's inputs and outputs that see the gradients pass."""
+"""Full backward hooks of modules: nodes at a module's inputs and outputs that see the gradients pass."""
 
 from __future__ import annotations
 

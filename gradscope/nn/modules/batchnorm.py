@@ -17,7 +17,7 @@ __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
 
 
 class NormBase(ScaleAndShift):
-    """What normalisations with running statistics share: parameters, buffers, how they start and are shown."""
+    """Base of normalisations with running statistics: parameters, buffers, how they start and are shown."""
 
     _version = 2
     running_mean: Tensor | None
@@ -78,7 +78,7 @@ class NormBase(ScaleAndShift):
 
 
 class _BatchNorm(NormBase):
-    """What batch normalisation of any number of dimensions shares."""
+    """Base of batch normalisation of any number of dimensions."""
 
     dimensions: tuple[int, ...]
 

@@ -21,7 +21,7 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _Convolution(Module):
-    """What convolutions of any number of dimensions share."""
+    """Base of convolutions of any number of dimensions."""
 
     spatial: int
     transposed = False

@@ -10,7 +10,7 @@ __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Fe
 
 
 class _Dropout(Module):
-    """What kinds of dropout share: a probability, and whether to write into the input."""
+    """Base of the kinds of dropout: a probability, and whether to write into the input."""
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ __all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
 
 
 class _InstanceNorm(NormBase):
-    """What instance normalisation of any number of dimensions shares."""
+    """Base of instance normalisation of any number of dimensions."""
 
     spatial: int
 

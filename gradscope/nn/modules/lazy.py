@@ -32,7 +32,7 @@ __all__ = [
 
 
 class LazyModuleMixin(Module):
-    """What makes a module lazy: put it before the module's class.
+    """Base that makes a module lazy: put it before the module's class.
 
     A subclass makes its parameters :class:`UninitializedParameter`, gives them their shapes in
     ``initialize_parameters(*args)``, which is called with the arguments of the first call, and may name in
@@ -123,7 +123,7 @@ class LazyLinear(LazyModuleMixin, Linear):
 
 
 class _LazyConvolution(LazyModuleMixin):
-    """What lazy convolutions share."""
+    """Base of lazy convolutions."""
 
     spatial: int
     transposed: bool
@@ -244,7 +244,7 @@ class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d):  # type: ignore[mis
 
 
 class _LazyNorm(LazyModuleMixin, NormBase):
-    """What lazy normalisations share."""
+    """Base of lazy normalisations."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ __all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
 class ScaleAndShift(Module):
-    """What normalisations share that learn a scale, `weight`, and a shift, `bias`: None where they do not."""
+    """Base of normalisations that learn a scale, `weight`, and a shift, `bias`: None where they do not."""
 
     def _register_scale_and_shift(
         self, shape: tuple[int, ...], affine: bool, bias: bool, device: Any, dtype: Any

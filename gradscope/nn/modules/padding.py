@@ -28,7 +28,7 @@ __all__ = [
 
 
 class _Padding(Module):
-    """What pads of any number of dimensions share: one number for all sides, or one for each."""
+    """Base of pads of any number of dimensions: one number for all sides, or one for each."""
 
     spatial: int
     mode: str

@@ -31,7 +31,7 @@ _CELLS: dict[str, Any] = {"tanh": rnn_tanh_cell, "relu": rnn_relu_cell}
 
 
 class RNNBase(Module):
-    """What :class:`RNN`, :class:`LSTM` and :class:`GRU` have in common: parameters and checks.
+    """Base of :class:`RNN`, :class:`LSTM` and :class:`GRU`: parameters and checks.
 
     Parameters
     ----------
@@ -426,7 +426,7 @@ class LSTM(RNNBase):
 
 
 class RNNCellBase(Module):
-    """What the cells have in common: the parameters of one step.
+    """Base of the cells: the parameters of one step.
 
     Parameters
     ----------

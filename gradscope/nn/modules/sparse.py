@@ -16,7 +16,7 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class _Table(Module):
-    """What modules share that look up the rows of a table, `weight`."""
+    """Base of modules that look up the rows of a table, `weight`."""
 
     num_embeddings: int
     embedding_dim: int

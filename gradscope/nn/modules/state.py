@@ -18,7 +18,7 @@ Hook = Callable[..., Any]
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
-    """What load_state_dict() found missing and unexpected."""
+    """The keys that load_state_dict() found missing and unexpected."""
 
     __slots__ = ()
 

@@ -61,7 +61,7 @@ def _copies(layer: Module, count: int) -> ModuleList:
 
 
 class _Layer(Module):
-    """What the layers of encoder and decoder have in common: attention to themselves, and the feed-forward network."""
+    """Base of the layers of encoder and decoder: attention to themselves, and the feed-forward network."""
 
     _attentions: tuple[str, ...] = ()
 

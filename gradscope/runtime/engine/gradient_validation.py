@@ -1,4 +1,4 @@
-"""What the engine asks of the gradients that nodes and hooks produce, and how it says what is wrong with them."""
+"""The engine's checks of the gradients that nodes and hooks produce, and their error messages."""
 
 from __future__ import annotations
 

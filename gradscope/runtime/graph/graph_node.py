@@ -45,7 +45,7 @@ class GradientEdge(NamedTuple):
 
 
 class InputMetadata(NamedTuple):
-    """What a node expects of an incoming gradient."""
+    """The shape, dtype and device that a node expects of an incoming gradient."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -63,7 +63,7 @@ RELEASED: Any = _Released()
 
 
 class NodeExtra:
-    """What few nodes have: hooks.
+    """The attributes that few nodes have: hooks.
 
     A node that has one runs with the thread's modes as a backward sets them, so one that calls a user's code has one.
     """
@@ -290,7 +290,7 @@ class SavedPart(SavedResult):
 
 
 class PackedTensor:
-    """What a pack hook made of a saved tensor, and the hook that undoes it."""
+    """The result of a pack hook on a saved tensor, and the hook that undoes it."""
 
     __slots__ = (
         "dtype", "edge", "forward", "history", "is_output", "nr", "packed", "requires_grad", "shape", "unpack_hook",
@@ -421,7 +421,7 @@ class SavedTensor:
 
     @property
     def unpack_hook(self) -> Any:
-        """What unpacks it; None if no hook has packed it."""
+        """The hook that unpacks it; None if no hook has packed it."""
         return getattr(self._value(), "unpack_hook", None)
 
     def unpack(self) -> Any:

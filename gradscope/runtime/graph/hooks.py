@@ -16,7 +16,7 @@ HookTable = OrderedDict[int, Callable[..., Any]]
 
 
 class RemovableHandle:
-    """What every ``register_*`` returns: removes the hook by :meth:`remove` or at the end of a ``with`` block.
+    """The handle of a hook: it removes the hook by :meth:`remove` or at the end of a ``with`` block.
 
     Examples
     --------

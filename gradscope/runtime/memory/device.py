@@ -122,7 +122,7 @@ _device = device
 
 
 class Backend:
-    """What the runtime asks of an array module beyond NumPy's function names."""
+    """The operations that the runtime asks of an array module beyond NumPy's function names."""
 
     def __init__(self, type_name: str, module: Any) -> None:
         self.type_name = type_name

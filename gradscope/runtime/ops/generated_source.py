@@ -1,4 +1,4 @@
-"""What an operator's declaration becomes: the source of its functions and of its node, and a legend of its names.
+"""The generated source of an operator: its functions and its node, and a legend of the names in it.
 
 ``python -m gradscope.runtime.ops show mul add_`` prints it.
 """

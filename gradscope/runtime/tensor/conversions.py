@@ -1,4 +1,4 @@
-"""What a tensor becomes elsewhere: numbers, lists, NumPy arrays, text, copies and pickles."""
+"""Conversions of a tensor: to numbers, lists, NumPy arrays, text, copies and pickles."""
 
 from __future__ import annotations
 

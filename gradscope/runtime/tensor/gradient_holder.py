@@ -1,4 +1,4 @@
-"""What a tensor has beside its values: the gradient that backward accumulates, and the hooks on its way there."""
+"""The part of a tensor beside its values: the gradient that backward accumulates, and the hooks on its way there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["GradientHolder", "TensorMeta"]
 
 
 class TensorMeta:
-    """What few tensors have: a gradient, hooks, a name."""
+    """The attributes that few tensors have: a gradient, hooks, a name."""
 
     __slots__ = (
         "accumulator",

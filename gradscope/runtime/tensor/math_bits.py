@@ -54,7 +54,7 @@ def view_with_bits(tensor: Tensor, conj: bool, neg: bool) -> Tensor:
 
 
 class MathBits:
-    """What tensors with a bit do otherwise; :func:`mark` makes the class that has it before the tensor's own."""
+    """Methods that tensors with a bit override; :func:`mark` makes the class that has it before the tensor's own."""
 
     __slots__ = ()
 

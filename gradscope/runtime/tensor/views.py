@@ -51,7 +51,7 @@ Step = Callable[["Tensor"], "Tensor"]
 
 
 class ViewInfo:
-    """What a view knows: its root base, its edge, and how it was made.
+    """The facts about a view: its root base, its edge, and how it was made.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class ViewInfo:
 
 
 class RereadView(ViewInfo):
-    """What a view knows that reads its memory otherwise than its base does: conjugated, or as another dtype.
+    """The facts about a view that reads its memory otherwise than its base does: conjugated, or as another dtype.
 
     Sizes and strides alone do not lead to it from the base: its edge is made anew by the steps that made the view.
 
@@ -299,7 +299,7 @@ class CopySlices(Node):
 
     @property
     def saved_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What is released after a run: the written view's node, as in PyTorch even when it saved nothing."""
+        """Names that are released after a run: the written view's node, as in PyTorch even when it saved nothing."""
         return ("function",)
 
     def release(self) -> None:

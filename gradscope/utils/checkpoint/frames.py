@@ -140,7 +140,7 @@ class _Frame:
 
 
 class _Recomputation:
-    """The same call in a backward pass: it fills the placeholders, in the order in which they were made."""
+    """The call repeated in a backward pass: it fills the placeholders, in the order in which they were made."""
 
     def __init__(self, frame: _Frame, task: Any) -> None:
         self._frame, self._task = frame, task

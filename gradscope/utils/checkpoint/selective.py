@@ -22,7 +22,7 @@ __all__ = ["CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_c
 
 
 class CheckpointPolicy(Enum):
-    """What becomes of an operator's results: they are kept (``SAVE``), or computed again (``RECOMPUTE``).
+    """The choice for an operator's results: they are kept (``SAVE``), or computed again (``RECOMPUTE``).
 
     ``PREFER`` leaves it to a compiler to do otherwise; here it means the same as ``MUST``.
     """
@@ -39,7 +39,7 @@ Policy = Callable[..., CheckpointPolicy]
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told of the call.
+    """The facts about a call that a policy is told.
 
     Attributes
     ----------

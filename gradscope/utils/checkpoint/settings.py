@@ -1,4 +1,4 @@
-"""What programs set for all checkpoints of a block: whether they stop early, whether they note operators."""
+"""Settings for all checkpoints of a block: whether they stop early, whether they note operators."""
 
 from __future__ import annotations
 

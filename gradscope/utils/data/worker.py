@@ -1,4 +1,4 @@
-"""What runs in a worker process of a loader, and how samples are fetched there and in the loader's own process."""
+"""The body of a loader's worker process, and how samples are fetched there and in the loader's own process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DATA, FAILED, END = "data", "failed", "end"
 
 
 class WorkerInfo:
-    """What a worker process knows of itself.
+    """The number, seed and data set of a worker process.
 
     Attributes
     ----------

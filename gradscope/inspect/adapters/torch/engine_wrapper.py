@@ -26,7 +26,7 @@ _NAME = "_engine_run_backward"
 
 
 class BackwardTap:
-    """What is put in the engine's place; there is one, and it is in place while somebody observes."""
+    """The wrapper in the engine's place: there is one, and it is in place while somebody observes."""
 
     def __init__(self) -> None:
         self._observers: tuple[Observer, ...] = ()

@@ -90,7 +90,7 @@ class CallMode(TorchFunctionMode):
 
 
 class Wanted(NamedTuple):
-    """What an observer wants to hear of the forward pass; see ``Adapter.observe``."""
+    """The events of the forward pass that an observer wants; see ``Adapter.observe``."""
 
     forward: bool
     operators: bool

@@ -57,14 +57,14 @@ class TorchCall:
 
     @property
     def grad_outputs(self) -> list[Any]:
-        """What it is given; an entry may be assigned: that replaces the gradient."""
+        """The gradients that the node is given; to assign an entry replaces a gradient."""
         if type(self.given) is not list:
             self.given = list(self.given)
         return self.given
 
     @property
     def grad_inputs(self) -> list[Any]:
-        """What it has made; an entry may be assigned. AccumulateGrad produces none."""
+        """The gradients that the node has produced; an entry may be assigned. AccumulateGrad produces none."""
         if type(self.made) is not list:
             self.made = list(self.made)
         return self.made

@@ -1,4 +1,4 @@
-"""What a PyTorch node has saved, read without unpacking it for the program and without touching the version check."""
+"""The saved tensors of a PyTorch node, read without unpacking them for the program and without a version check."""
 
 from __future__ import annotations
 

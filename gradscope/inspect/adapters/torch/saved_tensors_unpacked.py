@@ -1,4 +1,4 @@
-"""What a node has saved, on a PyTorch (before 2.10) whose ``SavedTensor`` does not show what it holds.
+"""The saved tensors of a node, on a PyTorch (before 2.10) whose ``SavedTensor`` does not show what it holds.
 
 Then there is but one way to it, which is to unpack it as the node does. Of a tensor that has been written since PyTorch
 refuses that, for good; so its slot may be given hooks, which are handed what it holds, and which refuse in the same

@@ -1,4 +1,4 @@
-"""Beside torch.compile: its Dynamo reads every function that is called where it is at work, and ours are not for it."""
+"""Keeping torch.compile out: its Dynamo reads every function that is called while it works, and ours are not for it."""
 
 from __future__ import annotations
 

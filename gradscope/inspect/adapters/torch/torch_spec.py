@@ -1,4 +1,4 @@
-"""What is known of a PyTorch tensor without PyTorch."""
+"""The shape, dtype and device of a PyTorch tensor, known without PyTorch."""
 
 from __future__ import annotations
 

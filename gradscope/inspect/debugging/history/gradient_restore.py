@@ -10,7 +10,7 @@ __all__ = ["GradBackup"]
 
 
 class GradBackup:
-    """What the leaves had in ``.grad`` before a backward first accumulated into them.
+    """The leaves' ``.grad`` from before a backward first accumulated into them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a session remembers: the backwards it has followed, and in which order their nodes ran."""
+"""The history of a session: the backwards it has followed, and in which order their nodes ran."""
 
 from __future__ import annotations
 

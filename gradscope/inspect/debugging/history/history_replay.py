@@ -21,7 +21,7 @@ class ReplayError(RuntimeError):
 
 
 class PastNode:
-    """What a breakpoint may ask of a node that has run."""
+    """A node that has run, as a breakpoint may ask about it."""
 
     def __init__(self, view: TaskView, record: NodeRecord) -> None:
         self._record = record

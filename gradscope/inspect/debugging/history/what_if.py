@@ -1,4 +1,4 @@
-"""What would become of the parameters if one gradient were another: the rest of a backward, run aside.
+"""What-if: the gradients of the parameters if one gradient were another, by running the rest of a backward aside.
 
 Nodes are run alone and nothing is accumulated: the program does not notice. Its hooks may do anything, so they are not
 called; the answer names those that the backward itself will call.

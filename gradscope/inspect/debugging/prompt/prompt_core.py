@@ -1,4 +1,4 @@
-"""What the verbs of line mode stand on: saying something, page by page, and taking a line apart."""
+"""The base of line mode's verbs: they print, page by page, and take a line apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What expressions know where a program is paused: the node's gradients, and the program's own variables."""
+"""The names that an expression may use at a pause: the node's gradients, and the program's own variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same node in the iteration before: ``last.norm`` and ``changed(norm)`` in conditions.
+"""Comparison with the same node in the iteration before: ``last.norm`` and ``changed(norm)`` in conditions.
 
 A node lives for one iteration. What makes two nodes the same is where their backward was called, the operator, the
 module or parameter, the line, and how many of that kind came before in their backward.

@@ -1,4 +1,4 @@
-"""What a person types to name nodes, and whether a node is meant."""
+"""Node specs, which a person types to name nodes, and whether one means a node."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BreakpointError(ValueError):
 
 
 class Candidate(Protocol):
-    """What a breakpoint asks of a node."""
+    """A node, as a breakpoint asks about it."""
 
     @property
     def index(self) -> int:

@@ -27,7 +27,7 @@ _WRONG_HELP = "Compare the formulas; `gradscope.testing.assert_gradients` shows 
 
 @dataclass(frozen=True)
 class CheckedFunction:
-    """What was found of one custom Function.
+    """The verdict on one custom Function.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class CheckedFunction:
 
 @dataclass(frozen=True)
 class Functions(Explanation):
-    """What was found of the custom Functions that have run.
+    """The verdicts on the custom Functions that have run.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ _AS_GIVEN = _Precision(False, 1e-2, 2e-2, 1e-3)
 
 
 class _UnknownError(Exception):
-    """It cannot be told, and why."""
+    """The derivative cannot be judged, for the reason in the message."""
 
 
 def _checked(adapter: Adapter, call: _Call) -> CheckedFunction:

@@ -1,4 +1,4 @@
-"""What is kept in memory, and by whom.
+"""Memory: what a graph holds, what grows and leaks, and which variable keeps it.
 
 - :mod:`~.graph_memory`: ``gi.memory``: saved tensors by module, operator, line
 - :mod:`~.graph_growth`: ``gi.growth``: graphs that grow from iteration to iteration

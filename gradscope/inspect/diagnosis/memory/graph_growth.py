@@ -66,7 +66,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class RetainingVariable:
-    """Who keeps graphs of earlier iterations alive.
+    """A variable that keeps graphs of earlier iterations alive.
 
     Attributes
     ----------

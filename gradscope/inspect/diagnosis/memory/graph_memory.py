@@ -1,4 +1,4 @@
-"""What a graph holds in memory: the saved tensors, by module, operator and line, each piece of memory counted once."""
+"""The memory of a graph: the saved tensors, by module, operator and line, each piece of memory counted once."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class MemoryGroup:
 
 @dataclass(frozen=True, repr=False)
 class MemoryReport(Explanation):
-    """What a graph holds in memory.
+    """The memory that a graph holds.
 
     Attributes
     ----------
@@ -243,7 +243,7 @@ def memory_of(adapter: Adapter, roots: Sequence[Any], params: Any, recorder: Dat
 
 
 class _KnownMemory:
-    """What is known of the memory that the graph may hold."""
+    """The names and lines that are known of memory that the graph may hold."""
 
     def __init__(self, adapter: Adapter, names: Names, recorder: DataflowObserver | None) -> None:
         self._adapter = adapter

@@ -1,4 +1,4 @@
-"""Who keeps an object alive: the way from a variable to it, by the garbage collector's knowledge of who refers to whom.
+"""Reference paths: the way from a variable to an object that it keeps alive, by gc.get_referrers().
 
 References from C++ (a PyTorch node keeps its saved tensors) are not known to the collector; a way ends there.
 """
@@ -31,7 +31,7 @@ _LIBRARIES = ("gradscope", "gradscope_tui", "torch", "numpy", "networkx", "rich"
 
 @dataclass(frozen=True)
 class ReferencePath:
-    """Who keeps an object alive.
+    """The way from a variable to an object that it keeps alive.
 
     Attributes
     ----------

@@ -57,7 +57,7 @@ class Leak:
 
 @dataclass(frozen=True, repr=False)
 class Leaks(Explanation):
-    """What was made in a block and outlives it.
+    """The tensors that were made in a block and outlive it.
 
     Attributes
     ----------

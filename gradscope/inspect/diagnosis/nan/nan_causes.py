@@ -1,4 +1,4 @@
-"""What arithmetic makes NaN and Inf: from an operator and the elements it was given to a sentence."""
+"""The arithmetic that makes NaN and Inf: from an operator and the elements it was given to a sentence."""
 
 from __future__ import annotations
 

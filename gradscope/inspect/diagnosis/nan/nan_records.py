@@ -1,4 +1,4 @@
-"""What is found about NaN and Inf: who produced them, the steps that passed them on, and the whole."""
+"""Records of NaN and Inf: their producers, the steps that passed them on, and the whole."""
 
 from __future__ import annotations
 

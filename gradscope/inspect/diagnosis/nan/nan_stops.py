@@ -1,4 +1,4 @@
-"""Who made the NaN or infinity that a node has just produced, and out of what."""
+"""The producer of the NaN or infinity at a stop, and the numbers that it was made of."""
 
 from __future__ import annotations
 

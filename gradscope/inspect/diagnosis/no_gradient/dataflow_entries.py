@@ -1,4 +1,4 @@
-"""What a ledger writes down: names, lines and links, never a tensor."""
+"""The entries of a ledger: names, lines and links, never a tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What in a line of source takes a value out of the graph: ``detach()``, ``.data``, ``argmax``, ``torch.tensor(x)``.
+"""Calls in the source that take a value out of the graph: ``detach()``, ``.data``, ``argmax``, ``torch.tensor(x)``.
 
 The table knows an expression by its look. ``x.detach()`` may be a method of the user's own; who reads the table says
 that it was read, and where a ledger says what ran.

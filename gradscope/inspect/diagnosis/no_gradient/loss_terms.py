@@ -1,4 +1,4 @@
-"""What a loss is made of: gradients without a graph, errors between shapes that do not belong together."""
+"""Terms of a loss that are not what they look like: gradients without a graph, errors that broadcast unasked."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _MEANT = (Reason.NO_GRAD, Reason.DETACHED)
 
 
 class ModelNames:
-    """What the models of a program are called: where there are several, each after the variable that holds it."""
+    """Names of a program's models: where there are several, each has that of the variable that holds it."""
 
     def __init__(self, recorder: DataflowObserver) -> None:
         self._recorder = recorder

@@ -1,4 +1,4 @@
-"""What the answer to "why has it no gradient?" is made of."""
+"""Records of the answer to "why has it no gradient?"."""
 
 from __future__ import annotations
 

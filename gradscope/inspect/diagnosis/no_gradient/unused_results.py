@@ -1,4 +1,4 @@
-"""What becomes of a result that never reaches the loss, as the lines below the one that made it tell."""
+"""Results that never reach the loss, as the lines of source below the one that made them tell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What optimizers do with gradients: used before, used by nobody, of parameters that nobody changes."""
+"""The use that optimizers make of gradients: stale ones, discarded ones, parameters that nobody changes."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class UnusedGradients:
 
 @dataclass(frozen=True, repr=False)
 class Updates(Explanation):
-    """What optimizers did with gradients.
+    """The gradients that optimizers used twice, or not at all.
 
     Attributes
     ----------
@@ -194,7 +194,7 @@ class _BackwardRun:
 
 @dataclass
 class _LeafGradient:
-    """What lies in a leaf: which backward filled it last, after how many steps, whether the program has looked at it.
+    """A leaf's gradient: which backward filled it last, after how many steps, whether the program has looked at it.
 
     `stale` is the backward before that one, and the step between the two, where there was a step; `met` says whether
     an optimizer that holds the leaf has stepped since. Of a gradient that was read, `rewritten` says whether that was
@@ -226,7 +226,7 @@ class _LeafGradient:
 
 @dataclass
 class _StaleCalls:
-    """What is collected for one pair of backward calls."""
+    """The stale gradients of one pair of backward calls."""
 
     step: Location | None
     names: dict[str, None] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a notebook shows of a graph."""
+"""A graph in a notebook: a picture, folded until it can be looked at, and a few numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a picture of a graph shows: boxes of text, and arrows between them."""
+"""The picture of a graph before it is drawn: boxes of text, and arrows between them."""
 
 from __future__ import annotations
 

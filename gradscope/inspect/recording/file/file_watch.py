@@ -1,4 +1,4 @@
-"""What becomes of a file while it is written: moved, deleted, replaced, or overwritten by another program."""
+"""Watching a file while it is written: it may be moved, deleted, replaced, or overwritten by another program."""
 
 from __future__ import annotations
 

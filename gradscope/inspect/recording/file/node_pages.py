@@ -46,7 +46,7 @@ RAW = 64
 
 
 class GradientFormat(NamedTuple):
-    """What a gradient looks like that was taken as its bytes.
+    """The shape and dtype of a gradient that was taken as its bytes.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class GradientSnapshot:
 
 
 class PageTemplate:
-    """What consecutive nodes of a backward have in common with those of another: all but numbers, times and values.
+    """The part of a page that repeats from one backward to the next: all but numbers, times and values.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ _MANY = 500  # parameters of one statement
 
 @dataclass(frozen=True, slots=True)
 class StaticNode:
-    """What does not change of a node from iteration to iteration.
+    """The part of a node that does not change from iteration to iteration.
 
     Attributes
     ----------

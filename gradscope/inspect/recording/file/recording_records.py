@@ -1,4 +1,4 @@
-"""What a recording is asked for besides nodes: immutable records of its runs, iterations, backwards and events."""
+"""Records in a recording besides nodes: immutable ones of its runs, iterations, backwards and events."""
 
 from __future__ import annotations
 

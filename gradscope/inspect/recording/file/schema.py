@@ -1,4 +1,4 @@
-"""What stands in a recording: its tables, the version of their layout, and how a file is recognised.
+"""The schema of a recording: its tables, the version of their layout, and how a file is recognised.
 
 Per-node rows are kept in *pages*: the columns of many nodes of one backward in a few blobs, one SQLite row. So the
 writer thread holds the interpreter for a moment a page, not for a moment a node, and a reader takes in 100,000 nodes

@@ -74,7 +74,7 @@ class IterationChange:
 
 
 class Statement(NamedTuple):
-    """What SQLite is to carry out."""
+    """A statement for SQLite, with its parameters."""
 
     sql: str
     parameters: Sequence[Any]

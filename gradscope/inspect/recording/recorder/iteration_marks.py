@@ -1,4 +1,4 @@
-"""What an iteration of a program is."""
+"""Iterations of a program: which backwards lead to one round of optimizer steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of each tensor is kept: nothing, numbers, or values too."""
+"""The policy by which a recorder keeps of each tensor nothing, numbers, or values too."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def parse_bytes(size: int | str) -> int:
 
 @dataclass(frozen=True)
 class Policy:
-    """What a recorder keeps of tensors.
+    """How much a recorder keeps of each tensor.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ _OUTLINES = 256
 
 
 class NodePlan:
-    """What is the same of a node in every backward.
+    """The part of a node that is the same in every backward.
 
     Attributes
     ----------

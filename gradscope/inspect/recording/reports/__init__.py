@@ -1,4 +1,4 @@
-"""What is made of recordings.
+"""Reports of recordings: pages, plots, tables, comparisons and exports.
 
 - :mod:`~.html_report`: one page that needs nothing else
 - :mod:`~.heatmap`: gradient norms by module and iteration

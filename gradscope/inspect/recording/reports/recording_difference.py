@@ -59,7 +59,7 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Difference:
-    """What a comparison of two recordings found.
+    """The result of comparing two recordings.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a recording tells of a tensor's numbers; the NumPy form is in `inspect.recording.recorder`."""
+"""The statistics of a tensor in a recording; the NumPy form is in `inspect.recording.recorder`."""
 
 from __future__ import annotations
 

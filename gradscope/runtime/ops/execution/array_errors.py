@@ -1,4 +1,4 @@
-"""What an array module complains of, in PyTorch's words, with the shapes and dtypes involved."""
+"""Errors of an array module, in PyTorch's words, with the shapes and dtypes involved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call's node saves: the operands, results and facts that its derivative names, with their versions."""
+"""Saving for backward: the operands, results and facts that its derivative names, with their versions."""
 
 from __future__ import annotations
 

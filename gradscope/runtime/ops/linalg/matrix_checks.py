@@ -1,4 +1,4 @@
-"""What the functions of matrices ask of their arguments, in PyTorch's words."""
+"""Checks of the arguments of functions of matrices, in PyTorch's words."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def _concatenated(parts: dict[int, Any], F: Namespace) -> Any:
 
 
 class _Through(NamedTuple):
-    """What backpropagation through time gives, as rows of all times, and what the gradients of the weights need."""
+    """Gradients of backpropagation through time, as rows of all times, and the states that the weights' need."""
 
     ih: Any  # the gradients of the projected inputs
     hh: Any  # those of the projected hidden states
@@ -154,7 +154,7 @@ def _steps_anew(
 
 
 class _Kept(NamedTuple):
-    """What the forward of a long short-term memory has noted for its derivative."""
+    """The intermediate results of a long short-term memory's forward, for its derivative."""
 
     states: Any  # the hidden states at all times
     gates: Any

@@ -66,7 +66,7 @@ class Cell(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """What a step of a long short-term memory notes for its derivative; `squashed` is tanh of the next cell state."""
+    """What one LSTM step notes for its derivative; `squashed` is tanh of the next cell state."""
 
     into: Any
     forget: Any

@@ -35,7 +35,7 @@ CUBIC = -0.75
 
 @dataclass(slots=True)
 class Axis:
-    """What is fixed along one dimension of space while the grid moves a little; arrays of shape (N, places)."""
+    """The taps along one dimension of space, fixed while the grid moves a little; arrays of shape (N, places)."""
 
     places: list[Any]
     """For each tap its element, within bounds."""
