@@ -44,6 +44,7 @@ REGISTERED = {
 
 # Modules without a test file of their own, and the file of another that calls what they define.
 TESTED_IN = {
+    "inspect/debugging/session/session_errors": "inspect/debugging/session/test_debugger.py",
     "runtime/ops/__main__": "runtime/ops/test_generated_source.py",
     "autograd/function_calls": "autograd/test_function.py",
     "autograd/function_context": "autograd/test_function.py",

@@ -9,12 +9,10 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..inspect.output.terminal_text import say
-from .output import own
-from .scripts import SCRIPT, add_script_arguments, leave_if_it_runs
+from .scripts import SCRIPT, add_script_arguments
 
 if TYPE_CHECKING:
-    from ..inspect import Debugger
-    from ..inspect.debugging.prompt.prompt import LineMode
+    from ..inspect.wire.program_process import ProgramProcess
 
 __all__ = ["PLACE", "add_parser", "run"]
 
@@ -111,15 +109,14 @@ def run(args: argparse.Namespace) -> int:
         ``script``, ``module``, ``args``, ``line`` and ``commands``.
     """
     # The instruments load when the command runs.
-    from ..inspect import Debugger
-    from ..inspect.debuggee.script import ScriptProgram
     from ..inspect.debuggee.script_targets import find_target
-    from ..inspect.debugging.prompt.prompt import LineMode
     from ..inspect.debugging.prompt.prompt_verbs import UsageError
+    from ..inspect.wire.channel import ChannelError
+    from ..inspect.wire.program_process import ProgramProcess
 
     try:
         commands = _commands(args.commands) if args.commands else None
-        target = find_target(args.script, module=args.module)
+        find_target(args.script, module=args.module)  # what is wrong with it is said before a process starts
     except (UsageError, OSError, ImportError) as error:
         return _refuse(str(error))
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
@@ -129,18 +126,15 @@ def run(args: argparse.Namespace) -> int:
             "the terminal UI needs a terminal; use `gradscope debug --line SCRIPT` for a prompt, or -c COMMANDS"
         )
     # A script cannot share stdin with the prompt, unless a person types there, who sees which of them asks.
-    stdin = commands is not None or (args.line and terminal)
-    program = ScriptProgram(target, args.args, stdin=stdin, terminal=plain)
-    with _terminal_kept(), own(sys.stdout) as stdout, own(sys.stderr) as stderr:
-        with program.signals.serving():
-            if plain:
-                mode = LineMode(Debugger(program), stdout=stdout, stderr=stderr)
-                status, text = _run_line(mode, commands)
-            else:
-                status, text = _run_app(Debugger(program))
-        with suppress(OSError) if status == _HUNG_UP else nullcontext():
-            say(text, file=stderr if status else stdout)
-    leave_if_it_runs(program, status)
+    target = [*(["-m"] if args.module else []), args.script, *args.args]
+    with _terminal_kept():
+        try:
+            process = ProgramProcess(target, terminal=commands is None and terminal, stdin=0 if commands else None)
+        except ChannelError as error:
+            return _refuse(f"{args.script} could not be started: {error}")
+        status, text = _run_line(process, commands) if plain else _run_app(process)
+    with suppress(OSError) if status == _HUNG_UP else nullcontext():
+        say(text, file=sys.stderr if status else sys.stdout)
     return status
 
 
@@ -163,14 +157,21 @@ def _commands(given: list[tuple[str, str]]) -> list[str]:
     return commands
 
 
-def _run_line(mode: LineMode, commands: list[str] | None) -> tuple[int, str]:
+def _run_line(process: ProgramProcess, commands: list[str] | None) -> tuple[int, str]:
     """Run the session at a prompt; return the exit status, and the line that says how it ended."""
-    debugger = mode.debugger
+    # The instruments load when the command runs.
+    from ..inspect.wire.process_prompt import ProcessPrompt, SignalledError
+
+    mode = ProcessPrompt(process)
+    debugger = process.debugger
     try:
-        if commands is None:
-            mode.run()
-        else:
-            mode.run_commands(commands)
+        with mode.signals_passed_on():
+            if commands is None:
+                mode.run()
+            else:
+                mode.run_commands(commands)
+    except SignalledError:
+        pass
     except KeyboardInterrupt:  # one that came between two waits
         mode.interrupted = True
         debugger.abort()
@@ -178,8 +179,9 @@ def _run_line(mode: LineMode, commands: list[str] | None) -> tuple[int, str]:
     except BrokenPipeError:  # nobody reads on; the script has exit handlers, which PyTorch needs too
         debugger.abort()
         debugger.wait(_LEAVE)
+        process.end()
         raise
-    status, text = debugger.conclusion()
+    status, text = mode.conclude()
     if mode.interrupted:
         status = _INTERRUPTED
     if mode.mid_line and (not status or mode.stdout.isatty()):
@@ -187,15 +189,17 @@ def _run_line(mode: LineMode, commands: list[str] | None) -> tuple[int, str]:
     return status or int(commands is not None and mode.failures > 0), text
 
 
-def _run_app(debugger: Debugger) -> tuple[int, str]:
+def _run_app(process: ProgramProcess) -> tuple[int, str]:
     try:
         from gradscope_tui.app import run_app  # it loads Textual, an optional dependency
     except ImportError as error:
+        process.end()
         return 2, f"gradscope debug: the terminal UI cannot be loaded ({error}); use `gradscope debug --line SCRIPT`"
-    failed = run_app(debugger)
-    status, text = debugger.conclusion()
+    failed = run_app(process.debugger)  # type: ignore[arg-type] # it has the same verbs
+    traceback = process.debugger.traceback
+    status, text = process.conclude()
     # The UI showed the traceback on a screen that is gone.
-    return failed if failed > _SIGNALLED else status or failed, debugger.traceback + text
+    return failed if failed > _SIGNALLED else status or failed, traceback + text
 
 
 @contextmanager

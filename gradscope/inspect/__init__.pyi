@@ -79,3 +79,5 @@ from .records.records import StopReason as StopReason
 from .records.records import TensorSpec as TensorSpec
 from .records.records import TensorSummary as TensorSummary
 from .records.tensor_statistics import summarize as summarize
+from .wire.listening import Listening as Listening
+from .wire.listening import listen as listen

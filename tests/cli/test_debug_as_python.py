@@ -10,7 +10,7 @@ import pytest
 
 CONCLUSION = re.compile(
     r"(script\.py (finished without calling backward\(\).*\n.*|raised \w+ \(exit status \d+\)"
-    r"|finished \(exit status \d+\)))\n\Z"
+    r"|(finished|has ended) \(exit status \d+\)))\n\Z"
 )
 
 # One behaviour each, by name; all of them end by themselves and none calls backward().

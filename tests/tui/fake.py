@@ -253,6 +253,9 @@ class FakeSession:
         self._next = lambda: self.stop(max(self.current, 0), StopReason("pause", "paused on request"))
         self.release()
 
+    def leave(self) -> None:
+        self.abort()
+
     def abort(self) -> None:
         self.calls.append(Call("abort"))
         self.state, self.reason = SessionState.FINISHED, StopReason("finished", "ended")

@@ -249,8 +249,8 @@ class GradscopeApp(App[int]):
         if self._nothing_to_lose():
             self.run_verbs.start_again()
         else:
-            what = f"{self.script or 'The script'} {self._where()}. Starting it again ends it here; it is the same "
-            what += "process: imported modules and random generators stay as they are."
+            what = f"{self.script or 'The script'} {self._where()}. Starting it again ends it here; it runs in "
+            what += f"{getattr(self.session, 'restarts_in', 'a new process')}."
             self._confirm("Restart?", what, "start again", self.run_verbs.start_again)
 
     async def action_quit(self) -> None:
@@ -264,7 +264,7 @@ class GradscopeApp(App[int]):
         self._confirm("Quit?", what, "quit", lambda: self.run_worker(self._leave(), group="leave"))
 
     def _nothing_to_lose(self) -> bool:
-        return has_ended(self.session) or getattr(self.session, "program", True) is False
+        return has_ended(self.session) or not (_has_program(self.session) and getattr(self.session, "owned", True))
 
     def _where(self) -> str:
         state = str(self.session.state)
@@ -279,8 +279,8 @@ class GradscopeApp(App[int]):
             self.push_screen(ConfirmScreen(title, what, yes), answered)
 
     async def _leave(self) -> None:
-        """End the program, wait a little for it, and leave."""
-        self.session.abort()
+        """End the program, wait a little for it, and leave; one that was not started here runs on."""
+        self.session.leave()
         self.notify("ending the script …", timeout=LEAVE, markup=False)
         await on_thread(lambda: self.session.wait(LEAVE))
         self.left = True
@@ -292,6 +292,11 @@ class GradscopeApp(App[int]):
         if not again and self._loop_to_tell is not None:
             with suppress(RuntimeError):  # the loop is closed: it has been left already
                 self._loop_to_tell.call_soon_threadsafe(lambda: self.run_worker(self._leave(), group="leave"))
+
+
+def _has_program(session: Session) -> bool:
+    """Return whether there is a program, rather than a recording of one."""
+    return getattr(session, "program", True) is not False
 
 
 def run_app(debugger: Debugger) -> int:
@@ -313,7 +318,7 @@ def run_app(debugger: Debugger) -> int:
         return _run(app)
     finally:
         if not (app.left or has_ended(debugger)):
-            debugger.abort()
+            debugger.leave()
             debugger.wait(LEAVE)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
-from gradscope.inspect.debugging.session.session_lifecycle import SessionError
+from gradscope.inspect.debugging.session.session_errors import SessionError
 from gradscope_tui.actions import unavailable
 from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.sessions.recorded_nodes import RecordedNodes

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from gradscope.inspect.debugging.session.session_lifecycle import SessionError
+from gradscope.inspect.debugging.session.session_errors import SessionError
 from gradscope.inspect.debugging.session.session_records import TaskRecord as TaskInProgress
 from gradscope.inspect.debugging.session.session_records import ThreadRecord, WatchRecord, WhatIf
 from gradscope.inspect.debugging.stops.breakpoints import Breakpoint, BreakpointTable
@@ -440,6 +440,9 @@ class RecordedSession:
         raise self._refuse("pause")
 
     def abort(self) -> None:
+        """Do nothing: there is nothing to end."""
+
+    def leave(self) -> None:
         """Do nothing: there is nothing to end."""
 
     def wait(self, timeout: float | None = None) -> SessionState:

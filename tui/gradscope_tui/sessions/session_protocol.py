@@ -159,6 +159,9 @@ class Session(Protocol):
     def abort(self) -> None:
         """End the backward and the program."""
 
+    def leave(self) -> None:
+        """End the program if the session has started it; let it run on otherwise."""
+
     def wait(self, timeout: float | None = None) -> str:
         """Wait until the program stops or has ended."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...records.records import DebuggerEvent, SessionState, StopReason
-from ..session.session_lifecycle import DebuggerCore, SessionError
+from ..session.session_errors import SessionError
+from ..session.session_lifecycle import DebuggerCore
 from ..stops.run_targets import RunCommand
 from .history import HistoryPosition
 from .history_replay import Replay, ReplayError

@@ -12,7 +12,7 @@ from ...debuggee.pause_gate import NotParkedError
 from ...debuggee.streams import echo
 from ...records.records import DebuggerEvent, SessionState
 from ..session.debugger import Debugger
-from ..session.session_lifecycle import ProgramEndedError, SessionError
+from ..session.session_errors import ProgramEndedError, SessionError
 from .completion import install
 from .plain_text import place_of, title_of, watch_line, write_line
 from .prompt_core import PROMPT
@@ -146,9 +146,10 @@ class LineMode(BreakVerbs, InspectVerbs):
         return debug_here
 
     def _echo(self, text: str, stream: str = "stdout") -> None:
-        if stream == "stdout":
-            self.mid_line = not text.endswith("\n")
-        echo(text, self.stderr if stream == "stderr" else self.stdout)
+        with self._writing:
+            if stream == "stdout":
+                self.mid_line = not text.endswith("\n")
+            echo(text, self.stderr if stream == "stderr" else self.stdout)
 
     def _listen(self, event: DebuggerEvent) -> None:
         if event.kind == "log":
@@ -168,9 +169,9 @@ class LineMode(BreakVerbs, InspectVerbs):
         self._end_told = ended
 
     def _leave(self) -> None:
-        """End the program if it has not ended by itself."""
+        """End the program if it has not ended by itself, or let it run on if it was not started here."""
         if not self.debugger.ended:
-            self.debugger.abort()
+            self.debugger.leave()
             try:
                 self.debugger.wait(2)
             except KeyboardInterrupt:
@@ -178,6 +179,14 @@ class LineMode(BreakVerbs, InspectVerbs):
 
     def obey(self, line: str) -> None:
         """Carry out a command; say what is wrong with it."""
+        try:
+            self._carry_out(line)
+        except KeyboardInterrupt:
+            if self.debugger.state is not SessionState.RUNNING:
+                raise
+            self._wait(presses=1)  # it came before the program that runs was waited for
+
+    def _carry_out(self, line: str) -> None:
         try:
             verb, argument = find_verb(line)
             self._actions[verb.name](argument)
@@ -195,9 +204,8 @@ class LineMode(BreakVerbs, InspectVerbs):
         self.failures += 1
         self._say(f"*** {text}")
 
-    def _wait(self) -> None:
-        """Wait for the next stop and say where it is; Ctrl-C asks for one."""
-        presses = 0
+    def _wait(self, presses: int = 0) -> None:
+        """Wait for the next stop and say where it is; Ctrl-C asks for one, and has been pressed so often before."""
         while True:
             # A second press may come as soon as the first has been answered, so the answer too is inside the try.
             try:
@@ -269,7 +277,7 @@ class LineMode(BreakVerbs, InspectVerbs):
 
     def _do_restart(self, argument: str) -> None:
         self.debugger.restart()
-        self._say("started again in the same process: imported modules, random generators and files stay as they are")
+        self._say(f"started again in {self.debugger.restarts_in}")
         self._wait()
 
     def _do_abort(self, argument: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import threading
 from typing import TextIO
 
 from ...output.terminal_text import say
@@ -34,6 +35,7 @@ class PromptCore:
         self.interrupted = False
         self.mid_line = False
         self._leaving = False
+        self._writing = threading.RLock()
         self._end_told = False
         self._sources = 0
 
@@ -82,8 +84,9 @@ class PromptCore:
 
     def _say(self, text: str) -> None:
         # A line that the program has begun is ended before the prompt writes its own.
-        start, self.mid_line = "\n" if self.mid_line else "", False
-        say(start + text, file=self.stdout)
+        with self._writing:
+            start, self.mid_line = "\n" if self.mid_line else "", False
+            say(start + text, file=self.stdout)
 
     def _over(self) -> bool:
         """Whether there is nothing left to ask: the person leaves, or the program has left nothing to look at."""

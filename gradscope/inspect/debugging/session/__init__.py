@@ -5,6 +5,7 @@
 - :mod:`~.set_trace`: ``gi.set_trace()`` and ``gi.post_mortem()``
 - :mod:`~.program_session`: the program's side: hears of every node, decides whether to stop, waits at the gate
 - :mod:`~.session_lifecycle`: start, stop, end; who waits and listens is told
+- :mod:`~.session_errors`: what a session raises
 - :mod:`~.requested_stops`: stops that the program asks for
 - :mod:`~.backward_threads`: the threads that call backward(), and which is followed
 - :mod:`~.debugged_backward`: one backward: its nodes in order, and what has been seen of each

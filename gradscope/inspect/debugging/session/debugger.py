@@ -20,7 +20,7 @@ from ..stops.node_specs import parse_spec
 from ..stops.run_targets import RunCommand
 from ..stops.stop_settings import StopSettings
 from .pause_context import PauseContext
-from .session_lifecycle import ProgramEndedError, SessionError
+from .session_errors import ProgramEndedError, SessionError
 from .session_queries import SessionQueries
 from .session_records import WhatIf
 

@@ -19,8 +19,9 @@ from ..stops.run_targets import RunCommand
 from ..stops.watches import WatchList
 from .pause_context import PauseContext
 from .program_session import Session
+from .session_errors import ProgramEndedError, SessionError
 
-__all__ = ["DebuggerCore", "ProgramEndedError", "SessionError"]
+__all__ = ["DebuggerCore"]
 
 T = TypeVar("T")
 
@@ -28,14 +29,6 @@ _TIMEOUT = 10
 _LEAVING = 2.0
 _KEPT_LOG = 100_000
 _AFTER_THE_END = "`back` goes to the nodes that were recorded, `restart` starts it again."
-
-
-class SessionError(RuntimeError):
-    """A verb that makes no sense in the state the session is in."""
-
-
-class ProgramEndedError(SessionError):
-    """A verb that would let a program go on that has ended."""
 
 
 class DebuggerCore:
@@ -156,6 +149,13 @@ class DebuggerCore:
                 self._program.end()
             elif self._state is SessionState.RUNNING:
                 self._program.end()
+
+    def leave(self) -> None:
+        """End the program, as whoever has started it leaves; see :meth:`abort`."""
+        self.abort()
+
+    restarts_in = "the same process: imported modules, random generators and files stay as they are"
+    """What :meth:`restart` leaves as it is."""
 
     def restart(self) -> None:
         """End the program and start it from its beginning; stop at the first node of its first backward.
@@ -282,6 +282,9 @@ class DebuggerCore:
     def _run(self) -> None:
         with self._session.observing():
             self._program.run(self._broadcast.write)
+        self._run_ended()
+
+    def _run_ended(self) -> None:
         self._broadcast.flush()
         self._session.end()
         state = SessionState.FINISHED if self._program.error is None else SessionState.FAILED

@@ -19,7 +19,7 @@ from ..stops.run_targets import RunCommand
 from .debugger import Debugger
 from .program_session import ACTIVE
 from .requested_stops import stop_at_error, stop_here
-from .session_lifecycle import SessionError
+from .session_errors import SessionError
 
 __all__ = ["post_mortem", "set_trace"]
 
@@ -130,7 +130,7 @@ class _InlinePrompt(LineMode):
     def _over(self) -> bool:
         return self._leaving or not self.debugger.state.paused
 
-    def _wait(self) -> None:
+    def _wait(self, presses: int = 0) -> None:
         # The thread that would stop next is this one. A move through the past is over already.
         if self.debugger.state.paused:
             self.say_stop()

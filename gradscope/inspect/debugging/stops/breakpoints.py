@@ -81,6 +81,17 @@ class Breakpoint:
         value = eval(self._code, namespace if isinstance(namespace, dict) else dict(namespace))
         return bool(value.any()) if getattr(value, "shape", ()) else bool(value)
 
+    @classmethod
+    def told(cls, id: int, spec: str, **fields: Any) -> Breakpoint:
+        """Return one as a front knows it, which names nodes and does not ask its condition.
+
+        Parameters
+        ----------
+        **fields
+            The other attributes.
+        """
+        return cls(id, spec, **fields, _matcher=_matcher_of(spec))
+
     def command(self) -> str:
         """Return the command of line mode that makes it."""
         verb = "log" if self.log is not None else "tbreak" if self.temporary else "break"
@@ -112,6 +123,7 @@ class BreakpointTable:
 
     def __init__(self) -> None:
         self.failures = dict.fromkeys(_FAILURES, True)
+        self._kept: tuple[dict[str, bool], dict[int, Breakpoint]] | None = None
         self._points: dict[int, Breakpoint] = {}
         self._next = itertools.count(1).__next__
 
@@ -140,7 +152,7 @@ class BreakpointTable:
             raise BreakpointError(f"{text} is not a place: the session stops at one unless told `catch {text} off`")
         if text in _BAD_VALUES and condition:
             raise BreakpointError(f"`{text}` takes no condition: it stops where one first appears")
-        matcher: Matcher = (lambda candidate: False) if text in _BAD_VALUES else parse_spec(text)
+        matcher = _matcher_of(text)
         code = _compile(condition) if condition else None
         point = Breakpoint(
             self._next(),
@@ -154,6 +166,15 @@ class BreakpointTable:
         )
         self._points[point.id] = point
         return point
+
+    def switch(self, on: bool) -> None:
+        """Lay all breakpoints and stops at failures aside, or have them back, as nobody looks or somebody does."""
+        if on and self._kept is not None:
+            self.failures, self._points = self._kept
+            self._kept = None
+        elif not on and self._kept is None:
+            self._kept = self.failures, self._points
+            self.failures, self._points = dict.fromkeys(_FAILURES, False), {}
 
     def find(self, id: int) -> Breakpoint:
         """Return one by its number."""
@@ -184,6 +205,10 @@ class BreakpointTable:
         point.hits += 1
         if point.temporary:
             self._points.pop(point.id, None)
+
+
+def _matcher_of(spec: str) -> Matcher:
+    return (lambda candidate: False) if spec in _BAD_VALUES else parse_spec(spec)
 
 
 def _compile(condition: str) -> CodeType:

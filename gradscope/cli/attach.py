@@ -1,0 +1,138 @@
+"""``gradscope attach [WHERE]``: debug a program that runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ..inspect.output.terminal_text import say
+
+if TYPE_CHECKING:
+    from ..inspect.wire.client import RemoteDebugger
+
+__all__ = ["PLACE", "add_parser", "run"]
+
+PLACE = 2
+
+_TOKEN = "GRADSCOPE_TOKEN"
+
+_DESCRIPTION = """\
+Attach to a program that listens: one that called gradscope.inspect.listen(), that was started with GRADSCOPE_LISTEN=1
+or by `python -m gradscope.debuggee SCRIPT`, or that waits in set_trace() without a terminal.
+It stops at the next node of a backward. Leaving lets it run on; attach again as often as you like.
+
+WHERE is the number of its process, the path of a Unix socket or tcp://HOST:PORT; without it, the one program of yours
+that listens. Over TCP the environment variable GRADSCOPE_TOKEN is the token that the program was given.
+
+exit status: 0; 1 if a command of -c failed; 2 if there is no such program, or it refuses"""
+
+_EXAMPLES = """\
+examples:
+  gradscope attach
+  gradscope attach 31337
+  gradscope attach --line 31337
+  gradscope attach -c 'print; where' 31337
+  ssh -N -L /tmp/train.sock:/run/user/1000/gradscope/31337.sock server & gradscope attach /tmp/train.sock"""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Add ``attach`` to the command's subparsers."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "attach",
+        help="debug a program that runs and listens",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--line", action="store_true", help="a prompt instead of the terminal UI")
+    parser.add_argument(
+        "-c", dest="commands", metavar="COMMANDS", help="carry out debugger commands, and leave; needs no terminal"
+    )
+    parser.add_argument("where", metavar="WHERE", nargs="?", help="a process, a socket or tcp://HOST:PORT")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; return its exit status.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        ``where``, ``line`` and ``commands``.
+    """
+    # The instruments load when the command runs.
+    from ..inspect.debugging.prompt.prompt_verbs import UsageError, find_verb, split_commands
+    from ..inspect.wire.client import connect
+
+    try:
+        commands = None if args.commands is None else split_commands(args.commands)
+        for command in commands or ():
+            find_verb(command)
+        terminal = sys.stdin.isatty() and sys.stdout.isatty()
+        if not (terminal or args.line or commands is not None):
+            return _refuse("the terminal UI needs a terminal; use --line for a prompt, or -c COMMANDS")
+        debugger = connect(_address(args.where), os.environ.get(_TOKEN, "").encode())
+    except (UsageError, OSError) as error:
+        return _refuse(str(error))
+    if args.line or commands is not None:
+        return _run_line(debugger, commands)
+    return _run_app(debugger)
+
+
+def _address(where: str | None) -> Any:
+    # The instruments load when the command runs.
+    from ..inspect.wire.addresses import AddressError, listening_programs, parse_address
+
+    if where is not None:
+        return parse_address(where)
+    found = listening_programs()
+    if not found:
+        raise AddressError(
+            "no program of yours listens\n"
+            "One does after gradscope.inspect.listen(), or when it was started with GRADSCOPE_LISTEN=1."
+        )
+    if len(found) > 1:
+        raise AddressError(f"{len(found)} programs of yours listen, say which: {', '.join(map(str, found))}")
+    return parse_address(str(found[0]))
+
+
+def _run_line(debugger: RemoteDebugger, commands: list[str] | None) -> int:
+    # The instruments load when the command runs.
+    from ..inspect.wire.attached_prompt import AttachedPrompt
+
+    mode = AttachedPrompt(debugger)
+    try:
+        if commands is None:
+            mode.run()
+        else:
+            mode.run_commands(commands)
+    except KeyboardInterrupt:
+        mode.interrupted = True
+    return _left(debugger, int(commands is not None and mode.failures > 0))
+
+
+def _run_app(debugger: RemoteDebugger) -> int:
+    try:
+        from gradscope_tui.app import run_app  # it loads Textual, an optional dependency
+    except ImportError as error:
+        return _refuse(f"the terminal UI cannot be loaded ({error}); use `gradscope attach --line`")
+    if str(debugger.state) == "running":
+        debugger.pause()
+    return _left(debugger, run_app(debugger))  # type: ignore[arg-type] # it has the same verbs
+
+
+def _left(debugger: RemoteDebugger, status: int) -> int:
+    """Detach, and say what has become of the program."""
+    gone = debugger.ended
+    debugger.detach()
+    say(str(debugger.reason) if gone else f"{debugger.title} (process {debugger.pid}) runs on")
+    return status
+
+
+def _refuse(text: str) -> int:
+    say(f"gradscope attach: {text}", file=sys.stderr)
+    return 2

@@ -1,0 +1,22 @@
+"""The wire between a program and the fronts that debug it: typed messages over a socket.
+
+The program's side is a :class:`~.server.DebugServer` in front of a :class:`~gradscope.inspect.Debugger`; the front's is
+a :class:`~.client.RemoteDebugger`, which has the same verbs and reads the same records.
+
+- :mod:`~.messages`: every message, with its fields; ``docs/protocol.md`` is made of it
+- :mod:`~.verb_table`: which method of a debugger answers which request
+- :mod:`~.channel`: frames on a socket
+- :mod:`~.handshake`: versions, and the proof that both sides know the token
+- :mod:`~.addresses`: where programs listen, and for whom
+- :mod:`~.server`: a debugger that fronts talk to
+- :mod:`~.client`: a debugger in another process
+- :mod:`~.remote_nodes`: the nodes of a backward in another process, by pages
+- :mod:`~.remote_errors`: errors that come over the wire
+- :mod:`~.standing`: what a debugger tells of itself whenever it changes
+- :mod:`~.served_debugger`: debuggers that stop their program only while somebody looks
+- :mod:`~.program_process`: a script in a process that a front starts: its terminal, its end
+- :mod:`~.process_prompt`: a prompt on such a script
+- :mod:`~.attached_prompt`: a prompt on a program that was running before
+- :mod:`~.listening`: ``gi.listen()``: a program that runs, and fronts that come and go
+- :mod:`~.reference`: the protocol as a page
+"""

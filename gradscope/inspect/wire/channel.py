@@ -1,0 +1,174 @@
+"""Frames on a socket: four bytes of length, most significant first, then a message in MessagePack."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+__all__ = ["LARGEST", "Channel", "ChannelError", "encode"]
+
+T = TypeVar("T")
+
+LARGEST = 64 << 20
+"""Bytes of the largest message that is taken."""
+
+_LENGTH = struct.Struct(">I")
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+class ChannelError(ConnectionError):
+    """The other side has gone, or does not speak the protocol."""
+
+
+def encode(message: Any) -> bytes:
+    r"""Return a message as bytes.
+
+    Text of a program may be no Unicode (a file's name, bytes that it has printed): what cannot be sent is replaced.
+
+    Examples
+    --------
+    >>> encode("\udcff") == encode("\ufffd")
+    True
+    """
+    try:
+        return _ENCODER.encode(message)
+    except UnicodeEncodeError:
+        return _ENCODER.encode(_unicode(msgspec.to_builtins(message, builtin_types=(bytes, msgspec.Raw))))
+
+
+def _unicode(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode() if value.isascii() else _replaced(value)
+    if isinstance(value, dict):
+        return {_unicode(key): _unicode(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_unicode(item) for item in value]
+    return value
+
+
+def _replaced(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+class Channel(Generic[T]):
+    """One end of a connection.
+
+    Parameters
+    ----------
+    connection : socket.socket
+        Connected; closed with the channel.
+    incoming : type
+        The messages that are taken.
+    largest : int
+        Bytes of the largest of them.
+
+    Examples
+    --------
+    >>> import socket
+    >>> here, there = (Channel(end, int | str) for end in socket.socketpair())
+    >>> here.send("one"), there.receive()
+    (None, 'one')
+    >>> here.close()
+    >>> there.receive() is None
+    True
+    """
+
+    def __init__(self, connection: socket.socket, incoming: Any, *, largest: int = LARGEST) -> None:
+        self.largest = largest
+        self._socket = connection
+        self._decoder: msgspec.msgpack.Decoder[T] = msgspec.msgpack.Decoder(incoming)
+        self._sending = threading.Lock()
+
+    def fileno(self) -> int:
+        """Return the socket's descriptor."""
+        return self._socket.fileno()
+
+    def send(self, message: Any) -> None:
+        """Send a message; may be called on any thread.
+
+        Raises
+        ------
+        ChannelError
+            If the other side has gone.
+        """
+        data = encode(message)
+        if len(data) > LARGEST:
+            raise ChannelError(f"a message of {len(data):,} bytes is too large to send: at most {LARGEST:,} bytes are")
+        try:
+            with self._sending:
+                self._socket.sendall(_LENGTH.pack(len(data)) + data)
+        except OSError as error:
+            raise ChannelError(f"the other side is gone ({error.strerror or error})") from None
+
+    def receive(self, timeout: float | None = None) -> T | None:
+        """Return the next message, None at the end of the connection.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds in which it must have come; without end by default.
+
+        Raises
+        ------
+        ChannelError
+            If what comes is no message of the protocol, is cut off, or does not come in time.
+        """
+        try:
+            self._socket.settimeout(timeout)
+            head = self._read(_LENGTH.size)
+            if not head:
+                return None
+            (size,) = _LENGTH.unpack(head)
+            if size > self.largest:
+                raise ChannelError(f"a message of {size:,} bytes is announced: at most {self.largest:,} are taken")
+            body = self._read(size)
+            if len(body) < size:
+                raise ChannelError("the connection was cut in the middle of a message")
+        except TimeoutError:
+            raise ChannelError("the other side does not answer") from None
+        except OSError as error:
+            if isinstance(error, ChannelError):
+                raise
+            raise ChannelError(f"the other side is gone ({error.strerror or error})") from None
+        return self.decode(body)
+
+    def decode(self, body: bytes | bytearray) -> T:
+        """Return the message that bytes are.
+
+        Raises
+        ------
+        ChannelError
+            If they are none.
+        """
+        try:
+            return self._decoder.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError, OverflowError) as error:
+            raise ChannelError(f"what came is no message of the protocol: {error}") from None
+
+    def _read(self, size: int) -> bytearray:
+        """Read `size` bytes; fewer at the end, none where it ends before the first."""
+        # Memory is taken as the bytes come: a length is announced quickly.
+        data = bytearray()
+        while len(data) < size:
+            part = self._socket.recv(min(size - len(data), 1 << 20))
+            if not part:
+                if data and size == _LENGTH.size:
+                    raise ChannelError("the connection was cut in the middle of a message")
+                break
+            data += part
+        return data
+
+    def close(self) -> None:
+        """End the connection; whoever waits for a message is told."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def abandon(self) -> None:
+        """Close this process's copy of the socket, which another one still uses."""
+        self._socket.close()

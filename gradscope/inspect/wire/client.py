@@ -1,0 +1,617 @@
+"""A debugger in another process, with the verbs and the records of :class:`gradscope.inspect.Debugger`."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import msgspec
+
+from ..debuggee.broadcast import Broadcast, Listener
+from ..debuggee.program import Write
+from ..debugging.session.session_errors import SessionError
+from ..debugging.session.session_records import TaskRecord, ThreadRecord, WatchRecord, WhatIf
+from ..debugging.stops.breakpoints import Breakpoint
+from ..records.records import DebuggerEvent, NodeRecord, SessionState, StopReason
+from . import messages as m
+from .addresses import Address, reach
+from .channel import Channel, ChannelError
+from .handshake import PATIENCE, shake_hands
+from .remote_errors import remote_error
+from .remote_nodes import KnownNodes, RemoteNodes
+from .verb_table import GOING_ON, result_type
+
+__all__ = ["RemoteDebugger", "connect", "introduced"]
+
+Ended = Callable[[], tuple[SessionState, str]]
+
+_KEPT_LOG = 100_000
+_SOON = 5.0
+_GONE = "the program is gone"
+
+
+def connect(address: Address, token: bytes = b"") -> RemoteDebugger:
+    """Attach to a program.
+
+    Parameters
+    ----------
+    address : Address
+        Where it listens.
+    token : bytes
+        What it was told to ask for; nothing for a Unix socket.
+
+    Raises
+    ------
+    AddressError
+        If nothing listens there.
+    ChannelError
+        If what listens there is another version, does not know the token, or has another front.
+    """
+    channel: Channel[Any] = Channel(reach(address), m.FromProgram)
+    hello, welcome = introduced(channel, token)
+    return RemoteDebugger(channel, hello.pid, welcome)
+
+
+def introduced(channel: Channel[Any], token: bytes = b"", patience: float = PATIENCE) -> tuple[m.Hello, m.Welcome]:
+    """Return what a program says first, after the handshake.
+
+    Raises
+    ------
+    ChannelError
+        As for :func:`connect`; the channel is closed then.
+    """
+    try:
+        hello = shake_hands(channel, "front", token, patience)
+        welcome = channel.receive(patience)
+        if isinstance(welcome, m.Refused):
+            raise ChannelError(welcome.text)
+        if not isinstance(welcome, m.Welcome):
+            raise ChannelError("the program has closed the connection")
+    except BaseException:
+        channel.close()
+        raise
+    return hello, welcome
+
+
+class RemoteDebugger:
+    """A session with a program in another process.
+
+    Verbs return when the program has taken them, as those of :class:`~gradscope.inspect.Debugger` do, and raise what
+    those raise. What is read (:attr:`state`, :attr:`nodes`, :attr:`watches`, ...) is what the program told last;
+    records of nodes are asked for when they are read.
+
+    Parameters
+    ----------
+    channel : Channel
+        After the handshake.
+    pid : int
+        The program's process.
+    welcome : Welcome
+        What it has said first.
+
+    Attributes
+    ----------
+    title : str
+        What is being debugged.
+    pid : int
+        The program's process.
+    log : list of str
+        What logpoints have printed.
+    before_stop : callable
+        Called before anybody is told that the program has stopped: what it has written until then is taken first.
+    owned : bool
+        Whether this front has started the program, which ends with it.
+    start_again : callable or None
+        Ends the process, starts another one and calls :meth:`attach`; None where this front has not started it.
+    how_it_ended : callable or None
+        Tells, when the connection has ended though nobody has left, how the process has: the state and the reason.
+    """
+
+    def __init__(self, channel: Channel[Any], pid: int, welcome: m.Welcome) -> None:
+        self.title = welcome.title
+        self.log: list[str] = []
+        self.before_stop: Callable[[], None] = lambda: None
+        self.how_it_ended: Ended | None = None
+        self.owned = False
+        self.exit_status: int | None = None
+        self.start_again: Callable[[], None] | None = None
+        self._waiting: dict[int, Future[Any]] = {}
+        self._next = itertools.count(1).__next__
+        self._broadcast = Broadcast(lambda: self.state)
+        self._changed = threading.Condition()
+        self.attach(channel, pid, welcome)
+
+    def attach(self, channel: Channel[Any], pid: int, welcome: m.Welcome) -> None:
+        """Take another process, which runs the same program, in the place of one that has ended."""
+        self.pid = pid
+        self._channel = channel
+        self._standing = welcome.standing
+        self._nodes = self._nodes_of(welcome.standing, None)
+        self._gone = ""
+        self._left = False
+        self.exit_status = None
+        threading.Thread(target=self._take_all, args=(channel,), name="gradscope-wire", daemon=True).start()
+
+    # --- where it stands ---
+
+    @property
+    def state(self) -> SessionState:
+        """Running, paused before or after a node, replaying, finished, failed, or not started."""
+        return self._standing.state
+
+    @property
+    def reason(self) -> StopReason | None:
+        """Why the program last stopped, or how the cursor got where it is."""
+        return self._standing.reason
+
+    @property
+    def ended(self) -> bool:
+        """Whether the program has come to its end."""
+        return self._standing.ended
+
+    @property
+    def task_index(self) -> int:
+        """Which backward is shown, from 1; 0 before the first."""
+        return self._standing.task_index
+
+    @property
+    def task_count(self) -> int:
+        """How many backwards there were when the program told last."""
+        return self._standing.task_count
+
+    @property
+    def nodes(self) -> Sequence[NodeRecord]:
+        """The nodes of the backward that is shown, in the engine's order."""
+        return self._nodes
+
+    @property
+    def current(self) -> int:
+        """The node where the program has stopped, or the cursor is; -1 for none."""
+        return self._standing.current
+
+    @property
+    def live(self) -> int:
+        """The node where the program stands, wherever the cursor is; -1 outside a backward."""
+        return self._standing.live
+
+    @property
+    def recorded(self) -> bool:
+        """Whether there are nodes in the past to look at."""
+        return self._standing.recorded and not self._gone
+
+    @property
+    def tasks(self) -> tuple[TaskRecord, ...]:
+        """The backwards in progress, the outermost first."""
+        return self._standing.tasks
+
+    @property
+    def threads(self) -> tuple[ThreadRecord, ...]:
+        """The threads that have called backward()."""
+        return self._standing.threads
+
+    @property
+    def watches(self) -> tuple[WatchRecord, ...]:
+        """The watch expressions, with their values at the last stop."""
+        return self._standing.watches
+
+    @property
+    def breakpoints(self) -> list[Breakpoint]:
+        """The breakpoints, by number."""
+        return [Breakpoint.told(**msgspec.structs.asdict(point)) for point in self._standing.breakpoints]
+
+    @property
+    def catching(self) -> dict[str, bool]:
+        """At which kinds of trouble the session stops."""
+        return dict(self._standing.catching)
+
+    @property
+    def record_always(self) -> bool:
+        """Whether nodes are recorded while the program runs free too; may be set."""
+        return self._standing.record_always
+
+    @record_always.setter
+    def record_always(self, on: bool) -> None:
+        self._ask(m.RecordAlways(on))
+
+    @property
+    def node(self) -> NodeRecord:
+        """The node at hand, with all that is known of it."""
+        return self.inspect(self.current)
+
+    @property
+    def traceback(self) -> str:
+        """The program's traceback, if it raised."""
+        return self._conclude().traceback
+
+    def __repr__(self) -> str:
+        return f"<RemoteDebugger: process {self.pid}, {self._gone or self.state}>"
+
+    # --- going on ---
+
+    def start(self) -> None:
+        """Start the program, and stop at the first node of its first backward."""
+        self._ask(m.Start())
+
+    def step(self, n: int = 1) -> None:
+        """Run `n` nodes."""
+        self._ask(m.Step(n))
+
+    def into(self) -> None:
+        """Stop after the current node has run."""
+        self._ask(m.Into())
+
+    def out(self) -> None:
+        """Run until the backward of the current module has ended."""
+        self._ask(m.Out())
+
+    def cont(self) -> None:
+        """Run to the next breakpoint."""
+        self._ask(m.Continue())
+
+    def run_to(self, index: int) -> None:
+        """Run until a node is about to run."""
+        self._ask(m.RunTo(index))
+
+    def until(self, target: int | str) -> None:
+        """Run to a node by its number, or to the next that a spec names."""
+        self._ask(m.Until(target))
+
+    def next_backward(self) -> None:
+        """Run to the first node of the next backward."""
+        self._ask(m.NextBackward())
+
+    def pause(self) -> None:
+        """Stop before the next node."""
+        self._ask(m.Pause())
+
+    def abort(self) -> None:
+        """End the program; does nothing if it is gone."""
+        if not self._gone:
+            self._ask(m.Abort())
+
+    def detach(self) -> None:
+        """Let the program go: it runs on; one that has ended, and that this front has started, is gone then."""
+        self._left = True
+        if not self._gone:
+            with contextlib.suppress(ChannelError):
+                self._channel.send(m.Request(self._next(), m.Leave()))
+
+    def leave(self) -> None:
+        """End the program if this front has started it, and let it run on otherwise."""
+        if self.owned:
+            self.abort()
+        else:
+            self.detach()
+
+    def wait(self, timeout: float | None = None) -> SessionState:
+        """Block until the program is paused, has ended or is gone.
+
+        Returns
+        -------
+        SessionState
+            ``RUNNING`` after a timeout, in seconds.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with self._changed:
+            while self._standing.state is SessionState.RUNNING:
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    break
+                # In slices, so that Ctrl-C reaches a main thread that waits here on every platform.
+                self._changed.wait(0.5 if left is None else min(left, 0.5))
+            return self._standing.state
+
+    def wait_for_end(self, timeout: float) -> bool:
+        """Return whether the program has ended, or is gone, after so many seconds at most."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._standing.ended, timeout)
+
+    def conclusion(self) -> tuple[int, str]:
+        """Return the exit status for whoever ran the debugger, and the line that explains it."""
+        found = self._conclude()
+        return found.status, found.text
+
+    restarts_in = "a new process"
+    """What :meth:`restart` starts the program in."""
+
+    def restart(self) -> None:
+        """End the program and start it anew, in another process; stop at the first node of its first backward.
+
+        Breakpoints, watches and whether all is recorded stay.
+
+        Raises
+        ------
+        SessionError
+            If this front has not started the program.
+        """
+        if self.start_again is None:
+            raise SessionError(
+                "the program was not started by the debugger, so it cannot be started again\n"
+                "`quit` leaves it running; start it anew where it was started."
+            )
+        before = self._standing
+        self.start_again()
+        for point in before.breakpoints:
+            options = {"condition": point.condition, "temporary": point.temporary, "log": point.log}
+            added = self.add_breakpoint(point.spec, **options)  # type: ignore[arg-type]
+            if not point.enabled:
+                self.enable_breakpoint(added.id, False)
+        for kind in ("violation", "exception"):
+            self.catch(kind, before.catching[kind])
+        for watch in before.watches:
+            self.add_watch(watch.expression)
+        if before.record_always:
+            self.record_always = True
+        self.start()
+
+    # --- the past ---
+
+    def back(self, n: int = 1) -> None:
+        """Go `n` nodes back."""
+        self._ask(m.Back(n))
+
+    def reverse_continue(self) -> None:
+        """Go back to where a breakpoint would have stopped."""
+        self._ask(m.ReverseContinue())
+
+    def goto(self, index: int) -> None:
+        """Go to a recorded node of this backward."""
+        self._ask(m.Goto(index))
+
+    def go_live(self) -> None:
+        """Go to where the program is."""
+        self._ask(m.GoLive())
+
+    # --- where to stop, what to show ---
+
+    def add_breakpoint(
+        self, spec: str, *, condition: str | None = None, temporary: bool = False, log: str | None = None
+    ) -> Breakpoint:
+        """Set a breakpoint; see :meth:`gradscope.inspect.Debugger.add_breakpoint`."""
+        number = self._ask(m.AddBreakpoint(spec, condition, temporary, log))
+        return next(point for point in self.breakpoints if point.id == number)
+
+    def remove_breakpoint(self, id: int) -> None:
+        """Remove a breakpoint."""
+        self._ask(m.RemoveBreakpoint(id))
+
+    def enable_breakpoint(self, id: int, enabled: bool = True) -> None:
+        """Let a breakpoint stop the program, or not."""
+        self._ask(m.EnableBreakpoint(id, enabled))
+
+    def ignore_breakpoint(self, id: int, count: int) -> None:
+        """Pass a breakpoint by the next `count` times."""
+        self._ask(m.IgnoreBreakpoint(id, count))
+
+    def catch(self, kind: str, on: bool = True) -> None:
+        """Stop at trouble of a kind, or do not."""
+        self._ask(m.Catch(kind, on))
+
+    def add_watch(self, expression: str) -> WatchRecord:
+        """Evaluate an expression at every stop."""
+        found: WatchRecord = self._ask(m.AddWatch(expression))
+        return found
+
+    def remove_watch(self, id: int) -> None:
+        """Remove a watch."""
+        self._ask(m.RemoveWatch(id))
+
+    def follow_thread(self, number: int) -> None:
+        """Stop in this thread only."""
+        self._ask(m.FollowThread(number))
+
+    # --- looking and changing ---
+
+    def inspect(self, index: int) -> NodeRecord:
+        """Return all that is known of a node."""
+        found: NodeRecord = self._ask(m.Inspect(index))
+        return found
+
+    def records(self, start: int, stop: int) -> list[NodeRecord]:
+        """Return some of :attr:`nodes`, with the gradients seen so far in numbers."""
+        found: list[NodeRecord] = self._ask(m.Records(start, stop))
+        return found
+
+    def evaluate_text(self, expression: str) -> str:
+        """Return the ``repr`` of an expression's value, made on the program's thread."""
+        return str(self._ask(m.Evaluate(expression)))
+
+    def elements(self, expression: str, start: int = 0, stop: int = 1 << 20) -> m.TensorValues:
+        """Return elements of an expression's value, which is a tensor, an array or a number, in C order.
+
+        Raises
+        ------
+        TypeError
+            If it is something else.
+        """
+        found: m.TensorValues = self._ask(m.Tensor(expression, start, stop))
+        return found
+
+    def execute(self, statement: str) -> None:
+        """Run a Python statement in the paused function of the program."""
+        self._ask(m.Execute(statement))
+
+    def where(self) -> str:
+        """Return the user's lines that led to this backward, as a traceback has them."""
+        return str(self._ask(m.Where()))
+
+    def explain(self) -> str:
+        """Return more than the reason of why it has stopped here."""
+        return str(self._ask(m.Explain()))
+
+    def parameter_names(self) -> list[str]:
+        """Return the paths of the parameters of the modules that have run."""
+        return list(self._ask(m.ParameterNames()))
+
+    def memory(self, loss: str = "") -> str:
+        """Return what the graph of a loss keeps in memory, as text."""
+        return str(self._ask(m.Ask("memory", loss)))
+
+    def gradient_flow(self, model: str = "") -> str:
+        """Return how gradients flow through a model, as text."""
+        return str(self._ask(m.Ask("gradient_flow", model)))
+
+    def why_no_grad(self, subject: str) -> str:
+        """Return why a tensor has no gradient, as text."""
+        return str(self._ask(m.Ask("why_no_grad", subject)))
+
+    def set_grad(self, slot: int, value: float | str) -> None:
+        """Replace a gradient of the paused node by a number, or the value of an expression there."""
+        self._ask(m.SetGrad(slot, str(value)))
+
+    def zero_grad_slot(self, slot: int) -> None:
+        """Set a gradient of the paused node to zero."""
+        self._ask(m.ZeroGrad(slot))
+
+    def scale_grad(self, slot: int, factor: float) -> None:
+        """Multiply a gradient of the paused node."""
+        self._ask(m.ScaleGrad(slot, factor))
+
+    def skip(self) -> None:
+        """Leave out the node that is about to run."""
+        self._ask(m.Skip())
+
+    def what_if(self, slot: int, value: float | str) -> WhatIf:
+        """Return what would become of the parameters if an incoming gradient were another."""
+        found: WhatIf = self._ask(m.WhatIfAsked(slot, str(value)))
+        return found
+
+    # --- listening ---
+
+    @property
+    def output(self) -> list[str]:
+        """Lines the program has written, where this front has been given them; see :meth:`take_output`."""
+        return self._broadcast.output
+
+    def add_listener(self, callback: Listener) -> Callable[[], None]:
+        """Call ``callback(event)`` when something has changed, on a thread of the connection; return what ends it."""
+        return self._broadcast.listen(callback)
+
+    def echo_to(self, write: Write) -> Callable[[], None]:
+        """Pass on what :meth:`take_output` is given; return what ends it."""
+        return self._broadcast.echo_to(write)
+
+    def take_output(self, text: str, stream: str = "stdout") -> None:
+        """Take what the program has written, from whoever reads its terminal or its pipes."""
+        self._broadcast.write(text, stream)
+
+    # --- inside ---
+
+    def _conclude(self) -> m.Conclusion:
+        try:
+            found: m.Conclusion = self._ask(m.Conclude())
+        except SessionError:
+            return m.Conclusion(self.exit_status or 1, self._gone, "")
+        return found
+
+    def _ask(self, verb: m.Verb) -> Any:
+        """Carry out a verb in the program; return or raise what it does."""
+        with self._changed:
+            if self._gone:
+                raise SessionError(f"{self._gone}: nothing can be asked of it\n`quit` leaves.")
+            number = self._next()
+            future = self._waiting[number] = Future()
+        try:
+            self._channel.send(m.Request(number, verb))  # type: ignore[arg-type]
+            answer = self._answer(future, verb)
+        except ChannelError:
+            if isinstance(verb, GOING_ON):  # it has, and has come to its end
+                return None
+            raise SessionError(f"{self._gone or _GONE}: it has not answered") from None
+        except BaseException:
+            self._give_up(number)
+            raise
+        finally:
+            self._waiting.pop(number, None)
+        if isinstance(answer, m.Failure):
+            raise remote_error(answer.error, answer.text)
+        kind = result_type(type(verb))
+        return None if kind is None else msgspec.msgpack.decode(answer.result, type=kind)
+
+    @staticmethod
+    def _answer(future: Future[Any], verb: m.Verb) -> Any:
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            if isinstance(verb, GOING_ON):  # it is carried out all the same, and answered soon
+                future.result(_SOON)
+            raise
+
+    def _give_up(self, number: int) -> None:
+        """Want the answer no more: Ctrl-C has come while it was waited for."""
+        with contextlib.suppress(ChannelError):
+            self._channel.send(m.Cancel(number))
+
+    def _take_all(self, channel: Channel[Any]) -> None:
+        problem = ""
+        try:
+            while (message := channel.receive()) is not None:
+                self._take(message)
+                if isinstance(message, m.Refused):
+                    problem = message.text
+        except ChannelError as error:
+            problem = str(error)
+        finally:
+            channel.close()
+            if channel is self._channel:
+                self._end(problem)
+
+    def _take(self, message: m.FromProgram) -> None:
+        if isinstance(message, m.Reply | m.Failure):
+            self._stand(message.standing)
+            future = self._waiting.get(message.id)
+            if future is not None and not future.done():
+                future.set_result(message)
+        elif isinstance(message, m.Changed):
+            self._stand(message.standing)
+            self._broadcast.tell(DebuggerEvent(message.kind, self.state, self.reason))
+        elif isinstance(message, m.Logged):
+            lines = (f"({message.lost:,} lines before are lost)",) if message.lost else ()
+            for line in (*lines, *message.lines):
+                self.log.append(line)
+                self._broadcast.tell(DebuggerEvent("log", self.state, text=line))
+            del self.log[:-_KEPT_LOG]
+
+    def _stand(self, standing: m.Standing) -> None:
+        """Take where the program stands, unless something newer has been told."""
+        if self.state is SessionState.RUNNING and standing.state is not SessionState.RUNNING:
+            self.before_stop()
+        with self._changed:
+            if standing.serial > self._standing.serial:
+                self._nodes = self._nodes_of(standing, self._nodes)
+                self._standing = standing
+                self.exit_status = standing.exit_status
+                self._changed.notify_all()
+
+    def _nodes_of(self, standing: m.Standing, before: RemoteNodes | None) -> RemoteNodes:
+        known = before.known if before is not None else None
+        number, count = standing.arrangement, standing.node_count
+        if known is None or (known.arrangement, known.count) != (number, count):
+            known = KnownNodes(number, count, lambda start, stop: self._ask(m.Nodes(number, start, stop)))
+        elif before is not None and standing.state is SessionState.RUNNING:
+            return before
+        return RemoteNodes(known)
+
+    def _end(self, problem: str) -> None:
+        """Note that the connection has ended."""
+        state, text = SessionState.FINISHED, problem or "has ended, or let its front go"
+        if self.how_it_ended is not None and not self._left:
+            state, text = self.how_it_ended()
+        with self._changed:
+            self._gone = text if text == problem else f"{self.title} {text}"
+            serial = self._standing.serial + 1
+            reason = StopReason("finished", self._gone)
+            self._standing = msgspec.structs.replace(
+                self._standing, serial=serial, state=state, reason=reason, ended=True, exit_status=self.exit_status
+            )
+            waiting = list(self._waiting.values())
+            self._changed.notify_all()
+        for future in waiting:
+            if not future.done():
+                future.set_exception(ChannelError(text))
+        self._broadcast.tell(DebuggerEvent("state", state, reason))

@@ -1,0 +1,112 @@
+"""The prompt on a program in a process of its own, to whose terminal a person types while it runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import threading
+from collections.abc import Iterator
+
+from ..debugging.prompt.prompt import LineMode
+from .program_process import ProgramProcess
+
+__all__ = ["ProcessPrompt", "SignalledError"]
+
+_PASSED_ON = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
+_ENDING = (signal.SIGTERM, getattr(signal, "SIGHUP", None))
+_PATIENCE = 2.0
+
+
+class SignalledError(BaseException):
+    """A signal has ended the program, and the prompt with it."""
+
+
+class ProcessPrompt(LineMode):
+    """A session at a prompt.
+
+    Parameters
+    ----------
+    process : ProgramProcess
+        The program, not started.
+    """
+
+    def __init__(self, process: ProgramProcess) -> None:
+        super().__init__(process.debugger)  # type: ignore[arg-type] # it has the same verbs
+        self._process = process
+
+    def conclude(self) -> tuple[int, str]:
+        """Let the process come to its end; return the exit status, and the line that says how it ended."""
+        remove = self.debugger.echo_to(self._echo)  # its exit handlers may have something to say
+        try:
+            return self._process.conclude()
+        finally:
+            remove()
+
+    def _wait(self, presses: int = 0) -> None:
+        with self._typing():
+            super()._wait(presses)
+
+    def _breakpoint_hook(self, hook: object) -> object:
+        return hook  # the program's own, on its own terminal
+
+    @contextlib.contextmanager
+    def signals_passed_on(self) -> Iterator[None]:
+        """Give the program the signals that come to this process, but Ctrl-C; leave if one of them ends it.
+
+        Raises
+        ------
+        SignalledError
+            Wherever this thread is, in the block.
+        """
+        numbers = [getattr(signal, name) for name in _PASSED_ON if hasattr(signal, name)]
+        taken = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+
+        def pass_on(number: int, frame: object) -> None:
+            self._process.send_signal(number)
+            if number in _ENDING and self._process.debugger.wait_for_end(_PATIENCE):
+                raise SignalledError
+
+        for number in taken:
+            signal.signal(number, pass_on)
+        try:
+            yield
+        finally:
+            for number in taken:
+                signal.signal(number, signal.SIG_DFL)
+
+    @contextlib.contextmanager
+    def _typing(self) -> Iterator[None]:
+        """Give the program what is typed, key by key, while it runs; Ctrl-C stays ours."""
+        if not (self.terminal and self._process.has_terminal):
+            yield
+            return
+        import termios  # there is a pseudo-terminal, so there is this
+
+        descriptor = self.stdin.fileno()
+        kept = termios.tcgetattr(descriptor)
+        keys = [*kept[:3], kept[3] & ~(termios.ICANON | termios.ECHO), *kept[4:]]
+        self._process.resize()
+        stop, told = os.pipe()
+        forwarder = threading.Thread(target=self._forward, args=(descriptor, stop), daemon=True)
+        try:
+            termios.tcsetattr(descriptor, termios.TCSADRAIN, keys)
+            forwarder.start()
+            yield
+        finally:
+            os.close(told)
+            forwarder.join(1)
+            os.close(stop)
+            termios.tcsetattr(descriptor, termios.TCSADRAIN, kept)
+
+    def _forward(self, descriptor: int, stop: int) -> None:
+        with contextlib.suppress(OSError):  # the program is gone
+            while True:
+                ready, _, _ = select.select([descriptor, stop], [], [])
+                if stop in ready:
+                    return
+                data = os.read(descriptor, 4096)
+                if not data:
+                    return
+                self._process.type(data)

@@ -1,0 +1,281 @@
+"""A script in a process of its own, which a front has started: its terminal or pipes, and how it ends."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..output.terminal_text import say
+from ..records.records import SessionState
+from . import messages as m
+from .channel import Channel
+from .client import RemoteDebugger, introduced
+
+__all__ = ["ProgramProcess", "exit_text"]
+
+_STARTING = 60.0
+"""Seconds that a process may take until it speaks."""
+
+_EXIT = 60.0
+_LEAVE = 2.0
+_DRAIN = 0.3
+_LATE = 0.002
+"""Seconds that what was written to a pseudo-terminal may take to its other end."""
+
+
+class _Reader(NamedTuple):
+    descriptor: int
+    stream: str
+    busy: threading.Lock
+
+
+class ProgramProcess:
+    """A process that runs a script, and the debugger of it.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        ``[-m] SCRIPT args``.
+    terminal : bool
+        Whether its standard streams are a pseudo-terminal of its own. If not, its stdin is `stdin` and its output goes
+        through pipes, but through a pseudo-terminal where this process's stdout is a terminal.
+    stdin : int or None
+        The descriptor of its stdin without a terminal; None for an empty one.
+
+    Attributes
+    ----------
+    debugger : RemoteDebugger
+        The session, not started.
+    """
+
+    def __init__(self, arguments: Sequence[str], *, terminal: bool, stdin: int | None = None) -> None:
+        self._arguments = arguments
+        self._terminal = terminal
+        self._stdin = stdin
+        self._master = -1
+        channel = self._start()
+        try:
+            hello, welcome = introduced(channel, patience=_STARTING)
+        except BaseException:
+            self._say_what_it_said()
+            raise
+        self.debugger = RemoteDebugger(channel, hello.pid, welcome)
+        self.debugger.owned = True
+        self.debugger.how_it_ended = self._how_it_ended
+        self.debugger.before_stop = self.drain
+        self.debugger.start_again = self._start_again
+        self._start_reading()
+
+    def _start(self) -> Channel[Any]:
+        """Start the process; return the front's end of the connection with it."""
+        here, there = socket.socketpair()
+        streams, ours = self._streams(self._terminal, self._stdin)
+        has_tty = self._master >= 0
+        command = [sys.executable, "-m", "gradscope.debuggee", "--connected", str(there.fileno())]
+        command += ["--on-disconnect", "end", *(["--terminal"] if has_tty else []), *self._arguments]
+        try:
+            self._process = subprocess.Popen(
+                command, **streams, pass_fds=[there.fileno()], start_new_session=has_tty, process_group=_group(has_tty)
+            )
+        finally:
+            there.close()
+            for descriptor in ours:
+                os.close(descriptor)
+        self._readers = self._make_readers()
+        return Channel(here, m.FromProgram)
+
+    def _start_again(self) -> None:
+        if not self.debugger.ended:
+            self.debugger.abort()
+            self.debugger.wait(_LEAVE)
+        self.end()
+        self._close_readers()
+        channel = self._start()
+        hello, welcome = introduced(channel, patience=_STARTING)
+        self.debugger.attach(channel, hello.pid, welcome)
+        self._start_reading()
+
+    # --- its streams ---
+
+    def _streams(self, terminal: bool, stdin: int | None) -> tuple[dict[str, Any], list[int]]:
+        """Return the streams of the process, and the descriptors that are to be closed here when it has them."""
+        given: Any = subprocess.DEVNULL if stdin is None else stdin
+        if not (terminal or sys.stdout.isatty()) or not hasattr(os, "openpty"):
+            return {"stdin": given, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}, []
+        self._master, slave = os.openpty()
+        self.resize()
+        return {"stdin": slave if terminal else given, "stdout": slave, "stderr": slave}, [slave]
+
+    def _make_readers(self) -> list[_Reader]:
+        if self._master >= 0:
+            return [_Reader(self._master, "stdout", threading.Lock())]
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        pipes = (self._process.stdout, "stdout"), (self._process.stderr, "stderr")
+        readers = [_Reader(os.dup(pipe.fileno()), name, threading.Lock()) for pipe, name in pipes]
+        for pipe, _ in pipes:
+            pipe.close()
+        return readers
+
+    def _start_reading(self) -> None:
+        self._threads = [
+            threading.Thread(target=self._read, args=(reader,), name="gradscope-output", daemon=True)
+            for reader in self._readers
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _close_readers(self) -> None:
+        for thread in self._threads:
+            thread.join(_LEAVE)
+        for reader in self._readers:
+            with contextlib.suppress(OSError):
+                os.close(reader.descriptor)
+
+    def _read(self, reader: _Reader) -> None:
+        """Pass on what the program writes."""
+        decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
+        with contextlib.suppress(OSError, ValueError):  # the other end of a pseudo-terminal has been closed
+            while True:
+                select.select([reader.descriptor], [], [])
+                with reader.busy:
+                    data = os.read(reader.descriptor, 65536)
+                    if not data:
+                        break
+                    text = decode(data)
+                    self.debugger.take_output(text.replace("\r\n", "\n") if self._master >= 0 else text, reader.stream)
+
+    def _say_what_it_said(self) -> None:
+        """Pass on why the process has not come to the handshake."""
+        self._process.kill()
+        self._process.wait()
+        with contextlib.suppress(OSError):
+            for reader in self._readers:
+                while data := os.read(reader.descriptor, 65536):
+                    say(data.decode("utf-8", "replace"), end="", file=sys.stderr)
+
+    def drain(self) -> None:
+        """Wait until what the program has written so far has been passed on."""
+        late = _LATE if self._master >= 0 else 0.0
+        for reader in self._readers:
+            for _ in range(int(_DRAIN / 0.002)):
+                with contextlib.suppress(OSError, ValueError):
+                    if select.select([reader.descriptor], [], [], late)[0]:
+                        threading.Event().wait(0.002)
+                        continue
+                with reader.busy:
+                    break
+
+    @property
+    def has_terminal(self) -> bool:
+        """Whether its stdin is a pseudo-terminal, on which :meth:`type` types."""
+        return self._terminal and self._master >= 0
+
+    def type(self, data: bytes) -> None:
+        """Give the program's terminal what a person types.
+
+        Raises
+        ------
+        OSError
+            If it has none.
+        """
+        if not self.has_terminal:
+            raise OSError("the program has no terminal to type on")
+        os.write(self._master, data)
+
+    def resize(self) -> None:
+        """Give the program's terminal the size of this process's."""
+        with contextlib.suppress(OSError, ImportError):
+            import fcntl
+            import struct
+            import termios
+
+            size = os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ is not None else 1)
+            fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", size.lines, size.columns, 0, 0))
+
+    # --- its end ---
+
+    def end(self) -> int:
+        """Let the process of a program that has ended come to its end, and end any other one.
+
+        Returns
+        -------
+        int
+            Its exit status; the number of a signal, negative.
+        """
+        ended = self.debugger.ended
+        self.debugger.detach()
+        # Its exit handlers and threads are python's to wait for; one that has been ended is not waited for long.
+        patience = {None: _EXIT if ended else 0, signal.SIGTERM: _LEAVE, signal.SIGKILL: _LEAVE}
+        for number, seconds in patience.items():
+            if number is not None:
+                self._process.send_signal(number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds)
+                break
+        status = self._process.wait()
+        for thread in self._threads:
+            thread.join(_DRAIN)
+        return status
+
+    def send_signal(self, number: int) -> None:
+        """Send the process a signal, if it is there."""
+        self._process.send_signal(number)
+
+    def conclude(self) -> tuple[int, str]:
+        """End it; return the exit status for whoever ran the debugger, and the line that explains it."""
+        ended = self.debugger.ended
+        status, text = self.debugger.conclusion()
+        real = self.end()
+        if ended and real < 0 and status != 128 - real:  # in an exit handler, or as it freed what it had
+            return 128 - real, f"{text}, but {self.debugger.title} {exit_text(real)} at its exit"
+        return status, text
+
+    @property
+    def status(self) -> int | None:
+        """Its exit status, once it has ended; the number of a signal, negative."""
+        return self._process.poll()
+
+    def _how_it_ended(self) -> tuple[SessionState, str]:
+        """Return what to say when the connection has ended though nobody has left."""
+        try:
+            status = self._process.wait(_LEAVE)
+        except subprocess.TimeoutExpired:
+            return SessionState.FAILED, "has closed its connection and runs on, unseen"
+        self.drain()
+        self.debugger.exit_status = status if status >= 0 else 128 - status
+        return SessionState.FAILED if status else SessionState.FINISHED, exit_text(status)
+
+
+def exit_text(status: int) -> str:
+    """Return how a process has ended.
+
+    Parameters
+    ----------
+    status : int
+        Its exit status; the number of a signal, negative.
+
+    Examples
+    --------
+    >>> exit_text(3), exit_text(-11)
+    ('has ended (exit status 3)', 'was killed by SIGSEGV')
+    """
+    if status >= 0:
+        return f"has ended (exit status {status})"
+    with contextlib.suppress(ValueError):
+        return f"was killed by {signal.Signals(-status).name}"
+    return f"was killed by signal {-status}"
+
+
+def _group(has_tty: bool) -> int | None:
+    """Return the process group: with its own session it has one; else Ctrl-C, which is the front's, is not for it."""
+    return None if has_tty or os.name != "posix" else 0

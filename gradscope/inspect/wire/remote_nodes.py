@@ -1,0 +1,117 @@
+"""The nodes of a backward in another process, by pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import overload
+
+from ..records.records import NodeRecord
+
+__all__ = ["KnownNodes", "RemoteNodes"]
+
+_PAGE = 128
+_LONG_PAGE = 4_096
+
+Fetch = Callable[[int, int], list[NodeRecord]]
+
+
+class KnownNodes:
+    """The nodes in one order, as they were when somebody first read them: what does not change while it stands."""
+
+    def __init__(self, arrangement: int, count: int, fetch: Fetch) -> None:
+        self.arrangement = arrangement
+        self.count = count
+        self.fetch = fetch
+        self._records: list[NodeRecord] = []
+        self._places: dict[int, int] = {}
+
+    def from_(self, start: int) -> Iterator[NodeRecord]:
+        """Yield nodes from a place on; those that are not known are asked for."""
+        for index in range(start, self.count):
+            if index >= len(self._records) and not self._read_to(index):
+                return
+            yield self._records[index]
+
+    def position(self, key: int) -> int | None:
+        """Return the place of a node by its key, None if it is not one of these."""
+        if len(self._records) < self.count:
+            self._read_to(self.count - 1)
+        return self._places.get(key)
+
+    def _read_to(self, index: int) -> bool:
+        while len(self._records) <= index:
+            start = len(self._records)
+            page = self.fetch(start, min(self.count, start + _LONG_PAGE))
+            if not page:
+                return False
+            self._places.update((record.key, start + place) for place, record in enumerate(page))
+            self._records.extend(page)
+        return True
+
+
+class RemoteNodes(Sequence[NodeRecord]):
+    """The nodes of a backward, in the engine's order, as they were at one stop.
+
+    Parameters
+    ----------
+    known : KnownNodes
+        Of the order in which they stand.
+
+    Examples
+    --------
+    >>> asked = []
+    >>> def fetch(start, stop):
+    ...     asked.append((start, stop))
+    ...     return [NodeRecord(i, i, "MulBackward0", "Mul", i, "", "", None, ()) for i in range(start, min(stop, 300))]
+    >>> nodes = RemoteNodes(KnownNodes(1, 300, fetch))
+    >>> nodes[130].index, nodes[140].index, len(nodes[120:130]), asked
+    (130, 140, 10, [(128, 256), (0, 128)])
+    """
+
+    def __init__(self, known: KnownNodes) -> None:
+        self.known = known
+        self._pages: dict[int, list[NodeRecord]] = {}
+
+    def __len__(self) -> int:
+        return self.known.count
+
+    @overload
+    def __getitem__(self, index: int) -> NodeRecord: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[NodeRecord]: ...
+    def __getitem__(self, index: int | slice) -> NodeRecord | list[NodeRecord]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        count = len(self)
+        if not -count <= index < count:
+            raise IndexError(f"there is no node {index} in this backward: it has {count} nodes")
+        number, place = divmod(index % count, _PAGE)
+        page = self._pages.get(number)
+        if page is None:
+            page = self._pages[number] = self.known.fetch(number * _PAGE, (number + 1) * _PAGE)
+        if place >= len(page):
+            raise IndexError(f"node {index} of this backward is gone")
+        return page[place]
+
+    def __iter__(self) -> Iterator[NodeRecord]:
+        return (self[index] for index in range(len(self)))
+
+    @property
+    def order(self) -> Hashable:
+        """Another number as soon as the nodes stand in another order."""
+        return self.known.arrangement
+
+    def position(self, key: int) -> int | None:
+        """Return the place of a node by its key, None if it is not one of these."""
+        return self.known.position(key)
+
+    def candidates(self, start: int = 0) -> Iterator[NodeRecord]:
+        """Yield what a breakpoint asks of the nodes from a place on."""
+        return self.known.from_(start)
+
+    def bare(self) -> Iterator[NodeRecord]:
+        """Yield the nodes for somebody who does not look at how far the backward is."""
+        return self.known.from_(0)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} nodes>"

@@ -1,0 +1,136 @@
+"""Debuggers in the program's own process, for fronts that come and go: they stop it only while somebody looks."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from contextlib import ExitStack
+
+from ..adapters import Adapter
+from ..debuggee.main_thread import MainThreadProgram
+from ..debuggee.program import Program
+from ..debugging.session.debugger import Debugger
+from ..debugging.session.session_errors import SessionError
+from ..debugging.stops.run_targets import RunCommand
+from ..output.terminal_text import say
+from ..records.records import SessionState, StopReason
+
+__all__ = ["RunningProgramDebugger", "ScriptDebugger", "ServedDebugger"]
+
+
+class ServedDebugger(Debugger):
+    """A session whose program runs free while no front is attached.
+
+    Attributes
+    ----------
+    watched : bool
+        Whether a front is attached.
+    """
+
+    watched = False
+
+    def attached(self) -> None:
+        """A front has come: its breakpoints, and those of fronts before it, stop the program."""
+        if not self.watched:
+            self.watched = True
+            self._table.switch(True)
+
+    def detach(self) -> None:
+        """The front has gone: let the program run free."""
+        self.watched = False
+        self._table.switch(False)
+        self._session.pause_requested = False
+        if self.ended or self._state is SessionState.NOT_STARTED:
+            return
+        if self._state is SessionState.REPLAYING:
+            self.go_live()
+        if self._state.paused:
+            self.cont()
+
+    def _stopped(self, state: SessionState, reason: StopReason) -> None:
+        if state.paused and not self.watched:
+            say(f"gradscope: stopped: {reason}; `gradscope attach {os.getpid()}` looks at it", file=sys.stderr)
+        super()._stopped(state, reason)
+
+
+class ScriptDebugger(ServedDebugger):
+    """A session with a script that runs on the main thread of this process.
+
+    Parameters
+    ----------
+    program : MainThreadProgram
+        The script.
+    """
+
+    def __init__(self, program: MainThreadProgram, adapter: Adapter | None = None) -> None:
+        super().__init__(program, adapter)
+        self._started = threading.Event()
+        self._pid = os.getpid()
+
+    def run_script(self) -> None:
+        """Wait until a front starts the script, and run it on this thread, to its end."""
+        self._started.wait()
+        if not self.ended:
+            self._run()
+
+    def run_free(self) -> None:
+        """Run the script at once, without a stop."""
+        self._go(RunCommand("cont"))
+        self.run_script()
+
+    @property
+    def forked(self) -> bool:
+        """Whether this process is a child that the script has forked, in which nobody looks at it."""
+        return os.getpid() != self._pid
+
+    def abort(self) -> None:
+        """End the script; one that was never started will not be."""
+        super().abort()
+        self._started.set()
+
+    def restart(self) -> None:
+        """Refuse: whoever has started the process starts another one."""
+        raise SessionError("a process runs its script once: start it again")
+
+    def _begin(self, command: RunCommand) -> None:
+        self._session.command = command
+        self._started.set()
+
+    def _run_ended(self) -> None:
+        if not self.forked:  # a lock of the parent's may have been held as it forked
+            super()._run_ended()
+
+
+class RunningProgramDebugger(ServedDebugger):
+    """A session with the program that makes it, from here on.
+
+    Parameters
+    ----------
+    title : str
+        What to call the program.
+    """
+
+    def __init__(self, title: str, adapter: Adapter | None = None) -> None:
+        super().__init__(Program(title), adapter)
+        self._state = SessionState.RUNNING
+        self._live = self._state, None
+        self._listening = ExitStack()
+
+    def listen(self) -> None:
+        """Hear of the program's backwards from now on."""
+        self._table.switch(False)
+        self._listening.enter_context(self._session.observing())
+
+    def close(self) -> None:
+        """Hear no more of them."""
+        self._listening.close()
+
+    def program_ends(self) -> None:
+        """Note that the program comes to its end."""
+        self._session.end()
+        self._stopped(SessionState.FINISHED, StopReason("finished", "the program has ended"))
+
+    def restart(self) -> None:
+        """Refuse: the program is not the session's to start."""
+        raise SessionError("the program was not started by the debugger, so it cannot be started again")

@@ -1,0 +1,308 @@
+"""A debugger that fronts talk to: one at a time, one after the other.
+
+A connection has three threads: one that takes messages, and carries out at once what cannot wait; one that carries out
+the other verbs, in their order; one that sends. The program's own threads only leave a note that something has changed,
+so that a front that is slow, stopped or hostile does not hold the program up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import Queue
+from typing import Any
+from weakref import WeakSet
+
+from msgspec import Raw
+
+from ..debugging.session.debugger import Debugger
+from ..records.records import DebuggerEvent
+from .addresses import Address
+from .channel import Channel, ChannelError, encode
+from .handshake import shake_hands
+from .messages import Cancel, Changed, Failure, FromFront, Leave, Logged, Nodes, Refused, Reply, Request, Welcome
+from .standing import StandingSource
+from .verb_table import AT_ONCE, VERBS, nodes
+
+__all__ = ["DebugServer", "Front"]
+
+_MOST_WAITING = 64
+_MOST_LINES = 10_000
+_AT_ONCE = 500
+_FAREWELL = 1.0
+
+_SERVERS: WeakSet[DebugServer] = WeakSet()
+
+
+def _in_child() -> None:
+    for server in _SERVERS:
+        server.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
+class DebugServer:
+    """Takes fronts that want to look at a program.
+
+    Parameters
+    ----------
+    debugger : Debugger
+        The program.
+    listener : socket.socket or None
+        Listens; closed with the server. None where the only front is the one that :meth:`adopt` is given.
+    address : Address
+        Where.
+    token : bytes
+        What a front must know; empty where the address is the user's alone.
+    on_coming : callable
+        Called when a front has come.
+
+    Attributes
+    ----------
+    on_leaving : callable
+        Called when a front has gone, with whether it said so.
+    front : Front or None
+        The one that is attached.
+    """
+
+    def __init__(
+        self,
+        debugger: Debugger,
+        listener: socket.socket | None,
+        address: Address,
+        token: bytes = b"",
+        *,
+        on_coming: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.debugger = debugger
+        self.address = address
+        self.front: Front | None = None
+        self._listener = listener
+        self._token = token
+        self.on_leaving: Callable[[bool], None] = lambda said: None
+        self._on_coming = on_coming
+        self._lock = threading.Lock()
+        self._closed = False
+        self._threads: list[threading.Thread] = []
+        _SERVERS.add(self)
+
+    def start(self) -> None:
+        """Take fronts from now on, on threads of its own."""
+        self._begin(self._accept, "gradscope-listener")
+
+    def adopt(self, connection: socket.socket) -> None:
+        """Take the front at the other end of a socket."""
+        self._begin(lambda: self._serve(connection), "gradscope-front")
+
+    def _begin(self, work: Callable[[], None], name: str) -> None:
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        self._threads = [*(other for other in self._threads if other.is_alive()), thread]
+        thread.start()
+
+    def _accept(self) -> None:
+        assert self._listener is not None
+        while not self._closed:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:  # closed, by us or by a program that closes all descriptors
+                return
+            self.adopt(connection)
+
+    def _serve(self, connection: socket.socket) -> None:
+        channel: Channel[Any] = Channel(connection, FromFront)
+        try:
+            hello = shake_hands(channel, "program", self._token)
+            front = Front(self.debugger, channel, hello.pid)
+            with self._lock:
+                other = self.front
+                if other is None:
+                    self.front = front
+            if other is not None:
+                channel.send(Refused(f"another front is attached (process {other.pid})\nDetach it first: `q` there."))
+                return
+            try:
+                front.serve(self._on_coming)
+            finally:
+                with self._lock:
+                    self.front = None
+                self.on_leaving(front.said_goodbye)
+        except ChannelError as error:
+            with contextlib.suppress(ChannelError):
+                channel.send(Refused(str(error)))
+        finally:
+            channel.close()
+
+    def close(self) -> None:
+        """Take no more fronts, and let the one that is attached go.
+
+        An interpreter that comes to its end while threads of the connection are at work may wait for them for ever.
+        """
+        self._closed = True
+        if self._listener is not None:
+            with contextlib.suppress(OSError):
+                self._listener.shutdown(socket.SHUT_RDWR)
+            self._listener.close()
+        front = self.front
+        if front is not None:
+            front.close()
+        if self.address.path:
+            with contextlib.suppress(OSError):
+                os.unlink(self.address.path)
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(_FAREWELL)
+
+    def forked(self) -> None:
+        """In a child process: the connections are the parent's."""
+        self._closed = True
+        if self._listener is not None:
+            self._listener.close()
+        if self.front is not None:
+            self.front.channel.abandon()
+
+
+class Front:
+    """A front that is attached.
+
+    Attributes
+    ----------
+    pid : int
+        Its process, as it says.
+    said_goodbye : bool
+        Whether it has left in due form.
+    """
+
+    def __init__(self, debugger: Debugger, channel: Channel[Any], pid: int) -> None:
+        self.pid = pid
+        self.channel = channel
+        self.said_goodbye = False
+        self._debugger = debugger
+        self._source = StandingSource(debugger)
+        self._requests: Queue[Request | None] = Queue(_MOST_WAITING)
+        self._cancelled: set[int] = set()
+        self._answers: deque[Any] = deque()
+        self._kinds: set[str] = set()
+        self._lines: deque[str] = deque()
+        self._lost = 0
+        self._wake = threading.Condition()
+        self._done = False
+        self._answerer = threading.Thread(target=self._answer_all, name="gradscope-verbs", daemon=True)
+        self._sender = threading.Thread(target=self._send_all, name="gradscope-sender", daemon=True)
+
+    def serve(self, attached: Callable[[], None]) -> None:
+        """Answer until it leaves or is gone.
+
+        Raises
+        ------
+        ChannelError
+            If it does not speak the protocol.
+        """
+        remove = self._debugger.add_listener(self._heard)
+        try:
+            attached()
+            self._put(Welcome(self._debugger.title, self._source.read()))
+            self._sender.start()
+            self._answerer.start()
+            self._take_all()
+        finally:
+            remove()
+            self._requests.put(None)
+            self.close()
+            self._answerer.join(_FAREWELL)
+
+    def close(self) -> None:
+        """Let it go, once what is to be sent has been sent."""
+        with self._wake:
+            self._done = True
+            self._wake.notify_all()
+        self._sender.join(_FAREWELL)
+
+    # --- taking ---
+
+    def _take_all(self) -> None:
+        while True:
+            message = self.channel.receive()
+            if message is None:
+                return
+            if isinstance(message, Cancel):
+                self._cancelled.add(message.id)
+            elif not isinstance(message, Request):
+                raise ChannelError(f"a {type(message).__name__} was not expected here")
+            elif isinstance(message.verb, Leave):
+                self.said_goodbye = True
+                return
+            elif isinstance(message.verb, AT_ONCE):
+                self._answer(message)
+            else:
+                self._requests.put(message)  # it waits while there are too many: so does whoever sends them
+
+    def _answer_all(self) -> None:
+        while (request := self._requests.get()) is not None:
+            self._answer(request)
+
+    def _answer(self, request: Request) -> None:
+        if request.id in self._cancelled:
+            self._cancelled.discard(request.id)
+            return
+        answer: Reply | Failure
+        try:
+            result = Raw(encode(self._carry_out(request.verb)))
+            answer = Reply(request.id, result, self._source.read())
+        except BaseException as error:  # what a program's expression raises may be anything
+            answer = Failure(request.id, type(error).__name__, str(error), self._source.read())
+        if request.id in self._cancelled:
+            self._cancelled.discard(request.id)
+        else:
+            self._put(answer)
+
+    def _carry_out(self, verb: Any) -> Any:
+        if isinstance(verb, Nodes):
+            return nodes(self._source, verb)
+        return VERBS[type(verb)].answer(self._debugger, verb)
+
+    # --- sending ---
+
+    def _heard(self, event: DebuggerEvent) -> None:
+        """Take note of a change, on whatever thread it happens."""
+        with self._wake:
+            if event.kind == "log":
+                self._lines.append(event.text)
+                if len(self._lines) > _MOST_LINES:
+                    self._lines.popleft()
+                    self._lost += 1
+            elif event.kind != "output":  # the program has written it where it writes
+                self._kinds.add(event.kind)
+            self._wake.notify_all()
+
+    def _put(self, message: Any) -> None:
+        with self._wake:
+            self._answers.append(message)
+            self._wake.notify_all()
+
+    def _send_all(self) -> None:
+        try:
+            while (message := self._next()) is not None:
+                self.channel.send(message)
+        except ChannelError:
+            pass
+        finally:
+            self.channel.close()  # whoever takes messages is told
+
+    def _next(self) -> Any:
+        """Return what is to be sent next, None at the end."""
+        with self._wake:
+            self._wake.wait_for(lambda: self._answers or self._kinds or self._lines or self._done)
+            if self._answers:
+                return self._answers.popleft()
+            if self._lines:
+                lines = tuple(self._lines.popleft() for _ in range(min(_AT_ONCE, len(self._lines))))
+                lost, self._lost = self._lost, 0
+                return Logged(lines, lost)
+            kind = self._kinds.pop() if self._kinds else ""
+        return Changed(kind, self._source.read()) if kind else None

@@ -1,0 +1,139 @@
+"""Which method of a debugger answers which request, and of what type the answer is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..debugging.session.debugger import Debugger
+from ..debugging.session.session_records import WatchRecord, WhatIf
+from ..records.records import NodeRecord
+from . import messages as m
+from .standing import StandingSource
+
+__all__ = ["AT_ONCE", "GOING_ON", "VERBS", "Answered", "nodes", "result_type"]
+
+_QUESTIONS = ("memory", "gradient_flow", "why_no_grad")
+_LARGEST_PAGE = 1 << 20
+
+
+class Answered(NamedTuple):
+    """How a verb is answered.
+
+    Attributes
+    ----------
+    answer : callable
+        Takes the debugger and the verb.
+    result : type
+        Of what it returns.
+    """
+
+    answer: Callable[[Debugger, Any], Any]
+    result: Any = None
+
+
+def _plain(name: str) -> Answered:
+    """Return how a verb is answered whose fields are the arguments of a method."""
+
+    def answer(debugger: Debugger, verb: Any) -> None:
+        getattr(debugger, name)(*(getattr(verb, field) for field in verb.__struct_fields__))
+
+    return Answered(answer)
+
+
+def _add_breakpoint(debugger: Debugger, verb: m.AddBreakpoint) -> int:
+    options = {"condition": verb.condition, "temporary": verb.temporary, "log": verb.log}
+    return debugger.add_breakpoint(verb.spec, **options).id  # type: ignore[arg-type]
+
+
+def _record_always(debugger: Debugger, verb: m.RecordAlways) -> None:
+    debugger.record_always = verb.on
+
+
+def _ask(debugger: Debugger, verb: m.Ask) -> str:
+    if verb.question not in _QUESTIONS:
+        raise ValueError(f"a question is one of {', '.join(_QUESTIONS)}, got {verb.question!r}")
+    return str(getattr(debugger, verb.question)(verb.argument))
+
+
+def _conclude(debugger: Debugger, verb: m.Conclude) -> m.Conclusion:
+    return m.Conclusion(*debugger.conclusion(), debugger.traceback)
+
+
+def _tensor(debugger: Debugger, verb: m.Tensor) -> m.TensorValues:
+    if not 0 <= verb.start <= verb.stop <= verb.start + _LARGEST_PAGE:
+        raise ValueError(f"a page has 0 to {_LARGEST_PAGE:,} elements, got {verb.start} to {verb.stop}")
+    value = debugger.evaluate(verb.expression)
+    if not hasattr(value, "dtype"):
+        if not isinstance(value, bool | int | float | complex):
+            raise TypeError(f"`{verb.expression}` is a {type(value).__name__}, and no tensor")
+        value = _as_array(value)
+    part = value.reshape(-1)[verb.start : verb.stop]
+    numbers = [(number.real, number.imag) for number in part.tolist()] if value.dtype.kind == "c" else part.tolist()
+    return m.TensorValues(tuple(value.shape), value.dtype.name, verb.start, tuple(numbers))
+
+
+def _as_array(value: complex) -> Any:
+    import numpy  # a front, which reads this table, does without
+
+    return numpy.asarray(value)
+
+
+VERBS: dict[type[m.Verb], Answered] = {
+    m.Start: _plain("start"),
+    m.Step: _plain("step"),
+    m.Into: _plain("into"),
+    m.Out: _plain("out"),
+    m.Continue: _plain("cont"),
+    m.RunTo: _plain("run_to"),
+    m.Until: _plain("until"),
+    m.NextBackward: _plain("next_backward"),
+    m.Pause: _plain("pause"),
+    m.Abort: _plain("abort"),
+    m.Back: _plain("back"),
+    m.ReverseContinue: _plain("reverse_continue"),
+    m.Goto: _plain("goto"),
+    m.GoLive: _plain("go_live"),
+    m.RecordAlways: Answered(_record_always),
+    m.AddBreakpoint: Answered(_add_breakpoint, int),
+    m.RemoveBreakpoint: _plain("remove_breakpoint"),
+    m.EnableBreakpoint: _plain("enable_breakpoint"),
+    m.IgnoreBreakpoint: _plain("ignore_breakpoint"),
+    m.Catch: _plain("catch"),
+    m.AddWatch: Answered(lambda debugger, verb: debugger.add_watch(verb.expression), WatchRecord),
+    m.RemoveWatch: _plain("remove_watch"),
+    m.FollowThread: _plain("follow_thread"),
+    m.Records: Answered(lambda debugger, verb: debugger.records(verb.start, verb.stop), list[NodeRecord]),
+    m.Inspect: Answered(lambda debugger, verb: debugger.inspect(verb.index), NodeRecord),
+    m.Evaluate: Answered(lambda debugger, verb: debugger.evaluate_text(verb.expression), str),
+    m.Tensor: Answered(_tensor, m.TensorValues),
+    m.Execute: _plain("execute"),
+    m.Where: Answered(lambda debugger, verb: debugger.where(), str),
+    m.Explain: Answered(lambda debugger, verb: debugger.explain(), str),
+    m.Ask: Answered(_ask, str),
+    m.ParameterNames: Answered(lambda debugger, verb: debugger.parameter_names(), list[str]),
+    m.Conclude: Answered(_conclude, m.Conclusion),
+    m.SetGrad: _plain("set_grad"),
+    m.ZeroGrad: _plain("zero_grad_slot"),
+    m.ScaleGrad: _plain("scale_grad"),
+    m.Skip: _plain("skip"),
+    m.WhatIfAsked: Answered(lambda debugger, verb: debugger.what_if(verb.slot, verb.expression), WhatIf),
+}
+"""Every verb but those that are about the connection itself."""
+
+AT_ONCE = (m.Pause, m.Abort)
+"""Verbs that do not wait until those before them have been answered."""
+
+GOING_ON = (m.Start, m.Step, m.Into, m.Out, m.Continue, m.RunTo, m.Until, m.NextBackward, m.Pause, m.Abort)
+"""Verbs that return at once, and let the program go on."""
+
+
+def result_type(verb: type[m.Verb]) -> Any:
+    """Return of what type the answer to a verb is."""
+    return list[NodeRecord] if verb is m.Nodes else VERBS[verb].result if verb in VERBS else None
+
+
+def nodes(source: StandingSource, verb: m.Nodes) -> list[NodeRecord]:
+    """Return some nodes of one of the orders that were told."""
+    found = source.nodes(verb.arrangement)
+    return list(found[max(0, verb.start) : max(0, min(verb.stop, verb.start + _LARGEST_PAGE))])

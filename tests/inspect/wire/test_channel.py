@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradscope.inspect.wire.channel import Channel, ChannelError, encode
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text() | st.binary(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@pytest.fixture
+def channels(ends):
+    return [Channel(end, object) for end in ends()]
+
+
+@given(anything)
+def test_what_is_sent_is_received(value):
+    here, there = (Channel(end, object) for end in socket.socketpair())
+    here.send(value)
+    assert there.receive() == value
+    here.close()
+    assert there.receive() is None
+    there.close()
+
+
+def test_a_large_message_comes_in_parts(channels):
+    here, there = channels
+    value = "x" * 5_000_000
+    sender = threading.Thread(target=here.send, args=(value,))
+    sender.start()
+    assert there.receive(10) == value
+    sender.join()
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"\0\0", "cut in the middle"),
+        (b"\0\0\0\x05abc", "cut in the middle"),
+        (struct.pack(">I", 1 << 30), "1,073,741,824 bytes is announced"),
+        (b"\0\0\0\x01\xc1", "no message of the protocol"),
+        (b"\0\0\0\x01\x01", "no message of the protocol: Expected `str`, got `int`"),
+        (b"\0\0\0\0", "no message of the protocol"),
+        (b"\0\0\xff\xff" + b"\x91" * 65535, "no message of the protocol"),
+    ],
+)
+def test_what_is_no_message_is_said(data, said, ends):
+    raw, end = ends()
+    raw.sendall(data)
+    raw.close()
+    with pytest.raises(ChannelError, match=said):
+        Channel(end, str).receive(5)
+
+
+def test_silence_is_not_waited_for(channels):
+    _, there = channels
+    with pytest.raises(ChannelError, match="does not answer"):
+        there.receive(0.05)
+
+
+def test_what_is_no_unicode_is_replaced(channels):
+    here, there = channels
+    here.send({"a\udc80": ["\ud800", b"\xff"]})
+    assert there.receive() == {"a\ufffd": ["\ufffd", b"\xff"]}
+    assert encode("fine") == b"\xa4fine"
+
+
+def test_the_other_side_is_gone(channels):
+    here, there = channels
+    there.close()
+    with pytest.raises(ChannelError, match="gone"):
+        here.send("x" * 10_000_000)

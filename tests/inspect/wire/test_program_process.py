@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from gradscope.inspect import SessionError, SessionState
+from gradscope.inspect.wire.channel import ChannelError
+from gradscope.inspect.wire.program_process import ProgramProcess, exit_text
+
+from .programs import SCRIPT
+
+START = "import os, signal, sys, ctypes\nimport gradscope as gs\nx = gs.ones(2, requires_grad=True)\n"
+BACKWARD = "(x * 2).sum().backward()\n"
+
+DEATHS = {
+    "its end": ("", 0, "finished (exit status 0)"),
+    "sys.exit": ("sys.exit(3)", 3, "finished (exit status 3)"),
+    "an exception": ("1 / 0", 1, "raised ZeroDivisionError (exit status 1)"),
+    "os._exit": ("os._exit(4)", 4, "has ended (exit status 4)"),
+    "abort": ("os.abort()", 134, "was killed by SIGABRT"),
+    "a segmentation fault": ("ctypes.string_at(0)", 139, "was killed by SIGSEGV"),
+    "SIGKILL": ("os.kill(os.getpid(), 9)", 137, "was killed by SIGKILL"),
+    "SIGTERM": ("os.kill(os.getpid(), 15)", 143, "was killed by SIGTERM"),
+    "SIGINT": ("os.kill(os.getpid(), 2)", 130, "raised KeyboardInterrupt (exit status 130)"),
+    "exec": ("os.execv(sys.executable, [sys.executable, '-c', 'raise SystemExit(5)'])", 5, "has ended (exit status 5)"),
+    "an exit handler that dies": ("import atexit; atexit.register(os.abort)", 134, "was killed by SIGABRT at its exit"),
+}
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Start scripts."""
+    started = []
+
+    def start(source, **options):
+        path = tmp_path / "script.py"
+        path.write_text(source)
+        process = ProgramProcess([str(path)], **{"terminal": False, **options})
+        started.append(process)
+        process.said = []
+        process.debugger.echo_to(lambda text, stream="stdout": process.said.append(text))
+        return process
+
+    yield start
+    for process in started:
+        if process.status is None:
+            process.debugger.abort()
+            process.end()
+
+
+@pytest.mark.parametrize("name", DEATHS)
+@pytest.mark.parametrize("paused", [False, True], ids=["running", "before"])
+def test_how_it_ends_is_told(run, name, paused):
+    last, status, said = DEATHS[name]
+    process = run(START + (BACKWARD + last if not paused else f"def die(g):\n    {last or 'pass'}\n" + BACKWARD))
+    debugger = process.debugger
+    if paused:  # it dies by an expression of the front's
+        debugger.start()
+        assert debugger.wait(30).paused
+        if name in ("its end", "sys.exit", "an exception", "SIGINT", "an exit handler that dies"):
+            pytest.skip("an expression that raises is answered")
+        with pytest.raises(SessionError):
+            debugger.execute(last)
+    else:
+        debugger.cont()
+    assert debugger.wait(30).ended
+    found, text = process.conclude()
+    assert (found, text.endswith(said)) == (status, True), text
+
+
+def test_the_script_is_the_main_program(run):
+    process = run(
+        "import sys, signal, threading\nimport gradscope as gs\n"
+        "print(__name__, threading.current_thread() is threading.main_thread())\n"
+        "print(sys.stdin.isatty(), sys.stdout.isatty())\n"
+        "signal.signal(signal.SIGALRM, lambda *_: print('alarm'))\nsignal.raise_signal(signal.SIGALRM)\n"
+        "print(input('name? '))\n",
+        terminal=True,
+    )
+    process.debugger.cont()
+    process.type(b"Ada\n")
+    assert process.debugger.wait(30) is SessionState.FINISHED
+    status, _ = process.conclude()
+    assert status == 1  # it never called backward()
+    assert "".join(process.said).replace("Ada\n", "") == "__main__ True\nTrue True\nalarm\nname? "
+
+
+def test_it_is_started_again_in_a_new_process(run):
+    process = run(SCRIPT)
+    debugger = process.debugger
+    debugger.add_breakpoint("op:Tanh")
+    debugger.add_watch("norm")
+    debugger.catch("exception", False)
+    debugger.cont()
+    debugger.wait(30)
+    first = debugger.pid
+    debugger.restart()
+    assert debugger.wait(30).paused
+    assert debugger.pid != first
+    assert [str(point) for point in debugger.breakpoints] == ["op:Tanh"]
+    assert [watch.expression for watch in debugger.watches] == ["norm"]
+    assert debugger.catching["exception"] is False
+    assert debugger.reason.text == "first node of backward 1"
+
+
+def test_output_is_there_before_the_stop_is_told(run):
+    process = run(SCRIPT)
+    debugger = process.debugger
+    debugger.start()
+    debugger.wait(30)
+    assert process.said == []
+    debugger.next_backward()
+    debugger.wait(30)
+    assert "".join(process.said) == "epoch 0\n"
+    assert debugger.output == ["epoch 0"]
+
+
+def test_a_script_that_does_not_end_is_ended(run):
+    endless = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('set')\nwhile True:\n    pass\n"
+    process = run(START + BACKWARD + endless)
+    process.debugger.cont()
+    while "set\n" not in "".join(process.said):
+        time.sleep(0.01)
+    assert process.end() == -9
+
+
+def test_what_keeps_it_from_starting_is_said(tmp_path, capfd):
+    with pytest.raises(ChannelError):
+        ProgramProcess([str(tmp_path / "missing.py")], terminal=False)
+    assert "missing.py" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("status", "text"), [(0, "has ended (exit status 0)"), (-9, "was killed by SIGKILL")])
+def test_an_exit_status_in_words(status, text):
+    assert exit_text(status) == text

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradscope.inspect import NodeRecord
+from gradscope.inspect.wire.remote_nodes import KnownNodes, RemoteNodes
+
+
+def nodes(count, asked=None):
+    records = [NodeRecord(i, 10 + i, "MulBackward0", "Mul", i, "", "", None, ()) for i in range(count)]
+
+    def fetch(start, stop):
+        if asked is not None:
+            asked.append((start, stop))
+        return records[start:stop]
+
+    return records, RemoteNodes(KnownNodes(1, count, fetch))
+
+
+@given(st.integers(0, 700), st.slices(700))
+def test_it_is_the_sequence_that_it_stands_for(count, part):
+    records, remote = nodes(count)
+    assert len(remote) == count
+    assert remote[part] == records[part]
+    assert list(remote) == list(remote.bare()) == records
+    assert [remote.position(record.key) for record in records] == list(range(count))
+    assert remote.position(-1) is None
+    assert list(remote.candidates(5)) == records[5:]
+
+
+def test_a_page_is_asked_for_once():
+    asked = []
+    _, remote = nodes(1000, asked)
+    for index in (500, 501, -490, 511):
+        assert remote[index].key
+    assert asked == [(384, 512)]
+    with pytest.raises(IndexError, match="there is no node 1000 in this backward: it has 1000 nodes"):
+        remote[1000]
+
+
+def test_nodes_that_are_gone_are_said_to_be():
+    remote = RemoteNodes(KnownNodes(1, 10, lambda start, stop: []))
+    with pytest.raises(IndexError, match="gone"):
+        remote[3]
+    assert list(remote.bare()) == []
