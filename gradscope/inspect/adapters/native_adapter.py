@@ -398,7 +398,7 @@ class NativeAdapter:
 
     def made(self, call: Any) -> Sequence[Any]:
         """Return what a node has made, as it is at hand."""
-        return self._arrays(call)[1]
+        return self.carried(call)[1]
 
     def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
         """Take the gradients that a node was given and has made as bytes, where all are on the host and small."""
