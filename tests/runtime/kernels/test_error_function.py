@@ -5,10 +5,10 @@ import pytest
 
 from gradscope.runtime.kernels.error_function import erf
 
-SPECIAL = np.array([0.0, -0.0, 1e-45, -1e-45, 4.0, -4.0, 9e37, np.inf, -np.inf, np.nan], "f")
+SPECIAL = np.array([0.0, -0.0, 1e-45, -1e-45, 5.0, -5.0, 9e37, np.inf, -np.inf, np.nan], "f")
 
 
-def test_it_is_off_by_three_units_in_the_last_place():
+def test_it_is_off_by_few_units_in_the_last_place():
     from scipy.special import erf as exact
 
     x = np.concatenate([np.linspace(-6, 6, 1_000_001), np.geomspace(1e-37, 1, 1001)]).astype("f")
@@ -23,7 +23,9 @@ def test_special_numbers():
 
 
 @pytest.mark.parametrize(
-    "x", [np.float32(0.5), np.zeros((), "f"), np.zeros((0, 3), "f")], ids=["number", "0-d", "empty"]
+    "x",
+    [np.float32(0.5), np.zeros((), "f"), np.zeros((0, 3), "f"), np.zeros((2, 1 << 16), "f"), np.zeros((3, 2), "f").T],
+    ids=["number", "0-d", "empty", "large", "turned"],
 )
 def test_shapes_stay(x):
     assert erf(np, x).shape == x.shape
