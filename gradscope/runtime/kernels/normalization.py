@@ -146,18 +146,19 @@ def _differentiate(
 ) -> None:
     size = x.dtype.type(x.shape[1])
     for some in threads.blocks(slice(0, len(x)), _step(x.shape[1])):
-        scale, of = rstd[some, None], g[some]
-        normalized = x[some] - mean[some, None]
-        normalized *= scale
-        scaled = of * weight
-        along = numpy.vecdot(scaled, normalized)[:, None] / size
-        total = _row_sums(scaled) / size
+        scale, of, to = rstd[some], g[some], result[some]
+        centred = x[some] - mean[some, None]
+        # Sums along rows and down columns are products with the weight and the scales: no pass of their own.
+        numpy.multiply(of, centred, out=to)
+        of_weight += scale.dot(to)
         of_bias += sums(of, (0,), keepdims=False)
-        of_weight += sums(of * normalized, (0,), keepdims=False)
-        normalized *= along
-        scaled -= total
-        scaled -= normalized
-        numpy.multiply(scaled, scale, out=result[some])
+        along = to.dot(weight) * scale / size * scale
+        total = of.dot(weight) / size
+        centred *= along[:, None]
+        centred += total[:, None]
+        numpy.multiply(of, weight, out=to)
+        to -= centred
+        to *= scale[:, None]
 
 
 # --- planes ----------------------------------------------------------------------------------------------------------
