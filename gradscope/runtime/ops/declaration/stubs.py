@@ -1,7 +1,7 @@
-"""Writes the types of every function and method that the declarations give rise to.
+"""Writes the types of every function and method that the declarations give rise to, and their examples.
 
-``interface.pyi`` has those of the package and of tensors, ``gradscope/special.pyi`` and ``linalg.pyi`` those of these
-modules.
+``interface.pyi`` has the types of the package and of tensors, ``gradscope/special.pyi`` and ``linalg.pyi`` those of
+these modules, ``examples.txt`` an example of each operator.
 
 Run ``python -m gradscope.runtime.ops.declaration.stubs`` after declaring an operator; a test holds that the files are
 up to date.
@@ -16,7 +16,9 @@ from typing import Any
 
 from ...late_attributes import ATTACHED
 from ...tensor.tensor import Tensor
+from ..execution.codegen.compiling import EXAMPLES
 from ..families import METHODS, NAMESPACES, PUBLIC
+from . import examples
 from .registry import Operator, Parameter
 
 __all__ = ["render"]
@@ -140,7 +142,17 @@ def render() -> dict[Path, str]:
     for space, functions in NAMESPACES.items():
         lines = [_wrapped(_definition(name, functions[name], "", method=False)) for name in sorted(functions)]
         texts[_PACKAGE / f"{space}.pyi"] = _namespace_header(space, lines) + "".join(lines)
+    texts[EXAMPLES] = examples.render(_called())
     return texts
+
+
+def _called() -> dict[str, Operator]:
+    """Return the public operators by how they are called in an example; a function under its own name comes first."""
+    spaces = {"gs": PUBLIC, **{f"gs.{space}": functions for space, functions in NAMESPACES.items()}}
+    found = {f"{space}.{name}": function for space, functions in spaces.items() for name, function in functions.items()}
+    found.update({f".{name}": function for name, function in METHODS.items() if not name.endswith("_")})
+    operators = {call: function.operator for call, function in found.items() if hasattr(function, "operator")}
+    return dict(sorted(operators.items(), key=lambda item: item[0] != f"gs.{item[1].name}"))
 
 
 def _namespace_header(space: str, lines: list[str]) -> str:
