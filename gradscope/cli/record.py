@@ -61,7 +61,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "--budget",
         metavar="SIZE",
-        help="how large FILE may become, such as 200MB: old values go, then old iterations",
+        help="how large FILE may become, such as 200MB: old values go, then old iterations, but those around a NaN or "
+        "an error last",
     )
     parser.add_argument("--append", action="store_true", help="add a run to FILE instead of replacing it")
     add_script_arguments(parser)

@@ -8,6 +8,8 @@
 - :mod:`~.recording_records`: records of runs, iterations, backwards, events
 - :mod:`~.recording_columns`: many nodes in a few arrays
 - :mod:`~.node_pages`: pages of nodes, packed and unpacked
+- :mod:`~.node_descriptions`: what the nodes of all iterations share, while a page needs it
+- :mod:`~.iteration_thinning`: which iterations go where the file has become too large
 - :mod:`~.record_decoder`: from rows back to the debugger's records
 - :mod:`~.array_blobs`: arrays as bytes
 """

@@ -13,15 +13,20 @@ import json
 import os
 import socket
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import closing
 from itertools import chain
 from typing import Any, NamedTuple
 
+import numpy
+
 from ..recorder.keep_policy import Policy
 from . import schema
 from .array_blobs import MOST_BYTES, pack_array
 from .file_watch import FileWatch
+from .iteration_thinning import around_changes, iterations_to_leave_out
+from .node_descriptions import NodeDescriptions
 from .node_pages import Batch, encode_page
 from .schema import RecordingError
 from .untrusted_database import Database
@@ -45,9 +50,6 @@ _COLUMNS = {
     "pages": ("task", "first", "count", "nodes", "tensors", "histograms", "small", "previews", "checksum"),
     "tensor_values": ("id", "iteration", "nbytes", "data"),
 }  # fmt: skip
-
-_PARTS = ", ".join(f"json_extract(value, '$[{i}]')" for i in range(9))
-_INSERT_NODES = f"INSERT INTO nodes SELECT {_PARTS} FROM json_each(?)"
 
 
 class RowUpdate:
@@ -121,6 +123,7 @@ class Store:
         self._rows: dict[str, dict[int, dict[str, Any]]] = {"iterations": {}, "tasks": {}}
         self._changed: dict[str, set[int]] = {"iterations": set(), "tasks": set()}
         self._value_bytes = 0
+        self._descriptions = NodeDescriptions(lambda: self._connection)
 
     def counter(self, table: str) -> Callable[[], int]:
         """Return a function that numbers the rows of a table."""
@@ -244,7 +247,9 @@ class Store:
         connection.execute("BEGIN")
         descriptions = [item for item in batch if type(item) is list]
         if descriptions:
-            connection.execute(_INSERT_NODES, (_storable(json.dumps(descriptions, ensure_ascii=False)),))
+            text = _storable(json.dumps(descriptions, ensure_ascii=False))
+            self._make_room(2 * len(text))
+            self._descriptions.add(descriptions, text)
         nodes: dict[int, list[Batch]] = {}
         statements: list[Statement] = []
         for item in batch:
@@ -309,6 +314,7 @@ class Store:
         """Write nodes: all at once, or where a budget holds, so few at a time that older ones can make room."""
         pages: list[Sequence[Any]] = []
         values: list[Sequence[Any]] = []
+        described: list[Any] = []
         to_come = set(by_task)
         nbytes = 0
         for task, batches in by_task.items():
@@ -321,23 +327,29 @@ class Store:
                 count = sum(map(len, part))
                 pages.append((task, row["nodes"], count, *self._page(row, part)))
                 row["nodes"] += count
+                described += [batch.template.nodes["node"] for batch in part]
                 nbytes += sum(map(len, pages[-1][3:7]))
             if self._policy.values:
                 values += self._values(row["iteration"], batches)
             if self._most is not None and nbytes + sum(value[2] for value in values) > self._most // 4:
-                self._write_pages(pages, values)
+                self._write_pages(pages, values, described)
                 self._write_changes("iterations")
                 self._write_changes("tasks", but=to_come)
-                pages, values, nbytes = [], [], 0
-        self._write_pages(pages, values)
+                pages, values, described, nbytes = [], [], [], 0
+        self._write_pages(pages, values, described)
 
-    def _write_pages(self, pages: Sequence[Sequence[Any]], values: list[Sequence[Any]]) -> None:
+    def _write_pages(
+        self, pages: Sequence[Sequence[Any]], values: list[Sequence[Any]], described: Sequence[Any]
+    ) -> None:
+        """Write pages, the values of their gradients, and what has gone of the rows in `described` that they need."""
         kept = sum(value[2] for value in values)
         while self._most is not None and kept > self._most // 2:  # of one backward, which has more than there is room
             gone = values.pop(0)[2]
             kept, self._value_bytes = kept - gone, self._value_bytes - gone
         nbytes = kept + sum(len(part) for page in pages for part in page[3:7])
-        self._make_room(nbytes + 2 * _COMMIT + _ROW * (len(pages) + len(values)))
+        if self._most is not None and described:
+            self._descriptions.bring_back(numpy.concatenate(described))
+        self._make_room(nbytes + 2 * _COMMIT + _ROW * (len(pages) + len(values)), described)
         self._insert("pages", pages)
         self._insert("tensor_values", values)
         self._logged += nbytes
@@ -383,14 +395,20 @@ class Store:
                 break
         self._connection.execute("DELETE FROM tensor_values WHERE id <= ?", (newest,))
 
-    def _make_room(self, nbytes: int) -> None:
-        """Let values, and then iterations, go until so many more bytes are within the budget, and a tenth to spare."""
+    def _make_room(self, nbytes: int, described: Sequence[Any] = ()) -> None:
+        """Let values, and then iterations, go until so many more bytes are within the budget, and a tenth to spare.
+
+        What iterations alone needed that have gone, goes too, except for the rows of nodes in `described`.
+        """
         most = self._most
         if most is None or (over := self._used() + nbytes - most) <= 0:
             return
         self._drop_values(over + most // 10)
-        while self._used() + nbytes > most - most // 10 and self._thin():
-            continue
+        while self._used() + nbytes > most - most // 10:
+            thinned = self._thin()
+            if (thinned and not self._descriptions.many) or self._descriptions.drop(chain(*described)) or thinned:
+                continue
+            break
         if self._used() + nbytes > most:
             raise RecordingError(f"what is newest takes more than the budget of {most:,} bytes alone")
 
@@ -403,10 +421,7 @@ class Store:
         return int((pages - free) * size)
 
     def _thin(self) -> bool:
-        """Leave out some of the older iterations, those that have others closest to them; return whether any were left.
-
-        So the newest are all there, and those before stand evenly over all that has run.
-        """
+        """Leave out some of the older iterations; return whether there were any to leave out."""
         running = {*self._rows["iterations"], *(row["iteration"] for row in self._rows["tasks"].values())}
         # The recorder may still move backwards to a run's first iteration, or to the one before the last.
         ended = [
@@ -414,11 +429,9 @@ class Store:
             for (number,) in self._connection.execute("SELECT id FROM iterations WHERE number > 0 ORDER BY id")
             if number not in running
         ]
-        older = range(len(ended) - max(2, len(ended) // 4))
-        if not older:
+        left_out = iterations_to_leave_out(ended, around_changes(ended, self._happened()))
+        if not left_out:
             return False
-        gaps = sorted((ended[at + 1] - ended[max(at - 1, 0)], ended[at]) for at in older[len(older) > 1 :: 2])
-        left_out = [number for _, number in gaps[: (len(gaps) + 1) // 2]]
         gone = json.dumps(left_out)
         chosen = "iteration IN (SELECT value FROM json_each(?))"
         self._connection.execute(f"DELETE FROM pages WHERE task IN (SELECT id FROM tasks WHERE {chosen})", (gone,))
@@ -429,10 +442,25 @@ class Store:
         self._say_left_out()
         return True
 
+    def _happened(self) -> dict[int, set[str]]:
+        """Return, by iteration, what went wrong in it, and whether the user has made a note."""
+        found: dict[int, set[str]] = defaultdict(set)
+        for iteration, what in self._connection.execute(
+            "SELECT iteration, 'bad' FROM tasks WHERE bad IS NOT NULL UNION"
+            " SELECT iteration, 'failed' FROM tasks WHERE state = 'failed' UNION"
+            " SELECT iteration, 'violation' FROM violations UNION"
+            " SELECT iteration, kind FROM events WHERE kind != 'left out'"
+        ):
+            found[iteration].add(what)
+        return found
+
     def _say_left_out(self) -> None:
         """Say in the file what has been left out: an event before all others."""
         (run,) = self._connection.execute("SELECT max(id) FROM runs").fetchone()
-        text = f"{self._left_out:,} iterations have been left out, to keep the file within {self._most:,} bytes"
+        text = (
+            f"{self._left_out:,} iterations have been left out, to keep the file within {self._most:,} bytes; "
+            "those around a NaN, an error or a note stay longest"
+        )
         self._connection.execute(
             "INSERT OR REPLACE INTO events (id, run, time, kind, text) VALUES (?, ?, 0, 'left out', ?)",
             (-run, run, text),

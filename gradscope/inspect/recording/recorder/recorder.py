@@ -253,8 +253,9 @@ def record(
         Keep values of the last so many iterations only.
     budget : int or str, optional
         How many bytes the file may take (``'200MB'``), 1 MiB at least. Beyond, the oldest values go, and then
-        iterations: the newest are all there, and those before stand evenly over all that has run. The first event of
-        the recording says how many have been left out.
+        iterations: the first and the newest are all there, those around a NaN, an error, a violation or a mark stay
+        longest, and the others stand evenly over all that has run. What only left-out iterations had of nodes goes with
+        them. The first event of the recording says how many have been left out.
     append : bool
         Add a run to the recording that is there.
     title : str

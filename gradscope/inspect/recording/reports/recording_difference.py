@@ -242,14 +242,22 @@ class _Side:
         if iteration not in self.iterations:
             last = max(self.iterations, default=None)
             known = "none" if last is None else f"{min(self.iterations)} to {last}"
-            raise RecordingError(f"{self.recording.path} has no iteration {iteration}; it has {known}")
+            gone = "".join(f"\n{text[:1].upper()}{text[1:]}." for text in self.left_out())
+            raise RecordingError(f"{self.recording.path} has no iteration {iteration}; it has {known}{gone}")
         return self.iterations[iteration]
+
+    def left_out(self) -> list[str]:
+        """Return what the recording says of iterations that have been left out of the run."""
+        return [e.text for e in self.recording.events() if e.kind == "left out" and e.run == self.run]
 
 
 def _notes(a: _Side, b: _Side) -> tuple[str, ...]:
-    if len(a.iterations) == len(b.iterations):
-        return ()
-    return (f"A has {len(a.iterations)} iterations, B has {len(b.iterations)}; those that both have were compared",)
+    notes = [f"{letter}: {text}" for letter, side in (("A", a), ("B", b)) for text in side.left_out()]
+    if a.iterations.keys() != b.iterations.keys():
+        notes.append(
+            f"A has {len(a.iterations)} iterations, B has {len(b.iterations)}; those that both have were compared"
+        )
+    return tuple(notes)
 
 
 def _compare_iterations(

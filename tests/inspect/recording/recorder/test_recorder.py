@@ -341,6 +341,48 @@ def test_a_file_within_a_budget(tmp_path):
         assert first.text in overview_text(recording)
 
 
+def test_nodes_that_never_come_again_leave_room_for_others(tmp_path):
+    """Each iteration runs lines of its own, whose descriptions take more room than what happens on them."""
+    path = tmp_path / "run.gscope"
+    x = gs.ones(10, requires_grad=True)
+    with gi.record(path, budget="1MB") as recorder:
+        for n in range(600):
+            names = {}
+            body = "".join("    x = x.sin() * 0.5\n" for _ in range(20))
+            exec(compile(f"{chr(10) * n}def step(x):\n{body}    return x.sum()", "made.py", "exec"), names)
+            names["step"](x).backward()
+            if n % 50 == 0:
+                recorder.flush()
+    assert (recorder.failure, recorder.lost) == ("", 0)
+    assert path.stat().st_size <= 1 << 20
+    with gi.open_recording(path) as recording:
+        for task in recording.tasks():
+            lines = [node.location.lineno for node in task.nodes if node.location is not None]
+            assert set(lines[1:]) <= set(range(task.iteration + 2, task.iteration + 22))
+            assert [node.name for node in task.nodes][::40] == ["SumBackward0", "SinBackward0"]
+
+
+def test_what_went_wrong_stays_when_iterations_are_left_out(tmp_path):
+    path = tmp_path / "run.gscope"
+    x = gs.ones(50, requires_grad=True)
+    with gi.record(path, budget="1MB") as recorder:
+        for n in range(3000):
+            if n == 1200:
+                recorder.mark("a note")
+            y = x * (float("nan") if 700 <= n < 900 else 1.0)
+            for _ in range(20):
+                y = y.sin()
+            y.sum().backward()
+            if n % 100 == 0:
+                recorder.flush()
+    with gi.open_recording(path) as recording:
+        numbers = [iteration.number for iteration in recording.iterations()]
+        assert len(numbers) < 400
+        assert {699, 700, 701, 2999} <= set(numbers)
+        assert recording.tasks()[numbers.index(700)].bad is not None
+        assert "a note" in [event.text for event in recording.events()]
+
+
 def test_a_program_that_is_far_ahead_of_the_disk_stays_within_the_budget(tmp_path):
     """All that waits is committed at once, and is more than the budget."""
     path = tmp_path / "run.gscope"

@@ -139,3 +139,25 @@ def test_shapes_differ(tmp_path):
     found = gi.difference(gi.open_recording(tmp_path / "a"), gi.open_recording(tmp_path / "b"))
     assert found.first.what == ("grad_inputs[0]: float32 (2) and float32 (3)",)
     assert numpy.isfinite(found.first.left.grad_outputs[0].norm)
+
+
+def test_a_comparison_says_what_has_been_left_out(tmp_path):
+    path = tmp_path / "run.gscope"
+    x = gs.ones(50, requires_grad=True)
+    with gi.record(path, budget="1MB") as recorder:
+        for n in range(1500):
+            y = x
+            for _ in range(10):
+                y = y.sin()
+            y.sum().backward()
+            if n % 100 == 0:
+                recorder.flush()
+    with gi.open_recording(path) as recording:
+        (text,) = [event.text for event in recording.events() if event.kind == "left out"]
+        notes = gi.difference(recording, recording).notes
+        assert notes == (f"A: {text}", f"B: {text}")
+        there = {iteration.number for iteration in recording.iterations()}
+        gone = min(set(range(1500)) - there)
+        with pytest.raises(gi.RecordingError) as raised:
+            gi.difference(recording, recording, left_iteration=gone, right_iteration=0)
+        assert str(raised.value).endswith(f"has no iteration {gone}; it has 0 to 1499\n{text}.")
