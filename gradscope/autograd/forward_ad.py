@@ -128,6 +128,15 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         Outside a level, for different shapes, and where `tensor` or `tangent` is a dual tensor already.
     ValueError
         For a dtype that has no derivatives.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.autograd import forward_ad
+    >>> with forward_ad.dual_level():
+    ...     dual = forward_ad.make_dual(gs.tensor(3.0), gs.tensor(1.0))
+    ...     print(forward_ad.unpack_dual(dual * dual).tangent)
+    tensor(6.)
     """
     if tangents.level is None or (level is not None and level < 0):
         raise RuntimeError(

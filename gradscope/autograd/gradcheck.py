@@ -163,6 +163,12 @@ def gradgradcheck(
     GradcheckError
         If a second derivative is wrong. "Input" counts the arguments, then `grad_outputs`; "output" counts the
         gradients of the arguments.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.autograd.gradgradcheck(gs.exp, gs.zeros(2, dtype=gs.float64, requires_grad=True))
+    True
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")

@@ -42,6 +42,13 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     ------
     RuntimeError
         If the tensor does not require grad.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.ones(2, requires_grad=True)
+    >>> gs.autograd.graph.get_gradient_edge(x * 2).node.name()
+    'MulBackward0'
     """
     edge = edge_of(tensor) if tensor.requires_grad else None
     if edge is None:
@@ -53,7 +60,16 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Count one more in-place write of a tensor (or of each of several), made by code that autograd does not see."""
+    """Count one more in-place write of a tensor (or of each of several), made by code that autograd does not see.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.zeros(2)
+    >>> gs.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
     for one in (tensor,) if isinstance(tensor, Tensor) else tensor:
         one._bump("increment_version")
 

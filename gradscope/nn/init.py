@@ -105,13 +105,27 @@ def _fan(tensor: Tensor, mode: str) -> int:
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers drawn uniformly from [a, b)."""
+    """Fill with numbers drawn uniformly from [a, b).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.init.uniform_(gs.empty(3, 5)).shape
+    gradscope.Size([3, 5])
+    """
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with normal numbers."""
+    """Fill with normal numbers.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.init.normal_(gs.empty(3, 5), std=0.1).shape
+    gradscope.Size([3, 5])
+    """
     with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -124,7 +138,14 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill with normal numbers, those outside [a, b] drawn again."""
+    """Fill with normal numbers, those outside [a, b] drawn again.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.init.trunc_normal_(gs.empty(100)).abs().max() <= 2
+    tensor(True)
+    """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
@@ -148,18 +169,39 @@ def trunc_normal_(
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fill with a number."""
+    """Fill with a number.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.init.constant_(gs.empty(2), 0.5)
+    tensor([0.5000, 0.5000])
+    """
     with no_grad():
         return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill with ones."""
+    """Fill with ones.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.init.ones_(gs.empty(3))
+    tensor([1., 1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill with zeros."""
+    """Fill with zeros.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.init.zeros_(gs.empty(3))
+    tensor([0., 0., 0.])
+    """
     return constant_(tensor, 0.0)
 
 
@@ -169,14 +211,29 @@ def _write(tensor: Tensor, array: Any) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Fill a matrix with the identity."""
+    """Fill a matrix with the identity.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.init.eye_(gs.empty(2, 3))
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     return _write(tensor, devices.array_module(tensor._array).eye(*tensor.shape, dtype=tensor._dtype))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill the weight of a convolution so that it passes its input on."""
+    """Fill the weight of a convolution so that it passes its input on.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.init.dirac_(gs.empty(1, 1, 3))
+    tensor([[[0., 1., 0.]]])
+    """
     if tensor.ndim not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     outputs, inputs = tensor.shape[:2]
@@ -191,13 +248,27 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill uniformly, with a variance after the mean of both fans (Glorot and Bengio)."""
+    """Fill uniformly, with a variance after the mean of both fans (Glorot and Bengio).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.init.xavier_uniform_(gs.empty(3, 5)).shape
+    gradscope.Size([3, 5])
+    """
     bound = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with normal numbers, with a variance after the mean of both fans (Glorot and Bengio)."""
+    """Fill with normal numbers, with a variance after the mean of both fans (Glorot and Bengio).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.init.xavier_normal_(gs.empty(3, 5)).shape
+    gradscope.Size([3, 5])
+    """
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
 
 
@@ -225,6 +296,12 @@ def kaiming_uniform_(
         Keep the variance forward or backward.
     nonlinearity : str
         See :func:`calculate_gain`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.init.kaiming_uniform_(gs.empty(3, 5)).shape
+    gradscope.Size([3, 5])
     """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return tensor if std is None else uniform_(tensor, -math.sqrt(3.0) * std, math.sqrt(3.0) * std, generator)
@@ -237,13 +314,28 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill with normal numbers, with a variance that rectifiers keep (He et al.); see :func:`kaiming_uniform_`."""
+    """Fill with normal numbers, with a variance that rectifiers keep (He et al.); see :func:`kaiming_uniform_`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.init.kaiming_normal_(gs.empty(3, 5)).shape
+    gradscope.Size([3, 5])
+    """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return tensor if std is None else normal_(tensor, 0.0, std, generator)
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with a (semi-)orthogonal matrix (A. Saxe et al., "Exact solutions to ...", ICLR 2014)."""
+    """Fill with a (semi-)orthogonal matrix (A. Saxe et al., "Exact solutions to ...", ICLR 2014).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.nn.init.orthogonal_(gs.empty(3, 3))
+    >>> gs.allclose(w @ w.T, gs.eye(3), atol=1e-5)
+    True
+    """
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if not tensor.numel():
@@ -264,6 +356,12 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     References
     ----------
     J. Martens, "Deep learning via Hessian-free optimization", ICML 2010.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> (gs.nn.init.sparse_(gs.empty(10, 4), sparsity=0.3) == 0).sum(0)
+    tensor([3, 3, 3, 3])
     """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")

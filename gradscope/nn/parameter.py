@@ -78,6 +78,12 @@ class Buffer(Tensor):
         Its memory is shared.
     persistent : bool
         Whether it is part of the module's ``state_dict``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Buffer(gs.zeros(2)).requires_grad
+    False
     """
 
     __slots__ = ()
@@ -176,7 +182,16 @@ class _Uninitialized(Tensor):
 
 
 class UninitializedParameter(_Uninitialized, Parameter):
-    """A parameter whose shape is not known yet; :meth:`materialize` makes it a :class:`Parameter`."""
+    """A parameter whose shape is not known yet; :meth:`materialize` makes it a :class:`Parameter`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> weight = gs.nn.UninitializedParameter()
+    >>> weight.materialize((2, 3))
+    >>> weight.shape
+    gradscope.Size([2, 3])
+    """
 
     __slots__ = ()
 
@@ -191,7 +206,16 @@ class UninitializedParameter(_Uninitialized, Parameter):
 
 
 class UninitializedBuffer(_Uninitialized):
-    """A buffer whose shape is not known yet; :meth:`materialize` makes it a tensor."""
+    """A buffer whose shape is not known yet; :meth:`materialize` makes it a tensor.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> buffer = gs.nn.UninitializedBuffer()
+    >>> buffer.materialize((2, 3))
+    >>> buffer.shape
+    gradscope.Size([2, 3])
+    """
 
     __slots__ = ()
 

@@ -31,6 +31,16 @@ class Adadelta(ParameterwiseOptimizer):
         Adds ``weight_decay * parameter`` to the gradient.
     maximize, foreach, capturable, differentiable : bool
         See :class:`Optimizer`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.nn.Parameter(gs.tensor([1.0]))
+    >>> optimizer = gs.optim.Adadelta([w], lr=1.0)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()
+    tensor([0.9968])
     """
 
     def __init__(

@@ -37,6 +37,17 @@ class Adafactor(ParameterwiseOptimizer):
         Shrinks the parameter by ``lr * weight_decay`` before the step.
     maximize, foreach : bool
         See :class:`Optimizer`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.nn.Parameter(gs.ones(2, 2))
+    >>> optimizer = gs.optim.Adafactor([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()
+    tensor([[0.9000, 0.9000],
+            [0.9000, 0.9000]])
     """
 
     def __init__(

@@ -36,6 +36,16 @@ class Adagrad(ParameterwiseOptimizer):
         Added to the denominator.
     maximize, foreach, differentiable, fused : bool
         See :class:`Optimizer`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.nn.Parameter(gs.tensor([1.0]))
+    >>> optimizer = gs.optim.Adagrad([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()
+    tensor([0.9000])
     """
 
     def __init__(

@@ -131,6 +131,16 @@ class AdamW(Adam):
     ----------
     params, lr, betas, eps, weight_decay, amsgrad, maximize, foreach, capturable, differentiable, fused
         As for :class:`Adam`; `weight_decay` is 0.01 by default.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.nn.Parameter(gs.tensor([1.0]))
+    >>> optimizer = gs.optim.AdamW([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()
+    tensor([0.8990])
     """
 
     def __init__(

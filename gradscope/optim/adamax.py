@@ -31,6 +31,16 @@ class Adamax(ParameterwiseOptimizer):
         Adds ``weight_decay * parameter`` to the gradient.
     maximize, foreach, capturable, differentiable : bool
         See :class:`Optimizer`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.nn.Parameter(gs.tensor([1.0]))
+    >>> optimizer = gs.optim.Adamax([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()
+    tensor([0.9000])
     """
 
     def __init__(

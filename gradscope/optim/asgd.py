@@ -33,6 +33,16 @@ class ASGD(ParameterwiseOptimizer):
         Adds ``weight_decay * parameter`` to the gradient.
     maximize, foreach, capturable, differentiable : bool
         See :class:`Optimizer`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.nn.Parameter(gs.tensor([1.0]))
+    >>> optimizer = gs.optim.ASGD([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()
+    tensor([0.8000])
     """
 
     def __init__(

@@ -49,6 +49,16 @@ class Muon(ParameterwiseOptimizer):
     ------
     ValueError
         If a parameter is no matrix, or a number is out of range.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.nn.Parameter(gs.eye(2))
+    >>> optimizer = gs.optim.Muon([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.shape
+    gradscope.Size([2, 2])
     """
 
     def __init__(

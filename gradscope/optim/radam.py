@@ -44,6 +44,16 @@ class RAdam(ParameterwiseOptimizer):
         Shrink the parameter by ``lr * weight_decay`` before the step, as :class:`AdamW` does.
     maximize, foreach, capturable, differentiable : bool
         See :class:`Optimizer`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.nn.Parameter(gs.tensor([1.0]))
+    >>> optimizer = gs.optim.RAdam([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()
+    tensor([0.8000])
     """
 
     def __init__(

@@ -45,6 +45,16 @@ class RMSprop(ParameterwiseOptimizer):
         Divide by the root of the variance: the mean of the gradients is taken out.
     maximize, foreach, capturable, differentiable : bool
         See :class:`Optimizer`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.nn.Parameter(gs.tensor([1.0]))
+    >>> optimizer = gs.optim.RMSprop([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()
+    tensor([5.9605e-08])
     """
 
     def __init__(

@@ -64,7 +64,14 @@ class _Elementwise(Module):
 
 
 class ReLU(_Elementwise):
-    """``max(input, 0)``; `inplace` writes into the input."""
+    """``max(input, 0)``; `inplace` writes into the input.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ReLU()(gs.tensor([-1.0, 0.0, 2.0]))
+    tensor([0., 0., 2.])
+    """
 
     _settings = ("inplace",)
 
@@ -78,7 +85,14 @@ class ReLU(_Elementwise):
 
 
 class Hardtanh(_Elementwise):
-    """The input limited to [min_val, max_val]."""
+    """The input limited to [min_val, max_val].
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Hardtanh()(gs.tensor([-4.0, 0.5, 1.5]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
 
     _settings: tuple[str, ...] = ("min_val", "max_val", "inplace")
 
@@ -96,7 +110,14 @@ class Hardtanh(_Elementwise):
 
 
 class ReLU6(Hardtanh):
-    """The input limited to [0, 6]."""
+    """The input limited to [0, 6].
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ReLU6()(gs.tensor([-1.0, 2.0, 8.0]))
+    tensor([0., 2., 6.])
+    """
 
     _settings: tuple[str, ...] = ("inplace",)
 
@@ -105,7 +126,14 @@ class ReLU6(Hardtanh):
 
 
 class Threshold(_Elementwise):
-    """The input where above a threshold, else a value."""
+    """The input where above a threshold, else a value.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Threshold(0.5, -1.0)(gs.tensor([0.2, 0.7]))
+    tensor([-1.0000,  0.7000])
+    """
 
     _settings = ("threshold", "value", "inplace")
 
@@ -121,7 +149,14 @@ class Threshold(_Elementwise):
 
 
 class LeakyReLU(_Elementwise):
-    """The input, times `negative_slope` where negative."""
+    """The input, times `negative_slope` where negative.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.LeakyReLU(0.1)(gs.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.1000,  0.0000,  2.0000])
+    """
 
     _settings = ("negative_slope", "inplace")
 
@@ -136,7 +171,14 @@ class LeakyReLU(_Elementwise):
 
 
 class RReLU(_Elementwise):
-    """The input where positive, else times a slope: drawn from [lower, upper] in training, their mean else."""
+    """The input where positive, else times a slope: drawn from [lower, upper] in training, their mean else.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.RReLU().eval()(gs.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.2292,  0.0000,  2.0000])
+    """
 
     _settings = ("lower", "upper", "inplace")
 
@@ -152,7 +194,14 @@ class RReLU(_Elementwise):
 
 
 class ELU(_Elementwise):
-    """The input where positive, else ``alpha * expm1(input)``."""
+    """The input where positive, else ``alpha * expm1(input)``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ELU()(gs.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.6321,  0.0000,  2.0000])
+    """
 
     _settings = ("alpha", "inplace")
 
@@ -167,7 +216,14 @@ class ELU(_Elementwise):
 
 
 class CELU(ELU):
-    """The input where positive, else ``alpha * expm1(input / alpha)``."""
+    """The input where positive, else ``alpha * expm1(input / alpha)``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.CELU()(gs.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.6321,  0.0000,  2.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the continuously differentiable exponential linear unit."""
@@ -175,7 +231,14 @@ class CELU(ELU):
 
 
 class SELU(_Elementwise):
-    """The self-normalizing exponential linear unit."""
+    """The self-normalizing exponential linear unit.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.SELU()(gs.tensor([-1.0, 0.0, 2.0]))
+    tensor([-1.1113,  0.0000,  2.1014])
+    """
 
     _settings = ("inplace",)
 
@@ -195,6 +258,12 @@ class PReLU(Module):
     ----------
     num_parameters : int
         1, or the number of channels.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.PReLU()(gs.tensor([-1.0, 0.0, 2.0])).detach()
+    tensor([-0.2500,  0.0000,  2.0000])
     """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
@@ -218,7 +287,14 @@ class PReLU(Module):
 
 
 class Sigmoid(Module):
-    """``1 / (1 + exp(-input))``."""
+    """``1 / (1 + exp(-input))``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Sigmoid()(gs.tensor([-1.0, 0.0, 2.0]))
+    tensor([0.2689, 0.5000, 0.8808])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the logistic function."""
@@ -226,7 +302,14 @@ class Sigmoid(Module):
 
 
 class Tanh(Module):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Tanh()(gs.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.7616,  0.0000,  0.9640])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the hyperbolic tangent."""
@@ -234,7 +317,14 @@ class Tanh(Module):
 
 
 class LogSigmoid(Module):
-    """``log(sigmoid(input))``."""
+    """``log(sigmoid(input))``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.LogSigmoid()(gs.tensor([-1.0, 0.0, 2.0]))
+    tensor([-1.3133, -0.6931, -0.1269])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the logarithm of the logistic function."""
@@ -242,7 +332,14 @@ class LogSigmoid(Module):
 
 
 class Softsign(Module):
-    """``input / (1 + |input|)``."""
+    """``input / (1 + |input|)``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Softsign()(gs.tensor([-1.0, 0.0, 3.0]))
+    tensor([-0.5000,  0.0000,  0.7500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the soft sign."""
@@ -250,7 +347,14 @@ class Softsign(Module):
 
 
 class Tanhshrink(Module):
-    """``input - tanh(input)``."""
+    """``input - tanh(input)``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Tanhshrink()(gs.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.2384,  0.0000,  1.0360])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the difference from the hyperbolic tangent."""
@@ -258,7 +362,14 @@ class Tanhshrink(Module):
 
 
 class SiLU(_Elementwise):
-    """``input * sigmoid(input)``."""
+    """``input * sigmoid(input)``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.SiLU()(gs.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.2689,  0.0000,  1.7616])
+    """
 
     _settings = ("inplace",)
 
@@ -272,7 +383,14 @@ class SiLU(_Elementwise):
 
 
 class Mish(_Elementwise):
-    """``input * tanh(softplus(input))``."""
+    """``input * tanh(softplus(input))``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Mish()(gs.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.3034,  0.0000,  1.9440])
+    """
 
     _settings = ("inplace",)
 
@@ -286,7 +404,14 @@ class Mish(_Elementwise):
 
 
 class Hardsigmoid(Module):
-    """``min(max(input + 3, 0), 6) / 6``."""
+    """``min(max(input + 3, 0), 6) / 6``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Hardsigmoid()(gs.tensor([-4.0, 0.0, 1.5]))
+    tensor([0.0000, 0.5000, 0.7500])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -298,7 +423,14 @@ class Hardsigmoid(Module):
 
 
 class Hardswish(Module):
-    """``input * hardsigmoid(input)``."""
+    """``input * hardsigmoid(input)``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Hardswish()(gs.tensor([-4.0, 0.0, 1.5]))
+    tensor([-0.0000, 0.0000, 1.1250])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -310,7 +442,14 @@ class Hardswish(Module):
 
 
 class Softplus(_Elementwise):
-    """``log(1 + exp(beta * input)) / beta``; the input itself beyond the threshold."""
+    """``log(1 + exp(beta * input)) / beta``; the input itself beyond the threshold.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Softplus()(gs.tensor([-1.0, 0.0, 2.0]))
+    tensor([0.3133, 0.6931, 2.1269])
+    """
 
     _settings = ("beta", "threshold")
 
@@ -325,7 +464,14 @@ class Softplus(_Elementwise):
 
 
 class Hardshrink(_Elementwise):
-    """The input beyond [-lambd, lambd], else 0."""
+    """The input beyond [-lambd, lambd], else 0.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Hardshrink()(gs.tensor([-1.0, 0.2, 2.0]))
+    tensor([-1.,  0.,  2.])
+    """
 
     _settings = ("lambd",)
     _unnamed = ("lambd",)
@@ -340,7 +486,14 @@ class Hardshrink(_Elementwise):
 
 
 class Softshrink(Hardshrink):
-    """The input moved towards 0 by `lambd`."""
+    """The input moved towards 0 by `lambd`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Softshrink()(gs.tensor([-1.0, 0.2, 2.0]))
+    tensor([-0.5000,  0.0000,  1.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the soft-shrunk input."""
@@ -348,7 +501,14 @@ class Softshrink(Hardshrink):
 
 
 class GELU(_Elementwise):
-    """The Gaussian error linear unit, exact or by tanh."""
+    """The Gaussian error linear unit, exact or by tanh.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.GELU()(gs.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.1587,  0.0000,  1.9545])
+    """
 
     _settings = ("approximate",)
 
@@ -362,7 +522,14 @@ class GELU(_Elementwise):
 
 
 class GLU(_Elementwise):
-    """The first half of the input along `dim`, times the sigmoid of the second."""
+    """The first half of the input along `dim`, times the sigmoid of the second.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.GLU()(gs.tensor([1.0, 2.0, 0.0, 3.0]))
+    tensor([0.5000, 1.9051])
+    """
 
     _settings = ("dim",)
 
@@ -376,7 +543,14 @@ class GLU(_Elementwise):
 
 
 class Softmax(_Elementwise):
-    """``exp(input)`` divided by its sum along `dim`."""
+    """``exp(input)`` divided by its sum along `dim`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Softmax(dim=0)(gs.tensor([1.0, 2.0, 3.0]))
+    tensor([0.0900, 0.2447, 0.6652])
+    """
 
     _settings = ("dim",)
 
@@ -390,7 +564,14 @@ class Softmax(_Elementwise):
 
 
 class Softmax2d(Module):
-    """The softmax over the channels of images (N, C, H, W) or (C, H, W)."""
+    """The softmax over the channels of images (N, C, H, W) or (C, H, W).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Softmax2d()(gs.zeros(1, 4, 2, 2))[0, :, 0, 0]
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the softmax."""
@@ -400,7 +581,14 @@ class Softmax2d(Module):
 
 
 class LogSoftmax(Softmax):
-    """The logarithm of the softmax along `dim`."""
+    """The logarithm of the softmax along `dim`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.LogSoftmax(dim=0)(gs.tensor([1.0, 2.0, 3.0]))
+    tensor([-2.4076, -1.4076, -0.4076])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the logarithm of the softmax."""
@@ -408,7 +596,14 @@ class LogSoftmax(Softmax):
 
 
 class Softmin(Softmax):
-    """The softmax of the negative input along `dim`."""
+    """The softmax of the negative input along `dim`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Softmin(dim=0)(gs.tensor([1.0, 2.0, 3.0]))
+    tensor([0.6652, 0.2447, 0.0900])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the softmin."""

@@ -39,6 +39,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         By how much each cluster is narrower than the one before.
     head_bias : bool
         Learn a bias for the scores of the first.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.AdaptiveLogSoftmaxWithLoss(16, 20, cutoffs=[5, 10])(gs.randn(3, 16), gs.tensor([1, 7, 19])).output.shape
+    gradscope.Size([3])
     """
 
     def __init__(

@@ -130,19 +130,40 @@ class BatchNorm1d(_BatchNorm):
         Keep running statistics; without, evaluation takes those of the batch.
     bias : bool
         Learn a shift, if `affine`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.BatchNorm1d(2)(gs.tensor([[0.0, 1.0], [2.0, 5.0]])).detach()
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
     """
 
     dimensions = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalisation of images (N, C, H, W); parameters as of :class:`BatchNorm1d`."""
+    """Batch normalisation of images (N, C, H, W); parameters as of :class:`BatchNorm1d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.BatchNorm2d(3)(gs.randn(2, 3, 4, 4)).shape
+    gradscope.Size([2, 3, 4, 4])
+    """
 
     dimensions = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch normalisation of volumes (N, C, D, H, W); parameters as of :class:`BatchNorm1d`."""
+    """Batch normalisation of volumes (N, C, D, H, W); parameters as of :class:`BatchNorm1d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.BatchNorm3d(3)(gs.randn(2, 3, 4, 4, 4)).shape
+    gradscope.Size([2, 3, 4, 4, 4])
+    """
 
     dimensions = (5,)
 

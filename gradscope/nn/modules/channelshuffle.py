@@ -15,6 +15,12 @@ class ChannelShuffle(Module):
     References
     ----------
     X. Zhang, X. Zhou, M. Lin, J. Sun, "ShuffleNet", CVPR 2018.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ChannelShuffle(2)(gs.arange(4.0).view(1, 4, 1)).flatten()
+    tensor([0., 2., 1., 3.])
     """
 
     def __init__(self, groups: int) -> None:

@@ -187,6 +187,13 @@ class ModuleDict(Module):
     ----------
     modules : mapping or iterable of pairs, optional
         The modules by name; the name is the attribute, and a part of the keys of the state dict.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layers = gs.nn.ModuleDict({"hidden": gs.nn.Linear(2, 3), "out": gs.nn.Linear(3, 1)})
+    >>> list(layers)
+    ['hidden', 'out']
     """
 
     def __init__(self, modules: Any = None) -> None:
@@ -242,7 +249,15 @@ def _as_parameter(value: Any) -> Any:
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors put into it become parameters."""
+    """A list of parameters; tensors put into it become parameters.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> weights = gs.nn.ParameterList([gs.ones(2), gs.zeros(3)])
+    >>> [name for name, _ in weights.named_parameters()]
+    ['0', '1']
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -290,6 +305,13 @@ class ParameterDict(Module):
     ----------
     parameters : mapping or iterable of pairs, optional
         The parameters by name; the name is a part of the keys of the state dict.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> weights = gs.nn.ParameterDict({"scale": gs.ones(2)})
+    >>> [name for name, _ in weights.named_parameters()]
+    ['scale']
     """
 
     def __init__(self, parameters: Any = None) -> None:

@@ -118,7 +118,14 @@ class _Forward(_Convolution):
 
 
 class Conv1d(_Forward):
-    """Convolution of signals (N, C, L), see :class:`Conv2d`."""
+    """Convolution of signals (N, C, L), see :class:`Conv2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Conv1d(2, 4, kernel_size=3)(gs.randn(1, 2, 10)).shape
+    gradscope.Size([1, 4, 8])
+    """
 
     spatial = 1
 
@@ -148,7 +155,14 @@ class Conv2d(_Forward):
 
 
 class Conv3d(_Forward):
-    """Convolution of volumes (N, C, D, H, W), see :class:`Conv2d`."""
+    """Convolution of volumes (N, C, D, H, W), see :class:`Conv2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Conv3d(1, 2, kernel_size=3, padding=1)(gs.randn(1, 1, 4, 4, 4)).shape
+    gradscope.Size([1, 2, 4, 4, 4])
+    """
 
     spatial = 3
 
@@ -219,7 +233,14 @@ class _Transposed(_Convolution):
 
 
 class ConvTranspose1d(_Transposed):
-    """The adjoint of a convolution of signals, see :class:`ConvTranspose2d`."""
+    """The adjoint of a convolution of signals, see :class:`ConvTranspose2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ConvTranspose1d(2, 4, kernel_size=3, stride=2)(gs.randn(1, 2, 5)).shape
+    gradscope.Size([1, 4, 11])
+    """
 
     spatial = 1
 
@@ -233,12 +254,25 @@ class ConvTranspose2d(_Transposed):
         Of the convolution.
     output_padding : int or pair
         Added to the size of the output.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ConvTranspose2d(2, 4, kernel_size=2, stride=2)(gs.randn(1, 2, 5, 5)).shape
+    gradscope.Size([1, 4, 10, 10])
     """
 
     spatial = 2
 
 
 class ConvTranspose3d(_Transposed):
-    """The adjoint of a convolution of volumes, see :class:`ConvTranspose2d`."""
+    """The adjoint of a convolution of volumes, see :class:`ConvTranspose2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ConvTranspose3d(1, 2, kernel_size=2, stride=2)(gs.randn(1, 1, 3, 3, 3)).shape
+    gradscope.Size([1, 2, 6, 6, 6])
+    """
 
     spatial = 3

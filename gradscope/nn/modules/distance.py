@@ -10,7 +10,14 @@ __all__ = ["CosineSimilarity", "PairwiseDistance"]
 
 
 class CosineSimilarity(Module):
-    """The cosine of the angle between two tensors along `dim`; norms are at least `eps`."""
+    """The cosine of the angle between two tensors along `dim`; norms are at least `eps`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.CosineSimilarity(dim=0)(gs.tensor([1.0, 0.0]), gs.tensor([1.0, 1.0]))
+    tensor(0.7071)
+    """
 
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
         super().__init__()
@@ -23,7 +30,14 @@ class CosineSimilarity(Module):
 
 
 class PairwiseDistance(Module):
-    """The `p`-norm of the difference of two tensors along the last dimension; `eps` is added to the difference."""
+    """The `p`-norm of the difference of two tensors along the last dimension; `eps` is added to the difference.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.PairwiseDistance()(gs.tensor([[0.0, 3.0]]), gs.tensor([[4.0, 0.0]]))
+    tensor([5.])
+    """
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
         super().__init__()

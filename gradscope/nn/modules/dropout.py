@@ -45,7 +45,14 @@ class Dropout(_Dropout):
 
 
 class Dropout1d(_Dropout):
-    """Dropout of whole channels of signals."""
+    """Dropout of whole channels of signals.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Dropout1d(0.5)(gs.ones(2, 3, 4)).shape
+    gradscope.Size([2, 3, 4])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the thinned input."""
@@ -53,7 +60,14 @@ class Dropout1d(_Dropout):
 
 
 class Dropout2d(_Dropout):
-    """Dropout of whole channels of images."""
+    """Dropout of whole channels of images.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Dropout2d(0.5)(gs.ones(2, 3, 4, 4)).shape
+    gradscope.Size([2, 3, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the thinned input."""
@@ -61,7 +75,14 @@ class Dropout2d(_Dropout):
 
 
 class Dropout3d(_Dropout):
-    """Dropout of whole channels of volumes."""
+    """Dropout of whole channels of volumes.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Dropout3d(0.5)(gs.ones(2, 3, 4, 4, 4)).shape
+    gradscope.Size([2, 3, 4, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the thinned input."""
@@ -69,7 +90,14 @@ class Dropout3d(_Dropout):
 
 
 class AlphaDropout(_Dropout):
-    """In training, put elements to where SELU saturates, with probability `p`, and keep mean 0 and variance 1."""
+    """In training, put elements to where SELU saturates, with probability `p`, and keep mean 0 and variance 1.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.AlphaDropout(0.5).eval()(gs.ones(3))
+    tensor([1., 1., 1.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the thinned input."""
@@ -77,7 +105,14 @@ class AlphaDropout(_Dropout):
 
 
 class FeatureAlphaDropout(_Dropout):
-    """:class:`AlphaDropout` of whole channels."""
+    """:class:`AlphaDropout` of whole channels.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.FeatureAlphaDropout(0.5)(gs.ones(2, 3, 4)).shape
+    gradscope.Size([2, 3, 4])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the thinned input."""

@@ -11,7 +11,14 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Module):
-    """The input with the dimensions from `start_dim` to `end_dim` joined."""
+    """The input with the dimensions from `start_dim` to `end_dim` joined.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Flatten()(gs.zeros(2, 3, 4)).shape
+    gradscope.Size([2, 12])
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -28,7 +35,14 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """The input with dimension `dim` split into `unflattened_size`, a tuple of ints."""
+    """The input with dimension `dim` split into `unflattened_size`, a tuple of ints.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Unflatten(1, (3, 4))(gs.zeros(2, 12)).shape
+    gradscope.Size([2, 3, 4])
+    """
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()

@@ -18,6 +18,15 @@ class Unfold(Module):
     ----------
     kernel_size, dilation, padding, stride : int or pair
         Of the windows, as of a convolution: one number, or one for the height and one for the width.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Unfold(kernel_size=2)(gs.arange(9.0).view(1, 1, 3, 3))[0]
+    tensor([[0., 1., 3., 4.],
+            [1., 2., 4., 5.],
+            [3., 4., 6., 7.],
+            [4., 5., 7., 8.]])
     """
 
     def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
@@ -45,6 +54,14 @@ class Fold(Unfold):
         Height and width of the images.
     kernel_size, dilation, padding, stride : int or pair
         Of the windows, as of a convolution: one number, or one for the height and one for the width.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Fold((3, 3), kernel_size=2)(gs.ones(1, 4, 4))[0, 0]
+    tensor([[1., 2., 1.],
+            [2., 4., 2.],
+            [1., 2., 1.]])
     """
 
     def __init__(

@@ -93,7 +93,14 @@ class _InstanceNorm(NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Normalise each channel of each signal (N, C, L) or (C, L); parameters as of :class:`InstanceNorm2d`."""
+    """Normalise each channel of each signal (N, C, L) or (C, L); parameters as of :class:`InstanceNorm2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.InstanceNorm1d(1)(gs.tensor([[[0.0, 2.0]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
 
     spatial = 1
 
@@ -115,12 +122,25 @@ class InstanceNorm2d(_InstanceNorm):
         Keep running statistics for evaluation.
     bias : bool
         Learn a shift, if `affine`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.InstanceNorm2d(3)(gs.randn(2, 3, 4, 4)).shape
+    gradscope.Size([2, 3, 4, 4])
     """
 
     spatial = 2
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Normalise each channel of each volume (N, C, D, H, W) or (C, D, H, W), as :class:`InstanceNorm2d` does."""
+    """Normalise each channel of each volume (N, C, D, H, W) or (C, D, H, W), as :class:`InstanceNorm2d` does.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.InstanceNorm3d(3)(gs.randn(2, 3, 4, 4, 4)).shape
+    gradscope.Size([2, 3, 4, 4, 4])
+    """
 
     spatial = 3

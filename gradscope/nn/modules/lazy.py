@@ -205,37 +205,91 @@ class _LazyTransposed(_LazyConvolution):
 
 
 class LazyConv1d(_LazyForward, Conv1d):  # type: ignore[misc]
-    """A :class:`Conv1d` that takes `in_channels` from its first input."""
+    """A :class:`Conv1d` that takes `in_channels` from its first input.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.LazyConv1d(4, kernel_size=3)
+    >>> _ = layer(gs.randn(1, 2, 10))
+    >>> layer.in_channels
+    2
+    """
 
     cls_to_become = Conv1d
 
 
 class LazyConv2d(_LazyForward, Conv2d):  # type: ignore[misc]
-    """A :class:`Conv2d` that takes `in_channels` from its first input; the other parameters are the same."""
+    """A :class:`Conv2d` that takes `in_channels` from its first input; the other parameters are the same.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.LazyConv2d(4, kernel_size=3)
+    >>> _ = layer(gs.randn(1, 2, 8, 8))
+    >>> layer.in_channels
+    2
+    """
 
     cls_to_become = Conv2d
 
 
 class LazyConv3d(_LazyForward, Conv3d):  # type: ignore[misc]
-    """A :class:`Conv3d` that takes `in_channels` from its first input."""
+    """A :class:`Conv3d` that takes `in_channels` from its first input.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.LazyConv3d(4, kernel_size=3)
+    >>> _ = layer(gs.randn(1, 2, 4, 4, 4))
+    >>> layer.in_channels
+    2
+    """
 
     cls_to_become = Conv3d
 
 
 class LazyConvTranspose1d(_LazyTransposed, ConvTranspose1d):  # type: ignore[misc]
-    """A :class:`ConvTranspose1d` that takes `in_channels` from its first input."""
+    """A :class:`ConvTranspose1d` that takes `in_channels` from its first input.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.LazyConvTranspose1d(4, kernel_size=3)
+    >>> _ = layer(gs.randn(1, 2, 5))
+    >>> layer.in_channels
+    2
+    """
 
     cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyTransposed, ConvTranspose2d):  # type: ignore[misc]
-    """A :class:`ConvTranspose2d` that takes `in_channels` from its first input."""
+    """A :class:`ConvTranspose2d` that takes `in_channels` from its first input.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.LazyConvTranspose2d(4, kernel_size=3)
+    >>> _ = layer(gs.randn(1, 2, 4, 4))
+    >>> layer.in_channels
+    2
+    """
 
     cls_to_become = ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d):  # type: ignore[misc]
-    """A :class:`ConvTranspose3d` that takes `in_channels` from its first input."""
+    """A :class:`ConvTranspose3d` that takes `in_channels` from its first input.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.LazyConvTranspose3d(4, kernel_size=3)
+    >>> _ = layer(gs.randn(1, 2, 3, 3, 3))
+    >>> layer.in_channels
+    2
+    """
 
     cls_to_become = ConvTranspose3d
 
@@ -285,36 +339,90 @@ class _LazyNorm(LazyModuleMixin, NormBase):
 
 
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
-    """A :class:`BatchNorm1d` that takes `num_features` from its first input."""
+    """A :class:`BatchNorm1d` that takes `num_features` from its first input.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.LazyBatchNorm1d()
+    >>> _ = layer(gs.randn(4, 5))
+    >>> layer.num_features
+    5
+    """
 
     cls_to_become = BatchNorm1d
 
 
 class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
-    """A :class:`BatchNorm2d` that takes `num_features` from its first input; the other parameters are the same."""
+    """A :class:`BatchNorm2d` that takes `num_features` from its first input; the other parameters are the same.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.LazyBatchNorm2d()
+    >>> _ = layer(gs.randn(2, 5, 3, 3))
+    >>> layer.num_features
+    5
+    """
 
     cls_to_become = BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
-    """A :class:`BatchNorm3d` that takes `num_features` from its first input."""
+    """A :class:`BatchNorm3d` that takes `num_features` from its first input.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.LazyBatchNorm3d()
+    >>> _ = layer(gs.randn(2, 5, 2, 2, 2))
+    >>> layer.num_features
+    5
+    """
 
     cls_to_become = BatchNorm3d
 
 
 class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
-    """An :class:`InstanceNorm1d` that takes `num_features` from its first input."""
+    """An :class:`InstanceNorm1d` that takes `num_features` from its first input.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.LazyInstanceNorm1d()
+    >>> _ = layer(gs.randn(2, 5, 4))
+    >>> layer.num_features
+    5
+    """
 
     cls_to_become = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
-    """An :class:`InstanceNorm2d` that takes `num_features` from its first input; the other parameters are the same."""
+    """An :class:`InstanceNorm2d` that takes `num_features` from its first input; the other parameters are the same.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.LazyInstanceNorm2d()
+    >>> _ = layer(gs.randn(2, 5, 3, 3))
+    >>> layer.num_features
+    5
+    """
 
     cls_to_become = InstanceNorm2d
 
 
 class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
-    """An :class:`InstanceNorm3d` that takes `num_features` from its first input."""
+    """An :class:`InstanceNorm3d` that takes `num_features` from its first input.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.LazyInstanceNorm3d()
+    >>> _ = layer(gs.randn(2, 5, 2, 2, 2))
+    >>> layer.num_features
+    5
+    """
 
     cls_to_become = InstanceNorm3d

@@ -16,7 +16,14 @@ __all__ = ["Bilinear", "Identity", "Linear"]
 
 
 class Identity(Module):
-    """Return the argument; whatever the constructor is given is ignored."""
+    """Return the argument; whatever the constructor is given is ignored.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Identity()(gs.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -79,7 +86,14 @@ class Linear(Module):
 
 
 class Bilinear(Module):
-    """``input1 @ weight[k] @ input2 + bias[k]`` for every output feature k."""
+    """``input1 @ weight[k] @ input2 + bias[k]`` for every output feature k.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Bilinear(2, 3, 4)(gs.randn(5, 2), gs.randn(5, 3)).shape
+    gradscope.Size([5, 4])
+    """
 
     def __init__(
         self,

@@ -66,7 +66,14 @@ class _WeightedLoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """Mean (or sum) of absolute errors."""
+    """Mean (or sum) of absolute errors.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.L1Loss()(gs.tensor([0.0, 0.0]), gs.tensor([0.5, 3.0]))
+    tensor(1.7500)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Return the loss."""
@@ -96,7 +103,14 @@ class MSELoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """Absolute errors, squared below `beta`."""
+    """Absolute errors, squared below `beta`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.SmoothL1Loss()(gs.tensor([0.0, 0.0]), gs.tensor([0.5, 3.0]))
+    tensor(1.3125)
+    """
 
     def __init__(
         self,
@@ -114,7 +128,14 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Squared errors, linear beyond `delta`."""
+    """Squared errors, linear beyond `delta`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.HuberLoss()(gs.tensor([0.0, 0.0]), gs.tensor([0.5, 3.0]))
+    tensor(1.3125)
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
@@ -213,7 +234,14 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class BCELoss(_WeightedLoss):
-    """Cross-entropy of probabilities and targets in [0, 1]."""
+    """Cross-entropy of probabilities and targets in [0, 1].
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.BCELoss()(gs.tensor([0.9, 0.2]), gs.tensor([1.0, 0.0]))
+    tensor(0.1643)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Return the loss."""
@@ -259,7 +287,14 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """Kullback-Leibler divergence of a target distribution and log-probabilities."""
+    """Kullback-Leibler divergence of a target distribution and log-probabilities.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.KLDivLoss(reduction="batchmean")(gs.tensor([[0.5, 0.5]]).log(), gs.tensor([[0.9, 0.1]]))
+    tensor(0.3681)
+    """
 
     def __init__(
         self,
@@ -277,7 +312,14 @@ class KLDivLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """Negative log-likelihood of counts under a Poisson distribution, see :func:`~.functional.poisson_nll_loss`."""
+    """Negative log-likelihood of counts under a Poisson distribution, see :func:`~.functional.poisson_nll_loss`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.PoissonNLLLoss()(gs.tensor([0.0]), gs.tensor([2.0]))
+    tensor(1.)
+    """
 
     def __init__(
         self,
@@ -301,7 +343,14 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """Negative log-likelihood of targets under normal distributions, see :func:`~.functional.gaussian_nll_loss`."""
+    """Negative log-likelihood of targets under normal distributions, see :func:`~.functional.gaussian_nll_loss`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.GaussianNLLLoss()(gs.tensor([1.0]), gs.tensor([3.0]), gs.tensor([2.0]))
+    tensor(1.3466)
+    """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
@@ -328,7 +377,14 @@ class _MarginLoss(_Loss):
 
 
 class MarginRankingLoss(_MarginLoss):
-    """``max(0, -target * (input1 - input2) + margin)``: a target of 1 ranks the first input higher."""
+    """``max(0, -target * (input1 - input2) + margin)``: a target of 1 ranks the first input higher.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.MarginRankingLoss()(gs.tensor([1.0]), gs.tensor([3.0]), gs.tensor([1.0]))
+    tensor(2.)
+    """
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """Return the loss."""
@@ -336,7 +392,14 @@ class MarginRankingLoss(_MarginLoss):
 
 
 class CosineEmbeddingLoss(_MarginLoss):
-    """``1 - cos`` of two embeddings where the target is 1, ``max(0, cos - margin)`` where it is -1."""
+    """``1 - cos`` of two embeddings where the target is 1, ``max(0, cos - margin)`` where it is -1.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.CosineEmbeddingLoss()(gs.tensor([[1.0, 0.0]]), gs.tensor([[0.0, 1.0]]), gs.tensor([1.0]))
+    tensor(1.)
+    """
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """Return the loss."""
@@ -344,7 +407,14 @@ class CosineEmbeddingLoss(_MarginLoss):
 
 
 class HingeEmbeddingLoss(_MarginLoss):
-    """A distance where the target is 1, what it lacks to the margin where the target is -1."""
+    """A distance where the target is 1, what it lacks to the margin where the target is -1.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.HingeEmbeddingLoss()(gs.tensor([0.5, 0.3]), gs.tensor([1.0, -1.0]))
+    tensor(0.6000)
+    """
 
     def __init__(
         self,
@@ -407,7 +477,14 @@ class TripletMarginLoss(_MarginLoss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """:class:`TripletMarginLoss` for a distance of one's own: a function of two tensors, or a module."""
+    """:class:`TripletMarginLoss` for a distance of one's own: a function of two tensors, or a module.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.TripletMarginWithDistanceLoss()(gs.zeros(1, 2), gs.ones(1, 2), gs.ones(1, 2) * 3)
+    tensor(0.)
+    """
 
     def __init__(
         self,
@@ -437,7 +514,14 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """``log(1 + exp(-target * input))`` for targets 1 and -1."""
+    """``log(1 + exp(-target * input))`` for targets 1 and -1.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.SoftMarginLoss()(gs.tensor([2.0, -1.0]), gs.tensor([1.0, -1.0]))
+    tensor(0.2201)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Return the loss."""
@@ -445,7 +529,14 @@ class SoftMarginLoss(_Loss):
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """Mean over classes of the cross-entropy of scores and targets 0 and 1."""
+    """Mean over classes of the cross-entropy of scores and targets 0 and 1.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.MultiLabelSoftMarginLoss()(gs.tensor([[2.0, -1.0]]), gs.tensor([[1.0, 0.0]]))
+    tensor(0.2201)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Return the loss."""
@@ -453,7 +544,14 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """How much other classes exceed an example's labels less 1, see :func:`~.functional.multilabel_margin_loss`."""
+    """How much other classes exceed an example's labels less 1, see :func:`~.functional.multilabel_margin_loss`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.MultiLabelMarginLoss()(gs.tensor([0.1, 0.2, 0.4]), gs.tensor([2, 0, -1]))
+    tensor(0.6333)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Return the loss."""
@@ -461,7 +559,14 @@ class MultiLabelMarginLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """Mean over classes of ``max(0, margin - score of the target + score) ** p``."""
+    """Mean over classes of ``max(0, margin - score of the target + score) ** p``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.MultiMarginLoss()(gs.tensor([[0.1, 0.2, 0.4]]), gs.tensor([2]))
+    tensor(0.5000)
+    """
 
     def __init__(
         self,

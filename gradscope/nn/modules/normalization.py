@@ -44,6 +44,12 @@ class LayerNorm(ScaleAndShift):
         Learn a scale and a shift for each element.
     bias : bool
         Learn a shift, if `elementwise_affine`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.LayerNorm(3)(gs.tensor([1.0, 2.0, 3.0])).detach()
+    tensor([-1.2247,  0.0000,  1.2247])
     """
 
     def __init__(
@@ -88,6 +94,12 @@ class GroupNorm(ScaleAndShift):
         Learn a scale and a shift for each channel.
     bias : bool
         Learn a shift, if `affine`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.GroupNorm(2, 4)(gs.randn(3, 4, 5)).shape
+    gradscope.Size([3, 4, 5])
     """
 
     def __init__(
@@ -134,6 +146,12 @@ class RMSNorm(Module):
         Added to the mean square; the smallest step of the dtype unless given.
     elementwise_affine : bool
         Learn a scale for each element.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.RMSNorm(2)(gs.tensor([3.0, 4.0])).detach()
+    tensor([0.8485, 1.1314])
     """
 
     def __init__(
@@ -176,6 +194,12 @@ class LocalResponseNorm(Module):
         How many channels.
     alpha, beta, k : float
         The divisor is ``(k + alpha * mean square) ** beta``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.LocalResponseNorm(2)(gs.ones(1, 3, 2)).shape
+    gradscope.Size([1, 3, 2])
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:

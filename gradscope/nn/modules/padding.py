@@ -63,25 +63,55 @@ class _ConstantPad(_Padding):
 
 
 class ConstantPad1d(_ConstantPad):
-    """Pad the last dimension with a number."""
+    """Pad the last dimension with a number.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ConstantPad1d((1, 2), 7.0)(gs.tensor([[1.0, 2.0]]))
+    tensor([[7., 1., 2., 7., 7.]])
+    """
 
     spatial = 1
 
 
 class ConstantPad2d(_ConstantPad):
-    """Pad the last two dimensions with a number."""
+    """Pad the last two dimensions with a number.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ConstantPad2d(1, 7.0)(gs.zeros(1, 1))
+    tensor([[7., 7., 7.],
+            [7., 0., 7.],
+            [7., 7., 7.]])
+    """
 
     spatial = 2
 
 
 class ConstantPad3d(_ConstantPad):
-    """Pad the last three dimensions with a number."""
+    """Pad the last three dimensions with a number.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ConstantPad3d(1, 7.0)(gs.zeros(1, 2, 2, 2)).shape
+    gradscope.Size([1, 4, 4, 4])
+    """
 
     spatial = 3
 
 
 class ZeroPad1d(ConstantPad1d):
-    """Pad the last dimension with zeros."""
+    """Pad the last dimension with zeros.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ZeroPad1d((1, 2))(gs.tensor([[1.0, 2.0]]))
+    tensor([[0., 1., 2., 0., 0.]])
+    """
 
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)
@@ -92,7 +122,16 @@ class ZeroPad1d(ConstantPad1d):
 
 
 class ZeroPad2d(ConstantPad2d):
-    """Pad the last two dimensions with zeros."""
+    """Pad the last two dimensions with zeros.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ZeroPad2d(1)(gs.ones(1, 1, 1))
+    tensor([[[0., 0., 0.],
+             [0., 1., 0.],
+             [0., 0., 0.]]])
+    """
 
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)
@@ -103,7 +142,14 @@ class ZeroPad2d(ConstantPad2d):
 
 
 class ZeroPad3d(ConstantPad3d):
-    """Pad the last three dimensions with zeros."""
+    """Pad the last three dimensions with zeros.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ZeroPad3d(1)(gs.ones(1, 2, 2, 2)).shape
+    gradscope.Size([1, 4, 4, 4])
+    """
 
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)
@@ -114,7 +160,14 @@ class ZeroPad3d(ConstantPad3d):
 
 
 class ReflectionPad1d(_Padding):
-    """Pad signals (N, C, L) by reflection at the border, see :class:`ReflectionPad2d`."""
+    """Pad signals (N, C, L) by reflection at the border, see :class:`ReflectionPad2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ReflectionPad1d(2)(gs.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[3., 2., 1., 2., 3., 2., 1.]])
+    """
 
     spatial, mode = 1, "reflect"
 
@@ -138,25 +191,55 @@ class ReflectionPad2d(_Padding):
 
 
 class ReflectionPad3d(_Padding):
-    """Pad volumes (N, C, D, H, W) by reflection at the border, see :class:`ReflectionPad2d`."""
+    """Pad volumes (N, C, D, H, W) by reflection at the border, see :class:`ReflectionPad2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ReflectionPad3d(1)(gs.ones(1, 1, 2, 2, 2)).shape
+    gradscope.Size([1, 1, 4, 4, 4])
+    """
 
     spatial, mode = 3, "reflect"
 
 
 class ReplicationPad1d(_Padding):
-    """Pad signals (N, C, L) with their first and last element."""
+    """Pad signals (N, C, L) with their first and last element.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ReplicationPad1d(2)(gs.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[1., 1., 1., 2., 3., 3., 3.]])
+    """
 
     spatial, mode = 1, "replicate"
 
 
 class ReplicationPad2d(_Padding):
-    """Pad images (N, C, H, W) with their border."""
+    """Pad images (N, C, H, W) with their border.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ReplicationPad2d(1)(gs.tensor([[[1.0, 2.0]]]))
+    tensor([[[1., 1., 2., 2.],
+             [1., 1., 2., 2.],
+             [1., 1., 2., 2.]]])
+    """
 
     spatial, mode = 2, "replicate"
 
 
 class ReplicationPad3d(_Padding):
-    """Pad volumes (N, C, D, H, W) with their border."""
+    """Pad volumes (N, C, D, H, W) with their border.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.ReplicationPad3d(1)(gs.ones(1, 1, 2, 2, 2)).shape
+    gradscope.Size([1, 1, 4, 4, 4])
+    """
 
     spatial, mode = 3, "replicate"
 
@@ -172,18 +255,39 @@ class _CircularPad(_Padding):
 
 
 class CircularPad1d(_CircularPad):
-    """Pad signals (N, C, L) with what stands at the other end."""
+    """Pad signals (N, C, L) with what stands at the other end.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.CircularPad1d(1)(gs.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[3., 1., 2., 3., 1.]])
+    """
 
     spatial = 1
 
 
 class CircularPad2d(_CircularPad):
-    """Pad images (N, C, H, W) with what stands at the other side."""
+    """Pad images (N, C, H, W) with what stands at the other side.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.CircularPad2d(1)(gs.ones(1, 1, 2, 2)).shape
+    gradscope.Size([1, 1, 4, 4])
+    """
 
     spatial = 2
 
 
 class CircularPad3d(_CircularPad):
-    """Pad volumes (N, C, D, H, W) with what stands at the other side."""
+    """Pad volumes (N, C, D, H, W) with what stands at the other side.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.CircularPad3d(1)(gs.ones(1, 1, 2, 2, 2)).shape
+    gradscope.Size([1, 1, 4, 4, 4])
+    """
 
     spatial = 3

@@ -21,6 +21,13 @@ class PixelShuffle(Module):
     ----------
     W. Shi et al., "Real-time single image and video super-resolution using an efficient sub-pixel convolutional
     neural network", CVPR 2016.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.PixelShuffle(2)(gs.arange(4.0).view(1, 4, 1, 1))
+    tensor([[[[0., 1.],
+              [2., 3.]]]])
     """
 
     def __init__(self, upscale_factor: int) -> None:
@@ -37,7 +44,14 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """Turn (*, C, H r, W r) into (*, C r r, H, W), the inverse of :class:`PixelShuffle`."""
+    """Turn (*, C, H r, W r) into (*, C r r, H, W), the inverse of :class:`PixelShuffle`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.PixelUnshuffle(2)(gs.zeros(1, 1, 4, 4)).shape
+    gradscope.Size([1, 4, 2, 2])
+    """
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()

@@ -63,7 +63,14 @@ class _MaxPool(Module):
 
 
 class MaxPool1d(_MaxPool):
-    """The largest element of each window of signals; parameters as of :class:`MaxPool2d`."""
+    """The largest element of each window of signals; parameters as of :class:`MaxPool2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.MaxPool1d(2)(gs.tensor([[1.0, 2.0, 3.0, 5.0]]))
+    tensor([[2., 5.]])
+    """
 
     def forward(self, input: Tensor) -> Any:
         """Return the pooled input."""
@@ -81,6 +88,13 @@ class MaxPool2d(_MaxPool):
         Return also where each element was.
     ceil_mode : bool
         Windows may reach beyond the end.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.MaxPool2d(2)(gs.arange(16.0).view(1, 4, 4))
+    tensor([[[ 5.,  7.],
+             [13., 15.]]])
     """
 
     def forward(self, input: Tensor) -> Any:
@@ -89,7 +103,14 @@ class MaxPool2d(_MaxPool):
 
 
 class MaxPool3d(_MaxPool):
-    """The largest element of each window of volumes; parameters as of :class:`MaxPool2d`."""
+    """The largest element of each window of volumes; parameters as of :class:`MaxPool2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.MaxPool3d(2)(gs.ones(1, 3, 4, 4, 4)).shape
+    gradscope.Size([1, 3, 2, 2, 2])
+    """
 
     def forward(self, input: Tensor) -> Any:
         """Return the pooled input."""
@@ -118,7 +139,14 @@ class _AvgPool(Module):
 
 
 class AvgPool1d(_AvgPool):
-    """The mean of each window of signals; parameters as of :class:`AvgPool2d`."""
+    """The mean of each window of signals; parameters as of :class:`AvgPool2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.AvgPool1d(2)(gs.tensor([[1.0, 2.0, 3.0, 5.0]]))
+    tensor([[1.5000, 4.0000]])
+    """
 
     def __init__(
         self,
@@ -170,6 +198,12 @@ class AvgPool2d(_AvgPoolOverridden):
         Padding counts in the mean.
     divisor_override : int, optional
         Divide by this instead.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.AvgPool2d(2)(gs.ones(1, 3, 4, 4)).shape
+    gradscope.Size([1, 3, 2, 2])
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -178,7 +212,14 @@ class AvgPool2d(_AvgPoolOverridden):
 
 
 class AvgPool3d(_AvgPoolOverridden):
-    """The mean of each window of volumes; parameters as of :class:`AvgPool2d`."""
+    """The mean of each window of volumes; parameters as of :class:`AvgPool2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.AvgPool3d(2)(gs.ones(1, 3, 4, 4, 4)).shape
+    gradscope.Size([1, 3, 2, 2, 2])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the pooled input."""
@@ -196,7 +237,14 @@ class _AdaptiveAvgPool(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
-    """Means of windows of signals, so chosen that the output has a given length."""
+    """Means of windows of signals, so chosen that the output has a given length.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.AdaptiveAvgPool1d(2)(gs.tensor([[1.0, 2.0, 3.0, 5.0]]))
+    tensor([[1.5000, 4.0000]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the pooled input."""
@@ -210,6 +258,12 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPool):
     ----------
     output_size : int, None, or pair of them
         None keeps the input's size.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.AdaptiveAvgPool2d((1, 2))(gs.ones(1, 3, 4, 4)).shape
+    gradscope.Size([1, 3, 1, 2])
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -218,7 +272,14 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPool):
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
-    """Means of windows of volumes, so chosen that the output has a given size."""
+    """Means of windows of volumes, so chosen that the output has a given size.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.AdaptiveAvgPool3d(2)(gs.ones(1, 3, 4, 4, 4)).shape
+    gradscope.Size([1, 3, 2, 2, 2])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the pooled input."""
@@ -237,7 +298,14 @@ class _AdaptiveMaxPool(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """The largest elements of windows of signals, so chosen that the output has a given length."""
+    """The largest elements of windows of signals, so chosen that the output has a given length.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.AdaptiveMaxPool1d(2)(gs.tensor([[1.0, 2.0, 3.0, 5.0]]))
+    tensor([[2., 5.]])
+    """
 
     def forward(self, input: Tensor) -> Any:
         """Return the pooled input."""
@@ -253,6 +321,12 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
         None keeps the input's size.
     return_indices : bool
         Return also where each element was.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.AdaptiveMaxPool2d((1, 2))(gs.ones(1, 3, 4, 4)).shape
+    gradscope.Size([1, 3, 1, 2])
     """
 
     def forward(self, input: Tensor) -> Any:
@@ -261,7 +335,14 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
-    """The largest elements of windows of volumes, so chosen that the output has a given size."""
+    """The largest elements of windows of volumes, so chosen that the output has a given size.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.AdaptiveMaxPool3d(2)(gs.ones(1, 3, 4, 4, 4)).shape
+    gradscope.Size([1, 3, 2, 2, 2])
+    """
 
     def forward(self, input: Tensor) -> Any:
         """Return the pooled input."""
@@ -288,7 +369,14 @@ class _MaxUnpool(Module):
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """Puts the maxima of signals back where they were; parameters as of :class:`MaxUnpool2d`."""
+    """Puts the maxima of signals back where they were; parameters as of :class:`MaxUnpool2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.MaxUnpool1d(2)(*gs.nn.MaxPool1d(2, return_indices=True)(gs.tensor([[1.0, 2.0, 5.0, 3.0]])))
+    tensor([[0., 2., 5., 0.]])
+    """
 
     spatial = 1
 
@@ -300,13 +388,26 @@ class MaxUnpool2d(_MaxUnpool):
     ----------
     kernel_size, stride, padding : int or pair
         Those of the pooling, which was called with ``return_indices=True``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.MaxUnpool2d(2)(*gs.nn.MaxPool2d(2, return_indices=True)(gs.ones(1, 1, 4, 4))).shape
+    gradscope.Size([1, 1, 4, 4])
     """
 
     spatial = 2
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """Puts the maxima of volumes back where they were; parameters as of :class:`MaxUnpool2d`."""
+    """Puts the maxima of volumes back where they were; parameters as of :class:`MaxUnpool2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.MaxUnpool3d(2)(*gs.nn.MaxPool3d(2, return_indices=True)(gs.ones(1, 1, 4, 4, 4))).shape
+    gradscope.Size([1, 1, 4, 4, 4])
+    """
 
     spatial = 3
 
@@ -335,7 +436,14 @@ class _LPPool(Module):
 
 
 class LPPool1d(_LPPool):
-    """The p-th root of the sum of p-th powers over each window of signals."""
+    """The p-th root of the sum of p-th powers over each window of signals.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.LPPool1d(2, kernel_size=2)(gs.tensor([[3.0, 4.0, 0.0, 1.0]]))
+    tensor([[5., 1.]])
+    """
 
     spatial = 1
 
@@ -351,13 +459,26 @@ class LPPool2d(_LPPool):
         The stride is the size of the window unless given.
     ceil_mode : bool
         Windows may reach beyond the end.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.LPPool2d(2, kernel_size=2)(gs.ones(1, 1, 2, 2))
+    tensor([[[[2.]]]])
     """
 
     spatial = 2
 
 
 class LPPool3d(_LPPool):
-    """The p-th root of the sum of p-th powers over each window of volumes."""
+    """The p-th root of the sum of p-th powers over each window of volumes.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.LPPool3d(2, kernel_size=2)(gs.ones(1, 1, 4, 4, 4)).shape
+    gradscope.Size([1, 1, 2, 2, 2])
+    """
 
     spatial = 3
 
@@ -414,12 +535,25 @@ class FractionalMaxPool2d(_FractionalMaxPool):
     References
     ----------
     B. Graham, "Fractional max-pooling", 2014.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.FractionalMaxPool2d(2, output_size=3)(gs.randn(1, 2, 5, 5)).shape
+    gradscope.Size([1, 2, 3, 3])
     """
 
     spatial = 2
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """The largest elements of windows of volumes, at steps of random length; parameters as for images."""
+    """The largest elements of windows of volumes, at steps of random length; parameters as for images.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.FractionalMaxPool3d(2, output_size=3)(gs.randn(1, 2, 5, 5, 5)).shape
+    gradscope.Size([1, 2, 3, 3, 3])
+    """
 
     spatial = 3

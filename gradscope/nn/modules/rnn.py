@@ -311,6 +311,13 @@ class RNN(RNNBase):
     Parameters
     ----------
     nonlinearity : {"tanh", "relu"}
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> output, hidden = gs.nn.RNN(4, 6)(gs.randn(5, 3, 4))
+    >>> output.shape, hidden.shape
+    (gradscope.Size([5, 3, 6]), gradscope.Size([1, 3, 6]))
     """
 
     def __init__(
@@ -348,6 +355,13 @@ class GRU(RNNBase):
     References
     ----------
     K. Cho et al., "Learning phrase representations using RNN encoder-decoder", EMNLP 2014.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> output, hidden = gs.nn.GRU(4, 6)(gs.randn(5, 3, 4))
+    >>> output.shape, hidden.shape
+    (gradscope.Size([5, 3, 6]), gradscope.Size([1, 3, 6]))
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -496,6 +510,12 @@ class RNNCell(RNNCellBase):
     Parameters
     ----------
     nonlinearity : {"tanh", "relu"}
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.RNNCell(4, 6)(gs.randn(3, 4)).shape
+    gradscope.Size([3, 6])
     """
 
     def __init__(
@@ -518,7 +538,14 @@ class RNNCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a gated recurrent unit, see :class:`GRU`."""
+    """One step of a gated recurrent unit, see :class:`GRU`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.GRUCell(4, 6)(gs.randn(3, 4)).shape
+    gradscope.Size([3, 6])
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
@@ -531,7 +558,15 @@ class GRUCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of a long short-term memory, see :class:`LSTM`."""
+    """One step of a long short-term memory, see :class:`LSTM`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> hidden, cell = gs.nn.LSTMCell(4, 6)(gs.randn(3, 4))
+    >>> hidden.shape, cell.shape
+    (gradscope.Size([3, 6]), gradscope.Size([3, 6]))
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None

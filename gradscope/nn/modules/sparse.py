@@ -62,6 +62,12 @@ class Embedding(_Table):
         Divide each row's gradient by how often it was looked up.
     sparse : bool
         Taken for PyTorch's sake: gradients are dense.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Embedding(10, 3)(gs.tensor([[1, 2], [4, 9]])).shape
+    gradscope.Size([2, 2, 3])
     """
 
     def __init__(
@@ -144,6 +150,12 @@ class EmbeddingBag(_Table):
         The offsets end with where the last bag ends.
     padding_idx : int, optional
         A row of zeros that does not count.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.EmbeddingBag(10, 3)(gs.tensor([[1, 2], [4, 9]])).shape
+    gradscope.Size([2, 3])
     """
 
     def __init__(

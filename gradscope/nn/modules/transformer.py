@@ -134,6 +134,13 @@ class TransformerEncoderLayer(_Layer):
         Normalise before attention and feed-forward network, and not afterwards.
     bias : bool
         Learn biases of linear layers and normalisations.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16)
+    >>> layer(gs.randn(5, 3, 8)).shape
+    gradscope.Size([5, 3, 8])
     """
 
     _attentions = ("self_attn",)
@@ -163,6 +170,13 @@ class TransformerDecoderLayer(_Layer):
     """As :class:`TransformerEncoderLayer`, with attention to the encoded sequence in between.
 
     The parameters are those of :class:`TransformerEncoderLayer`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.TransformerDecoderLayer(8, nhead=2, dim_feedforward=16)
+    >>> layer(gs.randn(5, 3, 8), gs.randn(7, 3, 8)).shape
+    gradscope.Size([5, 3, 8])
     """
 
     _attentions = ("self_attn", "multihead_attn")
@@ -221,6 +235,13 @@ class TransformerEncoder(Module):
         Applied at the end.
     enable_nested_tensor, mask_check : bool
         Have no effect: all places are computed, those of the padding too, which PyTorch's inference puts to zero.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
+    >>> gs.nn.TransformerEncoder(layer, 2)(gs.randn(3, 5, 8)).shape
+    gradscope.Size([3, 5, 8])
     """
 
     def __init__(
@@ -258,6 +279,13 @@ class TransformerDecoder(Module):
     ----------
     norm : Module, optional
         Applied at the end.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.TransformerDecoderLayer(8, nhead=2, dim_feedforward=16)
+    >>> gs.nn.TransformerDecoder(layer, 2)(gs.randn(5, 3, 8), gs.randn(7, 3, 8)).shape
+    gradscope.Size([5, 3, 8])
     """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:

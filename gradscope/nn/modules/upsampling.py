@@ -69,14 +69,29 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Bring images to another size, each pixel that of its nearest neighbour."""
+    """Bring images to another size, each pixel that of its nearest neighbour.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.UpsamplingNearest2d(scale_factor=2)(gs.tensor([[[[1.0, 2.0]]]]))
+    tensor([[[[1., 1., 2., 2.],
+              [1., 1., 2., 2.]]]])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Bring images to another size, linearly between neighbours, with the corners aligned."""
+    """Bring images to another size, linearly between neighbours, with the corners aligned.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.UpsamplingBilinear2d(scale_factor=2)(gs.ones(1, 1, 2, 2)).shape
+    gradscope.Size([1, 1, 4, 4])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

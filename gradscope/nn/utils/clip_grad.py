@@ -40,6 +40,12 @@ def get_total_norm(
     ------
     RuntimeError
         If it is not finite and `error_if_nonfinite`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.utils.get_total_norm([gs.tensor([3.0]), gs.tensor([4.0])])
+    tensor(5.)
     """
     arrays = [t._array for t in ([tensors] if isinstance(tensors, Tensor) else list(tensors))]
     if not arrays:
@@ -87,6 +93,14 @@ def clip_grad_norm_(
     -------
     Tensor
         The norm before.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.nn.Parameter(gs.tensor([3.0, 4.0]))
+    >>> w.grad = gs.tensor([3.0, 4.0])
+    >>> gs.nn.utils.clip_grad_norm_([w], max_norm=1.0), w.grad
+    (tensor(5.), tensor([0.6000, 0.8000]))
     """
     tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     total = get_total_norm(_gradients(tensors), norm_type, error_if_nonfinite)
@@ -95,7 +109,17 @@ def clip_grad_norm_(
 
 
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
-    """Limit every element of the gradients to [-clip_value, clip_value]."""
+    """Limit every element of the gradients to [-clip_value, clip_value].
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.nn.Parameter(gs.zeros(2))
+    >>> w.grad = gs.tensor([3.0, -0.5])
+    >>> gs.nn.utils.clip_grad_value_([w], 1.0)
+    >>> w.grad
+    tensor([ 1.0000, -0.5000])
+    """
     limit = float(clip_value)
     for grad in _gradients(parameters):
         if grad.is_complex():

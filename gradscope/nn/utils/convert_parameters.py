@@ -12,7 +12,14 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Tensor:
-    """Return all elements of the parameters in one dimension, recorded."""
+    """Return all elements of the parameters in one dimension, recorded.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.utils.parameters_to_vector([gs.ones(2), gs.zeros(1, 2)])
+    tensor([1., 1., 0., 0.])
+    """
     return PUBLIC["cat"]([parameter.reshape(-1) for parameter in parameters])
 
 
@@ -23,6 +30,14 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     ------
     TypeError
         If `vec` is no tensor.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.nn.Parameter(gs.zeros(2))
+    >>> gs.nn.utils.vector_to_parameters(gs.tensor([1.0, 2.0]), [w])
+    >>> w.detach()
+    tensor([1., 2.])
     """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected gradscope.Tensor, but got: {type(vec).__name__}")

@@ -116,7 +116,14 @@ class PackedSequence(_Packed):
 
 
 def invert_permutation(permutation: Any) -> Any:
-    """Return the permutation that undoes `permutation`; None for None."""
+    """Return the permutation that undoes `permutation`; None for None.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.utils.rnn.invert_permutation(gs.tensor([2, 0, 1]))
+    tensor([1, 2, 0])
+    """
     if permutation is None:
         return None
     places = arange(permutation.numel(), device=permutation.device)
@@ -204,6 +211,14 @@ def pad_packed_sequence(
         Return (batch, time, ...) instead of (time, batch, ...).
     total_length : int, optional
         Pad to this length; to that of the longest sequence unless given.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> packed = gs.nn.utils.rnn.pack_sequence([gs.tensor([1, 2, 3]), gs.tensor([4])])
+    >>> gs.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+    (tensor([[1, 2, 3],
+            [4, 0, 0]]), tensor([3, 1]))
     """
     sizes = sequence.batch_sizes.tolist()
     longest = len(sizes) if total_length is None else total_length
@@ -273,7 +288,14 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:
-    """Undo :func:`pad_sequence`: return the sequences as a list."""
+    """Undo :func:`pad_sequence`: return the sequences as a list.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.utils.rnn.unpad_sequence(gs.tensor([[1, 4], [2, 0]]), gs.tensor([2, 1]))
+    [tensor([1, 2]), tensor([4])]
+    """
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     times = arange(rows.shape[1], device=lengths.device)
     return [row[times < length] for row, length in zip(rows, lengths, strict=True)]
@@ -288,12 +310,26 @@ def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence
         Each of shape (length, ...).
     enforce_sorted : bool
         They come in order of decreasing length; otherwise they are sorted.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.utils.rnn.pack_sequence([gs.tensor([1, 2, 3]), gs.tensor([4])]).data
+    tensor([1, 4, 2, 3])
     """
     lengths = as_tensor([part.shape[0] for part in sequences])
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
-    """Undo :func:`pack_sequence`: return the sequences as a list."""
+    """Undo :func:`pack_sequence`: return the sequences as a list.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> packed = gs.nn.utils.rnn.pack_sequence([gs.tensor([1, 2, 3]), gs.tensor([4])])
+    >>> gs.nn.utils.rnn.unpack_sequence(packed)
+    [tensor([1, 2, 3]), tensor([4])]
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

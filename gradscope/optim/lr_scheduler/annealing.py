@@ -27,6 +27,16 @@ class CosineAnnealingLR(LRScheduler):
         The lowest learning rate.
     last_epoch : int
         See :class:`LRScheduler`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> optimizer = gs.optim.SGD([gs.nn.Parameter(gs.ones(1))], lr=1.0)
+    >>> scheduler = gs.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
@@ -69,6 +79,16 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         The lowest learning rate.
     last_epoch : int
         See :class:`LRScheduler`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> optimizer = gs.optim.SGD([gs.nn.Parameter(gs.ones(1))], lr=1.0)
+    >>> scheduler = gs.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
     """
 
     def __init__(

@@ -73,6 +73,14 @@ class CyclicLR(_MomentumScheduler):
         Bounds of the momentum.
     last_epoch : int
         See :class:`LRScheduler`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> optimizer = gs.optim.SGD([gs.nn.Parameter(gs.ones(1))], lr=1.0, momentum=0.9)
+    >>> scheduler = gs.optim.lr_scheduler.CyclicLR(optimizer, base_lr=0.1, max_lr=1.0)
+    >>> scheduler.get_last_lr()
+    [0.1]
     """
 
     def __init__(
@@ -184,6 +192,14 @@ class OneCycleLR(_MomentumScheduler):
         Come down to where it started in as many steps as it went up, and only then go further.
     last_epoch : int
         See :class:`LRScheduler`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> optimizer = gs.optim.SGD([gs.nn.Parameter(gs.ones(1))], lr=1.0, momentum=0.9)
+    >>> scheduler = gs.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=10)
+    >>> round(scheduler.get_last_lr()[0], 4)
+    0.04
     """
 
     def __init__(

@@ -87,6 +87,16 @@ class MultiplicativeLR(LambdaLR):
     ----------
     optimizer, lr_lambda, last_epoch
         As for :class:`LambdaLR`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> optimizer = gs.optim.SGD([gs.nn.Parameter(gs.ones(1))], lr=1.0)
+    >>> scheduler = gs.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
     """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1) -> None:
@@ -116,6 +126,16 @@ class StepLR(LRScheduler):
         The factor.
     last_epoch : int
         See :class:`LRScheduler`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> optimizer = gs.optim.SGD([gs.nn.Parameter(gs.ones(1))], lr=1.0)
+    >>> scheduler = gs.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
     """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
@@ -143,6 +163,16 @@ class MultiStepLR(LRScheduler):
         The factor.
     last_epoch : int
         See :class:`LRScheduler`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> optimizer = gs.optim.SGD([gs.nn.Parameter(gs.ones(1))], lr=1.0)
+    >>> scheduler = gs.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1], gamma=0.5)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
     """
 
     def __init__(
@@ -173,6 +203,14 @@ class ConstantLR(LRScheduler):
         The epoch from which the full learning rate holds.
     last_epoch : int
         See :class:`LRScheduler`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> optimizer = gs.optim.SGD([gs.nn.Parameter(gs.ones(1))], lr=1.0)
+    >>> scheduler = gs.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> scheduler.get_last_lr()
+    [0.5]
     """
 
     def __init__(
@@ -206,6 +244,16 @@ class LinearLR(LRScheduler):
         Epochs from one to the other.
     last_epoch : int
         See :class:`LRScheduler`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> optimizer = gs.optim.SGD([gs.nn.Parameter(gs.ones(1))], lr=1.0)
+    >>> scheduler = gs.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.75]
     """
 
     def __init__(
@@ -251,6 +299,16 @@ class ExponentialLR(LRScheduler):
         The factor.
     last_epoch : int
         See :class:`LRScheduler`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> optimizer = gs.optim.SGD([gs.nn.Parameter(gs.ones(1))], lr=1.0)
+    >>> scheduler = gs.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
     """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
@@ -275,6 +333,16 @@ class PolynomialLR(LRScheduler):
         The power.
     last_epoch : int
         See :class:`LRScheduler`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> optimizer = gs.optim.SGD([gs.nn.Parameter(gs.ones(1))], lr=1.0)
+    >>> scheduler = gs.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.75]
     """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:

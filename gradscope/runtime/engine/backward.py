@@ -61,6 +61,14 @@ def backward(
         When a tensor does not require grad, has several elements and no gradient, or the graph was freed.
     SavedTensorModifiedError
         When a saved tensor has been written in place.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.ones(2, requires_grad=True)
+    >>> gs.autograd.backward((x * 3).sum())
+    >>> x.grad
+    tensor([3., 3.])
     """
     if others:
         tensors, retain_graph = _by_other_names(others, tensors=tensors, retain_graph=retain_graph)

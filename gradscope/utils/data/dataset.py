@@ -141,7 +141,14 @@ def _several(dataset: Any, indices: list[Any]) -> Any:
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Data sets one after the other, by index."""
+    """Data sets one after the other, by index.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.utils.data.ConcatDataset([[1, 2], [3]])[2]
+    3
+    """
 
     datasets: list[Any]
     cumulative_sizes: list[int]
@@ -192,7 +199,14 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class Subset(Dataset[T_co]):
-    """Some samples of a data set."""
+    """Some samples of a data set.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> list(gs.utils.data.Subset([10, 20, 30], [2, 0]))
+    [30, 10]
+    """
 
     dataset: Any
     indices: Sequence[int]

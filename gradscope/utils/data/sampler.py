@@ -32,7 +32,14 @@ class Sampler(Generic[T_co]):
 
 
 class SequentialSampler(Sampler[int]):
-    """All indices in order."""
+    """All indices in order.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> list(gs.utils.data.SequentialSampler(range(3)))
+    [0, 1, 2]
+    """
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
@@ -103,7 +110,14 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """Given indices in random order."""
+    """Given indices in random order.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> sorted(gs.utils.data.SubsetRandomSampler([3, 5, 7]))
+    [3, 5, 7]
+    """
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices = indices
@@ -126,6 +140,12 @@ class WeightedRandomSampler(Sampler[int]):
         Of each index; they need not add up to 1.
     replacement : bool
         Whether an index may come again.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> len(list(gs.utils.data.WeightedRandomSampler([0.1, 0.9], num_samples=5)))
+    5
     """
 
     def __init__(
