@@ -211,35 +211,70 @@ def fft(
 def ifft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the inverse of :func:`fft`."""
+    """Return the inverse of :func:`fft`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.ifft(gs.tensor([4.0, 0.0, 0.0, 0.0]))
+    tensor([1.-0.j, 1.-0.j, 1.-0.j, 1.-0.j])
+    """
     return _into("ifft", out, input, lambda: _single("ifft", input, n, dim, norm))
 
 
 def rfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the first half, and the point in the middle, of the Fourier transform of real numbers."""
+    """Return the first half, and the point in the middle, of the Fourier transform of real numbers.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.rfft(gs.ones(4))
+    tensor([4.+0.j, 0.+0.j, 0.+0.j])
+    """
     return _into("rfft", out, input, lambda: _single("rfft", input, n, dim, norm))
 
 
 def irfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the inverse of :func:`rfft`, of `n` points: an even number unless given."""
+    """Return the inverse of :func:`rfft`, of `n` points: an even number unless given.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.irfft(gs.tensor([4.0, 0.0, 0.0]))
+    tensor([1., 1., 1., 1.])
+    """
     return _into("irfft", out, input, lambda: _single("irfft", input, n, dim, norm))
 
 
 def hfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the real Fourier transform of numbers of which the first half is given."""
+    """Return the real Fourier transform of numbers of which the first half is given.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.hfft(gs.tensor([1.0, 0.0, 0.0]))
+    tensor([1., 1., 1., 1.])
+    """
     return _into("hfft", out, input, lambda: _single("hfft", input, n, dim, norm))
 
 
 def ihfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the inverse of :func:`hfft`."""
+    """Return the inverse of :func:`hfft`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.ihfft(gs.ones(4))
+    tensor([1.-0.j, 0.-0.j, 0.-0.j])
+    """
     return _into("ihfft", out, input, lambda: _single("ihfft", input, n, dim, norm))
 
 
@@ -253,7 +288,14 @@ def _into(name: str, out: Tensor | None, input: Tensor, compute: Callable[[], Te
 def fftn(
     input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the Fourier transform along dimensions: all, or the last as many as `s` has sizes, unless given."""
+    """Return the Fourier transform along dimensions: all, or the last as many as `s` has sizes, unless given.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.fftn(gs.ones(2, 2, 2)).shape
+    gradscope.Size([2, 2, 2])
+    """
 
     def compute() -> Tensor:
         axes, sizes = _axes(input, s, dim)
@@ -265,7 +307,14 @@ def fftn(
 def ifftn(
     input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the inverse of :func:`fftn`."""
+    """Return the inverse of :func:`fftn`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.ifftn(gs.ones(2, 2, 2)).shape
+    gradscope.Size([2, 2, 2])
+    """
 
     def compute() -> Tensor:
         axes, sizes = _axes(input, s, dim)
@@ -282,7 +331,14 @@ def _need_axis(name: str, axes: list[int]) -> None:
 def rfftn(
     input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the half along the last dimension of the Fourier transform of real numbers."""
+    """Return the half along the last dimension of the Fourier transform of real numbers.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.rfftn(gs.ones(2, 4, 4)).shape
+    gradscope.Size([2, 4, 3])
+    """
 
     def compute() -> Tensor:
         _need_real("rfftn", input)
@@ -306,7 +362,14 @@ def _axes_to_real(name: str, input: Tensor, s: Any, dim: Any) -> tuple[Tensor, l
 def irfftn(
     input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the inverse of :func:`rfftn`."""
+    """Return the inverse of :func:`rfftn`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.irfftn(gs.ones(2, 4, 3)).shape
+    gradscope.Size([2, 4, 4])
+    """
 
     def compute() -> Tensor:
         half, axes, count = _axes_to_real("irfftn", input, s, dim)
@@ -385,7 +448,14 @@ def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, **options: Any
 
 
 def rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, **options: Any) -> Tensor:
-    """Return the frequencies of the points of :func:`rfft`."""
+    """Return the frequencies of the points of :func:`rfft`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.rfftfreq(4)
+    tensor([0.0000, 0.2500, 0.5000])
+    """
     options.setdefault("dtype", dtypes.get_default_dtype())
     return _frequencies(list(range(n // 2 + 1)), n, d, out, options)
 
@@ -397,12 +467,26 @@ def _frequencies(numbers: list[int], n: int, d: float, out: Tensor | None, optio
 
 
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """Return a spectrum with the frequency 0 in the middle of the dimensions (of all unless given)."""
+    """Return a spectrum with the frequency 0 in the middle of the dimensions (of all unless given).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.fftshift(gs.arange(4))
+    tensor([2, 3, 0, 1])
+    """
     return _shifted(input, dim, lambda size: size // 2)
 
 
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """Return the inverse of :func:`fftshift`."""
+    """Return the inverse of :func:`fftshift`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.ifftshift(gs.arange(4))
+    tensor([2, 3, 0, 1])
+    """
     return _shifted(input, dim, lambda size: (size + 1) // 2)
 
 

@@ -119,12 +119,26 @@ def _wide(input: Tensor, dtype: Any) -> Any:
 
 
 def sum(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """Return sums."""
+    """Return sums.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.sum(gs.tensor([1.0, 2.0, 3.0]), mask=gs.tensor([True, False, True]))
+    tensor(4.)
+    """
     return _filled(input, mask, 0).sum(_dims(dim, input.dim()), bool(keepdim), dtype=_wide(input, dtype))
 
 
 def prod(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """Return products."""
+    """Return products.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.prod(gs.tensor([1.0, 2.0, 3.0]), mask=gs.tensor([True, False, True]))
+    tensor(3.)
+    """
     result = _filled(input, mask, 1).to(_wide(input, dtype))
     for d in reversed(_dims(dim, input.dim())):
         result = result.prod(d, bool(keepdim))
@@ -132,13 +146,27 @@ def prod(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any =
 
 
 def amax(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """Return maxima; of no elements the least number of the dtype."""
+    """Return maxima; of no elements the least number of the dtype.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.amax(gs.tensor([1.0, 2.0, 3.0]), 0, mask=gs.tensor([True, True, False]))
+    tensor(2.)
+    """
     found = _filled(input, mask, _least(input.dtype)).amax(_dims(dim, input.dim()), bool(keepdim))
     return found.to(dtype or input.dtype)
 
 
 def amin(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """Return minima; of no elements the greatest number of the dtype."""
+    """Return minima; of no elements the greatest number of the dtype.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.amin(gs.tensor([1.0, 2.0, 3.0]), 0, mask=gs.tensor([False, True, True]))
+    tensor(2.)
+    """
     found = _filled(input, mask, _greatest(input.dtype)).amin(_dims(dim, input.dim()), bool(keepdim))
     return found.to(dtype or input.dtype)
 
@@ -146,14 +174,28 @@ def amin(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any =
 def argmax(
     input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Tensor:
-    """Return where the maxima are, in the dtype of `input`, as PyTorch does; give ``dtype=gradscope.int64``."""
+    """Return where the maxima are, in the dtype of `input`, as PyTorch does; give ``dtype=gradscope.int64``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.argmax(gs.tensor([1.0, 2.0, 3.0]), 0, mask=gs.tensor([True, True, False]))
+    tensor(1.)
+    """
     return _filled(input, mask, _least(input.dtype)).argmax(dim, bool(keepdim)).to(dtype or input.dtype)
 
 
 def argmin(
     input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Tensor:
-    """Return where the minima are, in the dtype of `input`, as PyTorch does; give ``dtype=gradscope.int64``."""
+    """Return where the minima are, in the dtype of `input`, as PyTorch does; give ``dtype=gradscope.int64``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.argmin(gs.tensor([1.0, 2.0, 3.0]), 0, mask=gs.tensor([False, True, True]))
+    tensor(1.)
+    """
     return _filled(input, mask, _greatest(input.dtype)).argmin(dim, bool(keepdim)).to(dtype or input.dtype)
 
 
@@ -170,6 +212,12 @@ def mean(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any =
     ------
     ValueError
         If the dtype is one of integers.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.mean(gs.tensor([1.0, 2.0, 3.0]), mask=gs.tensor([True, False, True]))
+    tensor(2.)
     """
     kind = input.dtype if dtype is None else dtype
     if not (kind.is_floating_point or kind.is_complex):
@@ -190,6 +238,12 @@ def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = 
     ------
     ValueError
         If of a dtype without NaN there are no elements in a row.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.median(gs.tensor([1.0, 2.0, 3.0]), 0, mask=gs.tensor([True, True, False]))
+    tensor(1.)
     """
     axis = _dims(dim, input.dim())[0]
     if input.is_floating_point():
@@ -211,7 +265,14 @@ def norm(
     dtype: Any = None,
     mask: Any = None,
 ) -> Tensor:
-    """Return norms of the order `ord` of vectors."""
+    """Return norms of the order `ord` of vectors.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.norm(gs.tensor([3.0, 4.0, 5.0]), 2, 0, mask=gs.tensor([True, True, False]))
+    tensor(5.)
+    """
     filled = _filled(input, mask, math.inf if ord == -math.inf else 0)
     order = 2.0 if ord is None else ord
     return vector_norm(filled, order, _dims(dim, input.dim()), bool(keepdim), dtype=dtype or input.dtype)
@@ -230,6 +291,12 @@ def var(
     """Return variances: the sum of squares is divided by the number of elements less `correction`, which is 1.
 
     With ``unbiased=False`` the correction is 0.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.var(gs.tensor([1.0, 3.0, 9.0]), 0, mask=gs.tensor([True, True, False]))
+    tensor(2.)
     """
     if unbiased is not None and correction is not None:
         raise AssertionError("Only one of unbiased and correction may be given\ncorrection=0 is unbiased=False.")
@@ -253,12 +320,26 @@ def std(
     dtype: Any = None,
     mask: Any = None,
 ) -> Tensor:
-    """Return standard deviations: the roots of :func:`var`."""
+    """Return standard deviations: the roots of :func:`var`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.std(gs.tensor([1.0, 3.0, 9.0]), 0, mask=gs.tensor([True, True, False]))
+    tensor(1.4142)
+    """
     return var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()
 
 
 def logsumexp(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """Return logarithms of the sums of exponentials."""
+    """Return logarithms of the sums of exponentials.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.logsumexp(gs.tensor([0.0, 0.0, 9.0]), 0, mask=gs.tensor([True, True, False]))
+    tensor(0.6931)
+    """
     found = _filled(input, mask, _least(input.dtype)).logsumexp(_dims(dim, input.dim()), keepdim)
     return found.to(dtype or input.dtype)
 
@@ -275,31 +356,66 @@ def logaddexp(
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """Return running sums."""
+    """Return running sums.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.cumsum(gs.tensor([1.0, 2.0, 3.0]), 0, mask=gs.tensor([True, False, True]))
+    tensor([1., 1., 4.])
+    """
     kind = dtype or input.dtype
     return _filled(input, mask, 0).cumsum(_dims(dim, input.dim())[0], dtype=kind).to(kind)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """Return running products."""
+    """Return running products.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.cumprod(gs.tensor([1.0, 2.0, 3.0]), 0, mask=gs.tensor([True, False, True]))
+    tensor([1., 1., 3.])
+    """
     kind = dtype or input.dtype
     return _filled(input, mask, 1).cumprod(_dims(dim, input.dim())[0], dtype=kind).to(kind)
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """Return the softmax along a dimension; 0 where the mask is False."""
+    """Return the softmax along a dimension; 0 where the mask is False.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.softmax(gs.tensor([1.0, 1.0, 3.0]), 0, mask=gs.tensor([True, True, False]))
+    tensor([0.5000, 0.5000, 0.0000])
+    """
     filled = _filled(input, mask, _least(input.dtype))
     return filled.softmax(_dims(dim, input.dim())[0], dtype=dtype or input.dtype)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """Return the logarithm of :func:`softmax`."""
+    """Return the logarithm of :func:`softmax`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.log_softmax(gs.tensor([1.0, 1.0]), 0, mask=gs.tensor([True, True]))
+    tensor([-0.6931, -0.6931])
+    """
     filled = _filled(input, mask, _least(input.dtype))
     return filled.log_softmax(_dims(dim, input.dim())[0], dtype=dtype or input.dtype)
 
 
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """Return the softmax of the negative of `input` along a dimension."""
+    """Return the softmax of the negative of `input` along a dimension.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.softmin(gs.tensor([1.0, 1.0, 3.0]), 0, mask=gs.tensor([True, True, False]))
+    tensor([0.5000, 0.5000, 0.0000])
+    """
     filled = _filled(input, mask, _greatest(input.dtype))
     return (-filled).softmax(_dims(dim, input.dim())[0], dtype=dtype or input.dtype)
 
@@ -307,6 +423,13 @@ def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> 
 def normalize(
     input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None
 ) -> Tensor:
-    """Return `input` divided by its norm along a dimension, or by `eps` where that is larger."""
+    """Return `input` divided by its norm along a dimension, or by `eps` where that is larger.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.normalize(gs.tensor([3.0, 4.0, 5.0]), 2, 0, mask=gs.tensor([True, True, False]))
+    tensor([0.6000, 0.8000, 0.0000])
+    """
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return _filled(input, mask, 0) / size.clamp_min(eps)

@@ -185,6 +185,15 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     ------
     TypeError
         If `tensor` is no tensor.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.autograd import forward_ad
+    >>> with forward_ad.dual_level():
+    ...     dual = forward_ad.make_dual(gs.tensor(3.0), gs.tensor(1.0))
+    ...     print(forward_ad.unpack_dual(dual.exp()).tangent)
+    tensor(20.0855)
     """
     if tangents.level is None or (level is not None and level < 0):
         return UnpackedDualTensor(tensor, None)

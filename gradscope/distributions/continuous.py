@@ -97,7 +97,14 @@ class Normal(_LocationScale):
 
 
 class Laplace(_LocationScale):
-    """Laplace distribution: exponential on both sides."""
+    """Laplace distribution: exponential on both sides.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Laplace(0.0, 1.0).log_prob(gs.tensor(1.0))
+    tensor(-1.6931)
+    """
 
     @property
     def variance(self) -> Tensor:
@@ -136,6 +143,12 @@ class Cauchy(_LocationScale):
     ----------
     loc, scale : Tensor or float
         Median, and half the width at half the height.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Cauchy(0.0, 1.0).cdf(gs.tensor(1.0))
+    tensor(0.7500)
     """
 
     @property
@@ -170,7 +183,14 @@ class Cauchy(_LocationScale):
 
 
 class Uniform(Distribution):
-    """Uniform distribution on [low, high)."""
+    """Uniform distribution on [low, high).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Uniform(0.0, 4.0).mean
+    tensor(2.)
+    """
 
     has_rsample = True
 
@@ -229,6 +249,12 @@ class Exponential(Distribution):
     ----------
     rate : Tensor or float
         The inverse of the mean.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Exponential(2.0).mean
+    tensor(0.5000)
     """
 
     has_rsample = True
@@ -280,6 +306,12 @@ class Gamma(Distribution):
     ----------
     concentration, rate : Tensor or float
         The shape, and the inverse of the scale.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Gamma(2.0, 4.0).mean
+    tensor(0.5000)
     """
 
     has_rsample = True
@@ -322,6 +354,12 @@ class Chi2(Gamma):
     ----------
     df : Tensor or float
         How many: the degrees of freedom.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Chi2(gs.tensor(3.0)).variance
+    tensor(6.)
     """
 
     arg_constraints = {"df": constraints.positive}
@@ -345,6 +383,12 @@ class StudentT(Distribution):
     ----------
     df, loc, scale : Tensor or float
         Degrees of freedom, middle and width.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.StudentT(3.0).log_prob(gs.tensor(0.0))
+    tensor(-1.0009)
     """
 
     has_rsample = True
@@ -395,6 +439,12 @@ class Dirichlet(Distribution):
     ----------
     concentration : Tensor
         Along the last dimension, one for each share.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Dirichlet(gs.tensor([1.0, 3.0])).mean
+    tensor([0.2500, 0.7500])
     """
 
     has_rsample = True
@@ -447,6 +497,12 @@ class Beta(Distribution):
     ----------
     concentration1, concentration0 : Tensor or float
         Its exponents plus 1 at 1 and at 0: alpha and beta.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Beta(gs.tensor(2.0), gs.tensor(3.0)).mean
+    tensor(0.4000)
     """
 
     has_rsample = True

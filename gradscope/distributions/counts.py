@@ -131,6 +131,12 @@ class NegativeBinomial(_OfTrials):
         How many failures end it.
     probs, logits : Tensor
         One of the two.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.NegativeBinomial(3.0, gs.tensor(0.5)).mean
+    tensor(3.)
     """
 
     arg_constraints = {
@@ -178,6 +184,12 @@ class Geometric(_OfTrials):
     ----------
     probs, logits : Tensor or float
         One of the two.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Geometric(0.25).mean
+    tensor(3.)
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}

@@ -230,6 +230,12 @@ class OneHotCategorical(_OfCategorical):
     ----------
     probs, logits : Tensor
         As for :class:`Categorical`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.OneHotCategorical(gs.tensor([0.2, 0.8])).mean
+    tensor([0.2000, 0.8000])
     """
 
     support = constraints.one_hot
@@ -273,6 +279,12 @@ class Multinomial(_OfCategorical):
         The number of draws.
     probs, logits : Tensor
         As for :class:`Categorical`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Multinomial(10, gs.tensor([0.2, 0.8])).mean
+    tensor([2., 8.])
     """
 
     def __init__(
@@ -328,6 +340,12 @@ class Poisson(Distribution):
     ----------
     rate : Tensor or float
         The mean.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Poisson(2.0).log_prob(gs.tensor(2.0))
+    tensor(-1.3069)
     """
 
     arg_constraints = {"rate": constraints.nonnegative}

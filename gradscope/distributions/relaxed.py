@@ -85,6 +85,12 @@ class RelaxedBernoulli(_Relaxed):
     ----------
     probs, logits : Tensor or float
         One of the two: of 1.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.RelaxedBernoulli(gs.tensor(0.5), gs.tensor([0.3])).rsample().shape
+    gradscope.Size([1])
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -141,6 +147,12 @@ class RelaxedOneHotCategorical(_Relaxed):
     ----------
     probs, logits : Tensor
         One of the two; along the last dimension, one for each class.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.RelaxedOneHotCategorical(gs.tensor(0.5), gs.tensor([0.3, 0.7])).rsample().shape
+    gradscope.Size([2])
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}

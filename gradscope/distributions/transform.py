@@ -176,6 +176,13 @@ class ComposeTransform(Transform):
     Parameters
     ----------
     cache_size : {0, 1}
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> parts = [gs.distributions.AffineTransform(0.0, 2.0), gs.distributions.ExpTransform()]
+    >>> gs.distributions.ComposeTransform(parts)(gs.tensor(0.5))
+    tensor(2.7183)
     """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
@@ -336,6 +343,13 @@ class ReshapeTransform(Transform):
     in_shape, out_shape : tuple of int
         Of the last dimensions.
     cache_size : {0, 1}
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.ReshapeTransform((4,), (2, 2))(gs.arange(4.0))
+    tensor([[0., 1.],
+            [2., 3.]])
     """
 
     bijective = True

@@ -165,6 +165,12 @@ class LogNormal(TransformedDistribution):
     ----------
     loc, scale : Tensor or float
         Mean and standard deviation of the logarithm.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.LogNormal(0.0, 1.0).mean
+    tensor(1.6487)
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -272,6 +278,12 @@ class HalfNormal(_Half):
     ----------
     scale : Tensor or float
         The standard deviation of that variable.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.HalfNormal(1.0).mean
+    tensor(0.7979)
     """
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
@@ -287,7 +299,14 @@ class HalfNormal(_Half):
 
 
 class HalfCauchy(_Half):
-    """Half-Cauchy distribution: of the absolute value of a Cauchy variable around 0."""
+    """Half-Cauchy distribution: of the absolute value of a Cauchy variable around 0.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.HalfCauchy(1.0).log_prob(gs.tensor(1.0))
+    tensor(-1.1447)
+    """
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args)
@@ -305,7 +324,14 @@ class HalfCauchy(_Half):
 
 
 class Gumbel(TransformedDistribution):
-    """Gumbel distribution: of the largest of many values."""
+    """Gumbel distribution: of the largest of many values.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Gumbel(0.0, 1.0).mean
+    tensor(0.5772)
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
@@ -350,6 +376,12 @@ class Weibull(TransformedDistribution):
     ----------
     scale, concentration : Tensor or float
         Factor, and the inverse of the power.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Weibull(1.0, 1.0).mean
+    tensor(1.)
     """
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
@@ -388,6 +420,12 @@ class Pareto(TransformedDistribution):
     ----------
     scale, alpha : Tensor or float
         The smallest value, and the exponent of the tail.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Pareto(1.0, 3.0).mean
+    tensor(1.5000)
     """
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}

@@ -51,7 +51,14 @@ __all__ = [
 
 
 class ExpTransform(Transform):
-    """``exp(x)``."""
+    """``exp(x)``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.ExpTransform()(gs.tensor(1.0))
+    tensor(2.7183)
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -74,6 +81,12 @@ class PowerTransform(Transform):
     Parameters
     ----------
     cache_size : {0, 1}
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.PowerTransform(2.0)(gs.tensor(3.0))
+    tensor(9.)
     """
 
     domain = constraints.positive
@@ -117,7 +130,14 @@ def _clipped_sigmoid(x: Tensor) -> Tensor:
 
 
 class SigmoidTransform(Transform):
-    """The logistic function, kept from 0 and 1."""
+    """The logistic function, kept from 0 and 1.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.SigmoidTransform()(gs.tensor(0.0))
+    tensor(0.5000)
+    """
 
     domain = constraints.real
     codomain = constraints.unit_interval
@@ -137,7 +157,14 @@ class SigmoidTransform(Transform):
 
 
 class SoftplusTransform(Transform):
-    """``log(1 + exp(x))``."""
+    """``log(1 + exp(x))``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.SoftplusTransform()(gs.tensor(0.0))
+    tensor(0.6931)
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -162,6 +189,12 @@ class TanhTransform(Transform):
     References
     ----------
     T. Haarnoja and others, "Soft actor-critic", ICML 2018, appendix C.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.TanhTransform()(gs.tensor(1.0))
+    tensor(0.7616)
     """
 
     domain = constraints.real
@@ -181,7 +214,14 @@ class TanhTransform(Transform):
 
 
 class AbsTransform(Transform):
-    """``abs(x)``; of the two inverses it takes the positive one."""
+    """``abs(x)``; of the two inverses it takes the positive one.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.AbsTransform()(gs.tensor(-3.0))
+    tensor(3.)
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -201,6 +241,12 @@ class AffineTransform(Transform):
     event_dim : int
         How many dimensions one value has.
     cache_size : {0, 1}
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.AffineTransform(1.0, 2.0)(gs.tensor(3.0))
+    tensor(7.)
     """
 
     bijective = True
@@ -300,7 +346,14 @@ class CumulativeDistributionTransform(Transform):
 
 
 class SoftmaxTransform(Transform):
-    """Shares, by softmax: not one to one, because a constant added to all changes nothing."""
+    """Shares, by softmax: not one to one, because a constant added to all changes nothing.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.SoftmaxTransform()(gs.tensor([0.0, 0.0]))
+    tensor([0.5000, 0.5000])
+    """
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -320,7 +373,14 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """Shares of one more dimension, each broken off what the ones before have left."""
+    """Shares of one more dimension, each broken off what the ones before have left.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.StickBreakingTransform()(gs.tensor([0.0])).sum()
+    tensor(1.)
+    """
 
     domain = constraints.real_vector
     codomain = constraints.simplex

@@ -49,6 +49,12 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     -------
     callable
         ``(averaged, current, number of updates) -> averaged``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.optim.swa_utils.get_ema_avg_fn(0.9)(gs.tensor([1.0]), gs.tensor([2.0]), 1)
+    tensor([1.1000])
     """
     _check_decay(decay)
 
@@ -66,6 +72,12 @@ def get_swa_avg_fn() -> Average:
     -------
     callable
         ``(averaged, current, number of updates) -> averaged``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.optim.swa_utils.get_swa_avg_fn()(gs.tensor([1.0]), gs.tensor([2.0]), gs.tensor(1))
+    tensor([1.5000])
     """
 
     @no_grad()
@@ -271,6 +283,16 @@ class SWALR(LRScheduler):
         ``"cos"`` or ``"linear"``.
     last_epoch : int
         See :class:`~gradscope.optim.lr_scheduler.LRScheduler`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> optimizer = gs.optim.SGD([gs.nn.Parameter(gs.ones(1))], lr=1.0)
+    >>> scheduler = gs.optim.swa_utils.SWALR(optimizer, swa_lr=0.1, anneal_epochs=1)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.1]
     """
 
     def __init__(

@@ -121,7 +121,18 @@ class no_grad(_GradMode):  # noqa: N801 - PyTorch's name
 
 
 class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
-    """Record again inside a :class:`no_grad` block."""
+    """Record again inside a :class:`no_grad` block.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.ones(2, requires_grad=True)
+    >>> with gs.no_grad():
+    ...     with gs.enable_grad():
+    ...         y = x * 2
+    >>> y.requires_grad
+    True
+    """
 
     __slots__ = ()
 
@@ -132,7 +143,17 @@ class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
 
 
 class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
-    """Set whether operators are recorded, at once and, as a context manager, until the end of the block."""
+    """Set whether operators are recorded, at once and, as a context manager, until the end of the block.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.ones(2, requires_grad=True)
+    >>> with gs.set_grad_enabled(False):
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
@@ -167,6 +188,14 @@ class inference_mode(_GradMode):  # noqa: N801 - PyTorch's name
     ----------
     mode : bool
         False leaves inference mode for the block.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> with gs.inference_mode():
+    ...     y = gs.ones(2) * 2
+    >>> y.is_inference()
+    True
     """
 
     def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
@@ -197,7 +226,14 @@ class inference_mode(_GradMode):  # noqa: N801 - PyTorch's name
 
 
 def is_anomaly_enabled() -> bool:
-    """Return whether anomaly mode is on (in the whole process)."""
+    """Return whether anomaly mode is on (in the whole process).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.autograd.is_anomaly_enabled()
+    False
+    """
     return state.anomaly
 
 
@@ -217,6 +253,13 @@ class set_detect_anomaly:  # noqa: N801 - PyTorch's name
         Raise for NaN.
     check_inf : bool
         Raise for Inf as well (gradscope's own).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> with gs.autograd.set_detect_anomaly(True):
+    ...     print(gs.is_anomaly_enabled())
+    True
     """
 
     def __init__(self, mode: bool, check_nan: bool = True, check_inf: bool = False) -> None:
@@ -231,7 +274,17 @@ class set_detect_anomaly:  # noqa: N801 - PyTorch's name
 
 
 class detect_anomaly:  # noqa: N801 - PyTorch's name
-    """Context manager: anomaly mode on, with a warning that it is slow. See :class:`set_detect_anomaly`."""
+    """Context manager: anomaly mode on, with a warning that it is slow. See :class:`set_detect_anomaly`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> with gs.autograd.set_detect_anomaly(True):
+    ...     print(gs.autograd.is_anomaly_enabled())
+    True
+    >>> gs.autograd.is_anomaly_enabled()
+    False
+    """
 
     def __init__(self, check_nan: bool = True, check_inf: bool = False) -> None:
         self._wanted = (True, check_nan, check_inf)
@@ -299,6 +352,16 @@ class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
         ``pack_hook(tensor) -> object``; must not write to the tensor.
     unpack_hook : callable
         ``unpack_hook(object) -> tensor``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.ones(2, requires_grad=True)
+    >>> with gs.autograd.graph.saved_tensors_hooks(lambda t: t.tolist(), lambda values: gs.tensor(values)):
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 2.])
     """
 
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
@@ -324,6 +387,16 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
     ----------
     pin_memory : bool
         Accepted for PyTorch's sake; CuPy's own pool decides.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.ones(2, requires_grad=True)
+    >>> with gs.autograd.graph.save_on_cpu():
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 2.])
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
@@ -338,7 +411,14 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
 
 
 class disable_saved_tensors_hooks(_GradMode):  # noqa: N801 - PyTorch's name
-    """Context manager: entering :class:`saved_tensors_hooks` inside raises `error_message`."""
+    """Context manager: entering :class:`saved_tensors_hooks` inside raises `error_message`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> with gs.autograd.graph.disable_saved_tensors_hooks("no hooks here"):
+    ...     y = gs.ones(2, requires_grad=True).exp()
+    """
 
     def __init__(self, error_message: str) -> None:
         self.error_message = error_message

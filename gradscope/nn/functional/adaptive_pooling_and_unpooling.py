@@ -99,13 +99,26 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
         Of shape (N, C, H, W) or (C, H, W).
     output_size : int, None, or pair of them
         None keeps the input's size.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.adaptive_avg_pool2d(gs.ones(1, 3, 4, 4), (1, 2)).shape
+    gradscope.Size([1, 3, 1, 2])
     """
     _need_dimensions(input, output_size)
     return adaptive_avg_pool(2, input, output_size)
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """Return means of windows of volumes, see :func:`adaptive_avg_pool2d`."""
+    """Return means of windows of volumes, see :func:`adaptive_avg_pool2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.adaptive_avg_pool3d(gs.ones(1, 3, 4, 4, 4), 2).shape
+    gradscope.Size([1, 3, 2, 2, 2])
+    """
     _need_dimensions(input, output_size)
     return adaptive_avg_pool(3, input, output_size)
 
@@ -118,7 +131,14 @@ def adaptive_max_pool1d_with_indices(
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """Return the largest elements of windows of signals, see :func:`adaptive_max_pool2d`."""
+    """Return the largest elements of windows of signals, see :func:`adaptive_max_pool2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.adaptive_max_pool1d(gs.tensor([[1.0, 2.0, 3.0, 5.0]]), 2)
+    tensor([[2., 5.]])
+    """
     found = adaptive_max_pool1d_with_indices(input, output_size)
     return found if return_indices else found[0]
 
@@ -142,6 +162,12 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
         None keeps the input's size.
     return_indices : bool
         Return also where in the flat image each element was.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.adaptive_max_pool2d(gs.ones(1, 3, 4, 4), (1, 2)).shape
+    gradscope.Size([1, 3, 1, 2])
     """
     found = adaptive_max_pool2d_with_indices(input, output_size)
     return found if return_indices else found[0]
@@ -156,7 +182,14 @@ def adaptive_max_pool3d_with_indices(
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """Return the largest elements of windows of volumes, see :func:`adaptive_max_pool2d`."""
+    """Return the largest elements of windows of volumes, see :func:`adaptive_max_pool2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.adaptive_max_pool3d(gs.ones(1, 3, 4, 4, 4), 2).shape
+    gradscope.Size([1, 3, 2, 2, 2])
+    """
     found = adaptive_max_pool3d_with_indices(input, output_size)
     return found if return_indices else found[0]
 
@@ -175,17 +208,38 @@ def _lp_pool(spatial: int, input: Any, norm_type: float, kernel_size: Any, strid
 
 
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """Return the p-th root of the sum of p-th powers over each window of signals."""
+    """Return the p-th root of the sum of p-th powers over each window of signals.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.lp_pool1d(gs.tensor([[3.0, 4.0, 0.0, 1.0]]), 2, 2)
+    tensor([[5., 1.]])
+    """
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """Return the p-th root of the sum of p-th powers over each window of images."""
+    """Return the p-th root of the sum of p-th powers over each window of images.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.lp_pool2d(gs.ones(1, 1, 2, 2), 2, 2)
+    tensor([[[[2.]]]])
+    """
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """Return the p-th root of the sum of p-th powers over each window of volumes."""
+    """Return the p-th root of the sum of p-th powers over each window of volumes.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.lp_pool3d(gs.ones(1, 1, 4, 4, 4), 2, 2).shape
+    gradscope.Size([1, 1, 2, 2, 2])
+    """
     return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -246,6 +300,12 @@ def fractional_max_pool2d(
     References
     ----------
     B. Graham, "Fractional max-pooling", 2014.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.fractional_max_pool2d(gs.ones(1, 2, 5, 5), 2, output_size=3).shape
+    gradscope.Size([1, 2, 3, 3])
     """
     found = _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
     return found if return_indices else found[0]
@@ -271,7 +331,14 @@ def fractional_max_pool3d(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """Return the largest elements of windows of volumes, at steps of random length; see the form for images."""
+    """Return the largest elements of windows of volumes, at steps of random length; see the form for images.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.fractional_max_pool3d(gs.ones(1, 2, 5, 5, 5), 2, output_size=3).shape
+    gradscope.Size([1, 2, 3, 3, 3])
+    """
     found = _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
     return found if return_indices else found[0]
 
@@ -318,7 +385,15 @@ def _unpool(
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Put the maxima of signals back where they were, see :func:`max_unpool2d`."""
+    """Put the maxima of signals back where they were, see :func:`max_unpool2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> pooled, places = gs.nn.functional.max_pool1d(gs.tensor([[[1.0, 2.0, 5.0, 3.0]]]), 2, return_indices=True)
+    >>> gs.nn.functional.max_unpool1d(pooled, places, 2)
+    tensor([[[0., 2., 5., 0.]]])
+    """
     return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -342,6 +417,13 @@ def max_unpool2d(
         If an index is outside the output.
     ValueError
         If no pooling leads from `output_size` to the input's size.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> pooled, places = gs.nn.functional.max_pool2d(gs.ones(1, 1, 4, 4), 2, return_indices=True)
+    >>> gs.nn.functional.max_unpool2d(pooled, places, 2).shape
+    gradscope.Size([1, 1, 4, 4])
     """
     return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
@@ -349,5 +431,13 @@ def max_unpool2d(
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Put the maxima of volumes back where they were, see :func:`max_unpool2d`."""
+    """Put the maxima of volumes back where they were, see :func:`max_unpool2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> pooled, places = gs.nn.functional.max_pool3d(gs.ones(1, 1, 4, 4, 4), 2, return_indices=True)
+    >>> gs.nn.functional.max_unpool3d(pooled, places, 2).shape
+    gradscope.Size([1, 1, 4, 4, 4])
+    """
     return _unpool(3, input, indices, kernel_size, stride, padding, output_size)

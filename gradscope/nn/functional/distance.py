@@ -14,7 +14,14 @@ __all__ = ["bilinear", "cosine_similarity", "normalize", "pairwise_distance", "p
 
 
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
-    """Return `input` divided by its `p`-norm along `dim` (at least `eps`)."""
+    """Return `input` divided by its `p`-norm along `dim` (at least `eps`).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.normalize(gs.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
     if out is not None:
         return into(out, "div", [input], lambda: normalize(input, p, dim, eps))
     norm = METHODS["norm"](input, p, dim, keepdim=True)

@@ -40,6 +40,12 @@ def mse_loss(
 
     `size_average` and `reduce` are what `reduction` was before; where one is given it decides, here and in the other
     losses. With a `weight` for each element, the mean is the weighted mean.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.mse_loss(gs.tensor([0.0, 0.0]), gs.tensor([0.5, 3.0]))
+    tensor(4.6250)
     """
     warn_broadcast(input, target)
     if weight is not None:
@@ -56,7 +62,14 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """Return the absolute error, reduced; the mean is weighted, if there is a `weight`."""
+    """Return the absolute error, reduced; the mean is weighted, if there is a `weight`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.l1_loss(gs.tensor([0.0, 0.0]), gs.tensor([0.5, 3.0]))
+    tensor(1.7500)
+    """
     warn_broadcast(input, target)
     if weight is not None:
         losses = _losses.l1(input, target, reduction_code("none"))
@@ -72,7 +85,14 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """Return the absolute error, squared below `beta`, reduced."""
+    """Return the absolute error, squared below `beta`, reduced.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.smooth_l1_loss(gs.tensor([0.0, 0.0]), gs.tensor([0.5, 3.0]))
+    tensor(1.3125)
+    """
     warn_broadcast(input, target)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
@@ -85,7 +105,14 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """Return the squared error, linear beyond `delta`, reduced; each loss times its `weight`, if it has one."""
+    """Return the squared error, linear beyond `delta`, reduced; each loss times its `weight`, if it has one.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.huber_loss(gs.tensor([0.0, 0.0]), gs.tensor([0.5, 3.0]))
+    tensor(1.3125)
+    """
     warn_broadcast(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
@@ -121,7 +148,14 @@ def binary_cross_entropy(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return the cross-entropy of probabilities and targets in [0, 1], reduced."""
+    """Return the cross-entropy of probabilities and targets in [0, 1], reduced.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.binary_cross_entropy(gs.tensor([0.9, 0.2]), gs.tensor([1.0, 0.0]))
+    tensor(0.1643)
+    """
     if input.shape != target.shape:
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
@@ -149,6 +183,12 @@ def binary_cross_entropy_with_logits(
     reduction : {"mean", "sum", "none"}
     pos_weight : Tensor, optional
         A factor for the targets that are 1.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.binary_cross_entropy_with_logits(gs.tensor([2.0, -1.0]), gs.tensor([1.0, 0.0]))
+    tensor(0.2201)
     """
     check_same_size(input, target)
     function = OPERATORS["binary_cross_entropy_with_logits"].function
@@ -171,6 +211,12 @@ def kl_div(
         ``"batchmean"`` divides the sum by the batch size, which is the mathematical divergence.
     log_target : bool
         `target` holds log-probabilities too.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.kl_div(gs.tensor([[0.5, 0.5]]).log(), gs.tensor([[0.9, 0.1]]), reduction="batchmean")
+    tensor(0.3681)
     """
     if size_average is not None or reduce is not None:
         reduction = _losses.older_reduction(size_average, reduce, stacklevel=3)
@@ -210,6 +256,12 @@ def poisson_nll_loss(
     eps : float
         Added to a rate before its logarithm is taken.
     reduction : {"mean", "sum", "none"}
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.poisson_nll_loss(gs.tensor([0.0]), gs.tensor([2.0]))
+    tensor(1.)
     """
     code = reduction_code(reduction, size_average, reduce)
     return _margins.poisson_nll_loss(input, target, log_input, full, eps, code)
@@ -239,6 +291,12 @@ def gaussian_nll_loss(
     References
     ----------
     D. Nix, A. Weigend, "Estimating the mean and variance of the target probability distribution", ICNN 1994.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.gaussian_nll_loss(gs.tensor([1.0]), gs.tensor([3.0]), gs.tensor([2.0]))
+    tensor(1.3466)
     """
     variance = _variance(input, var)
     if reduction not in ("none", "mean", "sum"):
@@ -298,6 +356,12 @@ def ctc_loss(
     References
     ----------
     A. Graves, S. Fernández, F. Gomez, J. Schmidhuber, "Connectionist temporal classification", ICML 2006.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.ctc_loss(gs.zeros(4, 1, 3).log_softmax(2), gs.tensor([[1, 2]]), (4,), (2,))
+    tensor(0.8432)
     """
     code = reduction_code(reduction)
     return _ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, code, zero_infinity)

@@ -33,7 +33,14 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return ``max(0, -target * (input1 - input2) + margin)``, reduced: a target of 1 ranks the first higher."""
+    """Return ``max(0, -target * (input1 - input2) + margin)``, reduced: a target of 1 ranks the first higher.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.margin_ranking_loss(gs.tensor([1.0]), gs.tensor([3.0]), gs.tensor([1.0]))
+    tensor(2.)
+    """
     code = reduction_code(reduction, size_average, reduce)
     if not input1.ndim == input2.ndim == target.ndim:
         raise RuntimeError(
@@ -51,7 +58,14 @@ def hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return the distance `input` where the target is 1, ``max(0, margin - input)`` where it is -1, reduced."""
+    """Return the distance `input` where the target is 1, ``max(0, margin - input)`` where it is -1, reduced.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.hinge_embedding_loss(gs.tensor([0.5, 0.3]), gs.tensor([1.0, -1.0]))
+    tensor(0.6000)
+    """
     return _runtime.hinge_embedding_loss(input, target, margin, reduction_code(reduction, size_average, reduce))
 
 
@@ -67,6 +81,12 @@ def cosine_embedding_loss(
     """Return ``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1, reduced.
 
     The cosine is that of the angle between rows of `input1` and `input2`, or of two vectors.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.cosine_embedding_loss(gs.tensor([[1.0, 0.0]]), gs.tensor([[0.0, 1.0]]), gs.tensor([1.0]))
+    tensor(1.)
     """
     code = reduction_code(reduction, size_average, reduce)
     return _runtime.cosine_embedding_loss(input1, input2, target, margin, code)
@@ -100,6 +120,12 @@ def triplet_margin_loss(
     swap : bool
         Take the positive for the anchor where the negative is nearer to it.
     reduction : {"mean", "sum", "none"}
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.triplet_margin_loss(gs.zeros(1, 2), gs.ones(1, 2), gs.ones(1, 2) * 3)
+    tensor(0.)
     """
     code = reduction_code(reduction, size_average, reduce)
     _positive(margin)
@@ -116,7 +142,14 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return :func:`triplet_margin_loss` for a distance of one's own (the Euclidean one)."""
+    """Return :func:`triplet_margin_loss` for a distance of one's own (the Euclidean one).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.triplet_margin_with_distance_loss(gs.zeros(1, 2), gs.ones(1, 2), gs.ones(1, 2) * 3)
+    tensor(0.)
+    """
     code = reduction_code(reduction)
     _positive(margin)
     distance = pairwise_distance if distance_function is None else distance_function
@@ -130,7 +163,14 @@ def soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return ``log(1 + exp(-target * input))`` for targets 1 and -1, reduced."""
+    """Return ``log(1 + exp(-target * input))`` for targets 1 and -1, reduced.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.soft_margin_loss(gs.tensor([2.0, -1.0]), gs.tensor([1.0, -1.0]))
+    tensor(0.2201)
+    """
     refuse_gradient("soft_margin_loss", "target", target)
     code = reduction_code(reduction, size_average, reduce)
     return OPERATORS["soft_margin_loss"].function(input, target, code)
@@ -147,6 +187,12 @@ def multilabel_soft_margin_loss(
     """Return the mean over classes of the cross-entropy of scores and targets 0 and 1, reduced.
 
     `weight` is one factor for each class.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.multilabel_soft_margin_loss(gs.tensor([[2.0, -1.0]]), gs.tensor([[1.0, 0.0]]))
+    tensor(0.2201)
     """
     code = reduction_code(reduction, size_average, reduce)
     log_sigmoid = OPERATORS["log_sigmoid"].function
@@ -172,6 +218,12 @@ def multilabel_margin_loss(
     target : Tensor
         Labels, of the same shape: those before the first -1 count.
     reduction : {"mean", "sum", "none"}
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.multilabel_margin_loss(gs.tensor([0.1, 0.2, 0.4]), gs.tensor([2, 0, -1]))
+    tensor(0.6333)
     """
     code = reduction_code(reduction, size_average, reduce)
     return OPERATORS["multilabel_margin_loss"].function(input, target, code)
@@ -199,6 +251,12 @@ def multi_margin_loss(
     weight : Tensor, optional
         One factor for each class.
     reduction : {"mean", "sum", "none"}
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.multi_margin_loss(gs.tensor([[0.1, 0.2, 0.4]]), gs.tensor([2]))
+    tensor(0.5000)
     """
     code = reduction_code(reduction, size_average, reduce)
     if p not in (1, 2):

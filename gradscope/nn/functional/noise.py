@@ -40,7 +40,14 @@ def _warn_of(spatial: int, ndim: int) -> None:
 
 
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Put whole channels of signals (N, C, L) or (C, L) to zero with probability `p`, and divide the others."""
+    """Put whole channels of signals (N, C, L) or (C, L) to zero with probability `p`, and divide the others.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.dropout1d(gs.ones(2, 3, 4)).shape
+    gradscope.Size([2, 3, 4])
+    """
     check_probability(p)
     if input.ndim not in (2, 3):
         raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. {_purpose(1)}")
@@ -51,6 +58,12 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     """Put whole channels of images (N, C, H, W) to zero with probability `p`, and divide the others.
 
     A tensor of three dimensions is taken for signals (N, C, L), with a warning, as in PyTorch.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.dropout2d(gs.ones(2, 3, 4, 4)).shape
+    gradscope.Size([2, 3, 4, 4])
     """
     check_probability(p)
     _warn_of(2, input.ndim)
@@ -67,7 +80,14 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 
 def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Put whole channels of volumes (N, C, D, H, W) or (C, D, H, W) to zero with probability `p`."""
+    """Put whole channels of volumes (N, C, D, H, W) or (C, D, H, W) to zero with probability `p`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.dropout3d(gs.ones(2, 3, 4, 4, 4)).shape
+    gradscope.Size([2, 3, 4, 4, 4])
+    """
     check_probability(p)
     _warn_of(3, input.ndim)
     return (feature_dropout if input.ndim == 5 else _of_one)(input, p, training, inplace)
@@ -92,6 +112,12 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     References
     ----------
     E. Jang, S. Gu, B. Poole, "Categorical reparameterization with Gumbel-Softmax", ICLR 2017.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.gumbel_softmax(gs.zeros(2, 3), hard=True).sum(-1)
+    tensor([1., 1.])
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)

@@ -31,7 +31,14 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Return the largest element of each window of signals, see :func:`max_pool2d`."""
+    """Return the largest element of each window of signals, see :func:`max_pool2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.max_pool1d(gs.tensor([[1.0, 2.0, 3.0, 5.0]]), 2)
+    tensor([[2., 5.]])
+    """
     found = max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)
     return found if return_indices else found[0]
 
@@ -57,6 +64,13 @@ def max_pool2d(
         Windows may reach beyond the end.
     return_indices : bool
         Return also where in the flat image each element was.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.max_pool2d(gs.arange(16.0).view(1, 4, 4), 2)
+    tensor([[[ 5.,  7.],
+             [13., 15.]]])
     """
     found = max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)
     return found if return_indices else found[0]
@@ -71,7 +85,14 @@ def max_pool3d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Return the largest element of each window of volumes, see :func:`max_pool2d`."""
+    """Return the largest element of each window of volumes, see :func:`max_pool2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.max_pool3d(gs.ones(1, 3, 4, 4, 4), 2).shape
+    gradscope.Size([1, 3, 2, 2, 2])
+    """
     found = max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)
     return found if return_indices else found[0]
 
@@ -101,6 +122,12 @@ def avg_pool2d(
         Padding counts in the mean.
     divisor_override : int, optional
         Divide by this instead.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.avg_pool2d(gs.ones(1, 3, 4, 4), 2).shape
+    gradscope.Size([1, 3, 2, 2])
     """
     settings = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     if out is not None:
@@ -119,7 +146,14 @@ def avg_pool3d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return the mean of each window of volumes, see :func:`avg_pool2d`."""
+    """Return the mean of each window of volumes, see :func:`avg_pool2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.avg_pool3d(gs.ones(1, 3, 4, 4, 4), 2).shape
+    gradscope.Size([1, 3, 2, 2, 2])
+    """
     settings = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     if out is not None:
         return into(out, "avg_pool3d", [input], lambda: avg_pool(3, input, *settings))

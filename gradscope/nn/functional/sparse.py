@@ -116,6 +116,13 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     ------
     RuntimeError
         If an index is negative, or not below `num_classes`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.one_hot(gs.tensor([2, 0]), num_classes=3)
+    tensor([[0, 0, 1],
+            [1, 0, 0]])
     """
     array = tensor._array
     if array.dtype != "int64":

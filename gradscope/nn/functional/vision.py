@@ -219,6 +219,15 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     -------
     Tensor
         Of shape (N, C * kernel_height * kernel_width, number of windows).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.unfold(gs.arange(9.0).view(1, 1, 3, 3), 2)[0]
+    tensor([[0., 1., 3., 4.],
+            [1., 2., 4., 5.],
+            [3., 4., 6., 7.],
+            [4., 5., 7., 8.]])
     """
     pairs = [_pair(v, n) for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"))]
     pairs += [_pair(v, n) for v, n in ((padding, "padding"), (stride, "stride"))]
@@ -228,7 +237,16 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """Add up columns to images, each where its window is: the adjoint of :func:`unfold`."""
+    """Add up columns to images, each where its window is: the adjoint of :func:`unfold`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.fold(gs.ones(1, 4, 4), (3, 3), kernel_size=2)[0, 0]
+    tensor([[1., 2., 1.],
+            [2., 4., 2.],
+            [1., 2., 1.]])
+    """
     pairs = [_pair(v, n) for v, n in ((output_size, "output_size"), (kernel_size, "kernel_size"))]
     pairs += [_pair(v, n) for v, n in ((dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
     return OPERATORS["col2im"].function(input, *pairs)
@@ -265,6 +283,12 @@ def grid_sample(
     References
     ----------
     M. Jaderberg et al., "Spatial transformer networks", NeurIPS 2015.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.grid_sample(gs.arange(4.0).view(1, 1, 2, 2), gs.zeros(1, 1, 1, 2), align_corners=True)
+    tensor([[[[1.5000]]]])
     """
     if mode not in _MODES:
         raise ValueError(
@@ -301,6 +325,13 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
         (N, C, H, W) or (N, C, D, H, W) of the output.
     align_corners : bool
         As of :func:`grid_sample`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> theta = gs.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+    >>> gs.nn.functional.affine_grid(theta, (1, 1, 2, 2), align_corners=True).shape
+    gradscope.Size([1, 2, 2, 2])
     """
     size = tuple(map(whole, size))
     if not theta.is_floating_point():
@@ -365,6 +396,12 @@ def instance_norm(
     References
     ----------
     D. Ulyanov, A. Vedaldi, V. Lempitsky, "Instance normalization: the missing ingredient for fast stylization", 2016.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.instance_norm(gs.tensor([[[0.0, 2.0]]]))
+    tensor([[[-1.0000,  1.0000]]])
     """
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
@@ -381,6 +418,12 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
     ----------
     A. Krizhevsky, I. Sutskever, G. Hinton, "ImageNet classification with deep convolutional neural networks",
     NeurIPS 2012, section 3.3.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.local_response_norm(gs.ones(1, 3, 2), 2).shape
+    gradscope.Size([1, 3, 2])
     """
     ndim, shape = input.dim(), tuple(input.shape)
     if ndim < 3:

@@ -64,7 +64,17 @@ def get_total_norm(
 
 
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
-    """Scale the gradients so that a total norm of `total_norm` becomes at most `max_norm`."""
+    """Scale the gradients so that a total norm of `total_norm` becomes at most `max_norm`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.nn.Parameter(gs.zeros(2))
+    >>> w.grad = gs.tensor([3.0, 4.0])
+    >>> gs.nn.utils.clip_grads_with_norm_([w], 1.0, gs.tensor(5.0))
+    >>> w.grad
+    tensor([0.6000, 0.8000])
+    """
     for grad in _gradients(parameters):
         xp = devices.array_module(grad._memory)
         # Gradients are multiplied by 1 too: to look at the factor would be to wait for a GPU.

@@ -25,6 +25,14 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     ------
     AssertionError
         If one of them is training, or `bn` has no running statistics.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> conv, norm = gs.nn.Conv2d(1, 2, 3).eval(), gs.nn.BatchNorm2d(2).eval()
+    >>> x = gs.randn(1, 1, 5, 5)
+    >>> gs.allclose(gs.nn.utils.fuse_conv_bn_eval(conv, norm)(x), norm(conv(x)), atol=1e-5)
+    True
     """
     return _fused(conv, bn, functools.partial(fuse_conv_bn_weights, transpose=transpose))
 
@@ -36,6 +44,14 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     ------
     AssertionError
         If one of them is training, the numbers of features differ, or `bn` has no running statistics.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> linear, norm = gs.nn.Linear(3, 2).eval(), gs.nn.BatchNorm1d(2).eval()
+    >>> x = gs.randn(4, 3)
+    >>> gs.allclose(gs.nn.utils.fuse_linear_bn_eval(linear, norm)(x), norm(linear(x)), atol=1e-5)
+    True
     """
     if bn.num_features not in (1, linear.out_features):
         raise AssertionError(

@@ -45,6 +45,13 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     References
     ----------
     Salimans and Kingma, "Weight normalization", 2016.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.utils.parametrizations.weight_norm(gs.nn.Linear(3, 2))
+    >>> [name for name, _ in layer.named_parameters()]
+    ['bias', 'parametrizations.weight.original0', 'parametrizations.weight.original1']
     """
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
     module._register_load_state_dict_pre_hook(functools.partial(_rename_older, name))
@@ -119,6 +126,13 @@ def spectral_norm(
     References
     ----------
     Miyato et al., "Spectral normalization for generative adversarial networks", 2018.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.utils.parametrizations.spectral_norm(gs.nn.Linear(3, 2))
+    >>> [name for name, _ in layer.named_parameters()]
+    ['bias', 'parametrizations.weight.original']
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):

@@ -327,7 +327,14 @@ def _property(name: str) -> property:
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Return whether a module has parametrizations, or one of a tensor of this name."""
+    """Return whether a module has parametrizations, or one of a tensor of this name.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.utils.parametrize.is_parametrized(gs.nn.Linear(3, 2))
+    False
+    """
     lists = getattr(module, "parametrizations", None)
     if not isinstance(lists, ModuleDict):
         return False
@@ -351,6 +358,14 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     ------
     ValueError
         If there is no such parametrization, or there are several originals and one is to be left.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.utils.parametrizations.weight_norm(gs.nn.Linear(3, 2))
+    >>> _ = gs.nn.utils.parametrize.remove_parametrizations(layer, "weight")
+    >>> [name for name, _ in layer.named_parameters()]
+    ['bias', 'weight']
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")

@@ -384,13 +384,29 @@ class CustomFromMask(BasePruningMethod):
 
 
 def identity(module: Module, name: str) -> Module:
-    """Mask nothing of a parameter; return the module."""
+    """Mask nothing of a parameter; return the module.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.utils.prune.identity(gs.nn.Linear(2, 1), "weight")
+    >>> gs.nn.utils.prune.is_pruned(layer)
+    True
+    """
     Identity.apply(module, name)
     return module
 
 
 def random_unstructured(module: Module, name: str, amount: Any) -> Module:
-    """Mask elements of a parameter at random, by number or share; return the module."""
+    """Mask elements of a parameter at random, by number or share; return the module.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.utils.prune.random_unstructured(gs.nn.Linear(4, 2), "weight", amount=3)
+    >>> int((layer.weight == 0).sum())
+    3
+    """
     RandomUnstructured.apply(module, name, amount=amount)
     return module
 
@@ -411,7 +427,15 @@ def l1_unstructured(module: Module, name: str, amount: Any, importance_scores: T
 
 
 def random_structured(module: Module, name: str, amount: Any, dim: int) -> Module:
-    """Mask channels of a parameter at random, by number or share; return the module."""
+    """Mask channels of a parameter at random, by number or share; return the module.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.utils.prune.random_structured(gs.nn.Linear(4, 2), "weight", amount=1, dim=0)
+    >>> int((layer.weight == 0).sum())
+    4
+    """
     RandomStructured.apply(module, name, amount=amount, dim=dim)
     return module
 
@@ -419,13 +443,29 @@ def random_structured(module: Module, name: str, amount: Any, dim: int) -> Modul
 def ln_structured(
     module: Module, name: str, amount: Any, n: Any, dim: int, importance_scores: Tensor | None = None
 ) -> Module:
-    """Mask the channels of a parameter with the smallest norms of order `n`; return the module."""
+    """Mask the channels of a parameter with the smallest norms of order `n`; return the module.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.utils.prune.ln_structured(gs.nn.Linear(4, 2), "weight", amount=1, n=2, dim=0)
+    >>> int((layer.weight == 0).sum())
+    4
+    """
     LnStructured.apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
     return module
 
 
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
-    """Mask a parameter by a given mask; return the module."""
+    """Mask a parameter by a given mask; return the module.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.utils.prune.custom_from_mask(gs.nn.Linear(2, 1), "weight", gs.tensor([[1.0, 0.0]]))
+    >>> int((layer.weight == 0).sum())
+    1
+    """
     CustomFromMask.apply(module, name, mask=mask)
     return module
 
@@ -450,6 +490,14 @@ def global_unstructured(
     ------
     TypeError
         If an argument is of the wrong type.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.Linear(4, 2)
+    >>> gs.nn.utils.prune.global_unstructured([(layer, "weight")], gs.nn.utils.prune.L1Unstructured, amount=3)
+    >>> int((layer.weight == 0).sum())
+    3
     """
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")
@@ -480,6 +528,13 @@ def remove(module: Module, name: str) -> Module:
     ------
     ValueError
         If it is not pruned.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.utils.prune.l1_unstructured(gs.nn.Linear(4, 2), "weight", amount=3)
+    >>> gs.nn.utils.prune.is_pruned(gs.nn.utils.prune.remove(layer, "weight"))
+    False
     """
     found = _hook_of(module, name)
     if found is None:
@@ -491,6 +546,13 @@ def remove(module: Module, name: str) -> Module:
 
 
 def is_pruned(module: Module) -> bool:
-    """Return whether a parameter of a module, or of one in it, is pruned."""
+    """Return whether a parameter of a module, or of one in it, is pruned.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.utils.prune.is_pruned(gs.nn.Linear(2, 1))
+    False
+    """
     hooks = (hook for part in module.modules() for hook in part._forward_pre_hooks.values())
     return any(isinstance(hook, BasePruningMethod) for hook in hooks)

@@ -135,6 +135,15 @@ class ChainedScheduler(_Composition):
         The schedules.
     optimizer : Optimizer, optional
         Theirs, by default.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> optimizer = gs.optim.SGD([gs.nn.Parameter(gs.ones(1))], lr=1.0)
+    >>> kinds = gs.optim.lr_scheduler
+    >>> both = kinds.ChainedScheduler([kinds.ExponentialLR(optimizer, 0.5), kinds.ConstantLR(optimizer, 0.5)])
+    >>> both.get_last_lr()
+    [0.5]
     """
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:

@@ -167,7 +167,14 @@ def _place(array: Any, where: Any) -> Any:
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """Return `data` as a tensor, sharing memory (and history) where dtype and device allow."""
+    """Return `data` as a tensor, sharing memory (and history) where dtype and device allow.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.as_tensor([1.0, 2.0])
+    tensor([1., 2.])
+    """
     if isinstance(data, Tensor):
         device = devices.wanted(device)
         return data.to(device=device, dtype=dtype) if dtype is not None or device is not None else data
@@ -199,6 +206,12 @@ def asarray(
     ------
     ValueError
         If `copy` is False and a copy is needed.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.asarray([1.0, 2.0])
+    tensor([1., 2.])
     """
     if isinstance(obj, Tensor):
         result = as_tensor(obj.detach() if requires_grad is False else obj, dtype, device)
@@ -274,7 +287,15 @@ def zeros(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Return a tensor of zeros."""
+    """Return a tensor of zeros.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
     if layout is not None or pin_memory:
         check_memory("zeros", layout, pin_memory)
     return _filled("zeros", sizes, size, out, dtype, device, requires_grad)
@@ -290,7 +311,15 @@ def ones(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Return a tensor of ones."""
+    """Return a tensor of ones.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.ones(2, 3)
+    tensor([[1., 1., 1.],
+            [1., 1., 1.]])
+    """
     if layout is not None or pin_memory:
         check_memory("ones", layout, pin_memory)
     return _filled("ones", sizes, size, out, dtype, device, requires_grad)
@@ -307,7 +336,14 @@ def empty(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return an uninitialised tensor."""
+    """Return an uninitialised tensor.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.empty(2, 3).shape
+    gradscope.Size([2, 3])
+    """
     if layout is not None or pin_memory:
         check_memory("empty", layout, pin_memory)
     if memory_format is None or format_name(memory_format) != "channels_last":
@@ -413,7 +449,15 @@ def full(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Return a tensor filled with one number."""
+    """Return a tensor filled with one number.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.full((2, 2), 7.0)
+    tensor([[7., 7.],
+            [7., 7.]])
+    """
     if layout is not None or pin_memory:
         check_memory("full", layout, pin_memory)
     if not isinstance(size, (list, tuple)):
@@ -452,7 +496,14 @@ def zeros_like(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return zeros of the shape, dtype, device and memory order of `input`."""
+    """Return zeros of the shape, dtype, device and memory order of `input`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.zeros_like(gs.tensor([5, 6]))
+    tensor([0, 0])
+    """
     if layout is not None or pin_memory:
         check_memory("zeros_like", layout, pin_memory)
     return finish(array_like("zeros", input, dtype, device, memory_format), requires_grad)
@@ -469,7 +520,14 @@ def ones_like(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return ones of the shape, dtype, device and memory order of `input`."""
+    """Return ones of the shape, dtype, device and memory order of `input`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.ones_like(gs.tensor([5, 6]))
+    tensor([1, 1])
+    """
     if layout is not None or pin_memory:
         check_memory("ones_like", layout, pin_memory)
     return finish(array_like("ones", input, dtype, device, memory_format), requires_grad)
@@ -486,7 +544,14 @@ def empty_like(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return an uninitialised tensor of the shape, dtype, device and memory order of `input`."""
+    """Return an uninitialised tensor of the shape, dtype, device and memory order of `input`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.empty_like(gs.ones(2, 3)).shape
+    gradscope.Size([2, 3])
+    """
     if layout is not None or pin_memory:
         check_memory("empty_like", layout, pin_memory)
     return finish(array_like("empty", input, dtype, device, memory_format), requires_grad)
@@ -504,7 +569,14 @@ def full_like(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return a tensor like `input` filled with one number."""
+    """Return a tensor like `input` filled with one number.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.full_like(gs.ones(2), 7.0)
+    tensor([7., 7.])
+    """
     if layout is not None or pin_memory:
         check_memory("full_like", layout, pin_memory)
     value = number_of("full_like", "fill_value", 2, fill_value)
@@ -528,7 +600,14 @@ def arange(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Return the values from `start` (0) to `end`, exclusive, in steps of `step`."""
+    """Return the values from `start` (0) to `end`, exclusive, in steps of `step`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.arange(1, 7, 2)
+    tensor([1, 3, 5])
+    """
     if layout is not None or pin_memory:
         check_memory("arange", layout, pin_memory)
     start, end = (0, start) if end is None else (0 if start is None else start, end)
@@ -641,7 +720,14 @@ def linspace(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Return `steps` values from `start` to `end`, both included."""
+    """Return `steps` values from `start` to `end`, both included.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
     if layout is not None or pin_memory:
         check_memory("linspace", layout, pin_memory)
     module = devices.module_for(devices.wanted(device))
@@ -663,7 +749,14 @@ def logspace(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Return `steps` values from ``base**start`` to ``base**end``, evenly spaced in the exponent."""
+    """Return `steps` values from ``base**start`` to ``base**end``, evenly spaced in the exponent.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
     if layout is not None or pin_memory:
         check_memory("logspace", layout, pin_memory)
     module = devices.module_for(devices.wanted(device))
@@ -685,7 +778,15 @@ def eye(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Return the identity matrix of `n` rows and `m` (or `n`) columns."""
+    """Return the identity matrix of `n` rows and `m` (or `n`) columns.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     if layout is not None or pin_memory:
         check_memory("eye", layout, pin_memory)
     rows = count_of("eye", "n", 1, n)
@@ -706,7 +807,14 @@ def scalar_tensor(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Return a 0-d tensor of the default dtype."""
+    """Return a 0-d tensor of the default dtype.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.scalar_tensor(3.0)
+    tensor(3.)
+    """
     if layout is not None or pin_memory:
         check_memory("scalar_tensor", layout, pin_memory)
     array = devices.module_for(devices.wanted(device)).empty((), dtype=numpy_dtype(dtype))

@@ -92,6 +92,12 @@ class StackDataset(Dataset[Any]):
     ----------
     *args, **kwargs : Dataset
         One or the other, all of one length.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.utils.data.StackDataset([1, 2], [3, 4])[1]
+    (2, 4)
     """
 
     datasets: Any

@@ -56,7 +56,14 @@ _here: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Return what the calling worker process knows of itself; None in the process of the loader."""
+    """Return what the calling worker process knows of itself; None in the process of the loader.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.utils.data.get_worker_info() is None
+    True
+    """
     return _here
 
 

@@ -278,6 +278,12 @@ def scatter(
     ------
     RuntimeError
         If shapes or dtypes do not fit, or an index is out of range.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.scatter(gs.zeros(3), 0, gs.tensor([2, 0]), gs.tensor([5.0, 6.0]))
+    tensor([6., 0., 5.])
     """
     name, given = _scatter_choice(src, value)
     if reduce is not None:
@@ -570,7 +576,14 @@ def _fill_choice(value: Any) -> str:
 
 @public
 def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Any:
-    """Return a copy with `value`, a number or a 0-d tensor, in the slices along `dim` that `index` lists."""
+    """Return a copy with `value`, a number or a 0-d tensor, in the slices along `dim` that `index` lists.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.index_fill(gs.zeros(3), 0, gs.tensor([0, 2]), 5.0)
+    tensor([5., 0., 5.])
+    """
     return OPERATORS[_fill_choice(value)].function(self, dim, index, value)
 
 

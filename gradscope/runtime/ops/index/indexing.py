@@ -687,6 +687,12 @@ def index_put(self: Tensor, indices: Tensor, values: Tensor, accumulate: bool = 
         If an index is out of range, or the indices do not broadcast.
     RuntimeError
         If the shape or the dtype of `values` does not fit.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.index_put(gs.zeros(3), (gs.tensor([0, 2]),), gs.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
     """
     return OPERATORS["index_put"].function(*_put_arguments(self, indices, values, accumulate))
 

@@ -142,7 +142,15 @@ def _from_the_front(indices: Array, self: Array, axis: int) -> Array:
 
 @public
 def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Any:
-    """Take elements by their position along `dim`, the other dimensions broadcast; flat positions without `dim`."""
+    """Take elements by their position along `dim`, the other dimensions broadcast; flat positions without `dim`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.tensor([[30, 10, 20]])
+    >>> gs.take_along_dim(x, gs.argsort(x), dim=1)
+    tensor([[10, 20, 30]])
+    """
     if dim is None:
         return OPERATORS["gather"].function(self.reshape(-1), 0, indices.reshape(-1), out=out)
     axis = axis_of(dim, self._array.ndim)

@@ -367,6 +367,13 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, o
     -------
     linalg_cholesky_ex
         A named tuple of L and info, integers of the batch shape.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.cholesky_ex(gs.tensor([[4.0, 2.0], [2.0, 5.0]])).L
+    tensor([[2., 0.],
+            [1., 2.]])
     """
     name = "linalg.cholesky_ex" if check_errors else None
     return OPERATORS["linalg_cholesky_ex"].function(A, upper=upper, checked_as=name, out=out)

@@ -262,13 +262,27 @@ _Slogdet = namedtuple("slogdet", ["sign", "logabsdet"])  # type: ignore[name-mat
 
 @public
 def slogdet(self: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return sign and logarithm of the absolute value of the determinant of square matrices."""
+    """Return sign and logarithm of the absolute value of the determinant of square matrices.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.slogdet(gs.tensor([[0.0, 1.0], [1.0, 0.0]]))
+    slogdet(sign=tensor(-1.), logabsdet=tensor(0.))
+    """
     return _Slogdet(*OPERATORS["linalg_slogdet"].function(self, out=out))
 
 
 @public
 def logdet(self: Tensor) -> Any:
-    """Return the logarithm of the determinant of square matrices: NaN where it is a negative number."""
+    """Return the logarithm of the determinant of square matrices: NaN where it is a negative number.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.logdet(gs.tensor([[2.0, 0.0], [0.0, 3.0]]))
+    tensor(1.7918)
+    """
     sign, logarithm = slogdet(self)
     if sign.is_complex():
         return sign.log() + logarithm
@@ -278,7 +292,15 @@ def logdet(self: Tensor) -> Any:
 
 @public(alias=("linalg.matrix_power",))
 def matrix_power(self: Tensor, n: int, *, out: Tensor | None = None) -> Any:
-    """Return the `n`-th power of square matrices; a negative one is that of the inverse."""
+    """Return the `n`-th power of square matrices; a negative one is that of the inverse.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.matrix_power(gs.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
     if out is not None:
         return inplace_and_out.into(out, "matrix_power", [self], lambda: matrix_power(self, n), exact=True)
     need_square("linalg.matrix_power", self._array)
@@ -351,7 +373,14 @@ operator(
 
 @public
 def cross(self: Tensor, other: Any, dim: int | None = None, *, out: Tensor | None = None) -> Any:
-    """Return the cross products along `dim`, or along the first dimension of size 3."""
+    """Return the cross products along `dim`, or along the first dimension of size 3.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.cross(gs.tensor([1.0, 0.0, 0.0]), gs.tensor([0.0, 1.0, 0.0]), dim=0)
+    tensor([0., 0., 1.])
+    """
     if dim is None:
         found = [axis for axis, size in enumerate(self._array.shape) if size == 3]
         if not found:
@@ -362,7 +391,14 @@ def cross(self: Tensor, other: Any, dim: int | None = None, *, out: Tensor | Non
 
 @public
 def kron(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
-    """Return the Kronecker product: each element of `self` times `other`, as a block."""
+    """Return the Kronecker product: each element of `self` times `other`, as a block.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.kron(gs.tensor([1, 2]), gs.tensor([1, 10]))
+    tensor([ 1, 10,  2, 20])
+    """
     if out is not None:
         return inplace_and_out.into(out, "kron", [self, other], lambda: kron(self, other))
     ndim = max(self._array.ndim, other._array.ndim)
@@ -375,7 +411,15 @@ def kron(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
 
 @public
 def ger(self: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Any:
-    """Another name of :func:`outer`."""
+    """Another name of :func:`outer`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.ger(gs.tensor([1.0, 2.0]), gs.tensor([3.0, 4.0]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
     return METHODS["outer"](self, vec2, out=out)
 
 
@@ -409,6 +453,12 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> A
         Of shape (..., R, M); the result has shape (..., P, R).
     compute_mode
         Taken for PyTorch's sake: distances are computed from differences.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.cdist(gs.tensor([[0.0, 0.0]]), gs.tensor([[3.0, 4.0], [0.0, 1.0]]))
+    tensor([[5., 1.]])
     """
     if state.casting and autocast.covers("cdist", (x1, x2)):
         return autocast.call("cdist", cdist, x1, x2, p, compute_mode)
@@ -438,7 +488,14 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> A
 
 @public(namespace="linalg")
 def det(A: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return the determinant of square matrices."""
+    """Return the determinant of square matrices.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.det(gs.tensor([[2.0, 1.0], [1.0, 3.0]]))
+    tensor(5.)
+    """
     determinant = OPERATORS["det"].function
     return (
         determinant(A)
@@ -457,6 +514,13 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Any:
         If a matrix is singular.
     RuntimeError
         If it is not square.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.inv(gs.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
     """
     return OPERATORS["inverse"].function(A, out=out)
 
@@ -492,5 +556,12 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 
 @public(namespace="linalg")
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """View the diagonals of matrices, as :func:`gradscope.diagonal` does, in their last two dimensions."""
+    """View the diagonals of matrices, as :func:`gradscope.diagonal` does, in their last two dimensions.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.diagonal(gs.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([1., 4.])
+    """
     return OPERATORS["diagonal"].function(A, offset, dim1, dim2)

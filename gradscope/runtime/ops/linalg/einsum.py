@@ -284,6 +284,12 @@ def tensordot(a: Any, b: Any, dims: Dims = 2, *, out: Tensor | None = None) -> A
     ------
     RuntimeError
         If the sizes differ.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensordot(gs.ones(2, 3), gs.ones(3, 4), dims=1).shape
+    gradscope.Size([2, 4])
     """
     if out is not None:
         return into(out, "tensordot", [a, b], lambda: tensordot(a, b, dims), exact=True)
@@ -319,7 +325,14 @@ def tensordot(a: Any, b: Any, dims: Dims = 2, *, out: Tensor | None = None) -> A
 
 @public
 def inner(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
-    """Return the inner products along the last dimensions; with a 0-d tensor, the product."""
+    """Return the inner products along the last dimensions; with a 0-d tensor, the product.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.inner(gs.tensor([1.0, 2.0]), gs.tensor([3.0, 4.0]))
+    tensor(11.)
+    """
     if out is not None:
         return into(out, "inner", [self, other], lambda: inner(self, other), exact=True)
     if not self._array.ndim or not other._array.ndim:

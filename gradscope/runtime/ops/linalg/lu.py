@@ -430,6 +430,13 @@ def lu(A: Tensor, *, pivot: bool = True, out: Tensor | None = None) -> Any:
     Notes
     -----
     There is a gradient where the first min(m, n) columns and rows of ``P.mT @ A`` are regular.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.lu(gs.tensor([[1.0, 2.0], [2.0, 2.0]])).U
+    tensor([[2., 2.],
+            [0., 1.]])
     """
     L, U, P = OPERATORS["linalg_lu_parts"].function(A, pivot=pivot)
     found = _Lu(P, L, U)
@@ -461,7 +468,14 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Tensor | None = None) -> An
 
 @public(namespace="linalg")
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Tensor | None = None) -> Any:
-    """Return both LU factors in one tensor, the pivots, and 0 or where the first 0 on the diagonal of U is."""
+    """Return both LU factors in one tensor, the pivots, and 0 or where the first 0 on the diagonal of U is.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.lu_factor_ex(gs.tensor([[1.0, 2.0], [2.0, 2.0]])).info
+    tensor(0, dtype=gradscope.int32)
+    """
     return OPERATORS["linalg_lu_factor_ex"].function(A, pivot=pivot, check_errors=check_errors, out=out)
 
 
@@ -481,5 +495,13 @@ def lu_solve(
         Whether A stands on the left.
     adjoint : bool
         Whether the equation is of the adjoint of A.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> lu, pivots = gs.linalg.lu_factor(gs.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    >>> gs.linalg.lu_solve(lu, pivots, gs.tensor([[2.0], [4.0]]))
+    tensor([[1.],
+            [1.]])
     """
     return OPERATORS["linalg_lu_solve"].function(LU, pivots, B, left=left, adjoint=adjoint, out=out)

@@ -322,6 +322,12 @@ def matmul(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
     ------
     RuntimeError
         If an argument is 0-d, or the sizes do not fit.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.matmul(gs.tensor([[1.0, 2.0]]), gs.tensor([[3.0], [4.0]]))
+    tensor([[11.]])
     """
     if out is not None:
         return inplace_and_out.into(out, "matmul", [self, other], lambda: matmul(self, other), exact=True)
@@ -468,6 +474,12 @@ def linear(input: Array, weight: Array, bias: Array = None, *, out: Any = None) 
         Of shape (out_features, in_features).
     bias : Tensor, optional
         Of shape (out_features).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.linear(gs.tensor([1.0, 2.0]), gs.tensor([[1.0, 0.0], [1.0, 1.0]]))
+    tensor([1., 3.])
     """
     if out is not None:
         return inplace_and_out.into(out, "linear", [input, weight, bias], lambda: linear(input, weight, bias))

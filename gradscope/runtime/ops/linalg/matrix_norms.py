@@ -28,6 +28,12 @@ def vector_norm(
         Infinity and 0 (how many are not zero) too.
     dtype : dtype, optional
         What `x` is converted to first.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.vector_norm(gs.tensor([3.0, 4.0]))
+    tensor(5.)
     """
     source = x if dtype is None else x.to(dtype)
     return OPERATORS["linalg_vector_norm"].function(source, ord, dim, keepdim, out=out)
@@ -59,6 +65,12 @@ def matrix_norm(
     ------
     RuntimeError
         For another order, or if `A` is not of a floating point or complex dtype.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.matrix_norm(gs.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor(5.)
     """
     if out is not None:
         return into(out, "linalg.matrix_norm", [A], lambda: matrix_norm(A, ord, dim, keepdim, dtype=dtype), exact=True)
@@ -135,6 +147,12 @@ def norm(
         (the largest and the smallest of them), 1 and -1 (of the sums of columns), inf and -inf (of those of rows).
     dim : int or pair of int, optional
         One dimension of vectors, or the two of matrices.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.norm(gs.tensor([3.0, 4.0]))
+    tensor(5.)
     """
     if out is not None:
         return into(out, "linalg.norm", [A], lambda: norm(A, ord, dim, keepdim, dtype=dtype), exact=True)

@@ -110,7 +110,14 @@ def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
 
 @public(namespace="linalg")
 def vecdot(x: Tensor, y: Any, *, dim: int = -1, out: Tensor | None = None) -> Any:
-    """Return the inner products of vectors along a dimension; those of `x` are conjugated."""
+    """Return the inner products of vectors along a dimension; those of `x` are conjugated.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.vecdot(gs.tensor([1.0, 2.0]), gs.tensor([3.0, 4.0]))
+    tensor(11.)
+    """
     if out is not None:
         return inplace_and_out.into(out, "linalg.vecdot", [x, y], lambda: vecdot(x, y, dim=dim), exact=True)
     if state.casting and autocast.covers("linalg_vecdot", (x, y)):

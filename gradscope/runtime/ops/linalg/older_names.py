@@ -26,7 +26,14 @@ _LuParts = namedtuple("lu_unpack", ["P", "L", "U"])  # type: ignore[name-match]
 
 @public
 def svd(self: Tensor, some: bool = True, compute_uv: bool = True, *, out: Tensor | None = None) -> Any:
-    """Return U, S and V of ``self = U @ diag(S) @ V.mH``; see :func:`linalg.svd`, which returns ``V.mH``."""
+    """Return U, S and V of ``self = U @ diag(S) @ V.mH``; see :func:`linalg.svd`, which returns ``V.mH``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.svd(gs.tensor([[3.0, 0.0], [0.0, 4.0]])).S
+    tensor([4., 3.])
+    """
     shape = self._array.shape
     if len(shape) < 2:
         raise RuntimeError(
@@ -50,7 +57,15 @@ def qr(self: Tensor, some: bool = True, *, out: Tensor | None = None) -> Any:
 
 @public
 def pinverse(self: Tensor, rcond: float = 1e-15) -> Any:
-    """Return the pseudoinverse; see :func:`linalg.pinv`."""
+    """Return the pseudoinverse; see :func:`linalg.pinv`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.pinverse(gs.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     if state.casting and autocast.covers("pinverse", (self,)):
         return autocast.call("pinverse", pinverse, self, rcond)
     return pinv(self, rtol=rcond)
@@ -64,6 +79,13 @@ def matrix_exp(self: Tensor) -> Any:
     ------
     RuntimeError
         If they are not square, or not of a floating point or complex dtype.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.matrix_exp(gs.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
     """
     return linalg_matrix_exp(self)
 
@@ -114,6 +136,14 @@ def lu_unpack(
         From :func:`linalg.lu_factor`.
     unpack_data, unpack_pivots : bool
         Whether L and U, and P, are wanted; what is not is empty.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> lu, pivots = gs.linalg.lu_factor(gs.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    >>> gs.lu_unpack(lu, pivots)[2]
+    tensor([[3.0000, 4.0000],
+            [0.0000, 0.6667]])
     """
     L, U, P = OPERATORS["lu_parts"].function(LU_data, LU_pivots, unpack_data, unpack_pivots)
     found = _LuParts(P, L, U)

@@ -90,6 +90,13 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Tensor | None = None) 
     -------
     linalg_inv_ex
         A named tuple of inverse, not finite where a matrix is singular, and info.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.inv_ex(gs.tensor([[2.0, 0.0], [0.0, 4.0]])).inverse
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
     """
     return OPERATORS["linalg_inv_ex"].function(A, check_errors=check_errors, out=out)
 
@@ -147,6 +154,12 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     -------
     linalg_solve_ex
         A named tuple of result, not finite where a matrix is singular, and info.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.solve_ex(gs.tensor([[2.0, 0.0], [0.0, 4.0]]), gs.tensor([2.0, 4.0])).result
+    tensor([1., 1.])
     """
     return OPERATORS["linalg_solve_ex"].function(A, B, left=left, check_errors=check_errors, out=out)
 
@@ -237,6 +250,13 @@ def pinv(
     Notes
     -----
     The gradient is that of matrices whose rank does not change.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.pinv(gs.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
     """
     if rcond is not None:
         atol, rtol = 0.0, rcond
@@ -446,6 +466,13 @@ def lstsq(
     Notes
     -----
     On a GPU no numbers are refused: the program would have to wait for the answer.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.lstsq(gs.tensor([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]]), gs.tensor([[1.0], [4.0], [5.0]])).solution
+    tensor([[1.],
+            [2.]])
     """
     return OPERATORS["linalg_lstsq"].function(A, b, rcond=rcond, driver=driver, out=out)
 
@@ -475,6 +502,12 @@ def matrix_rank(
         Whether `A` is Hermitian: eigenvalues are used, of its lower triangle.
     atol, rtol : float or Tensor, optional
         As for :func:`pinv`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.matrix_rank(gs.tensor([[1.0, 2.0], [2.0, 4.0]]))
+    tensor(1)
     """
     if tol is not None:
         atol, rtol = tol, 0.0
@@ -507,6 +540,12 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Any:
         Of shape (..., n, n); (..., m, n) for 2, -2 and None.
     p : {None, 2, -2, 1, -1, inf, -inf, "fro", "nuc"}
         The norm; None is 2: the largest singular value over the smallest.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.cond(gs.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor(2.)
     """
     if out is not None:
         return inplace_and_out.into(out, "linalg.cond", [A], lambda: cond(A, p))
@@ -554,6 +593,12 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Any:
     ------
     RuntimeError
         If the first `ind` sizes have not the product of the others.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.tensorinv(gs.eye(4).view(2, 2, 2, 2)).shape
+    gradscope.Size([2, 2, 2, 2])
     """
     if out is not None:
         return inplace_and_out.into(out, "linalg.tensorinv", [A], lambda: tensorinv(A, ind))
@@ -584,6 +629,13 @@ def tensorsolve(A: Tensor, other: Any, dims: Sequence[int] | None = None, *, out
         Of shape ``other.shape + X.shape``.
     dims : sequence of int, optional
         Dimensions of `A` to be moved behind the others first.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.tensorsolve(gs.eye(4).view(2, 2, 2, 2), gs.ones(2, 2))
+    tensor([[1., 1.],
+            [1., 1.]])
     """
     if out is not None:
         return inplace_and_out.into(out, "linalg.tensorsolve", [A, other], lambda: tensorsolve(A, other, dims))

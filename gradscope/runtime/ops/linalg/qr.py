@@ -268,6 +268,13 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
         Of shape (..., m, n): below the diagonal of each column, a Householder vector.
     tau : Tensor
         Of shape (..., k) with k <= n: the factors of the reflections ``I - tau * v @ v.mH``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.householder_product(gs.tensor([[1.0], [0.0]]), gs.tensor([2.0]))
+    tensor([[-1.],
+            [-0.]])
     """
     return OPERATORS["linalg_householder_product"].function(A, tau, out=out)
 

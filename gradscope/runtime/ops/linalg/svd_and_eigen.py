@@ -238,6 +238,12 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out
     -----
     The gradient through U and Vh is infinite or NaN where singular values repeat. It is that of a loss which does not
     depend on signs and phases of singular vectors, nor on the further ones that `full_matrices` gives.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.svd(gs.tensor([[3.0, 0.0], [0.0, 4.0]])).S
+    tensor([4., 3.])
     """
     return OPERATORS["linalg_svd"].function(A, full_matrices, driver=driver, out=out)
 
@@ -260,7 +266,14 @@ def _recorded(*tensors: Any) -> bool:
 
 @public(namespace="linalg")
 def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Any:
-    """Return the singular values of matrices, in descending order."""
+    """Return the singular values of matrices, in descending order.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.svdvals(gs.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor([4., 3.])
+    """
     if out is not None:
         return inplace_and_out.into(out, "linalg.svdvals", [A], lambda: svdvals(A, driver=driver), exact=True)
     if driver is None and not _recorded(A):
@@ -379,7 +392,14 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Any:
 
 @public(namespace="linalg")
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Any:
-    """Return the eigenvalues of Hermitian matrices, in ascending order; see :func:`eigh`."""
+    """Return the eigenvalues of Hermitian matrices, in ascending order; see :func:`eigh`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.eigvalsh(gs.tensor([[2.0, 1.0], [1.0, 2.0]]))
+    tensor([1., 3.])
+    """
     if out is not None:
         return inplace_and_out.into(out, "linalg.eigvalsh", [A], lambda: eigvalsh(A, UPLO), exact=True)
     if not _recorded(A):
@@ -497,13 +517,26 @@ def eig(A: Tensor, *, out: Tensor | None = None) -> Any:
     -----
     The gradient through eigenvectors is infinite or NaN where eigenvalues repeat, and is that of a loss which does not
     depend on their phases.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.eig(gs.tensor([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
+    tensor([2.+0.j, 3.+0.j])
     """
     return OPERATORS["linalg_eig"].function(A, out=out)
 
 
 @public(namespace="linalg")
 def eigvals(A: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return the eigenvalues of square matrices, complex, in no particular order; see :func:`eig`."""
+    """Return the eigenvalues of square matrices, complex, in no particular order; see :func:`eig`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.eigvals(gs.tensor([[2.0, 0.0], [0.0, 3.0]]))
+    tensor([2.+0.j, 3.+0.j])
+    """
     if out is not None:
         return inplace_and_out.into(out, "linalg.eigvals", [A], lambda: eigvals(A), exact=True)
     if not _recorded(A):

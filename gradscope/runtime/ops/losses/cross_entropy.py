@@ -294,6 +294,12 @@ def nll_loss(
         If a target is no class.
     ValueError
         If the batch sizes differ.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.nll_loss(gs.tensor([[0.2, 0.8]]).log(), gs.tensor([1]))
+    tensor(0.2231)
     """
     return nll(input, target, weight, reduction_code(reduction, size_average, reduce), ignore_index)
 

@@ -29,13 +29,26 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
         Of shape (N, D) or (D).
     eps : float
         Keeps rows that are equal from a distance without a derivative.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.pairwise_distance(gs.tensor([[0.0, 3.0]]), gs.tensor([[4.0, 0.0]]))
+    tensor([5.])
     """
     return OPERATORS["norm.dim"].function(x1 - x2 + eps, p, -1, keepdim)
 
 
 @public(method=False)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
-    """Return the cosine of the angle between `x1` and `x2` along `dim`; norms are at least `eps`."""
+    """Return the cosine of the angle between `x1` and `x2` along `dim`; norms are at least `eps`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.cosine_similarity(gs.tensor([1.0, 0.0]), gs.tensor([1.0, 1.0]), dim=0)
+    tensor(0.7071)
+    """
     if state.casting and autocast.covers("cosine_similarity", (x1, x2)):
         return autocast.call("cosine_similarity", cosine_similarity, x1, x2, dim, eps)
     kind = dtypes.result_numpy([x1._array, x2._array])
@@ -184,6 +197,12 @@ def pdist(input: Tensor, p: float = 2.0) -> Any:
     ------
     RuntimeError
         If the input is no matrix of floating-point numbers, or `p` is negative.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.pdist(gs.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
+    tensor([5.0000, 1.0000, 4.2426])
     """
     if state.casting and autocast.covers("pdist", (input,)):
         return autocast.call("pdist", pdist, input, p)

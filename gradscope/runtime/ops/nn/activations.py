@@ -458,6 +458,12 @@ def prelu(self: Tensor, weight: Tensor) -> Any:
     ------
     RuntimeError
         If the number of weights is neither 1 nor the number of channels.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.prelu(gs.tensor([-1.0, 2.0]), gs.tensor([0.25]))
+    tensor([-0.2500,  2.0000])
     """
     if state.casting and autocast.covers("prelu", (self, weight)):
         return autocast.call("prelu", prelu, self, weight)

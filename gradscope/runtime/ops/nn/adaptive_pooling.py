@@ -262,7 +262,14 @@ def _row(name: str, output_size: Sizes) -> Ints:
 
 @public(method=False)
 def adaptive_avg_pool1d(input: Tensor, output_size: Sizes) -> Any:
-    """Return means of windows of signals (N, C, L), so chosen that the output has the given length."""
+    """Return means of windows of signals (N, C, L), so chosen that the output has the given length.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.adaptive_avg_pool1d(gs.tensor([[1.0, 2.0, 3.0, 5.0]]), 2)
+    tensor([[1.5000, 4.0000]])
+    """
     image = as_image(input, "adaptive_avg_pool1d")
     return adaptive_avg_pool(2, image, _row("adaptive_avg_pool1d", output_size)).squeeze(-2)
 

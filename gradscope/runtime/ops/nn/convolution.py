@@ -459,7 +459,14 @@ def conv1d(
     dilation: Sizes = 1,
     groups: int = 1,
 ) -> Any:
-    """Convolve signals (N, C, L), see :func:`conv2d`."""
+    """Convolve signals (N, C, L), see :func:`conv2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.conv1d(gs.tensor([[[1.0, 2.0, 4.0]]]), gs.tensor([[[1.0, -1.0]]]))
+    tensor([[[-1., -2.]]])
+    """
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -490,6 +497,13 @@ def conv2d(
         How many zeros are added at each side; "same" adds what keeps the size (at stride 1), "valid" none.
     groups : int
         Channels are split into so many groups, convolved apart.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.conv2d(gs.ones(1, 1, 3, 3), gs.ones(1, 1, 2, 2))
+    tensor([[[[4., 4.],
+              [4., 4.]]]])
     """
     return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
@@ -504,7 +518,14 @@ def conv3d(
     dilation: Sizes = 1,
     groups: int = 1,
 ) -> Any:
-    """Convolve volumes (N, C, D, H, W), see :func:`conv2d`."""
+    """Convolve volumes (N, C, D, H, W), see :func:`conv2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.conv3d(gs.ones(1, 2, 4, 4, 4), gs.ones(3, 2, 2, 2, 2)).shape
+    gradscope.Size([1, 3, 3, 3, 3])
+    """
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -554,7 +575,14 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: Sizes = 1,
 ) -> Any:
-    """Apply the adjoint of a convolution to signals, see :func:`conv_transpose2d`."""
+    """Apply the adjoint of a convolution to signals, see :func:`conv_transpose2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.conv_transpose1d(gs.tensor([[[1.0, 2.0]]]), gs.tensor([[[1.0, 1.0]]]), stride=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
     return _transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -569,7 +597,14 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: Sizes = 1,
 ) -> Any:
-    """Apply the adjoint of a convolution to images; the weight has shape (C, out_channels / groups, height, width)."""
+    """Apply the adjoint of a convolution to images; the weight has shape (C, out_channels / groups, height, width).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.conv_transpose2d(gs.ones(1, 2, 4, 4), gs.ones(2, 3, 2, 2), stride=2).shape
+    gradscope.Size([1, 3, 8, 8])
+    """
     return _transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -584,7 +619,14 @@ def conv_transpose3d(
     groups: int = 1,
     dilation: Sizes = 1,
 ) -> Any:
-    """Apply the adjoint of a convolution to volumes, see :func:`conv_transpose2d`."""
+    """Apply the adjoint of a convolution to volumes, see :func:`conv_transpose2d`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.conv_transpose3d(gs.ones(1, 2, 3, 3, 3), gs.ones(2, 3, 2, 2, 2), stride=2).shape
+    gradscope.Size([1, 3, 6, 6, 6])
+    """
     return _transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 

@@ -139,6 +139,13 @@ def embedding(
     ------
     IndexError
         If an index names no row.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.embedding(gs.tensor([2, 0]), gs.tensor([[1.0], [2.0], [3.0]]))
+    tensor([[3.],
+            [1.]])
     """
     if weight._array.ndim != 2:
         raise RuntimeError(f"'weight' must be 2-D\nIts shape is {list(weight._array.shape)}; each row is an embedding.")
@@ -391,6 +398,12 @@ def embedding_bag(
     """Return sums (mode 0), means (1) or maxima (2) of rows; the bag of each index; the bags' sizes; rows of maxima.
 
     See :func:`gradscope.nn.functional.embedding_bag`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.embedding_bag(gs.tensor([[1.0], [2.0], [3.0]]), gs.tensor([0, 2]), gs.tensor([0]))[0]
+    tensor([[4.]])
     """
     padding = padding_index(weight, padding_idx)
     settings = (scale_grad_by_freq, mode, per_sample_weights, include_last_offset, padding)

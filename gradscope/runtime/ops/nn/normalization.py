@@ -175,6 +175,12 @@ def layer_norm(
     References
     ----------
     J. Ba, J. Kiros, G. Hinton, "Layer normalization", 2016.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.layer_norm(gs.tensor([1.0, 2.0, 3.0]), (3,))
+    tensor([-1.2247,  0.0000,  1.2247])
     """
     return OPERATORS["native_layer_norm"].function(input, weight, bias, tuple(normalized_shape), eps)
 
@@ -368,6 +374,13 @@ def batch_norm(
     References
     ----------
     S. Ioffe, C. Szegedy, "Batch normalization", ICML 2015.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.batch_norm(gs.tensor([[0.0], [2.0]]), None, None, training=True)
+    tensor([[-1.0000],
+            [ 1.0000]])
     """
     shape = input._array.shape
     if shape == (0,):
@@ -534,6 +547,12 @@ def group_norm(
     References
     ----------
     Y. Wu, K. He, "Group normalization", ECCV 2018.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.group_norm(gs.randn(2, 4, 3), 2).shape
+    gradscope.Size([2, 4, 3])
     """
     shape = input._array.shape
     if len(shape) < 2:
@@ -561,6 +580,12 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     References
     ----------
     B. Zhang, R. Sennrich, "Root mean square layer normalization", NeurIPS 2019.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.rms_norm(gs.tensor([3.0, 4.0]), (2,))
+    tensor([0.8485, 1.1314])
     """
     if state.casting and autocast.covers("rms_norm", (input, weight)):
         return autocast.call("rms_norm", rms_norm, input, normalized_shape, weight, eps)
@@ -767,6 +792,12 @@ def dropout(input: Array, p: float = 0.5, training: bool = True, inplace: bool =
     References
     ----------
     N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever, R. Salakhutdinov, "Dropout", JMLR 15 (2014).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.dropout(gs.ones(3), p=0.5, training=False)
+    tensor([1., 1., 1.])
     """
     check_probability(p)
     return _dropped(input, p, training, inplace, input._array.shape)

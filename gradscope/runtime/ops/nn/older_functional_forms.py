@@ -79,7 +79,14 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
 
 @public(method=False)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
-    """Return ``input1 @ weight[k] @ input2 + bias[k]`` for every output feature k."""
+    """Return ``input1 @ weight[k] @ input2 + bias[k]`` for every output feature k.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.bilinear(gs.ones(5, 2), gs.ones(5, 3), gs.ones(4, 2, 3)).shape
+    gradscope.Size([5, 4])
+    """
     if state.casting and autocast.covers("bilinear", (input1, input2, weight, bias)):
         return autocast.call("bilinear", bilinear, input1, input2, weight, bias)
     result = PUBLIC["einsum"]("...i,kij,...j->...k", input1, weight, input2)

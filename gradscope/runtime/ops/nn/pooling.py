@@ -624,7 +624,14 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Any:
-    """Return the mean of each window of signals (N, C, L)."""
+    """Return the mean of each window of signals (N, C, L).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.avg_pool1d(gs.tensor([[1.0, 2.0, 3.0, 5.0]]), 2)
+    tensor([[1.5000, 4.0000]])
+    """
     return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 

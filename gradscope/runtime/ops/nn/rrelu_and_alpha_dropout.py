@@ -112,13 +112,27 @@ _SATURATION = SELU_ALPHA * SELU_SCALE
 
 
 def alpha_dropout(input: Array, p: float = 0.5, training: bool = False, inplace: bool = False) -> Array:
-    """Put elements to where SELU saturates, with probability `p`, and keep mean 0 and variance 1; only in training."""
+    """Put elements to where SELU saturates, with probability `p`, and keep mean 0 and variance 1; only in training.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.alpha_dropout(gs.ones(3), training=False)
+    tensor([1., 1., 1.])
+    """
     check_probability(p)
     return _alpha_dropped(input, p, training, inplace, input._array.shape)
 
 
 def feature_alpha_dropout(input: Array, p: float = 0.5, training: bool = False, inplace: bool = False) -> Array:
-    """Put whole channels (of dimension 1) to where SELU saturates; otherwise as :func:`alpha_dropout`."""
+    """Put whole channels (of dimension 1) to where SELU saturates; otherwise as :func:`alpha_dropout`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.feature_alpha_dropout(gs.ones(2, 3, 4), training=False).shape
+    gradscope.Size([2, 3, 4])
+    """
     check_probability(p)
     return _alpha_dropped(input, p, training, inplace, feature_shape(input) if training else ())
 

@@ -100,7 +100,14 @@ for _form, _node in (("tensor", "RsubBackward0"), ("scalar", "RsubBackward1")):
 
 @public(method=True)
 def rsub(self: Tensor, other: Any, *, alpha: Any = 1) -> Any:
-    """Return ``other - alpha * self``, elementwise."""
+    """Return ``other - alpha * self``, elementwise.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.rsub(gs.tensor([1.0, 2.0]), 10.0)
+    tensor([9., 8.])
+    """
     return _function(f"rsub.{_form_for(other)}")(self, other, alpha=alpha)
 
 
@@ -277,7 +284,14 @@ for _form, _nr in (("tensor", 1), ("scalar", 0)):
 
 @public(method=True, arrays=lambda xp, self, other: xp.remainder(self, other))
 def remainder(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
-    """Return the remainder with the sign of `other` (Python's modulus)."""
+    """Return the remainder with the sign of `other` (Python's modulus).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.remainder(gs.tensor([-3.0, 5.0]), 2.0)
+    tensor([1., 1.])
+    """
     return _function(f"remainder.{_form_for(other)}")(self, other, out=out)
 
 
@@ -289,7 +303,14 @@ def remainder_(self: Tensor, other: Any) -> Any:
 
 @public(method=True, arrays=lambda xp, self, other: xp.fmod(self, other))
 def fmod(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
-    """Return the remainder with the sign of `self` (C's fmod)."""
+    """Return the remainder with the sign of `self` (C's fmod).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fmod(gs.tensor([-3.0, 5.0]), 2.0)
+    tensor([-1.,  1.])
+    """
     return _function(f"fmod.{_form_for(other)}")(self, other, out=out)
 
 
@@ -311,6 +332,12 @@ def div(self: Tensor, other: Any, *, rounding_mode: str | None = None, out: Tens
     ------
     RuntimeError
         If `rounding_mode` is something else.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.div(gs.tensor([7.0, -7.0]), 2.0, rounding_mode="floor")
+    tensor([ 3., -4.])
     """
     if out is not None:
         return inplace_and_out.into(out, "div", [self, other], lambda: div(self, other, rounding_mode=rounding_mode))
@@ -475,6 +502,12 @@ def pow(self: Any, exponent: Any, *, out: Tensor | None = None) -> Any:
     ------
     RuntimeError
         For an integer tensor and a negative integer exponent.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.pow(gs.tensor([1.0, 2.0, 3.0]), 2)
+    tensor([1., 4., 9.])
     """
     if not hasattr(self, "_array") and hasattr(exponent, "_array"):
         return _function("pow.base")(self, exponent, out=out)

@@ -207,7 +207,14 @@ for _form, _node in (("tensor", "CopysignBackward0"), ("number", "CopysignBackwa
 
 @public
 def copysign(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
-    """Return the magnitude of `self` with the sign of `other`, a tensor or a number."""
+    """Return the magnitude of `self` with the sign of `other`, a tensor or a number.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.copysign(gs.tensor([1.0, 2.0]), gs.tensor([-1.0, 1.0]))
+    tensor([-1.,  2.])
+    """
     return _form_for("copysign", other).function(self, other, out=out)
 
 
@@ -267,7 +274,14 @@ operator(
 
 @public(alias=("special.xlogy",), arrays=_xlogy)
 def xlogy(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
-    """Return ``self * log(other)``, and 0 where `self` is 0; one of them may be a number."""
+    """Return ``self * log(other)``, and 0 where `self` is 0; one of them may be a number.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.xlogy(gs.tensor([0.0, 2.0]), gs.tensor([0.0, 1.0]))
+    tensor([0., 0.])
+    """
     op = _form_for("xlogy", other) if hasattr(self, "_array") else OPERATORS["xlogy.base"]
     return op.function(self, other, out=out)
 

@@ -63,7 +63,14 @@ _conj_physical = operator(
 
 @public
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return the complex conjugate in memory of its own; a real tensor as it is."""
+    """Return the complex conjugate in memory of its own; a real tensor as it is.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.conj_physical(gs.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
     if out is not None:
         return _conj_physical.function(input, out=out)
     return _conj_physical.function(input) if _is_complex(input) else input
@@ -158,6 +165,12 @@ def view_as_real(input: Tensor) -> Any:
     ------
     RuntimeError
         If it is a conjugate, in whose memory the imaginary parts have the other sign.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.view_as_real(gs.tensor([1 + 2j]))
+    tensor([[1., 2.]])
     """
     if input._conjugated:
         raise RuntimeError(
@@ -175,7 +188,14 @@ def _pairs(self: Array) -> Array:
 
 @public(arrays=lambda xp, self: self.real)
 def real(self: Tensor) -> Any:
-    """Return a view of the real part; a real tensor is returned as it is."""
+    """Return a view of the real part; a real tensor is returned as it is.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.real(gs.tensor([1 + 2j]))
+    tensor([1.])
+    """
     return METHODS["select"](_pairs(self), -1, 0) if _is_complex(self) else self
 
 
@@ -187,6 +207,12 @@ def imag(self: Tensor) -> Any:
     ------
     RuntimeError
         For a real tensor.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.imag(gs.tensor([1 + 2j]))
+    tensor([2.])
     """
     if not _is_complex(self):
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")

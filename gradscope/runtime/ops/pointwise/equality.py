@@ -46,14 +46,28 @@ operator(
 
 @public
 def allclose(self: Tensor, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Return whether all elements are close, as :func:`isclose` defines it."""
+    """Return whether all elements are close, as :func:`isclose` defines it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.allclose(gs.tensor([1.0, 2.0]), gs.tensor([1.0, 2.0 + 1e-7]))
+    True
+    """
     close = OPERATORS["isclose"].function(self, other, rtol, atol, equal_nan)
     return bool(devices.to_host(close._array.all()))
 
 
 @public
 def equal(self: Tensor, other: Any) -> bool:
-    """Return whether two tensors have the same shape and the same elements."""
+    """Return whether two tensors have the same shape and the same elements.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.equal(gs.tensor([1, 2]), gs.tensor([1, 2]))
+    True
+    """
     if not hasattr(other, "_array"):
         raise TypeError(
             f"equal(): argument 'other' (position 2) must be Tensor, not {other.__class__.__name__}\n"
@@ -85,6 +99,12 @@ def unique(
         Return also where in the result each element is.
     return_counts : bool
         Return also how often each occurs.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.unique(gs.tensor([3, 1, 3]))
+    tensor([1, 3])
     """
     array = self._array
     found = devices.array_module(array).unique(
@@ -99,7 +119,14 @@ def unique(
 
 @public
 def bincount(self: Tensor, weights: Any = None, minlength: int = 0) -> Any:
-    """Return how often each of 0, 1, 2, ... occurs in a vector of integers, or the sums of their weights."""
+    """Return how often each of 0, 1, 2, ... occurs in a vector of integers, or the sums of their weights.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.bincount(gs.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """
     array = self._array
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise RuntimeError(

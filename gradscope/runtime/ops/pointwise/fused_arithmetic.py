@@ -75,7 +75,14 @@ def _lerp_form(weight: Array) -> Any:
 
 @public
 def lerp(self: Tensor, end: Any, weight: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return ``self + weight * (end - self)``, elementwise; `weight` is a number or a tensor."""
+    """Return ``self + weight * (end - self)``, elementwise; `weight` is a number or a tensor.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.lerp(gs.tensor([0.0, 10.0]), gs.tensor([1.0, 20.0]), 0.5)
+    tensor([ 0.5000, 15.0000])
+    """
     return _lerp_form(weight).function(self, end, weight, out=out)
 
 

@@ -72,6 +72,12 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     ------
     RuntimeError
         If `condition` is not bool, or the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.where(gs.tensor([True, False]), gs.tensor([1.0, 2.0]), 0.0)
+    tensor([1., 0.])
     """
     if type(input) is Tensor and type(other) is Tensor:
         return _where_self(condition, input, other, out=out)
@@ -176,7 +182,14 @@ def _masked_fill_form(value: Any) -> Any:
 
 @public(arrays=_masked_fill)
 def masked_fill(self: Tensor, mask: Any, value: Any) -> Any:
-    """Return a copy with `value`, a number or a 0-d tensor, where `mask` holds."""
+    """Return a copy with `value`, a number or a 0-d tensor, where `mask` holds.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked_fill(gs.tensor([1.0, 2.0]), gs.tensor([True, False]), 0.0)
+    tensor([0., 2.])
+    """
     return _masked_fill_form(value).function(self, mask, value)
 
 
@@ -292,6 +305,13 @@ def nonzero(self: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) 
     ----------
     as_tuple : bool
         Return a tuple of vectors, which can be used as an index.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nonzero(gs.tensor([0, 3, 4]))
+    tensor([[1],
+            [2]])
     """
     function = OPERATORS["nonzero.indices"].function
     if not as_tuple:
@@ -458,6 +478,12 @@ def clamp(self: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None 
     ------
     RuntimeError
         If neither is given.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.clamp(gs.tensor([-2.0, 0.5, 3.0]), 0.0, 1.0)
+    tensor([0.0000, 0.5000, 1.0000])
     """
     _need_bound(min, max)
     return _clamp_form("clamp", min, max).function(self, min, max, out=out)
@@ -484,7 +510,14 @@ def clip_(self: Tensor, min: Any = None, max: Any = None) -> Any:
 
 @public
 def clamp_min(self: Tensor, min: Any, *, out: Tensor | None = None) -> Any:
-    """Limit every element from below by `min`, a number or a tensor."""
+    """Limit every element from below by `min`, a number or a tensor.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.clamp_min(gs.tensor([-2.0, 3.0]), 0.0)
+    tensor([0., 3.])
+    """
     return _clamp_form("clamp_min", min).function(self, min, out=out)
 
 
@@ -496,7 +529,14 @@ def clamp_min_(self: Tensor, min: Any) -> Any:
 
 @public
 def clamp_max(self: Tensor, max: Any, *, out: Tensor | None = None) -> Any:
-    """Limit every element from above by `max`, a number or a tensor."""
+    """Limit every element from above by `max`, a number or a tensor.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.clamp_max(gs.tensor([-2.0, 3.0]), 1.0)
+    tensor([-2.,  1.])
+    """
     return _clamp_form("clamp_max", max).function(self, max, out=out)
 
 

@@ -233,7 +233,17 @@ def generator_for(where: Any, given: Generator | None = None) -> Generator:
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seed the default generators of all devices; return the CPU's."""
+    """Seed the default generators of all devices; return the CPU's.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> _ = gs.random.manual_seed(0)
+    >>> first = gs.rand(2)
+    >>> _ = gs.random.manual_seed(0)
+    >>> gs.equal(first, gs.rand(2))
+    True
+    """
     global _common_seed
     default_generator.manual_seed(seed)
     _common_seed = int(seed)
@@ -250,17 +260,45 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
-    """Return the seed the CPU's default generator started from."""
+    """Return the seed the CPU's default generator started from.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> _ = gs.random.manual_seed(7)
+    >>> gs.random.initial_seed()
+    7
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """Return the state of the CPU's default generator as a tensor of bytes."""
+    """Return the state of the CPU's default generator as a tensor of bytes.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> state = gs.random.get_rng_state()
+    >>> first = gs.rand(2)
+    >>> gs.random.set_rng_state(state)
+    >>> gs.equal(first, gs.rand(2))
+    True
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Put the CPU's default generator into a state from :func:`get_rng_state`."""
+    """Put the CPU's default generator into a state from :func:`get_rng_state`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> state = gs.random.get_rng_state()
+    >>> first = gs.rand(2)
+    >>> gs.random.set_rng_state(state)
+    >>> gs.equal(first, gs.rand(2))
+    True
+    """
     default_generator.set_state(new_state)
 
 
@@ -310,7 +348,14 @@ def rand(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Return numbers drawn uniformly from [0, 1)."""
+    """Return numbers drawn uniformly from [0, 1).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.rand(2, 3).shape
+    gradscope.Size([2, 3])
+    """
     if layout is not None or pin_memory:
         check_memory("rand", layout, pin_memory)
     shape = shape_of(sizes, "rand", size)
@@ -328,7 +373,14 @@ def randn(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Return numbers drawn from the standard normal distribution."""
+    """Return numbers drawn from the standard normal distribution.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.randn(2, 3).shape
+    gradscope.Size([2, 3])
+    """
     if layout is not None or pin_memory:
         check_memory("randn", layout, pin_memory)
     shape = shape_of(sizes, "randn", size)
@@ -354,7 +406,14 @@ def rand_like(
     generator: Generator | None = None,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return uniform numbers of the shape, dtype, device and memory order of `input`."""
+    """Return uniform numbers of the shape, dtype, device and memory order of `input`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.rand_like(gs.ones(2, 3)).shape
+    gradscope.Size([2, 3])
+    """
     if layout is not None or pin_memory:
         check_memory("rand_like", layout, pin_memory)
     drawn = rand(*input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device)
@@ -373,7 +432,14 @@ def randn_like(
     generator: Generator | None = None,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return normal numbers of the shape, dtype, device and memory order of `input`."""
+    """Return normal numbers of the shape, dtype, device and memory order of `input`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.randn_like(gs.ones(2, 3)).shape
+    gradscope.Size([2, 3])
+    """
     if layout is not None or pin_memory:
         check_memory("randn_like", layout, pin_memory)
     drawn = randn(*input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device)
@@ -399,6 +465,12 @@ def randint(
     ------
     RuntimeError
         If `high` is not above `low`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.randint(0, 10, (2, 3)).shape
+    gradscope.Size([2, 3])
     """
     if layout is not None or pin_memory:
         check_memory("randint", layout, pin_memory)
@@ -426,7 +498,14 @@ def randint_like(
     generator: Generator | None = None,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return integers of the shape, dtype, device and memory order of `input`."""
+    """Return integers of the shape, dtype, device and memory order of `input`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.randint_like(gs.ones(2, 3), 10).shape
+    gradscope.Size([2, 3])
+    """
     if layout is not None or pin_memory:
         check_memory("randint_like", layout, pin_memory)
     low, high = (0, low) if high is None else (low, high)
@@ -446,7 +525,14 @@ def randperm(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Return the integers below `n` in random order."""
+    """Return the integers below `n` in random order.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> sorted(gs.randperm(4).tolist())
+    [0, 1, 2, 3]
+    """
     if layout is not None or pin_memory:
         check_memory("randperm", layout, pin_memory)
     if n < 0:
@@ -471,6 +557,12 @@ def multinomial(
     ------
     RuntimeError
         If the weights are no probabilities, or too few for a draw without replacement.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.multinomial(gs.tensor([0.0, 1.0, 0.0]), 3, replacement=True)
+    tensor([1, 1, 1])
     """
     weights = input._array
     xp = devices.array_module(weights)
@@ -700,6 +792,12 @@ def normal(
     ------
     TypeError
         If neither a tensor nor a size says how many.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.normal(0.0, 1.0, (2, 3)).shape
+    gradscope.Size([2, 3])
     """
     if layout is not None or pin_memory:
         check_memory("normal", layout, pin_memory)

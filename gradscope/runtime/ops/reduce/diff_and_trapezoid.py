@@ -19,7 +19,14 @@ _slice = slice_.function
 def diff(
     self: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Tensor | None = None
 ) -> Any:
-    """Return the differences of neighbours along a dimension, `n` times over."""
+    """Return the differences of neighbours along a dimension, `n` times over.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.diff(gs.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
     if out is not None:
         return inplace_and_out.into(out, "diff", [self], lambda: diff(self, n, dim, prepend, append))
     if self._array.ndim == 0:
@@ -212,12 +219,26 @@ def trapezoid(y: Any, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) ->
 
 @public(method=False)
 def trapz(y: Any, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Any:
-    """Another name of :func:`trapezoid`."""
+    """Another name of :func:`trapezoid`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.trapz(gs.tensor([0.0, 1.0, 2.0]))
+    tensor(2.)
+    """
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
 @public(method=False)
 def cumulative_trapezoid(y: Any, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Any:
-    """Return the running integrals of `y` along a dimension; the parameters are those of :func:`trapezoid`."""
+    """Return the running integrals of `y` along a dimension; the parameters are those of :func:`trapezoid`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.cumulative_trapezoid(gs.tensor([0.0, 1.0, 2.0]))
+    tensor([0.5000, 2.0000])
+    """
     areas, factor, axis = _panels("cumulative_trapezoid", y, x, dx, dim)
     return METHODS["cumsum"](areas, axis) * factor

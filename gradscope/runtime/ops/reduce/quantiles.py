@@ -145,7 +145,14 @@ def nanquantile(
     interpolation: str = "linear",
     out: Tensor | None = None,
 ) -> Any:
-    """Return the quantiles of the elements that are not NaN; the parameters are those of :func:`quantile`."""
+    """Return the quantiles of the elements that are not NaN; the parameters are those of :func:`quantile`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nanquantile(gs.tensor([1.0, float("nan"), 3.0]), 0.5)
+    tensor(2.)
+    """
     return _quantile("nanquantile", self, q, dim, keepdim, interpolation, out)
 
 
@@ -207,7 +214,14 @@ operator(
 
 @public
 def nanmedian(self: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Any:
-    """Return the median of the elements that are not NaN, or those along `dim` with their indices."""
+    """Return the median of the elements that are not NaN, or those along `dim` with their indices.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nanmedian(gs.tensor([1.0, float("nan"), 3.0]))
+    tensor(1.)
+    """
     if dim is None:
         return OPERATORS["nanmedian.all"].function(self)
     return OPERATORS["nanmedian.dim"].function(self, dim, keepdim, out=out)

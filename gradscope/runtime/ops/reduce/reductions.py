@@ -107,7 +107,14 @@ def sum(
     axis: Any = None,
     keepdims: bool | None = None,
 ) -> Any:
-    """Add all elements, or those along dimension(s) `dim`; integers give ``int64``."""
+    """Add all elements, or those along dimension(s) `dim`; integers give ``int64``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.sum(gs.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
+    tensor([4., 6.])
+    """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_dims("sum", dim, keepdim, axis, keepdims)
     if out is not None:
@@ -187,7 +194,14 @@ def mean(
     axis: Any = None,
     keepdims: bool | None = None,
 ) -> Any:
-    """Average all elements, or those along dimension(s) `dim`."""
+    """Average all elements, or those along dimension(s) `dim`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.mean(gs.tensor([[1.0, 5.0], [3.0, 2.0]]), dim=1)
+    tensor([3.0000, 2.5000])
+    """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_dims("mean", dim, keepdim, axis, keepdims)
     if out is not None:
@@ -285,7 +299,14 @@ operator(
 def prod(
     self: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
 ) -> Any:
-    """Multiply all elements, or those along dimension `dim`; integers give ``int64``."""
+    """Multiply all elements, or those along dimension `dim`; integers give ``int64``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.prod(gs.tensor([[1, 2], [3, 4]]), dim=0)
+    tensor([3, 8])
+    """
     if out is not None:
         return inplace_and_out.into(
             out, "prod", [self], partial(prod, self, dim, keepdim, dtype=inplace_and_out.dtype_of(out, dtype))
@@ -469,13 +490,27 @@ def _extreme(name: str, self: Array, dim: Dims, keepdim: bool, other: Array, out
 
 @public
 def max(self: Tensor, dim: Dims = None, keepdim: bool = False, *, other: Any = None, out: Tensor | None = None) -> Any:
-    """Return the largest element, those along `dim` with indices, or (given a tensor) the elementwise maximum."""
+    """Return the largest element, those along `dim` with indices, or (given a tensor) the elementwise maximum.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.max(gs.tensor([[1.0, 5.0], [3.0, 2.0]]), dim=1)
+    max(values=tensor([5., 3.]), indices=tensor([1, 0]))
+    """
     return _extreme("max", self, dim, keepdim, other, out)
 
 
 @public
 def min(self: Tensor, dim: Dims = None, keepdim: bool = False, *, other: Any = None, out: Tensor | None = None) -> Any:
-    """Return the smallest element, those along `dim` with indices, or (given a tensor) the elementwise minimum."""
+    """Return the smallest element, those along `dim` with indices, or (given a tensor) the elementwise minimum.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.min(gs.tensor([[1.0, 5.0], [3.0, 2.0]]), dim=1)
+    min(values=tensor([1., 2.]), indices=tensor([0, 1]))
+    """
     return _extreme("min", self, dim, keepdim, other, out)
 
 
@@ -567,7 +602,14 @@ operator(
 def nanmean(
     self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
 ) -> Any:
-    """Average the elements that are not NaN."""
+    """Average the elements that are not NaN.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nanmean(gs.tensor([1.0, float("nan"), 3.0]))
+    tensor(2.)
+    """
     if out is not None:
         return inplace_and_out.into(out, "nanmean", [self], lambda: nanmean(self, dim, keepdim, dtype=dtype))
     if self._dtype.kind not in dtypes.INEXACT:

@@ -101,7 +101,14 @@ def searchsorted(
 def bucketize(
     input: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Tensor | None = None
 ) -> Any:
-    """Return the number of the bucket that each value falls into: see :func:`searchsorted`."""
+    """Return the number of the bucket that each value falls into: see :func:`searchsorted`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.bucketize(gs.tensor([1.5, 4.0]), gs.tensor([1.0, 2.0, 3.0]))
+    tensor([1, 3])
+    """
     if boundaries._array.ndim != 1:
         raise RuntimeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
@@ -122,6 +129,12 @@ def unique_consecutive(
         Return also where in the result each element is.
     return_counts : bool
         Return also how long each run is.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.unique_consecutive(gs.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
     """
     array = self._array
     xp = devices.array_module(array)

@@ -270,13 +270,27 @@ operator(
 
 @public
 def argsort(self: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
-    """Return the indices that sort along a dimension."""
+    """Return the indices that sort along a dimension.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.argsort(gs.tensor([3.0, 1.0, 2.0]))
+    tensor([1, 2, 0])
+    """
     return OPERATORS["sort"].function(self.detach(), dim, descending, stable)[1]
 
 
 @public
 def msort(self: Tensor, *, out: Tensor | None = None) -> Any:
-    """Sort along the first dimension."""
+    """Sort along the first dimension.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.msort(gs.tensor([3.0, 1.0, 2.0]))
+    tensor([1., 2., 3.])
+    """
     if out is not None:
         return inplace_and_out.into(out, "msort", [self], lambda: msort(self), exact=True)
     return OPERATORS["sort"].function(self, 0)[0]
@@ -411,7 +425,14 @@ operator(
 
 @public
 def median(self: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Any:
-    """Return the median of all elements, or those along `dim` with their indices."""
+    """Return the median of all elements, or those along `dim` with their indices.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.median(gs.tensor([1.0, 5.0, 3.0]))
+    tensor(3.)
+    """
     if dim is None:
         return OPERATORS["median.all"].function(self)
     return OPERATORS["median.dim"].function(self, dim, keepdim, out=out)

@@ -235,6 +235,12 @@ def var(
         Older form of `correction`: True is 1, False 0.
     correction : number
         What is subtracted from the number of elements (1).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.var(gs.tensor([1.0, 2.0, 3.0]))
+    tensor(1.)
     """
     if out is not None:
         return inplace_and_out.into(
@@ -254,7 +260,14 @@ def std(
     correction: Any = None,
     out: Tensor | None = None,
 ) -> Any:
-    """Return the standard deviation; the parameters are those of :func:`var`."""
+    """Return the standard deviation; the parameters are those of :func:`var`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.std(gs.tensor([1.0, 2.0, 3.0]))
+    tensor(1.)
+    """
     if out is not None:
         return inplace_and_out.into(
             out, "std", [self], lambda: std(self, dim, unbiased, keepdim, correction=correction)
@@ -267,7 +280,14 @@ def std(
 def var_mean(
     self: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Any:
-    """Return variance and mean; the parameters are those of :func:`var`."""
+    """Return variance and mean; the parameters are those of :func:`var`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.var_mean(gs.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
     dim, correction = _choices(dim, unbiased, correction)
     return OPERATORS["var_mean.correction"].function(self, dim, correction=correction, keepdim=keepdim)
 
@@ -276,7 +296,14 @@ def var_mean(
 def std_mean(
     self: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Any:
-    """Return standard deviation and mean; the parameters are those of :func:`var`."""
+    """Return standard deviation and mean; the parameters are those of :func:`var`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.std_mean(gs.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
     dim, correction = _choices(dim, unbiased, correction)
     return OPERATORS["std_mean.correction"].function(self, dim, correction=correction, keepdim=keepdim)
 
@@ -459,6 +486,12 @@ def norm(
     ------
     RuntimeError
         For an integer tensor, or an unknown name of a norm.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.norm(gs.tensor([3.0, 4.0]))
+    tensor(5.)
     """
     if out is not None:
         return inplace_and_out.into(out, "norm", [self], lambda: norm(self, p, dim, keepdim, dtype=dtype), exact=True)
@@ -521,6 +554,13 @@ def cov(self: Tensor, *, correction: int = 1, fweights: Any = None, aweights: An
     ------
     RuntimeError
         If the tensor has more than two dimensions, or weights do not fit the observations.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.cov(gs.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
     """
     _need_matrix("cov", self)
     if self._dtype.kind == "b":
@@ -575,7 +615,15 @@ def _observation_weights(count: int, fweights: Any, aweights: Any) -> Any:
 
 @public
 def corrcoef(self: Tensor) -> Any:
-    """Return the correlations of variables, the rows of a matrix of observations."""
+    """Return the correlations of variables, the rows of a matrix of observations.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.corrcoef(gs.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
     _need_matrix("corrcoef", self)
     found = cov(self)
     if not found._array.ndim:

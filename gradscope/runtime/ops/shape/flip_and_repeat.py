@@ -43,7 +43,15 @@ operator(
 
 @public(arrays=_flip)
 def flip(self: Tensor, *axes: Any, dims: Dims = None) -> Any:
-    """Return a copy with dimensions reversed."""
+    """Return a copy with dimensions reversed.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.flip(gs.tensor([[1, 2], [3, 4]]), (0,))
+    tensor([[3, 4],
+            [1, 2]])
+    """
     if not axes and dims is None:
         raise TypeError('flip() missing 1 required positional arguments: "dims"\nSay which: flip(0).')
     return OPERATORS["flip.dims"].function(self, sizes_of(axes, "flip", "dims", dims))
@@ -51,7 +59,15 @@ def flip(self: Tensor, *axes: Any, dims: Dims = None) -> Any:
 
 @public
 def fliplr(self: Tensor) -> Any:
-    """Reverse the second dimension."""
+    """Reverse the second dimension.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fliplr(gs.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
     if self._array.ndim < 2:
         raise RuntimeError(f"Input must be >= 2-d.\nIts shape is {list(self.shape)}: use flip(0).")
     return OPERATORS["flip.dims"].function(self, (1,))
@@ -59,7 +75,15 @@ def fliplr(self: Tensor) -> Any:
 
 @public
 def flipud(self: Tensor) -> Any:
-    """Reverse the first dimension."""
+    """Reverse the first dimension.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.flipud(gs.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+    """
     if not self._array.ndim:
         raise RuntimeError("Input must be >= 1-d.\nA 0-d tensor has one element: there is nothing to reverse.")
     return OPERATORS["flip.dims"].function(self, (0,))
@@ -161,7 +185,14 @@ def repeat(self: Tensor, *counts: Any, repeats: Any = None) -> Any:
 
 @public
 def tile(self: Tensor, *repeats: Any, dims: Dims = None) -> Any:
-    """Repeat along the last dimensions: as :meth:`repeat`, with 1 for the dimensions that are not named."""
+    """Repeat along the last dimensions: as :meth:`repeat`, with 1 for the dimensions that are not named.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tile(gs.tensor([1, 2]), (2,))
+    tensor([1, 2, 1, 2])
+    """
     counts = sizes_of(repeats, "tile", "dims", dims)
     return OPERATORS["repeat.sizes"].function(self, (1,) * (self._array.ndim - len(counts)) + counts)
 
@@ -361,7 +392,15 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Any:
 
 @public
 def diag(self: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
-    """Return the diagonal of a matrix, or the matrix with a vector on its diagonal."""
+    """Return the diagonal of a matrix, or the matrix with a vector on its diagonal.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.diag(gs.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
     if out is not None:
         return inplace_and_out.into(out, "diag", [self], lambda: diag(self, diagonal), exact=True)
     if self._array.ndim == 1:
@@ -373,7 +412,15 @@ def diag(self: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
 
 @public
 def diagflat(self: Tensor, offset: int = 0) -> Any:
-    """Return the matrix with all elements on a diagonal."""
+    """Return the matrix with all elements on a diagonal.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.diagflat(gs.tensor([[1, 2]]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
     return OPERATORS["diag_embed"].function(self.reshape(-1), offset)
 
 
@@ -498,7 +545,15 @@ operator(
 
 @public(method=True)
 def outer(self: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return the outer product of two vectors."""
+    """Return the outer product of two vectors.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.outer(gs.tensor([1.0, 2.0]), gs.tensor([3.0, 4.0]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
     for position, vector in enumerate((self, vec2), 1):
         if vector._array.ndim != 1:
             raise RuntimeError(
@@ -556,7 +611,15 @@ def triu_indices(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Any:
-    """Return the indices of the upper triangle of a matrix, rows above columns."""
+    """Return the indices of the upper triangle of a matrix, rows above columns.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
     if layout is not None or pin_memory:
         check_memory("triu_indices", layout, pin_memory)
     return _triangle_indices("triu_indices", row, col, offset, dtype, device)

@@ -160,6 +160,13 @@ def reshape(self: Tensor, *sizes: Any, shape: Any = None) -> Any:
     ----------
     *sizes : int
         One may be -1; also given as one tuple, or as `shape`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.reshape(gs.arange(6), (2, 3))
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
     """
     wanted = sizes_of(sizes, "reshape", "shape", shape)
     if self._memory.flags.c_contiguous:
@@ -249,7 +256,14 @@ def reshape_as(self: Tensor, other: Any) -> Any:
 
 @public
 def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """Join the dimensions from `start_dim` to `end_dim`."""
+    """Join the dimensions from `start_dim` to `end_dim`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.flatten(gs.zeros(2, 3, 4), 1).shape
+    gradscope.Size([2, 12])
+    """
     ndim = self._array.ndim
     start, end = axis_of(start_dim, ndim), axis_of(end_dim, ndim)
     if ndim == 0:
@@ -265,13 +279,27 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 @public
 def ravel(self: Tensor) -> Any:
-    """Return the elements in one dimension: a view of a contiguous tensor, else a copy."""
+    """Return the elements in one dimension: a view of a contiguous tensor, else a copy.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.ravel(gs.tensor([[1, 2], [3, 4]]))
+    tensor([1, 2, 3, 4])
+    """
     return view(self.contiguous(), -1)
 
 
 @public
 def unflatten(self: Tensor, dim: int, sizes: Any) -> Any:
-    """Split dimension `dim` into `sizes`."""
+    """Split dimension `dim` into `sizes`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.unflatten(gs.zeros(2, 12), 1, (3, 4)).shape
+    gradscope.Size([2, 3, 4])
+    """
     axis = axis_of(dim, self._array.ndim)
     shape = self._array.shape
     if not shape:
@@ -354,13 +382,27 @@ operator(
 
 @public(arrays=_permute)
 def permute(self: Tensor, *order: Any, dims: Dims = None) -> Any:
-    """Return a view with the dimensions in another order."""
+    """Return a view with the dimensions in another order.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.permute(gs.zeros(2, 3, 4), (2, 0, 1)).shape
+    gradscope.Size([4, 2, 3])
+    """
     return OPERATORS["permute.dims"].function(self, sizes_of(order, "permute", "dims", dims))
 
 
 @public
 def movedim(self: Tensor, source: Tensor, destination: Any) -> Any:
-    """Move dimensions from `source` to `destination`; the others keep their order."""
+    """Move dimensions from `source` to `destination`; the others keep their order.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.movedim(gs.zeros(2, 3, 4), 0, -1).shape
+    gradscope.Size([3, 4, 2])
+    """
     ndim = self._array.ndim
     given = [(d,) if isinstance(d, int) else tuple(d) for d in (source, destination)]
     if len(given[0]) != len(given[1]):
@@ -382,7 +424,14 @@ def movedim(self: Tensor, source: Tensor, destination: Any) -> Any:
 
 @public
 def moveaxis(self: Tensor, source: Tensor, destination: Any) -> Any:
-    """Another name of :func:`movedim`."""
+    """Another name of :func:`movedim`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.moveaxis(gs.zeros(2, 3, 4), 0, -1).shape
+    gradscope.Size([3, 4, 2])
+    """
     return movedim(self, source, destination)
 
 
@@ -407,7 +456,15 @@ def _transposed(self: Array, *, conj: bool = False) -> Array:
 
 @public
 def adjoint(self: Tensor) -> Any:
-    """Return a view with the last two dimensions swapped, conjugated if complex."""
+    """Return a view with the last two dimensions swapped, conjugated if complex.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.adjoint(gs.tensor([[1 + 2j, 3j]]))
+    tensor([[1.-2.j],
+            [0.-3.j]])
+    """
     _need_matrices("adjoint()", self)
     return _transposed(self, conj=True)
 
@@ -513,7 +570,15 @@ def expand_as(self: Tensor, other: Any) -> Any:
 
 @public(method=True, arrays=lambda xp, self, size: _expand_forward(xp, self, size))
 def broadcast_to(self: Tensor, size: Any) -> Any:
-    """Expand to `size`."""
+    """Expand to `size`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.broadcast_to(gs.tensor([1.0, 2.0]), (2, 2))
+    tensor([[1., 2.],
+            [1., 2.]])
+    """
     return expand(self, *size)
 
 
@@ -587,7 +652,14 @@ def _squeeze_form(dim: Dims) -> Any:
 
 @public(arrays=_squeeze)
 def squeeze(self: Tensor, dim: Dims = None) -> Any:
-    """Drop dimension(s) `dim` where they have size 1, or all such dimensions."""
+    """Drop dimension(s) `dim` where they have size 1, or all such dimensions.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.squeeze(gs.zeros(1, 3, 1)).shape
+    gradscope.Size([3])
+    """
     op, arguments = _squeeze_form(dim)
     return op.function(self, *arguments)
 

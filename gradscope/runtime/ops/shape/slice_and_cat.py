@@ -129,7 +129,14 @@ operator(
 
 @public
 def narrow(self: Tensor, dim: int, start: Any, length: int) -> Any:
-    """View `length` indices of dimension `dim` from `start`."""
+    """View `length` indices of dimension `dim` from `start`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.narrow(gs.arange(5), 0, 1, 3)
+    tensor([1, 2, 3])
+    """
     if self._array.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.\nGive it a dimension: tensor.reshape(1).")
     if hasattr(start, "_array"):
@@ -421,6 +428,12 @@ def split(self: Tensor, split_size: Any = None, dim: int = 0, *, split_size_or_s
     """Return views of consecutive parts of a dimension, each `split_size` long, or as long as a list says.
 
     The function calls it `split_size_or_sections` in PyTorch, the method `split_size`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.split(gs.arange(5), 2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
     split_size = split_size_or_sections if split_size is None else split_size
     form = "size" if hasattr(split_size, "__index__") else "sizes"
@@ -450,7 +463,14 @@ def _chunks(self: Array, chunks: int, dim: int, name: str) -> Any:
 
 @public
 def chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
-    """Return at most `chunks` views of equal parts (the last may be smaller)."""
+    """Return at most `chunks` views of equal parts (the last may be smaller).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.chunk(gs.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
     return _chunks(self, chunks, dim, "split")
 
 

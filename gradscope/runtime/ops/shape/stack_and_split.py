@@ -29,13 +29,27 @@ def _each(tensors: tuple[Any, ...], function: Any) -> Any:
 
 @public(method=False)
 def atleast_1d(*tensors: Any) -> Any:
-    """Return each tensor with one dimension at least."""
+    """Return each tensor with one dimension at least.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.atleast_1d(gs.tensor(3.0))
+    tensor([3.])
+    """
     return _each(tensors, lambda t: t if t._array.ndim else METHODS["reshape"](t, 1))
 
 
 @public(method=False)
 def atleast_2d(*tensors: Any) -> Any:
-    """Return each tensor with two dimensions at least, new ones in front."""
+    """Return each tensor with two dimensions at least, new ones in front.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.atleast_2d(gs.tensor([1.0, 2.0]))
+    tensor([[1., 2.]])
+    """
 
     def widened(tensor: Array) -> Array:
         if not tensor._array.ndim:
@@ -47,7 +61,14 @@ def atleast_2d(*tensors: Any) -> Any:
 
 @public(method=False)
 def atleast_3d(*tensors: Any) -> Any:
-    """Return each tensor with three dimensions at least; a matrix gets a last one, a vector a first and a last one."""
+    """Return each tensor with three dimensions at least; a matrix gets a last one, a vector a first and a last one.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.atleast_3d(gs.tensor([1.0, 2.0])).shape
+    gradscope.Size([1, 2, 1])
+    """
 
     def widened(tensor: Array) -> Array:
         ndim = tensor._array.ndim
@@ -68,14 +89,29 @@ def _joined(name: str, tensors: Any, dim: int, out: Any) -> Any:
 
 @public(method=False)
 def hstack(tensors: Any, *, out: Tensor | None = None) -> Any:
-    """Join along the second dimension; vectors along their only one."""
+    """Join along the second dimension; vectors along their only one.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.hstack((gs.tensor([1, 2]), gs.tensor([3])))
+    tensor([1, 2, 3])
+    """
     widened = [atleast_1d(tensor) for tensor in tensors]
     return _joined("hstack", widened, 0 if widened and widened[0]._array.ndim == 1 else 1, out)
 
 
 @public(method=False)
 def vstack(tensors: Any, *, out: Tensor | None = None) -> Any:
-    """Join along the first dimension; vectors are rows."""
+    """Join along the first dimension; vectors are rows.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.vstack((gs.tensor([1, 2]), gs.tensor([3, 4])))
+    tensor([[1, 2],
+            [3, 4]])
+    """
     return _joined("vstack", [atleast_2d(tensor) for tensor in tensors], 0, out)
 
 
@@ -87,13 +123,29 @@ def row_stack(tensors: Any, *, out: Tensor | None = None) -> Any:
 
 @public(method=False)
 def dstack(tensors: Any, *, out: Tensor | None = None) -> Any:
-    """Join along the third dimension."""
+    """Join along the third dimension.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.dstack((gs.tensor([1, 2]), gs.tensor([3, 4])))
+    tensor([[[1, 3],
+             [2, 4]]])
+    """
     return _joined("dstack", [atleast_3d(tensor) for tensor in tensors], 2, out)
 
 
 @public(method=False)
 def column_stack(tensors: Any, *, out: Tensor | None = None) -> Any:
-    """Join along the second dimension; vectors are columns."""
+    """Join along the second dimension; vectors are columns.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.column_stack((gs.tensor([1, 2]), gs.tensor([3, 4])))
+    tensor([[1, 3],
+            [2, 4]])
+    """
     columns = [t if t._array.ndim > 1 else METHODS["reshape"](t, t._array.size, 1) for t in tensors]
     return _joined("column_stack", columns, 1, out)
 
@@ -145,7 +197,15 @@ _blocks = operator(
 
 @public(method=False)
 def block_diag(*tensors: Any) -> Any:
-    """Return the matrix with the given matrices on its diagonal and zeros elsewhere."""
+    """Return the matrix with the given matrices on its diagonal and zeros elsewhere.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.block_diag(gs.ones(1, 2), gs.ones(1, 1))
+    tensor([[1., 1., 0.],
+            [0., 0., 1.]])
+    """
     return _blocks.function(tensors)
 
 
@@ -154,7 +214,14 @@ def block_diag(*tensors: Any) -> Any:
 
 @public
 def tensor_split(self: Tensor, indices_or_sections: Any, dim: int = 0) -> Any:
-    """Return views of parts of a dimension: so many (the first ones longer by one), or between positions."""
+    """Return views of parts of a dimension: so many (the first ones longer by one), or between positions.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor_split(gs.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
     if self._array.ndim == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     axis = axis_of(dim, self._array.ndim)
@@ -190,19 +257,42 @@ def _split_along(name: str, self: Array, indices_or_sections: Any, dim: int, lea
 
 @public
 def hsplit(self: Tensor, indices_or_sections: Any) -> Any:
-    """Split along the second dimension; a vector along its only one."""
+    """Split along the second dimension; a vector along its only one.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.hsplit(gs.tensor([[1, 2], [3, 4]]), 2)
+    (tensor([[1],
+            [3]]), tensor([[2],
+            [4]]))
+    """
     return _split_along("hsplit", self, indices_or_sections, 0 if self._array.ndim == 1 else 1, 1)
 
 
 @public
 def vsplit(self: Tensor, indices_or_sections: Any) -> Any:
-    """Split along the first dimension of two or more."""
+    """Split along the first dimension of two or more.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.vsplit(gs.tensor([[1, 2], [3, 4]]), 2)
+    (tensor([[1, 2]]), tensor([[3, 4]]))
+    """
     return _split_along("vsplit", self, indices_or_sections, 0, 2)
 
 
 @public
 def dsplit(self: Tensor, indices_or_sections: Any) -> Any:
-    """Split along the third dimension."""
+    """Split along the third dimension.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> [x.shape for x in gs.dsplit(gs.ones(2, 3, 4), 2)]
+    [gradscope.Size([2, 3, 2]), gradscope.Size([2, 3, 2])]
+    """
     return _split_along("dsplit", self, indices_or_sections, 2, 3)
 
 
@@ -211,7 +301,14 @@ def dsplit(self: Tensor, indices_or_sections: Any) -> Any:
 
 @public(method=False)
 def broadcast_tensors(*tensors: Any) -> Any:
-    """Expand all tensors to the shape that they broadcast to."""
+    """Expand all tensors to the shape that they broadcast to.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> [x.shape for x in gs.broadcast_tensors(gs.ones(2, 1), gs.ones(3))]
+    [gradscope.Size([2, 3]), gradscope.Size([2, 3])]
+    """
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     shape = broadcast_shapes(*(tensor._array.shape for tensor in given))
     return tuple(tensor if tensor._array.shape == shape else METHODS["expand"](tensor, *shape) for tensor in given)
@@ -227,6 +324,14 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
         Vectors or 0-d tensors.
     indexing : {"ij", "xy"}
         "xy" swaps the first two dimensions.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.meshgrid(gs.tensor([1, 2]), gs.tensor([3, 4]), indexing="ij")
+    (tensor([[1, 1],
+            [2, 2]]), tensor([[3, 4],
+            [3, 4]]))
     """
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     if indexing not in ("ij", "xy"):
@@ -249,7 +354,17 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
 
 @public(method=False)
 def cartesian_prod(*tensors: Any) -> Any:
-    """Return all combinations of the elements of vectors, one a row."""
+    """Return all combinations of the elements of vectors, one a row.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.cartesian_prod(gs.tensor([1, 2]), gs.tensor([3, 4]))
+    tensor([[1, 3],
+            [1, 4],
+            [2, 3],
+            [2, 4]])
+    """
     if len(tensors) == 1:
         return tensors[0]
     return OPERATORS["stack"].function([METHODS["reshape"](grid, -1) for grid in meshgrid(*tensors)], 1)

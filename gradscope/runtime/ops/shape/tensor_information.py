@@ -26,28 +26,56 @@ def _need_tensor(name: str, value: Any) -> None:
 
 @public(method=False)
 def numel(input: Tensor) -> int:
-    """Return the number of elements."""
+    """Return the number of elements.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.numel(gs.zeros(2, 3))
+    6
+    """
     _need_tensor("numel", input)
     return int(input._array.size)
 
 
 @public(method=False)
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is a floating-point one."""
+    """Whether the dtype is a floating-point one.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.is_floating_point(gs.tensor([1]))
+    False
+    """
     _need_tensor("is_floating_point", input)
     return input.is_floating_point()
 
 
 @public(method=False)
 def is_complex(input: Tensor) -> bool:
-    """Whether the dtype is complex."""
+    """Whether the dtype is complex.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.is_complex(gs.tensor([1j]))
+    True
+    """
     _need_tensor("is_complex", input)
     return input.is_complex()
 
 
 @public(method=False)
 def is_inference(input: Tensor) -> bool:
-    """Whether the tensor was made in inference mode."""
+    """Whether the tensor was made in inference mode.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.is_inference(gs.ones(1))
+    False
+    """
     _need_tensor("is_inference", input)
     return input.is_inference()
 
@@ -72,6 +100,12 @@ def is_nonzero(self: Tensor) -> bool:
     ------
     RuntimeError
         If there is none, or more than one.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.is_nonzero(gs.tensor([2.0]))
+    True
     """
     _need_tensor("is_nonzero", self)
     return bool(self)
@@ -79,7 +113,15 @@ def is_nonzero(self: Tensor) -> bool:
 
 @public(method=False)
 def detach(input: Tensor) -> Any:
-    """Return a tensor that shares memory and version with `input`, but no history."""
+    """Return a tensor that shares memory and version with `input`, but no history.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.ones(2, requires_grad=True)
+    >>> gs.detach(x * 2).requires_grad
+    False
+    """
     _need_tensor("detach", input)
     return input.detach()
 
@@ -99,7 +141,14 @@ def zero_(input: Tensor) -> Any:
 
 @public(method=False)
 def result_type(tensor1: Tensor, tensor2: Tensor) -> Any:
-    """Return the dtype of an arithmetic operation on two tensors or numbers."""
+    """Return the dtype of an arithmetic operation on two tensors or numbers.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.result_type(gs.tensor([1]), 1.5)
+    gradscope.float32
+    """
     given = [
         getattr(value, "_array", None) if hasattr(value, "_array") else number_of("result_type", "other", 2, value)
         for value in (tensor1, tensor2)
@@ -109,7 +158,14 @@ def result_type(tensor1: Tensor, tensor2: Tensor) -> Any:
 
 @public(method=False)
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether PyTorch's rules allow a result of dtype `from_` to be written into a tensor of dtype `to`."""
+    """Whether PyTorch's rules allow a result of dtype `from_` to be written into a tensor of dtype `to`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.can_cast(gs.float32, gs.int64)
+    False
+    """
     if from_.category > to.category:
         return False
     return to.kind != "b" or from_.kind == "b"
@@ -117,7 +173,14 @@ def can_cast(from_: Any, to: Any) -> bool:
 
 @public
 def isreal(self: Tensor) -> Any:
-    """Say elementwise whether the imaginary part is 0."""
+    """Say elementwise whether the imaginary part is 0.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.isreal(gs.tensor([1 + 0j, 1j]))
+    tensor([ True, False])
+    """
     if self._dtype.kind == "c":
         return METHODS["imag"].fget(self) == 0  # type: ignore[attr-defined]
     return self.__class__._wrap(devices.array_module(self._array).ones(self._array.shape, dtype=bool))
@@ -130,7 +193,14 @@ def _refuse_complex(name: str, tensor: Array) -> None:
 
 @public
 def isposinf(self: Tensor, *, out: Tensor | None = None) -> Any:
-    """Say elementwise whether it is positive infinity."""
+    """Say elementwise whether it is positive infinity.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.isposinf(gs.tensor([float("inf"), 0.0]))
+    tensor([ True, False])
+    """
     _refuse_complex("isposinf", self)
     if out is not None:
         return into(out, "isposinf", [self], lambda: isposinf(self), exact=True)
@@ -139,7 +209,14 @@ def isposinf(self: Tensor, *, out: Tensor | None = None) -> Any:
 
 @public
 def isneginf(self: Tensor, *, out: Tensor | None = None) -> Any:
-    """Say elementwise whether it is negative infinity."""
+    """Say elementwise whether it is negative infinity.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.isneginf(gs.tensor([-float("inf"), 0.0]))
+    tensor([ True, False])
+    """
     _refuse_complex("isneginf", self)
     if out is not None:
         return into(out, "isneginf", [self], lambda: isneginf(self), exact=True)
@@ -154,6 +231,12 @@ def positive(self: Tensor) -> Any:
     ------
     RuntimeError
         For a bool tensor.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.positive(gs.tensor([-1.0, 2.0]))
+    tensor([-1.,  2.])
     """
     if self._dtype.kind == "b":
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.\nConvert it with .int().")
@@ -162,7 +245,14 @@ def positive(self: Tensor) -> Any:
 
 @public
 def float_power(self: Tensor, exponent: Any, *, out: Tensor | None = None) -> Any:
-    """Raise in double precision."""
+    """Raise in double precision.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.float_power(gs.tensor([2, 3]), 2)
+    tensor([4., 9.], dtype=gradscope.float64)
+    """
     if out is not None:
         return into(out, "float_power", [self, exponent], lambda: float_power(self, exponent), exact=True)
     wide = dtypes.complex128 if _is_complex(self) or _is_complex(exponent) else dtypes.float64
@@ -189,7 +279,15 @@ def float_power_(self: Tensor, exponent: Any) -> Any:
 
 @public
 def argwhere(self: Tensor) -> Any:
-    """Return the indices of the elements that are not zero, one row each."""
+    """Return the indices of the elements that are not zero, one row each.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.argwhere(gs.tensor([[0, 1], [2, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
     return METHODS["nonzero"](self)
 
 
@@ -197,7 +295,14 @@ def argwhere(self: Tensor) -> Any:
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Tensor | None = None
 ) -> Any:
-    """Say elementwise whether it is one of `test_elements`."""
+    """Say elementwise whether it is one of `test_elements`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.isin(gs.tensor([1, 2, 3]), gs.tensor([2, 5]))
+    tensor([False,  True, False])
+    """
     tensors = [value for value in (elements, test_elements) if hasattr(value, "_array")]
     if not tensors:
         raise TypeError("isin(): one of the arguments must be a Tensor")

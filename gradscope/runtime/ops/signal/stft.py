@@ -82,13 +82,27 @@ def hann_window(window_length: int, periodic: bool = True, **options: Any) -> An
 def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any
 ) -> Any:
-    """Return a Hamming window."""
+    """Return a Hamming window.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.hamming_window(4)
+    tensor([0.0800, 0.5400, 1.0000, 0.5400])
+    """
     return _window("hamming_window", window_length, periodic, options, cosine_sum(alpha, -beta))
 
 
 @public(method=False)
 def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Any:
-    """Return a Blackman window."""
+    """Return a Blackman window.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.blackman_window(4)
+    tensor([0.0000, 0.3400, 1.0000, 0.3400])
+    """
     return _window(
         "blackman_window", window_length, periodic, options, lambda x: cosine_sum(0.42, -0.5, 0.08)(x).clamp_min(0)
     )
@@ -96,13 +110,27 @@ def blackman_window(window_length: int, periodic: bool = True, **options: Any) -
 
 @public(method=False)
 def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Any:
-    """Return a triangular window."""
+    """Return a triangular window.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.bartlett_window(5)
+    tensor([0.0000, 0.4000, 0.8000, 0.8000, 0.4000])
+    """
     return _window("bartlett_window", window_length, periodic, options, triangle)
 
 
 @public(method=False)
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Any:
-    """Return a Kaiser window: Bessel functions of a half circle."""
+    """Return a Kaiser window: Bessel functions of a half circle.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.kaiser_window(3)
+    tensor([5.2773e-05, 5.1884e-01, 5.1884e-01])
+    """
     return _window("kaiser_window", window_length, periodic, options, kaiser_shape(beta))
 
 
