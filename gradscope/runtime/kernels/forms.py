@@ -140,11 +140,15 @@ def _load(family: str) -> tuple[ModuleType | None, str]:
     except ImportError as error:
         return None, f"NumPy: Numba cannot be imported ({error})"
     except Exception as error:  # what a compiler complains of is of every class; NumPy's form is as right
-        return None, f"NumPy: Numba cannot compile {family} ({type(error).__name__}: {_first_line(error)})"
+        kernel = f".{error.kernel}" if hasattr(error, "kernel") else ""
+        return None, f"NumPy: Numba cannot compile {family}{kernel} ({_complaint(error.__cause__ or error)})"
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+def _complaint(error: BaseException) -> str:
+    """Return what an error is and how it begins: of Numba's own the first line names the step, the second the fault."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = 2 if type(error).__module__.startswith("numba") else 1
+    return f"{type(error).__name__}: {': '.join(lines[:told])}"
 
 
 @contextmanager

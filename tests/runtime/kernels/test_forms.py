@@ -1,6 +1,7 @@
 """Which form of a kernel runs, and that a large array gives what its parts give."""
 
 import builtins
+import importlib
 import os
 import subprocess
 import sys
@@ -114,6 +115,22 @@ def test_a_kernel_that_does_not_compile_leaves_numpys_form(monkeypatch, forgetfu
     monkeypatch.setattr(forms.importlib, "import_module", fail)
     assert forms.compiled("activations") is None
     assert forms.compiler() == "NumPy: Numba cannot compile special (ValueError: no such target)"
+
+
+def test_what_does_not_compile_is_told_by_the_kernels_name(monkeypatch, forgetful):
+    pytest.importorskip("numba", reason="compiles kernels")
+    jit = importlib.import_module("gradscope.runtime.kernels.compiled.jit")
+
+    def load(name):
+        @jit.kernel(jit.IN1, jit.OUT1)
+        def erf(x, y):
+            y[0] = x.nothing
+
+    monkeypatch.setattr(forms.importlib, "import_module", load)
+    assert forms.compiler() == (
+        "NumPy: Numba cannot compile special.erf (TypingError: Failed in nopython mode pipeline (step: nopython "
+        "frontend): Unknown attribute 'nothing' of type readonly array(float32, 1d, C))"
+    )
 
 
 @pytest.mark.parametrize("writable", [True, False], ids=["kept", "nowhere to keep"])

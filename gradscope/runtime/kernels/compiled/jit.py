@@ -8,7 +8,7 @@ from typing import Any
 import numba
 from numba import types
 
-__all__ = ["IN1", "IN2", "OUT1", "OUT2", "f4", "i8", "kernel", "scalar"]
+__all__ = ["IN1", "IN2", "OUT1", "OUT2", "KernelError", "f4", "i8", "kernel", "scalar"]
 
 f4, i8 = types.float32, types.int64
 # Contiguous arrays: read-only ones are read too. Vectors, and matrices of rows.
@@ -21,18 +21,42 @@ _LOOPS = {"contract", "nsz", "reassoc"}
 _SCALARS = {"contract"}
 
 
+class KernelError(Exception):
+    """A kernel that cannot be compiled; what the compiler says of it is the cause.
+
+    Attributes
+    ----------
+    kernel : str
+        Its name.
+    """
+
+    def __init__(self, kernel: str) -> None:
+        super().__init__(f"{kernel}() cannot be compiled")
+        self.kernel = kernel
+
+
 def kernel(*arguments: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that compiles a loop for arguments of these types, once and for the next processes too."""
+    """Return a decorator that compiles a loop for arguments of these types, once and for the next processes too.
+
+    The decorator raises KernelError where the loop cannot be compiled.
+    """
     signature = types.void(*arguments)
 
     def compiled(loop: Callable[..., None]) -> Callable[..., None]:
-        options = {"fastmath": _LOOPS, "nogil": True, "error_model": "numpy"}
         try:
-            return numba.njit(signature, cache=True, **options)(loop)
-        except RuntimeError:  # there is no folder that can be written to
-            return numba.njit(signature, **options)(loop)
+            return _compile(signature, loop)
+        except Exception as error:  # what a compiler complains of is of every class
+            raise KernelError(loop.__name__) from error
 
     return compiled
+
+
+def _compile(signature: Any, loop: Callable[..., None]) -> Callable[..., None]:
+    options = {"fastmath": _LOOPS, "nogil": True, "error_model": "numpy"}
+    try:
+        return numba.njit(signature, cache=True, **options)(loop)
+    except RuntimeError:  # there is no folder that can be written to
+        return numba.njit(signature, **options)(loop)
 
 
 def scalar(function: Callable[..., Any]) -> Callable[..., Any]:
