@@ -52,7 +52,8 @@ def test_gradient_assertions_need_neither_hypothesis_nor_pytest() -> None:
 def test_the_screen_starts_without_what_its_first_paint_does_not_show() -> None:
     loaded = modules_after("import gradscope_tui.app")
     assert loaded.isdisjoint({
-        "gradscope.check", "gradscope.inspect.diagnosis.nan.nan_stops", "gradscope.inspect.recording", "networkx",
+        "gradscope.check", "gradscope.inspect.adapters", "gradscope.inspect.debugging.session.debugger",
+        "gradscope.inspect.diagnosis.nan.nan_stops", "gradscope.inspect.recording", "networkx",
     })  # fmt: skip
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from textual.app import App
 
-from gradscope.inspect.debugging.prompt.prompt import LineMode
 from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError, find_verb
 from gradscope_tui.explain_command import explain
 from gradscope_tui.navigation import Navigation
@@ -205,6 +204,9 @@ class CommandLine:
 
     async def _line_mode(self, line: str) -> None:
         """Let line mode carry out a command, and write into the log what it says."""
+        # Line mode, with the debugger behind it, loads when the first line is typed, not before the first paint.
+        from gradscope.inspect.debugging.prompt.prompt import LineMode
+
         said = io.StringIO()
         session: Any = self._session
         mode = LineMode(session, stdin=io.StringIO(), stdout=said, stderr=said)
