@@ -152,7 +152,14 @@ def __getattr__(name: str) -> Any:
 
 
 def is_tensor(value: Any) -> bool:  # type: ignore[valid-type]
-    """Return whether `value` is a Tensor."""
+    """Return whether `value` is a Tensor.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.is_tensor(gs.ones(2)), gs.is_tensor([1.0])
+    (True, False)
+    """
     return isinstance(value, Tensor)
 
 

@@ -350,7 +350,14 @@ def logsumexp(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: 
 def logaddexp(
     input: Tensor, other: Tensor, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None
 ) -> Tensor:
-    """Return the logarithm of the sum of exponentials, in which each tensor counts where its own mask is True."""
+    """Return the logarithm of the sum of exponentials, in which each tensor counts where its own mask is True.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.masked.logaddexp(gs.zeros(2), gs.zeros(2))
+    tensor([0.6931, 0.6931])
+    """
     first, second = _filled(input, input_mask, -math.inf), _filled(other, other_mask, -math.inf)
     return PUBLIC["logaddexp"](first, second).to(dtype or input.dtype)
 

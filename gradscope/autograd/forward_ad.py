@@ -56,6 +56,16 @@ def enter_dual_level() -> int:
     ------
     RuntimeError
         If it is open: levels do not nest.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.autograd import forward_ad
+    >>> level = forward_ad.enter_dual_level()
+    >>> tangent = forward_ad.unpack_dual(forward_ad.make_dual(gs.tensor(3.0), gs.tensor(1.0)) * 2).tangent
+    >>> forward_ad.exit_dual_level(level=level)
+    >>> tangent
+    tensor(2.)
     """
     if tangents.level is not None:
         raise RuntimeError(

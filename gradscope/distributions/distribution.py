@@ -58,6 +58,12 @@ class Distribution:
         Whether :meth:`rsample` passes gradients to the parameters.
     arg_constraints : dict
         Where the parameters have to lie.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Normal(gs.zeros(3), 1.0).batch_shape
+    gradscope.Size([3])
     """
 
     has_rsample: ClassVar[bool] = False

@@ -35,6 +35,12 @@ class Transform:
         Whether each image has one value.
     sign : int or Tensor
         1 where it increases, -1 where it decreases.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.ExpTransform().inv(gs.tensor(1.0))
+    tensor(0.)
     """
 
     bijective = False
@@ -285,6 +291,12 @@ class IndependentTransform(Transform):
     Parameters
     ----------
     cache_size : {0, 1}
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.IndependentTransform(gs.distributions.ExpTransform(), 1)(gs.zeros(2))
+    tensor([1., 1.])
     """
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:

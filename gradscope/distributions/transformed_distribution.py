@@ -215,6 +215,12 @@ class LogisticNormal(TransformedDistribution):
     ----------
     loc, scale : Tensor or float
         Of the normal variables; there is one share more.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.LogisticNormal(gs.zeros(2), gs.ones(2)).sample().shape
+    gradscope.Size([3])
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}

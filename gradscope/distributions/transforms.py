@@ -313,6 +313,12 @@ class CumulativeDistributionTransform(Transform):
     Parameters
     ----------
     cache_size : {0, 1}
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.CumulativeDistributionTransform(gs.distributions.Normal(0.0, 1.0))(gs.tensor(0.0))
+    tensor(0.5000)
     """
 
     bijective = True
@@ -415,7 +421,15 @@ def _left(like: Tensor, count: int) -> Tensor:
 
 
 class LowerCholeskyTransform(Transform):
-    """Lower triangular matrices with a positive diagonal."""
+    """Lower triangular matrices with a positive diagonal.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.LowerCholeskyTransform()(gs.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
@@ -428,7 +442,15 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """Positive definite matrices."""
+    """Positive definite matrices.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.PositiveDefiniteTransform()(gs.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite

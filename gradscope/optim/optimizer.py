@@ -104,6 +104,14 @@ class Optimizer:
     `fused` are accepted for PyTorch's sake and change nothing, for there is one implementation. With `differentiable`
     steps are recorded, as functions of the parameters before, of their gradients, and of a learning rate or weight
     decay that is a tensor; the parameters are no leaves then.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.nn.Parameter(gs.ones(2))
+    >>> optimizer = gs.optim.SGD([{"params": [w], "lr": 0.5}], lr=0.1)
+    >>> optimizer.param_groups[0]["lr"]
+    0.5
     """
 
     param_groups: list[dict[str, Any]]

@@ -249,6 +249,14 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         The model.
     device : device, optional
         Where the inputs are moved to.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> model = gs.nn.Sequential(gs.nn.BatchNorm1d(1))
+    >>> gs.optim.swa_utils.update_bn([gs.tensor([[1.0], [3.0]])], model)
+    >>> model[0].running_mean
+    tensor([2.])
     """
     momenta = {}
     for module in model.modules():

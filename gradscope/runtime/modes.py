@@ -33,12 +33,26 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def is_grad_enabled() -> bool:
-    """Return whether operators are recorded on this thread."""
+    """Return whether operators are recorded on this thread.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.is_grad_enabled()
+    True
+    """
     return state.local.grad_enabled is not False
 
 
 def is_inference_mode_enabled() -> bool:
-    """Return whether this thread is in inference mode."""
+    """Return whether this thread is in inference mode.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.is_inference_mode_enabled()
+    False
+    """
     return state.local.inference
 
 

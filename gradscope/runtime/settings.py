@@ -52,6 +52,12 @@ def get_num_threads() -> int:
     """Return how many threads share the work on large arrays.
 
     Until it is set, as many as ``OMP_NUM_THREADS`` says, or as there are processors for this process.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.get_num_threads() >= 1
+    True
     """
     return threads.count()
 
@@ -92,12 +98,28 @@ def set_num_threads(num: int) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Keep whether only deterministic algorithms are wanted."""
+    """Keep whether only deterministic algorithms are wanted.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.use_deterministic_algorithms(True)
+    >>> gs.are_deterministic_algorithms_enabled()
+    True
+    >>> gs.use_deterministic_algorithms(False)
+    """
     _Settings.deterministic, _Settings.warn_only = bool(mode), bool(mode and warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Return what was asked for by :func:`use_deterministic_algorithms`."""
+    """Return what was asked for by :func:`use_deterministic_algorithms`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.are_deterministic_algorithms_enabled()
+    False
+    """
     return _Settings.deterministic
 
 

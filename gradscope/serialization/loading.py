@@ -52,6 +52,16 @@ def load(
         If the file refers to something that is not allowed, or is no checkpoint.
     RuntimeError
         If the file is damaged, would unpack to more than it may, or a device that it names is not there.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> gs.save({"w": gs.ones(2)}, file)
+    >>> _ = file.seek(0)
+    >>> gs.load(file)
+    {'w': tensor([1., 1.])}
     """
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:

@@ -163,7 +163,14 @@ def _path_of(named: Any) -> str:
 
 
 def get_safe_globals() -> list[Any]:
-    """Return what :func:`add_safe_globals` has added."""
+    """Return what :func:`add_safe_globals` has added.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.serialization.get_safe_globals()
+    []
+    """
     return list(_safe.values())
 
 

@@ -185,6 +185,12 @@ class SyncBatchNorm(_BatchNorm):
     ------
     NotImplementedError
         If a process group is given.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.SyncBatchNorm(2)(gs.randn(4, 2)).shape
+    gradscope.Size([4, 2])
     """
 
     def __init__(

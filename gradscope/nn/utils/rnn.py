@@ -42,6 +42,13 @@ class PackedSequence(_Packed):
         How many sequences reach each time; on the CPU.
     sorted_indices, unsorted_indices : Tensor or None
         How the sequences were put into order of length, and the inverse.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> packed = gs.nn.utils.rnn.pack_sequence([gs.tensor([1, 2, 3]), gs.tensor([4])])
+    >>> packed.batch_sizes
+    tensor([2, 1, 1])
     """
 
     def __new__(

@@ -132,6 +132,13 @@ def spectral_norm(
     See Also
     --------
     gradscope.nn.utils.parametrizations.spectral_norm : as a parametrization.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.utils.spectral_norm(gs.nn.Linear(3, 2))
+    >>> hasattr(layer, "weight_orig")
+    True
     """
     if _hook_of(module, name) is not None:
         raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")

@@ -25,8 +25,8 @@ def erf(xp: Namespace, x: Array) -> Array:
 
     Examples
     --------
-    >>> erf(numpy, numpy.array([0.0, 0.5, 9.0], "f")).tolist()
-    [0.0, 0.5204998850822449, 1.0]
+    >>> [round(value, 6) for value in erf(numpy, numpy.array([0.0, 0.5, 9.0], "f")).tolist()]
+    [0.0, 0.5205, 1.0]
     """
     square = xp.minimum(x * x, _most(x))
     ratio = _polynomial(_P, square)

@@ -40,6 +40,12 @@ class device:  # noqa: N801 - PyTorch's name
     ------
     RuntimeError
         If the string names no known device type.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.device("cpu").type
+    'cpu'
     """
 
     __slots__ = ("index", "type")
@@ -106,7 +112,14 @@ def set_default_device(device: Any) -> None:
 
 
 def get_default_device() -> device:
-    """Return where factories make tensors that are given no device."""
+    """Return where factories make tensors that are given no device.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.get_default_device()
+    device(type='cpu')
+    """
     place = _chosen.device
     if place is None or place.type == "cpu" or place.index is not None:
         return CPU if place is None else place

@@ -42,6 +42,12 @@ class dtype:  # noqa: N801 - PyTorch's name
     ----------
     itemsize : int
         Bytes an element.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.float32.is_floating_point
+    True
     """
 
     __slots__ = (
@@ -156,7 +162,14 @@ default_dtype = _Defaults
 
 
 def get_default_dtype() -> dtype:
-    """Return the dtype that factories give to Python floats (``gs.float32`` unless changed)."""
+    """Return the dtype that factories give to Python floats (``gs.float32`` unless changed).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.get_default_dtype()
+    gradscope.float32
+    """
     return _Defaults.floating
 
 
@@ -167,6 +180,14 @@ def set_default_dtype(d: dtype) -> None:
     ------
     TypeError
         If `d` is not a floating-point dtype.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.set_default_dtype(gs.float64)
+    >>> gs.tensor([1.0]).dtype
+    gradscope.float64
+    >>> gs.set_default_dtype(gs.float32)
     """
     if not isinstance(d, dtype) or not d.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
@@ -260,7 +281,14 @@ def scalar_dtype(number: Any) -> np.dtype:
 
 
 class finfo:  # noqa: N801 - PyTorch's name
-    """Limits of a floating-point dtype (``eps``, ``max``, ``min``, ``tiny``, ``smallest_normal``, ``bits``)."""
+    """Limits of a floating-point dtype (``eps``, ``max``, ``min``, ``tiny``, ``smallest_normal``, ``bits``).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.finfo(gs.float32).bits
+    32
+    """
 
     def __init__(self, type: dtype | None = None) -> None:
         kind = (type or get_default_dtype()).numpy
@@ -284,7 +312,14 @@ class finfo:  # noqa: N801 - PyTorch's name
 
 
 class iinfo:  # noqa: N801 - PyTorch's name
-    """Limits of an integer dtype (``max``, ``min``, ``bits``)."""
+    """Limits of an integer dtype (``max``, ``min``, ``bits``).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.iinfo(gs.int8).max
+    127
+    """
 
     def __init__(self, type: dtype) -> None:
         info = np.iinfo(type.numpy)

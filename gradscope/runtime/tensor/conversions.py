@@ -57,6 +57,12 @@ class Convertible:
         ------
         RuntimeError
             If it has another number of elements.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> gs.tensor([2.5]).item()
+        2.5
         """
         if self._array.size != 1:
             raise RuntimeError(
@@ -66,7 +72,14 @@ class Convertible:
         return devices.to_host(self._array).item()
 
     def tolist(self) -> Any:
-        """Return the values as nested lists."""
+        """Return the values as nested lists.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> gs.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
         return devices.to_host(self._array).tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
@@ -78,6 +91,12 @@ class Convertible:
             If the tensor requires grad, grad mode is on and `force` is false.
         TypeError
             If it is not on the CPU and `force` is false.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> gs.tensor([1.0, 2.0]).numpy()
+        array([1., 2.], dtype=float32)
         """
         if force and self._dtype.kind != "V":
             return devices.to_host(self._array).view()

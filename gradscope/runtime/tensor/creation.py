@@ -237,6 +237,13 @@ def from_numpy(array: numpy.ndarray) -> Tensor:
         If it is no array, or has a dtype without a counterpart.
     ValueError
         If a stride is negative or no multiple of the element size, or the byte order is not the machine's.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import numpy
+    >>> gs.from_numpy(numpy.array([1.0, 2.0]))
+    tensor([1., 2.], dtype=gradscope.float64)
     """
     if not isinstance(array, numpy.ndarray):
         raise TypeError(f"expected np.ndarray (got {array.__class__.__name__})")
@@ -259,6 +266,13 @@ def from_dlpack(source: Any) -> Tensor:
     ------
     ValueError
         If a stride is negative.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import numpy
+    >>> gs.from_dlpack(numpy.array([1.0, 2.0]))
+    tensor([1., 2.], dtype=gradscope.float64)
     """
     kind, _ = source.__dlpack_device__()
     if kind == 1:
@@ -829,6 +843,12 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     ------
     RuntimeError
         If there is none.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.broadcast_shapes((2, 1), (3,))
+    (2, 3)
     """
     try:
         return numpy.broadcast_shapes(*(operators.index(s) if hasattr(s, "__index__") else tuple(s) for s in shapes))

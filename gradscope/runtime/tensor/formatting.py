@@ -39,6 +39,14 @@ def set_printoptions(
     ------
     ValueError
         If `profile` is not ``"default"``, ``"short"`` or ``"full"``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.set_printoptions(precision=2)
+    >>> gs.tensor([1.23456])
+    tensor([1.23])
+    >>> gs.set_printoptions(profile="default")
     """
     profiles: dict[str, tuple[int, float, int]] = {
         "default": (4, 1000, 3),

@@ -152,6 +152,16 @@ class GradientHolder:
         ------
         RuntimeError
             If the tensor does not require grad.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> x = gs.ones(2, requires_grad=True)
+        >>> y = x * 2
+        >>> y.retain_grad()
+        >>> y.sum().backward()
+        >>> y.grad
+        tensor([1., 1.])
         """
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False\nCall requires_grad_() first.")
@@ -183,6 +193,15 @@ class GradientHolder:
         ------
         RuntimeError
             If the tensor does not require grad.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> x = gs.ones(2, requires_grad=True)
+        >>> handle = x.register_hook(lambda grad: grad * 2)
+        >>> x.sum().backward()
+        >>> x.grad
+        tensor([2., 2.])
         """
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
@@ -205,6 +224,14 @@ class GradientHolder:
         ------
         RuntimeError
             If the tensor is not a leaf that requires grad.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> x = gs.ones(2, requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
+        >>> x.sum().backward()
+        tensor([1., 1.])
         """
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")

@@ -43,7 +43,14 @@ _new = object.__new__
 
 
 class Size(tuple):
-    """A shape; a tuple with :meth:`numel`."""
+    """A shape; a tuple with :meth:`numel`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.Size([2, 3]).numel()
+    6
+    """
 
     __slots__ = ()
 
@@ -216,16 +223,37 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         return Size(self._shape)
 
     def size(self, dim: int | None = None) -> Any:
-        """Return the shape, or the size of one dimension."""
+        """Return the shape, or the size of one dimension.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> gs.zeros(2, 3).size(), gs.zeros(2, 3).size(1)
+        (gradscope.Size([2, 3]), 3)
+        """
         return self.shape if dim is None else self._shape[dim]
 
     def stride(self, dim: int | None = None) -> Any:
-        """Return the strides in elements, or that of one dimension."""
+        """Return the strides in elements, or that of one dimension.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> gs.zeros(2, 3).stride()
+        (3, 1)
+        """
         strides = element_strides(self._memory)
         return strides if dim is None else strides[dim]
 
     def storage_offset(self) -> int:
-        """Return the number of elements before the first one in the storage."""
+        """Return the number of elements before the first one in the storage.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> gs.arange(5)[2:].storage_offset()
+        2
+        """
         return offset_of(self._memory)
 
     @property
@@ -234,11 +262,25 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         return self._memory.ndim
 
     def dim(self) -> int:
-        """Return the number of dimensions."""
+        """Return the number of dimensions.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> gs.zeros(2, 3).dim()
+        2
+        """
         return self._memory.ndim
 
     def numel(self) -> int:
-        """Return the number of elements."""
+        """Return the number of elements.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> gs.zeros(2, 3).nelement()
+        6
+        """
         return int(self._memory.size)
 
     nelement = numel
@@ -246,7 +288,14 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
     ndimension = dim
 
     def element_size(self) -> int:
-        """Return the bytes of one element."""
+        """Return the bytes of one element.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> gs.zeros(2).element_size()
+        4
+        """
         return int(self._dtype.itemsize)
 
     @property
@@ -285,7 +334,14 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         return self._dtype.kind == "c"
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the elements lie without gaps in row-major order, or as ``channels_last`` has them."""
+        """Whether the elements lie without gaps in row-major order, or as ``channels_last`` has them.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> gs.zeros(2, 3).T.is_contiguous()
+        False
+        """
         if memory_format is None or memory_format is contiguous_format:
             return bool(self._memory.flags.c_contiguous)
         if memory_format is preserve_format:
@@ -293,17 +349,39 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         return self._memory.ndim == 4 and bool(self._memory.transpose((0, 2, 3, 1)).flags.c_contiguous)
 
     def data_ptr(self) -> int:
-        """Return the address of the first element."""
+        """Return the address of the first element.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> isinstance(gs.ones(2).data_ptr(), int)
+        True
+        """
         return devices.address(self._memory)
 
     def untyped_storage(self) -> Storage:
-        """Return the memory behind the tensor."""
+        """Return the memory behind the tensor.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> gs.zeros(4).untyped_storage().nbytes()
+        16
+        """
         return Storage(self._memory)
 
     storage = untyped_storage
 
     def is_set_to(self, other: Tensor) -> bool:
-        """Whether both are the same view of the same memory."""
+        """Whether both are the same view of the same memory.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> x = gs.zeros(2)
+        >>> x.is_set_to(x.view(2))
+        True
+        """
         return (
             (self._conjugated, self._negated) == (other._conjugated, other._negated)
             and self.data_ptr() == other.data_ptr()
@@ -648,27 +726,69 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
     # --- new tensors like this one ---
 
     def new_tensor(self, data: Any, **options: Any) -> Tensor:
-        """Return ``gradscope.tensor(data)`` of this tensor's dtype, on its device."""
+        """Return ``gradscope.tensor(data)`` of this tensor's dtype, on its device.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> gs.zeros(1).new_tensor([1, 2])
+        tensor([1., 2.])
+        """
         return self._new("tensor", data, **options)
 
     def new_zeros(self, *size: Any, **options: Any) -> Tensor:
-        """Return zeros of a shape, of this tensor's dtype and on its device."""
+        """Return zeros of a shape, of this tensor's dtype and on its device.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> gs.ones(1).new_zeros(2)
+        tensor([0., 0.])
+        """
         return self._new("zeros", *size, **options)
 
     def new_ones(self, *size: Any, **options: Any) -> Tensor:
-        """Return ones of a shape, of this tensor's dtype and on its device."""
+        """Return ones of a shape, of this tensor's dtype and on its device.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> gs.zeros(1).new_ones(2)
+        tensor([1., 1.])
+        """
         return self._new("ones", *size, **options)
 
     def new_empty(self, *size: Any, **options: Any) -> Tensor:
-        """Return an uninitialised tensor of a shape, of this tensor's dtype and on its device."""
+        """Return an uninitialised tensor of a shape, of this tensor's dtype and on its device.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> gs.zeros(1).new_empty(2, 3).shape
+        gradscope.Size([2, 3])
+        """
         return self._new("empty", *size, **options)
 
     def new_empty_strided(self, size: Any, stride: Any, **options: Any) -> Tensor:
-        """Return an uninitialised tensor with given strides, of this tensor's dtype and on its device."""
+        """Return an uninitialised tensor with given strides, of this tensor's dtype and on its device.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> gs.zeros(1).new_empty_strided((2, 3), (1, 2)).stride()
+        (1, 2)
+        """
         return self._new("empty_strided", size, stride, **options)
 
     def new_full(self, size: Any, fill_value: Any, **options: Any) -> Tensor:
-        """Return a tensor filled with one number, of this tensor's dtype and on its device."""
+        """Return a tensor filled with one number, of this tensor's dtype and on its device.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> gs.zeros(1).new_full((2,), 7.0)
+        tensor([7., 7.])
+        """
         return self._new("full", size, fill_value, **options)
 
     def new(self, *data: Any) -> Tensor:

@@ -31,6 +31,18 @@ class Dataset(Generic[T_co]):
     """Samples by index: a subclass defines ``__getitem__``, and ``__len__`` for the samplers.
 
     Where it defines ``__getitems__(indices)`` too, a loader asks for a whole batch at once.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> class Squares(gs.utils.data.Dataset):
+    ...     def __len__(self):
+    ...         return 3
+    ...
+    ...     def __getitem__(self, index):
+    ...         return index**2
+    >>> list(gs.utils.data.DataLoader(Squares(), batch_size=None))
+    [0, 1, 4]
     """
 
     def __getitem__(self, index: Any) -> T_co:
@@ -44,6 +56,15 @@ class IterableDataset(Dataset[T_co], ABC):
     """Samples one after the other: a subclass defines ``__iter__``.
 
     With workers each of them has the whole data set: :func:`get_worker_info` says which part is whose.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> class Countdown(gs.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter([3, 2, 1])
+    >>> list(gs.utils.data.DataLoader(Countdown(), batch_size=3))
+    [tensor([3, 2, 1])]
     """
 
     @abstractmethod

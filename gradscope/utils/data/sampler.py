@@ -25,7 +25,17 @@ _AT_ONCE = 1024
 
 
 class Sampler(Generic[T_co]):
-    """Base of all samplers: a subclass defines ``__iter__``, which yields indices, and usually ``__len__``."""
+    """Base of all samplers: a subclass defines ``__iter__``, which yields indices, and usually ``__len__``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> class Backwards(gs.utils.data.Sampler):
+    ...     def __iter__(self):
+    ...         return iter([2, 1, 0])
+    >>> list(gs.utils.data.DataLoader([5, 6, 7], sampler=Backwards(), batch_size=3))
+    [tensor([7, 6, 5])]
+    """
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError(f"{type(self).__name__} must define __iter__()")

@@ -50,7 +50,15 @@ def svd(self: Tensor, some: bool = True, compute_uv: bool = True, *, out: Tensor
 
 @public
 def qr(self: Tensor, some: bool = True, *, out: Tensor | None = None) -> Any:
-    """Return the QR decomposition; see :func:`linalg.qr`."""
+    """Return the QR decomposition; see :func:`linalg.qr`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([[2.0, 0.0], [0.0, 3.0]]).qr()[1].abs()
+    tensor([[2., 0.],
+            [0., 3.]])
+    """
     found = _Qr(*linalg_qr(self, "reduced" if some else "complete"))
     return found if out is None else into_each(out, "qr", [self], found)
 
@@ -107,7 +115,14 @@ def orgqr(self: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Any:
 
 @public
 def lu(self: Tensor, pivot: bool = True, get_infos: bool = False, out: Tensor | None = None) -> Any:
-    """Return LU factors in one tensor, and pivots; see :func:`linalg.lu_factor`."""
+    """Return LU factors in one tensor, and pivots; see :func:`linalg.lu_factor`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([[2.0, 0.0], [0.0, 3.0]]).lu()[1]
+    tensor([1, 2], dtype=gradscope.int32)
+    """
     LU, pivots, infos = lu_factor_ex(self, pivot=pivot, check_errors=not get_infos)
     found = (LU, pivots, infos) if get_infos else (LU, pivots)
     return found if out is None else into_each(out, "lu", [self], found)
@@ -158,6 +173,14 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
     ----------
     N : int, optional
         How many powers; the length of the vector unless given.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.vander(gs.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [4, 2, 1],
+            [9, 3, 1]])
     """
     if x._array.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")

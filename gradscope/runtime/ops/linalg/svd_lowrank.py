@@ -89,6 +89,13 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     ------
     ValueError
         If `q` is more than m or n, or a number is negative.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> u, s, v = gs.pca_lowrank(gs.randn(6, 4), q=2)
+    >>> u.shape, s.shape, v.shape
+    (gradscope.Size([6, 2]), gradscope.Size([2]), gradscope.Size([4, 2]))
     """
     m, n = A.shape[-2:]
     count = min(6, m, n) if q is None else q

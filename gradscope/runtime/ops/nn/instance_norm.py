@@ -21,7 +21,15 @@ def batch_norm(
     eps: float,
     cudnn_enabled: bool = False,
 ) -> Any:
-    """Normalise each channel of the batch; ``nn.functional.batch_norm`` with its arguments in another order."""
+    """Normalise each channel of the batch; ``nn.functional.batch_norm`` with its arguments in another order.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.batch_norm(gs.tensor([[0.0], [2.0]]), None, None, None, None, True, 0.1, 1e-5, False)
+    tensor([[-1.0000],
+            [ 1.0000]])
+    """
     return normalization.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 

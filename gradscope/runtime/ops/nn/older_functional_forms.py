@@ -17,7 +17,14 @@ from .rrelu_and_alpha_dropout import feature_alpha_dropout as _feature_alpha_dro
 
 @public(method=False)
 def dropout(input: Tensor, p: float, train: bool) -> Any:
-    """Set elements to 0 with probability `p`, if `train`, and scale the others by ``1 / (1 - p)``."""
+    """Set elements to 0 with probability `p`, if `train`, and scale the others by ``1 / (1 - p)``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.dropout(gs.ones(3), 0.5, False)
+    tensor([1., 1., 1.])
+    """
     return _dropout(input, p, train)
 
 

@@ -309,6 +309,14 @@ def lstm_cell(
         Of shape (4 * hidden_size, input_size) and (4 * hidden_size, hidden_size): input, forget, cell, output gate.
     b_ih, b_hh : Tensor, optional
         Of shape (4 * hidden_size).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.ones(12, 3)
+    >>> hidden, cell = gs.lstm_cell(gs.ones(2, 3), (gs.zeros(2, 3), gs.zeros(2, 3)), w, w)
+    >>> hidden.shape
+    gradscope.Size([2, 3])
     """
     if state.casting and autocast.covers("lstm_cell", (input, hx)):
         return autocast.call("lstm_cell", lstm_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
@@ -321,7 +329,15 @@ def lstm_cell(
 def gru_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Any:
-    """Return the hidden state after one step of a gated recurrent unit: reset, update and new gate."""
+    """Return the hidden state after one step of a gated recurrent unit: reset, update and new gate.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.ones(9, 3)
+    >>> gs.gru_cell(gs.ones(2, 3), gs.zeros(2, 3), w, w).shape
+    gradscope.Size([2, 3])
+    """
     if state.casting and autocast.covers("gru_cell", (input, hx)):
         return autocast.call("gru_cell", gru_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     return _cell(GRU, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
@@ -331,7 +347,15 @@ def gru_cell(
 def rnn_tanh_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Any:
-    """Return ``tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``."""
+    """Return ``tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.ones(3, 3)
+    >>> gs.rnn_tanh_cell(gs.ones(2, 3), gs.zeros(2, 3), w, w).shape
+    gradscope.Size([2, 3])
+    """
     if state.casting and autocast.covers("rnn_tanh_cell", (input, hx)):
         return autocast.call("rnn_tanh_cell", rnn_tanh_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     return _cell(TANH, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
@@ -341,7 +365,15 @@ def rnn_tanh_cell(
 def rnn_relu_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Any:
-    """Return ``relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``."""
+    """Return ``relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.ones(3, 3)
+    >>> gs.rnn_relu_cell(gs.ones(2, 3), gs.zeros(2, 3), w, w).shape
+    gradscope.Size([2, 3])
+    """
     if state.casting and autocast.covers("rnn_relu_cell", (input, hx)):
         return autocast.call("rnn_relu_cell", rnn_relu_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     return _cell(RELU, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]

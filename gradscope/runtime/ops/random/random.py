@@ -253,7 +253,14 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Seed the default generators from the system; return the seed."""
+    """Seed the default generators from the system; return the seed.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> isinstance(gs.random.seed(), int)
+    True
+    """
     chosen = _system_seed()
     manual_seed(chosen)
     return chosen
@@ -842,7 +849,14 @@ def multinomial_method(
     out: Tensor | None = None,
     **others: Any,
 ) -> Tensor:
-    """Return `num_samples` indices drawn with probabilities proportional to the rows."""
+    """Return `num_samples` indices drawn with probabilities proportional to the rows.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([0.0, 1.0]).multinomial(1)
+    tensor([1])
+    """
     if num_samples is None or others:
         return self._multinomial_by_other_names(num_samples, replacement, generator, out, others)
     own = _sampler_of(self) if generator is None and out is None else None

@@ -213,7 +213,14 @@ def mean(
 
 @public(arrays=lambda xp, self, size: _sum_to(xp, self, size))
 def sum_to_size(self: Tensor, *size: Any) -> Any:
-    """Sum over the dimensions that broadcasting `size` to this shape would add or widen."""
+    """Sum over the dimensions that broadcasting `size` to this shape would add or widen.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.ones(2, 3).sum_to_size(1, 3)
+    tensor([[2., 2., 2.]])
+    """
     shape = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
     extra = self._array.ndim - len(shape)
     dims = tuple(range(extra)) + tuple(

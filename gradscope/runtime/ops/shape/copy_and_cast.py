@@ -108,6 +108,12 @@ def to(
         Copy in any case.
     memory_format : memory_format, optional
         ``channels_last`` or ``contiguous_format``: how the elements of the result are to lie.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([1, 2]).to(gs.float64).dtype
+    gradscope.float64
     """
     dtype, device = destination(args, dtype, device)
     if len(args) > 1 and isinstance(args[-1], bool):
@@ -133,6 +139,12 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     ------
     ValueError
         If there is no type of that name.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([1.0]).type()
+    'gradscope.FloatTensor'
     """
     if dtype is None:
         return f"gradscope.{self.dtype.legacy_name}"
@@ -151,13 +163,27 @@ def _type_named(name: str) -> dtypes.dtype:
 
 @public(function_too=False)
 def type_as(self: Tensor, other: Any) -> Any:
-    """Convert to the dtype of `other`."""
+    """Convert to the dtype of `other`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([1, 2]).type_as(gs.zeros(1))
+    tensor([1., 2.])
+    """
     return to(self, other.dtype)
 
 
 @public(function_too=False)
 def cpu(self: Tensor, memory_format: Any = None) -> Any:
-    """Return the tensor in host memory."""
+    """Return the tensor in host memory.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.zeros(2).cpu().device
+    device(type='cpu')
+    """
     return to(self, device="cpu", memory_format=memory_format)
 
 
@@ -207,6 +233,12 @@ def contiguous(self: Tensor, memory_format: Any = "contiguous_format") -> Any:
     ----------
     memory_format : memory_format
         ``contiguous_format``, or ``channels_last``: the order of ``permute(0, 2, 3, 1)``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.zeros(2, 3).T.contiguous().stride()
+    (2, 1)
     """
     name = format_name(memory_format)
     if name == "preserve_format":

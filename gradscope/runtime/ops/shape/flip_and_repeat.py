@@ -179,7 +179,14 @@ operator(
 
 @public(function_too=False)
 def repeat(self: Tensor, *counts: Any, repeats: Any = None) -> Any:
-    """Return a copy repeated so many times along each dimension, new ones in front."""
+    """Return a copy repeated so many times along each dimension, new ones in front.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([1, 2]).repeat(2)
+    tensor([1, 2, 1, 2])
+    """
     return OPERATORS["repeat.sizes"].function(self, sizes_of(counts, "repeat", "repeats", repeats))
 
 
@@ -205,6 +212,12 @@ def repeat_interleave(
 
     Given one tensor of integers, return each position as often as it says. `output_size` is how many there will be:
     taken for PyTorch's sake, it spares nothing here.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([1, 2]).repeat_interleave(2)
+    tensor([1, 1, 2, 2])
     """
     if repeats is None:
         return OPERATORS["positions"].function(self)

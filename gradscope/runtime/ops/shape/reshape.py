@@ -188,6 +188,13 @@ def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
     ------
     RuntimeError
         If the strides do not allow it; :meth:`reshape` copies then.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.arange(6).view(2, 3)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
     """
     if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
         dtype = shape[0]
@@ -244,13 +251,29 @@ operator(
 
 @public(function_too=False)
 def view_as(self: Tensor, other: Any) -> Any:
-    """Return a view with the shape of `other`."""
+    """Return a view with the shape of `other`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.arange(4).view_as(gs.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     return view(self, *other.shape)
 
 
 @public(function_too=False)
 def reshape_as(self: Tensor, other: Any) -> Any:
-    """Return the elements in the shape of `other`."""
+    """Return the elements in the shape of `other`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.arange(4).reshape_as(gs.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     return reshape(self, *other.shape)
 
 
@@ -558,13 +581,29 @@ operator(
 
 @public(function_too=False)
 def expand(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) -> Any:
-    """Return a view in which dimensions of size 1 are repeated; -1 keeps a size."""
+    """Return a view in which dimensions of size 1 are repeated; -1 keeps a size.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([[1], [2]]).expand(2, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     return OPERATORS["expand.size"].function(self, sizes_of(sizes, "expand", given=size))
 
 
 @public(function_too=False)
 def expand_as(self: Tensor, other: Any) -> Any:
-    """Expand to the shape of `other`."""
+    """Expand to the shape of `other`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([[1], [2]]).expand_as(gs.zeros(2, 3))
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     return expand(self, *other.shape)
 
 

@@ -442,7 +442,14 @@ def split(self: Tensor, split_size: Any = None, dim: int = 0, *, split_size_or_s
 
 @public
 def split_with_sizes(self: Tensor, split_sizes: Any, dim: int = 0) -> Any:
-    """Return views of consecutive parts of a dimension, as long as `split_sizes` say."""
+    """Return views of consecutive parts of a dimension, as long as `split_sizes` say.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.arange(5).split_with_sizes((2, 3))
+    (tensor([0, 1]), tensor([2, 3, 4]))
+    """
     return OPERATORS["split.sizes"].function(self, split_sizes, dim)
 
 

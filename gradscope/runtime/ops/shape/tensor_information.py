@@ -82,13 +82,27 @@ def is_inference(input: Tensor) -> bool:
 
 @public
 def is_signed(self: Tensor) -> bool:
-    """Whether the dtype has negative numbers."""
+    """Whether the dtype has negative numbers.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([1.0]).is_signed()
+    True
+    """
     return self.dtype.is_signed
 
 
 @public
 def is_same_size(self: Tensor, other: Any) -> bool:
-    """Whether both tensors have one shape."""
+    """Whether both tensors have one shape.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.zeros(2).is_same_size(gs.ones(2))
+    True
+    """
     return self._array.shape == other._array.shape
 
 
@@ -355,32 +369,67 @@ for _name, _what in (
 
 @public
 def get_device(self: Tensor) -> int:
-    """Return the ordinal of the tensor's CUDA device, or -1 on the CPU."""
+    """Return the ordinal of the tensor's CUDA device, or -1 on the CPU.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.zeros(2).get_device()
+    -1
+    """
     place = self.device
     return -1 if place.type == "cpu" else place.index or 0
 
 
 @public
 def is_conj(input: Tensor) -> bool:
-    """Whether the elements are the conjugates of what lies in memory: views by :func:`conj` are lazy."""
+    """Whether the elements are the conjugates of what lies in memory: views by :func:`conj` are lazy.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([1j]).conj().is_conj()
+    True
+    """
     return bool(input._conjugated)
 
 
 @public
 def is_neg(input: Tensor) -> bool:
-    """Whether the elements are the negatives of what lies in memory, as the imaginary part of a conjugate is."""
+    """Whether the elements are the negatives of what lies in memory, as the imaginary part of a conjugate is.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([1j]).conj().imag.is_neg()
+    True
+    """
     return bool(input._negated)
 
 
 @public(arrays=lambda xp, input: input)
 def resolve_conj(input: Tensor) -> Any:
-    """Return a copy in whose memory the conjugates lie, or the tensor itself where its elements are no conjugates."""
+    """Return a copy in whose memory the conjugates lie, or the tensor itself where its elements are no conjugates.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([1j]).conj().resolve_conj().is_conj()
+    False
+    """
     return input.clone() if input._conjugated else input
 
 
 @public(arrays=lambda xp, input: input)
 def resolve_neg(input: Tensor) -> Any:
-    """Return a copy in whose memory the negatives lie, or the tensor itself where its elements are no negatives."""
+    """Return a copy in whose memory the negatives lie, or the tensor itself where its elements are no negatives.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([1j]).conj().imag.resolve_neg()
+    tensor([-1.])
+    """
     return input.clone() if input._negated else input
 
 
@@ -416,7 +465,14 @@ def share_memory_(self: Tensor) -> Any:
 
 @public(function_too=False)
 def dim_order(self: Tensor) -> tuple[int, ...]:
-    """Return the dimensions from the one with the longest steps in memory to the one with the shortest."""
+    """Return the dimensions from the one with the longest steps in memory to the one with the shortest.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.zeros(2, 3).T.dim_order()
+    (1, 0)
+    """
     steps = self.stride()
     return tuple(sorted(range(len(steps)), key=lambda dim: (-steps[dim], dim)))
 

@@ -183,7 +183,14 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Any:
 
 @public(method="polygamma", function_too=False)
 def _polygamma_method(self: Tensor, n: int) -> Any:
-    """Return the `n`-th derivative of digamma."""
+    """Return the `n`-th derivative of digamma.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([1.0]).polygamma(1)
+    tensor([1.6449])
+    """
     return polygamma(n, self)
 
 
