@@ -248,8 +248,9 @@ class _Columns:
     """The rows that taps meet, some pixels at a time."""
 
     def __init__(self, groups: int, block: _Block, product: Product) -> None:
-        self.starts, self.rows = block.starts(product), block.rows.reshape(groups, -1, block.row)
-        self.depth = self.rows.shape[1] * len(self.starts)
+        starts, rows = block.starts(product), block.rows.reshape(groups, -1, block.row)
+        self.taps, self.depth = len(starts), rows.shape[1] * len(starts)
+        self.pieces = _pieces(starts, rows, block.phase)
         self.area, self.run = block.grid.area, block.run(product)
         pixels = max(_COLUMNS // (groups * self.depth), _LEAST_ROW)
         # Image by image, where the pixels that nobody asked for are many; else as if a block were one image.
@@ -264,17 +265,50 @@ class _Columns:
         for begin in range(0, count, self.step):
             part = slice(begin, min(begin + self.step, count))
             columns = self.memory[..., : (part.stop - begin) * (self.run if self.apart else 1)]
-            for tap, start in enumerate(self.starts):
-                given = self.of(self.rows[..., start:], part)
-                columns[:, tap :: len(self.starts)].reshape(given.shape)[...] = given
+            by_tap = columns.reshape(len(columns), -1, self.taps, columns.shape[2])
+            for taps, rows in self.pieces:
+                given = self.of(rows, part)
+                by_tap[:, :, taps].reshape(given.shape)[...] = given
             yield part, columns
 
     def of(self, rows: Array, part: slice) -> Array:
-        """View the pixels of a part in rows (groups, channels, pixels)."""
+        """View the pixels of a part in rows (groups, channels, ..., pixels)."""
         if not self.apart:
             return rows[..., part]
         images = rows[..., part.start * self.area : part.stop * self.area]
-        return images.reshape(*rows.shape[:2], -1, self.area)[..., : self.run]
+        return images.reshape(*rows.shape[:-1], -1, self.area)[..., : self.run]
+
+
+def _pieces(starts: list[int], rows: Array, size: int) -> list[tuple[slice, Array]]:
+    """Return taps, and views (groups, inputs, ..., size) of what they meet in rows: one of all taps, if it can be."""
+    shape, steps = _lattice(starts)
+    first = starts[0]
+    if math.prod(shape) == len(starts):
+        strides = (*rows.strides[:2], *(step * rows.itemsize for step in steps), rows.itemsize)
+        windows = numpy.lib.stride_tricks.as_strided(rows[..., first:], (*rows.shape[:2], *shape, size), strides)
+        return [(slice(None), windows)]
+    return [(slice(tap, tap + 1), rows[..., start : start + size]) for tap, start in enumerate(starts)]
+
+
+def _lattice(numbers: list[int]) -> tuple[Ints, Ints]:
+    """Return shape and steps of an array that holds these numbers in row-major order; of fewer numbers if none does.
+
+    Examples
+    --------
+    >>> _lattice([7, 8, 9, 17, 18, 19])
+    ((2, 3), (10, 1))
+    """
+    shape: Ints = ()
+    steps: Ints = ()
+    while len(numbers) > 1:
+        step = numbers[1] - numbers[0]
+        breaks = (n for n in range(1, len(numbers)) if numbers[n] - numbers[n - 1] != step)
+        count = next(breaks, len(numbers))
+        heads = numbers[::count]
+        if [head + step * n for head in heads for n in range(count)] != numbers:
+            break
+        shape, steps, numbers = (count, *shape), (step, *steps), heads
+    return shape, steps
 
 
 def _add_weights(
@@ -314,7 +348,8 @@ class _GatheredSums:
         """Add those of some images."""
         for part, columns in self.columns.parts(images):
             rows = self.columns.of(self.gradient, part).reshape(*self.result.shape[:2], -1)
-            self.result += numpy.matmul(rows, columns.swapaxes(-1, -2))
+            # BLAS takes a tenth less time for the transpose of this product.
+            self.result += numpy.matmul(columns, rows.swapaxes(-1, -2)).swapaxes(-1, -2)
 
     def finish(self) -> None:
         """Leave the sums in the result, where they are."""

@@ -70,3 +70,18 @@ def test_arrays_that_suit():
     assert not convolution.suits(single, double)
     assert not convolution.suits(double[:0])
     assert not convolution.suits(np.ones(3, int))
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(-9, 9)), max_size=3), st.integers(-5, 5))
+def test_numbers_in_a_lattice_are_found_in_it(axes, first):
+    numbers = [first]
+    for count, step in axes:
+        numbers = [number + step * n for number in numbers for n in range(count)]
+    shape, steps = convolution._lattice(numbers)
+    found = sum(step * index for step, index in zip(steps, np.indices(shape), strict=True))
+    assert (first + np.broadcast_to(found, shape).ravel()).tolist() == numbers
+
+
+def test_numbers_in_no_lattice_leave_some_out():
+    for numbers in ([0, 1, 3], [0, 1, 5, 6, 7, 12], [0, 2, 1, 3, 9, 10, 11, 12]):
+        assert np.prod(convolution._lattice(numbers)[0]) < len(numbers)
