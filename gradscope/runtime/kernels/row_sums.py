@@ -7,6 +7,7 @@ the columns of the transposed array are taken for many rows by one instruction.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -52,6 +53,9 @@ def sums(array: Array, axes: tuple[int, ...], keepdims: bool = True) -> Any:
     shape, count = array.shape, len(axes)
     if not 0 < count < len(shape) or not _is_plain(array):
         return array.sum(axis=axes, keepdims=keepdims)
+    if len(shape) == 2 and axes[0] == 1 and shape[1] <= _SHORT_TO_ADD:
+        total = array.dot(_column(array.dtype.char, shape[1]))
+        return total if keepdims else total.reshape(-1)
     if axes == _FIRST[:count]:
         total = _down(array.reshape(math.prod(shape[:count]), -1))
         rest = (1,) * count + shape[count:] if keepdims else shape[count:]
@@ -80,15 +84,15 @@ def row_maxima(array: Array, axis: int) -> Any:
     shape = array.shape
     row = shape[axis]
     if row > _SHORT_TO_COMPARE or axis != len(shape) - 1 or array.size < _FEW * row or not _is_plain(array):
+        if type(array) is numpy.ndarray:
+            return numpy.maximum.reduce(array, axis, keepdims=True)  # what max() calls by way of Python
         return array.max(axis=axis, keepdims=True)
     return numpy.maximum.reduce(array.reshape(-1, row).T.copy(), axis=0).reshape(*shape[:-1], 1)
 
 
 def _is_plain(array: Array) -> bool:
     """Whether an array is on the host, of single or double precision, in row-major order and not empty."""
-    if type(array) is not numpy.ndarray or array.dtype.char not in "fd":
-        return False
-    return bool(array.flags.c_contiguous and array.size)
+    return bool(type(array) is numpy.ndarray and array.dtype.char in "fd" and array.flags.c_contiguous and array.size)
 
 
 def _along(matrix: numpy.ndarray) -> numpy.ndarray:
@@ -110,6 +114,14 @@ def _down(matrix: numpy.ndarray) -> numpy.ndarray:
         part = matrix[start : start + _BLOCK]
         total += ones[: len(part)].dot(part)
     return total
+
+
+@cache
+def _column(char: str, rows: int) -> numpy.ndarray:
+    """Return a column of ones: a product with it has a row of one number where a sum of a row has."""
+    column = numpy.ones((rows, 1), char)
+    column.flags.writeable = False
+    return column
 
 
 def _ones(dtype: Any) -> numpy.ndarray:

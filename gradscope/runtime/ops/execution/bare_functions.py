@@ -161,7 +161,7 @@ def keeping_channels_last(forward: Callable[..., Any], count: int) -> Callable[.
 
     def keeping(xp: Namespace, *arguments: Any, **options: Any) -> Array:
         results = forward(xp, *arguments, **options)
-        if not any(map(asks, arguments[:count])):
+        if getattr(results, "ndim", 4) != 4 or not any(map(asks, arguments[:count])):
             return results
         return tuple(laid(xp, r) for r in results) if type(results) is tuple else laid(xp, results)
 

@@ -16,7 +16,7 @@ from ...memory.dtype import finfo
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.registry import METHODS, OPERATORS, operator, public
-from ..execution.bare_functions import HALVES, in_rows, is_half, single
+from ..execution.bare_functions import HALVES, constant, in_rows, is_half, single
 from ..linalg.lu import into_each
 from ..random.random import generator_for
 from .activations import need_floating
@@ -28,11 +28,20 @@ Ints = tuple[int, ...]
 
 def _moments(xp: Namespace, x: Array, axes: Ints, eps: float) -> tuple[Array, Array, Array, Array]:
     """Return the centred array, mean, variance and 1 / sqrt(variance + eps), dimensions kept."""
-    count = math.prod(x.shape[a] for a in axes)
-    mean = sums(x, axes) / x.dtype.type(max(count, 1))
+    kind, shape = x.dtype, x.shape
+    size = shape[axes[0]] if len(axes) == 1 else math.prod([shape[a] for a in axes])
+    if xp is numpy:
+        count, least, one = constant(size or 1, kind), constant(eps, kind), constant(1.0, kind)
+    else:
+        count, least, one = kind.type(size or 1), kind.type(eps), kind.type(1)
+    mean = sums(x, axes)
+    mean /= count
     centred = x - mean
-    variance = sums(centred * centred, axes) / x.dtype.type(max(count, 1))
-    return centred, mean, variance, 1 / xp.sqrt(variance + x.dtype.type(eps))
+    variance = sums(centred * centred, axes)
+    variance /= count
+    rstd = variance + least
+    xp.sqrt(rstd, rstd)
+    return centred, mean, variance, xp.divide(one, rstd, rstd)
 
 
 def _normalized(
@@ -78,7 +87,8 @@ def _gradients(
 
 
 def _layer_norm(xp: Namespace, input: Array, weight: Array, bias: Array, normalized_shape: Ints, eps: float) -> Array:
-    need_floating("LayerNormKernelImpl", input)
+    if input.dtype.char not in "fd":
+        need_floating("LayerNormKernelImpl", input)
     count = len(normalized_shape)
     if count == 0 or input.shape[-count:] != tuple(normalized_shape):
         raise RuntimeError(
@@ -86,12 +96,14 @@ def _layer_norm(xp: Namespace, input: Array, weight: Array, bias: Array, normali
             f"[*{''.join(f', {s}' for s in normalized_shape)}], but got input of size{list(input.shape)}"
         )
     for name, value in (("weight", weight), ("bias", bias)):
-        if value is not None and value.shape != tuple(normalized_shape):
+        if value is None:
+            continue
+        if value.shape != tuple(normalized_shape):
             raise RuntimeError(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
                 f"{list(value.shape)} and normalized_shape = {list(normalized_shape)}"
             )
-        if value is not None and value.dtype != input.dtype and not (is_half(input) and value.dtype.char == "f"):
+        if value.dtype != input.dtype and not (is_half(input) and value.dtype.char == "f"):
             raise RuntimeError(
                 "mixed dtype (CPU): all inputs must share same datatype.\n"
                 f"The input is {input.dtype.name}, the {name} {value.dtype.name}: convert one of them."

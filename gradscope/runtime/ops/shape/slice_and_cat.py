@@ -216,6 +216,23 @@ operator(
 
 
 def _cat(xp: Namespace, tensors: Array, dim: int) -> Array:
+    arrays = tensors if _are_alike(tensors) else _joinable(tensors, dim)
+    return in_rows(xp, xp.concatenate(arrays, axis_of(dim, arrays[0].ndim)))
+
+
+def _are_alike(arrays: list[Array]) -> bool:
+    """Whether there are arrays, of one shape that has dimensions and of one dtype."""
+    if not arrays or not arrays[0].ndim:
+        return False
+    shape, kind = arrays[0].shape, arrays[0].dtype
+    for array in arrays:  # noqa: SIM110 - all() of a generator takes twice as long
+        if array.dtype is not kind or array.shape != shape:
+            return False
+    return True
+
+
+def _joinable(tensors: list[Array], dim: int) -> list[Array]:
+    """Return what of arrays is joined, in one dtype; raise where they do not fit."""
     arrays = [a for a in tensors if a.ndim != 1 or a.shape[0]] or tensors
     if not arrays:
         raise BadValueError("cat(): expected a non-empty list of Tensors")
@@ -225,7 +242,8 @@ def _cat(xp: Namespace, tensors: Array, dim: int) -> Array:
     axis = axis_of(dim, arrays[0].ndim)
     if any(a.shape != arrays[0].shape for a in arrays):
         _check_joinable(tensors, arrays[0], axis)
-    return in_rows(xp, xp.concatenate(_of_one_dtype(arrays, tensors), axis=axis))
+    found: list[Array] = _of_one_dtype(arrays, tensors)
+    return found
 
 
 def _of_one_dtype(arrays: Array, among: Any = None) -> Any:
