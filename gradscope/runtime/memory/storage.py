@@ -212,7 +212,8 @@ def strided_view(array: Any, geometry: Geometry, dtype: Any = None) -> Any:
     # A step that is never taken may be too long for an array.
     steps = tuple(min(step, LONG_MAX // itemsize) * itemsize for step in stride)
     if isinstance(owner, numpy.ndarray):
-        return numpy.ndarray(size, kind, flat_memory(owner), start, steps)
+        plainly = type(owner) is numpy.ndarray and owner.flags.c_contiguous
+        return numpy.ndarray(size, kind, owner if plainly else flat_memory(owner), start, steps)
     return device.backend_of(owner).part(owner, start, size, kind, steps)
 
 
@@ -257,6 +258,8 @@ def resized_bytes(owner: Any, size: int) -> Any:
 def _check_inside(geometry: Geometry, itemsize: int, have: int) -> None:
     """Raise unless the elements that `geometry` describes lie inside `have` bytes."""
     size, stride, offset = geometry
+    if _fits(geometry, have // itemsize):
+        return
     if len(size) != len(stride):
         raise RuntimeError(
             f"mismatch in length of strides and shape\nThe size is {list(size)}, the stride {list(stride)}."
@@ -275,6 +278,18 @@ def _check_inside(geometry: Geometry, itemsize: int, have: int) -> None:
             f"requiring a storage size of {needed} are out of bounds for storage of size {have}\n"
             "The offset is counted from the storage's start, not from that of a view."
         )
+
+
+def _fits(geometry: Geometry, have: int) -> bool:
+    """Whether a geometry that has elements has them inside of `have`: what is asked of nearly all views."""
+    size, stride, last = geometry
+    if last < 0 or len(size) != len(stride):
+        return False
+    for n, step in zip(size, stride, strict=True):
+        if n <= 0 or step < 0:
+            return False
+        last += (n - 1) * step
+    return last < have
 
 
 def adopted(array: Any) -> Any:

@@ -211,7 +211,10 @@ class CopySlices(Node):
     The first edge leads to the base before the write, the others are those of the operator's other arguments.
     """
 
-    __slots__ = ("base_bits", "base_geometry", "freed", "function", "steps", "view_bits", "view_dtype", "view_geometry")
+    __slots__ = (
+        "base_bits", "base_geometry", "freed", "function", "has_bits", "steps", "view_bits", "view_dtype",
+        "view_geometry",
+    )  # fmt: skip
 
     node_name = "CopySlices"
 
@@ -228,6 +231,7 @@ class CopySlices(Node):
         # The gradient of what lies in memory is that of the elements, conjugated or negated as they are.
         self.base_bits = (base._conjugated, base._negated)
         self.view_bits = (view._conjugated, view._negated)
+        self.has_bits = bool((base._flags | view._flags) & state.MATH_BITS)
         self.steps = () if view._view is None else view._view.steps
         self.view_dtype = view._dtype
         self.function = function
@@ -241,6 +245,11 @@ class CopySlices(Node):
             return (None,) * len(self.edges)
         whole, flat = self._laid_out(grad)
         part = strided_view(flat, self.view_geometry, self.view_dtype)
+        if not self.has_bits:
+            results = self.function.apply(part.copy())
+            if self.edges[0] is not None:
+                part[...] = 0 if results[0] is None else results[0]
+            return (None if self.edges[0] is None else whole, *results[1:])
         results = self.function.apply(resolve_bits(part.copy(), *self.view_bits))
         if self.edges[0] is None:
             return (None, *results[1:])
@@ -274,12 +283,13 @@ class CopySlices(Node):
         return (view_with_bits(whole, *self.base_bits), *results[1:])
 
     def _laid_out(self, grad: Any) -> tuple[Any, Any]:
-        """Return a copy of `grad` whose elements lie in memory as the base's do, and that memory, flat."""
+        """Return a copy of `grad` whose elements lie in memory as the base's do, and an array of all that memory."""
         xp = device.array_module(grad)
-        grad = resolve_bits(grad, *self.base_bits)
+        if self.has_bits:
+            grad = resolve_bits(grad, *self.base_bits)
         if self.base_geometry is None:
             whole = xp.array(grad, order="C", copy=True)
-            return whole, whole.reshape(-1)
+            return whole, whole
         flat = xp.zeros(extent_of(self.base_geometry), dtype=grad.dtype)
         whole = strided_view(flat, self.base_geometry)
         whole[...] = grad

@@ -22,6 +22,7 @@ from ...memory.storage import memory_of, overlaps_itself
 from ...tensor import creation, tangents
 from ...tensor.from_python import to_array
 from ...tensor.tensor import Tensor
+from ...tensor.views import CopySlices, edge_of
 from ..declaration.annotations import Array, Dims, Namespace, Shape
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
@@ -617,8 +618,10 @@ def _assigned(self: Array, index: Any, value: Any) -> bool:
             return False
     elif not _holds(array, value):
         return False
-    if flags and (flags >= state.INERT or (state.local._records and (self.requires_grad or _requires_grad(value)))):
+    if flags and flags >= state.INERT:
         return False
+    if flags and state.local._records and (self.requires_grad or _requires_grad(value)):
+        return _copied(self, index, value)
     if not array.flags.forc and overlaps_itself(array):
         return False
     try:
@@ -629,6 +632,36 @@ def _assigned(self: Array, index: Any, value: Any) -> bool:
         return False
     self._bump("setitem")
     return True
+
+
+def _copied(self: Array, index: Any, value: Any) -> bool:
+    """Let NumPy assign a tensor of the part's shape and dtype, and record it as copy_() of the part would be."""
+    array = self._memory
+    if type(value) is not Tensor or self._view is not None or (self._edge is None and self.requires_grad):
+        return False
+    if self._dtype.kind not in dtypes.INEXACT or (not array.flags.forc and overlaps_itself(array)):
+        return False
+    try:
+        part = array[_as_view_key(index)]
+    except IndexError:
+        return False
+    if part.shape != value._shape or part.shape == self._shape or not part.size:  # a write to the whole makes no part
+        return False
+    node: Any = OPERATORS["copy"].node_class()  # type: ignore[misc]
+    node.edges = (None, edge_of(value))  # what was there gets no gradient
+    node.seq, node.extra = state.next_sequence(), None
+    node.shape, node.dtype, node.kind = part.shape, part.dtype, type(part)
+    history = CopySlices(self, Tensor._wrap(part), node)
+    part[...] = value._memory
+    self._bump("copy_")
+    self._set_edge(history)
+    return True
+
+
+def _as_view_key(index: Any) -> Any:
+    """Return a key of integers and slices with which NumPy gives an array, and no number, of one element too."""
+    items = index if type(index) is tuple else (index,)
+    return items if Ellipsis in items else (*items, Ellipsis)
 
 
 @public(method="__setitem__", function_too=False)

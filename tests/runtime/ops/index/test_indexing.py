@@ -272,6 +272,34 @@ def test_a_write_is_what_it_is_step_by_step(kind: str, key: Any, value: Any, own
         assert straight == outcome()
 
 
+RECORDED: dict[str, Callable[[gs.Tensor], gs.Tensor]] = {
+    "copy": lambda x: x.clone(),
+    "transposed": lambda x: (x * 1).T.clone(memory_format="preserve_format"),
+    "view": lambda x: x.clone()[:, 1:],
+    "leaf": lambda x: x,
+    "constant": lambda x: x.detach().clone(),
+    "conjugated": lambda x: x.to(gs.complex64).conj(),
+}
+
+
+@given(kind=st.sampled_from(sorted(RECORDED)), key=KEYS, shape=SHAPES, inside=st.booleans())
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_a_recorded_write_is_what_it_is_step_by_step(kind: str, key: Any, shape: tuple[int, ...], inside: bool) -> None:
+    def outcome() -> tuple[Any, ...]:
+        x = matrix(requires_grad=True)
+        target = RECORDED[kind](x)
+        value = gs.full((2, *shape), 9.0, dtype=target.dtype, requires_grad=True)
+        result = written(target, key, value[1] if inside else value.detach()[1].requires_grad_())
+        if target.requires_grad and target.grad_fn is not None:
+            (target * (target * 2 + 1)).abs().sum().backward()
+        grads = [None if leaf.grad is None else leaf.grad.tolist() for leaf in (x, value)]
+        return *result, graph_names(target.grad_fn), grads
+
+    straight = outcome()
+    with events.subscribe(lambda event: None, events.VersionBumped):
+        assert straight == outcome()
+
+
 @pytest.mark.parametrize("part", [slice(0, 2), slice(1, 3), (slice(None), 0)])
 def test_a_write_of_its_own_memory_is_refused_where_it_overlaps(part: Any) -> None:
     def outcome() -> tuple[Any, ...]:
