@@ -397,7 +397,11 @@ class GraphTask:
                     child = edge  # type: ignore[assignment]
                     waiting = dependencies[child]
                     if grad is not None and (wanted is None or child in wanted):
-                        if graph or grad.dtype is not child.dtype or grad.shape != child.shape:
+                        if (
+                            grad._dtype is not child.dtype or grad._shape != child.shape
+                            if graph
+                            else grad.dtype is not child.dtype or grad.shape != child.shape
+                        ):
                             grad = self._validate(node, index, grad, child.shape, child.dtype)
                         if child in buffers:
                             self._receive(child, grad)

@@ -53,7 +53,7 @@ def sums(array: Array, axes: tuple[int, ...], keepdims: bool = True) -> Any:
     shape, count = array.shape, len(axes)
     if not 0 < count < len(shape) or not _is_plain(array):
         return array.sum(axis=axes, keepdims=keepdims)
-    if len(shape) == 2 and axes[0] == 1 and shape[1] <= _SHORT_TO_ADD:
+    if len(shape) == 2 and axes[0] and shape[1] <= _SHORT_TO_ADD:
         total = array.dot(_column(array.dtype.char, shape[1]))
         return total if keepdims else total.reshape(-1)
     if axes == _FIRST[:count]:

@@ -65,12 +65,14 @@ _KEPT_CONSTANTS = 256
 def constant(value: float, kind: Any) -> Any:
     """Return what stands for a Python number beside an array of dtype `kind`: the same number, as fast as it goes."""
     known = CONSTANTS.get(kind.char)
-    if known is None or len(known) >= _KEPT_CONSTANTS:
-        return value
-    if not value if kind.kind == "f" else type(value) is not int:  # a dictionary does not tell 0.0 from -0.0
+    if known is None or (kind.kind != "f" and type(value) is not int):
         return value
     array = known.get(value)
     if array is None:
+        if len(known) >= _KEPT_CONSTANTS or (
+            not value and kind.kind == "f"
+        ):  # a dictionary does not tell 0.0 from -0.0
+            return value
         array = known[value] = numpy.array(value, kind)
         array.flags.writeable = False
     return array

@@ -294,11 +294,19 @@ def _edge_lines(op: Operator, names: list[str], edged: list[str], without: str) 
         f"f = {' | '.join(f'f_{n}' for n in names)}",
         f"if f >= 4: {flagged}",
         f"if not f or unrecorded and not modes._records: {without}",
-        *(f"if e_{n} is None and f_{n}: e_{n} = edge_of({n})" for n in edged),
+        *(f"if e_{n} is None and f_{n}: e_{n} = {_edge_found(op, n)}" for n in edged),
         f"if {' and '.join(f'e_{n} is None' for n in edged)}:",
         f"    if {loose}: {flagged}",
         f"    {without}",
     ]
+
+
+def _edge_found(op: Operator, name: str) -> str:
+    """Return the expression for the edge of a tensor that does not hold it; a view of a view has all at hand."""
+    found = f"edge_of({name})"
+    return (
+        f"p.edge if p is not None and p.version == c.version and p.edge is not None else {found}" if op.view else found
+    )
 
 
 def save_lines(op: Operator, name: str, users: tuple[str, ...], names: list[str]) -> list[str]:

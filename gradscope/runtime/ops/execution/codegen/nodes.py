@@ -100,15 +100,18 @@ def graph_source(op: Operator) -> str:
     lines = ["def apply_graph(n, g):", "    e = n.edges"]
     tensors = {p.name: p for p in op.tensors}
     for name in saved_by(op):
-        value = local(name)
+        value, unpacked = local(name), f"{local(name)} = unpack_tensor(n, {name!r})"
         lines.append(f"    {value} = n.s_{name}")
         if name in tensors and tensors[name].is_tensor:
+            # What has never been written or detached in place is at the version of then.
             lines += [
-                f"    if type({value}) is not Tensor or {value}._vc is not None or {value}._meta is not None:",
-                f"        {value} = unpack_tensor(n, {name!r})",
+                f"    if type({value}) is Tensor:",
+                f"        c = {value}._vc; m = {value}._meta",
+                f"        if c is not None and c.version or m is not None and m.detached_at >= 0: {unpacked}",
+                f"    elif {value} is not None: {unpacked}",
             ]
         elif name in tensors or name in op.outputs or name in op.aux:
-            lines.append(f"    {value} = unpack_tensor(n, {name!r})")
+            lines.append(f"    {unpacked}")
     lines.append(f"    if {_missing(op)}: return (None,) * len(e)")
     lines.append(f"    return {results_expression(op)}")
     return "\n".join(lines) + "\n"
