@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import numpy
+
 from ...output.terminal_text import one_line
 from ...records.records import EdgeRecord, Location, NodeRecord, SavedRecord, TensorSpec, TensorSummary, operator_name
 from .node_pages import STATES, Page
@@ -14,6 +16,7 @@ from .untrusted_database import Database
 __all__ = ["RecordDecoder", "StaticNode"]
 
 _MANY = 500  # parameters of one statement
+_BINS_APART = 64  # entries for each gradient: more are not converted to find a few
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,22 @@ class _View:
     def __init__(self, page: Page, begins: list[int], end: int) -> None:
         self.page = page
         self.first = begins[0] if begins else 0
-        self.rows = page.tensors[self.first : end].tolist()
-        self.elements = page.tensors["first"][self.first : end].tolist()
+        part = page.tensors[self.first : end]
+        self.rows = part.tolist()
+        self.elements = part["first"].tolist()
+        # One conversion does for all histograms, unless those of a few nodes lie far apart.
+        found = part[part["bins"] > 0]
+        begins_at, lengths = found["bins_at"].astype(numpy.int64), found["bins"]
+        self._from = int(begins_at.min()) if len(found) else 0
+        reach = int((begins_at + lengths).max()) - self._from if len(found) else 0
+        near = self._from >= 0 and reach <= _BINS_APART * len(found)
+        self._entries = page.entries[self._from : self._from + reach].tolist() if near else None
+
+    def histogram(self, at: int, count: int) -> tuple[tuple[int, int], ...]:
+        """Return `count` bins from `at` on."""
+        if self._entries is None:
+            return tuple(self.page.entries[at : at + count].tolist())
+        return tuple(self._entries[at - self._from : at - self._from + count])
 
 
 class RecordDecoder:
@@ -93,23 +110,25 @@ class RecordDecoder:
     def _group(self, view: _View, begin: int, count: int, name: str) -> tuple[TensorSummary | None, ...] | None:
         if count < 0:
             return None
-        return tuple(self._summary(view, begin + nr, f"{name}[{nr}]") for nr in range(count))
+        return tuple([self._summary(view, begin + nr, f"{name}[{nr}]") for nr in range(count)])
 
     def _summary(self, view: _View, at: int, name: str) -> TensorSummary | None:
-        number, bins_at, bins, shown, _, zeros, nans, infs, norm, *span, _ = view.rows[at - view.first]
+        row = view.rows[at - view.first]
+        number, bins_at, bins, shown, _, zeros, nans, infs, norm, low, high, mean, std, _ = row
         if number < 0:
             return None
         spec, numel, itemsize = self._specs[number]
-        low, high, mean, std = span if numel > nans + infs else (None,) * 4
+        if numel <= nans + infs:
+            low = high = mean = std = None
         if shown < 0:
             preview = one_line(view.page.previews[at])
         else:
             texts = ", ".join([f"{value:.4g}" for value in view.elements[at - view.first][:shown]])
-            preview = f"[{texts}{', ...' if numel > shown else ''}]"
+            preview = f"[{texts}, ...]" if numel > shown else f"[{texts}]"
+        # By position, which takes two thirds of the time: in the order of the record's fields.
         return TensorSummary(
-            name=name, shape=spec.shape, dtype=spec.dtype, device=spec.device, numel=numel, nbytes=numel * itemsize,
-            norm=norm, min=low, max=high, mean=mean, std=std, zeros=zeros, nans=nans, infs=infs,
-            histogram=tuple(view.page.entries[bins_at : bins_at + bins].tolist()), preview=preview,
+            name, spec.shape, spec.dtype, spec.device, numel, numel * itemsize, norm, low, high, mean, std,
+            zeros, nans, infs, view.histogram(bins_at, bins) if bins else (), preview,
         )  # fmt: skip
 
     # --- what nodes share ---
