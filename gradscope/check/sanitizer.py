@@ -128,6 +128,12 @@ class Sanitizer:
                 watch.close()
         self._following.__exit__(None, None, None)
 
+    def take(self) -> list[Finding]:
+        """Return what was found since the last time; what is known of the program's writes is kept."""
+        with self._lock:
+            found, self._found = list(self._found.values()), {}
+        return found
+
     def explains(self, error: BaseException | None) -> bool:
         """Whether `error` has become a finding that is not suppressed."""
         return error is not None and vars(error).get(_REPORTED_BY) is self

@@ -2,7 +2,7 @@
 
 :func:`assert_close`, :func:`assert_gradients` and :func:`make_tensor` need NumPy alone;
 :mod:`gradscope.testing.strategies` needs Hypothesis once a strategy is made. :mod:`gradscope.testing.plugin` is for
-pytest: it tells failed tests what spoiled a gradient.
+pytest: fixtures, and by ``--gradscope-check`` failed tests are told what spoiled a gradient.
 """
 
 from __future__ import annotations

@@ -1,75 +1,96 @@
-"""A pytest plugin: tests run under the in-place sanitizer, and a failed one is told what spoiled its gradients.
+"""A pytest plugin: fixtures for gradients, and a suite that runs under the in-place sanitizer.
 
-Ask for it on the command line, ``pytest -p gradscope.testing.plugin``, or in the top ``conftest.py``::
+pytest finds it where gradscope is installed. It does nothing unless it is asked to: by ``pytest --gradscope-check``, or
+in the configuration file by ``gradscope_check = true``, all tests and their fixtures run under the sanitizer
+(:mod:`gradscope.testing.suite_watch`), and by their arguments tests ask for these fixtures:
 
-    pytest_plugins = ["gradscope.testing.plugin"]
-
-It changes no test's outcome. A test that fails while a backward runs gets a section "gradscope" in its report: which
-line wrote the tensor that a node had saved, or at which node the backward has failed. Gradients that are wrong without
-an error, in tests that pass, stand in the summary at the end; an error that a passing test has caught was meant.
+- ``gradcheck``: :func:`gradscope.testing.assert_gradients`
+- ``gradscope_record``: every backward of the test is recorded, and a test that fails is told where
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ..check import Finding, Sanitizer, finding_as_text
-from ..inspect.adapters import AnyAdapter
-from ..inspect.diagnosis.functions.failed_backward import failed_backward
+if TYPE_CHECKING:
+    from ..inspect import Recorder
 
-__all__ = ["pytest_runtest_call", "pytest_runtest_makereport", "pytest_terminal_summary"]
+__all__ = [
+    "gradcheck",
+    "gradscope_record",
+    "pytest_addoption",
+    "pytest_configure",
+    "pytest_runtest_makereport",
+]
 
-_SECTION = "gradscope"
-_failed = pytest.StashKey[str]()
-_found = pytest.StashKey[Sequence[Finding]]()
+# What is needed beyond pytest loads when it is asked for: every suite in the environment loads this file.
 
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Watch a test, and keep what there is to say of it."""
-    with Sanitizer() as sanitizer:
-        try:
-            return (yield)
-        except Exception as error:
-            if not sanitizer.explains(error):
-                item.stash[_failed] = _failure(error)
-            raise
-        finally:
-            item.stash[_found] = sanitizer.findings
+_recorded: pytest.StashKey[Recorder] = pytest.StashKey()
 
 
-def _failure(error: Exception) -> str:
-    """Return what is to be said of a backward that has failed; nothing for other errors."""
-    failed = failed_backward(AnyAdapter(), error)
-    return "" if failed is None else str(failed)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option and the setting."""
+    about = "run tests and fixtures under gradscope's in-place sanitizer, and tell what spoilt a gradient"
+    parser.getgroup("gradscope").addoption("--gradscope-check", action="store_true", help=about)
+    parser.addini("gradscope_check", about, type="bool", default=False)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch the suite, where that is asked for."""
+    if config.getoption("--gradscope-check") or config.getini("gradscope_check"):
+        # It takes the instruments, which nobody else needs.
+        from .suite_watch import SuiteWatch
+
+        config.pluginmanager.register(SuiteWatch(), "gradscope-check")
+
+
+@pytest.fixture
+def gradcheck() -> Callable[..., None]:
+    """Return a function that asserts that the gradients of another are those of finite differences."""
+    # NumPy and the runtime load with the first test that asks for them.
+    from .gradients import assert_gradients
+
+    return assert_gradients
+
+
+@pytest.fixture
+def gradscope_record(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Recorder]:
+    """Record every backward of the test to a file, which its report names where it fails.
+
+    Yields
+    ------
+    Recorder
+        Which is running.
+    """
+    # The instruments load with the first test that asks for them.
+    from ..inspect import record
+
+    with record(tmp_path / "backwards.gscope", title=request.node.nodeid) as recorder:
+        request.node.stash[_recorded] = recorder
+        yield recorder
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put what there is to say into the report of a test."""
+    """Put what was recorded into the report of a test that has failed."""
     report = yield
-    if call.when == "call":
-        found = [f for f in item.stash.get(_found, ()) if report.failed or f.severity != "error"]
-        told = [item.stash.get(_failed, ""), *map(finding_as_text, found)]
-        if any(told):
-            report.sections.append((_SECTION, "\n".join(filter(None, told))))
+    recorder = item.stash.get(_recorded, None)
+    if recorder is not None and call.when == "call" and report.failed:
+        recorder.stop()
+        report.sections.append(("gradscope recording", _overview(recorder.path)))
     return report
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say what was found in tests that have passed."""
-    passed = [(r.nodeid, text) for r in terminalreporter.stats.get("passed", ()) for text in _sections(r)]
-    if not passed:
-        return
-    terminalreporter.section("gradscope: found in tests that passed")
-    for nodeid, text in passed:
-        terminalreporter.write_line(f"{nodeid}\n{text}")
+def _overview(path: str) -> str:
+    # As for the fixture.
+    from ..inspect import open_recording
+    from ..inspect.recording.reports.text_view import overview_text
 
-
-def _sections(report: pytest.TestReport) -> Iterable[str]:
-    return (text for name, text in report.sections if name == _SECTION)
+    with open_recording(path) as recording:
+        return f"{overview_text(recording)}\nTo look into it: gradscope view {path}"

@@ -1,108 +1,111 @@
-"""The pytest plugin, run as a user runs it."""
+"""The pytest plugin, run as a user runs it: its fixtures, and that it does nothing unless it is asked to."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
+
 SUITE = """
-import pytest
-import {framework} as fw
+import sys
+import gradscope as gs
 
 
-def exponential():
-    return fw.ones(3, requires_grad=True).exp()
+def test_nobody_listens():
+    from gradscope.runtime import state
+    assert not state.special
+    assert "gradscope.check" not in sys.modules
 
 
-def test_spoiled():
-    y = exponential()
-    y += 1  # HERE
-    y.sum().backward()
+def test_a_gradient(gradcheck):
+    x = gs.tensor([0.5, 2.0], dtype=gs.float64, requires_grad=True)
+    gradcheck(lambda x: x.exp() * x, x, order=2)
 
 
-def test_wrong_without_an_error():
-    y = exponential()
-    y.data.add_(1)
-    y.sum().backward()
-
-
-def test_an_error_that_is_meant():
-    y = exponential()
-    y += 1
-    with pytest.raises(RuntimeError):
-        y.sum().backward()
-
-
-class Returns(fw.autograd.Function):
+class Wrong(gs.autograd.Function):
     @staticmethod
     def forward(ctx, x):
-        return x * 1
+        return x * 2
 
     @staticmethod
     def backward(ctx, grad):
-        return grad, grad
+        return grad
 
 
-def test_too_many_gradients():
-    Returns.apply(exponential()).sum().backward()
+def test_a_wrong_gradient(gradcheck):
+    gradcheck(Wrong.apply, gs.ones(2, dtype=gs.float64, requires_grad=True))
 
 
-def test_of_something_else():
+def test_recorded(gradscope_record):
+    (gs.ones(2, requires_grad=True) * 2).sum().backward()
+    assert gradscope_record.started
+
+
+def test_recorded_and_failed(gradscope_record):
+    (gs.ones(2, requires_grad=True) * 2).sum().backward()
     assert 1 == 2
 
 
-def test_right():
-    exponential().sum().backward()
+def test_spoilt_in_silence():
+    y = gs.ones(3, requires_grad=True).exp()
+    y.data.add_(1)
+    y.sum().backward()
 """
 
 
-@pytest.fixture(scope="module", params=["gradscope", pytest.param("torch", marks=pytest.mark.torch)])
-def output(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    pytest.importorskip(request.param)
-    folder: Path = tmp_path_factory.mktemp("suite")
-    (folder / "test_suite.py").write_text(SUITE.format(framework=request.param))
+def run(folder: Path, *arguments: str) -> str:
+    (folder / "test_suite.py").write_text(SUITE)
     command = [sys.executable, "-m", "pytest", "-p", "gradscope.testing.plugin", "-p", "no:cacheprovider", "-q"]
     environment = {**os.environ, "PYTEST_ADDOPTS": "", "COLUMNS": "160"}
-    run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert run.returncode == 1, run.stdout + run.stderr
-    return run.stdout
-
-
-def test_no_outcome_changes(output: str) -> None:
-    assert output.splitlines()[-1].startswith("3 failed, 3 passed")
-
-
-def section(output: str, test: str) -> str:
-    """Return what the plugin says of a test that has failed; empty where it says nothing."""
-    of_the_test = output.partition(f"_ {test} _")[2].partition("\n____")[0].partition("\n====")[0]
-    return of_the_test.partition("- gradscope -")[2]
-
-
-def test_a_failure_is_told_with_the_line_of_the_write(output: str) -> None:
-    line = 1 + SUITE.splitlines().index("    y += 1  # HERE")
-    assert "GS101 error: `y` (float32 [3], output of ExpBackward0) was modified in place" in section(
-        output, "test_spoiled"
+    done = subprocess.run(
+        [*command, f"--basetemp={folder / 'tmp'}", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
-    assert f"test_suite.py:{line}" in section(output, "test_spoiled")
+    return done.stdout + done.stderr
 
 
-def test_a_backward_that_fails_otherwise_is_told_with_its_return(output: str) -> None:
-    line = 1 + SUITE.splitlines().index("        return grad, grad")
-    assert "Returns.backward returned an incorrect number of gradients" in section(output, "test_too_many_gradients")
-    assert f"test_suite.py:{line}" in section(output, "test_too_many_gradients")
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return run(tmp_path_factory.mktemp("suite"))
 
 
-def test_other_failures_are_left_alone(output: str) -> None:
-    assert "_ test_of_something_else _" in output
-    assert section(output, "test_of_something_else") == ""
+def test_unless_it_is_asked_it_watches_nothing(output: str) -> None:
+    assert output.splitlines()[-1].startswith("2 failed, 4 passed")
+    assert "GS106" not in output
 
 
-def test_what_is_wrong_in_tests_that_pass_stands_in_the_summary(output: str) -> None:
-    summary = output.partition("gradscope: found in tests that passed")[2]
-    assert "test_suite.py::test_wrong_without_an_error\nGS106 silent-wrong: `y`" in summary
-    assert "test_an_error_that_is_meant" not in summary
-    assert "test_right" not in summary
+def test_the_fixture_gradcheck_asserts(output: str) -> None:
+    assert "wrong gradient in Wrong.backward" in output
+
+
+def test_a_test_that_fails_is_told_where_it_was_recorded(output: str) -> None:
+    failure = output.partition("_ test_recorded_and_failed _")[2]
+    section = failure.partition("- gradscope recording -")[2].partition("\n====")[0]
+    assert "test_suite.py::test_recorded_and_failed" in section
+    path = Path(section.partition("To look into it: gradscope view ")[2].split()[0])
+    assert path.read_bytes().startswith(b"SQLite format 3")
+    assert output.count("- gradscope recording -") == 1
+
+
+@pytest.mark.parametrize("way", ["option", "setting"])
+def test_it_watches_where_it_is_asked(tmp_path: Path, way: str) -> None:
+    if way == "setting":
+        (tmp_path / "pytest.ini").write_text("[pytest]\ngradscope_check = true\n")
+    output = run(tmp_path, *["--gradscope-check"] * (way == "option"), "-k", "spoilt")
+    assert "test_suite.py::test_spoilt_in_silence\nGS106 silent-wrong: `y`" in output
+
+
+def test_the_entry_point_is_the_module_by_its_own_name() -> None:
+    facts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert facts["project"]["entry-points"]["pytest11"] == {"gradscope.testing.plugin": "gradscope.testing.plugin"}

@@ -17,10 +17,12 @@ from .pause_gate import Gate, ProgramAborted
 from .processes import StartedProcesses
 from .program_thread import Interrupter, aborts_unreported
 
-__all__ = ["CallProgram", "Program", "Write", "exit_status_of", "own_traceback", "print_uncaught"]
+__all__ = ["CallProgram", "Program", "Write", "exit_status_of", "hide_instruments", "own_traceback", "print_uncaught"]
 
 _GRADSCOPE = Path(__file__).parents[2]
 _INSTRUMENTS = (str(_GRADSCOPE / "inspect"), str(_GRADSCOPE / "check"))
+
+_DISPATCHER = (os.path.join("torch", "_ops.py"), os.path.join("torch", "utils", "_stats.py"))
 
 _PROGRAMS: WeakSet[Program] = WeakSet()
 
@@ -201,6 +203,37 @@ def _own_part(trace: TracebackType | None) -> TracebackType | None:
     while trace is not None and _ours(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next
     return trace
+
+
+def hide_instruments(error: BaseException) -> None:
+    """Take the instruments' frames out of the tracebacks of an error, and of those that it came from.
+
+    PyTorch calls a function that is watched through its dispatcher, whose frames are taken out with ours.
+    """
+    pending: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while pending:
+        part = pending.pop()
+        if part is None or id(part) in seen:
+            continue
+        seen.add(id(part))
+        part.__traceback__ = _without_ours(part.__traceback__)
+        pending += [part.__cause__, part.__context__, *getattr(part, "exceptions", ())]
+
+
+def _without_ours(trace: TracebackType | None) -> TracebackType | None:
+    kept = []
+    below_ours = False
+    while trace is not None:
+        filename = trace.tb_frame.f_code.co_filename
+        below_ours = _ours(filename) or (below_ours and filename.endswith(_DISPATCHER))
+        if not below_ours:
+            kept.append(trace)
+        trace = trace.tb_next
+    found: TracebackType | None = None
+    for step in reversed(kept):
+        found = TracebackType(found, step.tb_frame, step.tb_lasti, step.tb_lineno)
+    return found
 
 
 def _ours(filename: str) -> bool:

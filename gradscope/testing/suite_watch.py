@@ -1,0 +1,98 @@
+"""A test suite under the in-place sanitizer: a failed test is told what spoilt its gradients.
+
+It changes no test's outcome. One watch is open from the collection to the end, so that what a fixture or an imported
+module writes is known by its line. A test that fails while a backward runs gets a section "gradscope" in its report:
+which line wrote the tensor that a node had saved, or at which node the backward has failed. Gradients that are wrong
+without an error, in tests that pass, stand in the summary at the end; an error that a passing test has caught was
+meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any
+
+import pytest
+
+from ..check import Finding, Sanitizer, finding_as_text
+from ..inspect.adapters import AnyAdapter
+from ..inspect.debuggee.program import hide_instruments
+from ..inspect.diagnosis.functions.failed_backward import failed_backward
+
+__all__ = ["SuiteWatch"]
+
+_SECTION = "gradscope"
+_failed = pytest.StashKey[str]()
+_found = pytest.StashKey[Sequence[Finding]]()
+
+
+class SuiteWatch:
+    """The hooks of pytest by which a suite is watched."""
+
+    def __init__(self) -> None:
+        self._sanitizer = Sanitizer()
+        self._open = False
+
+    def pytest_sessionstart(self) -> None:
+        """Begin, before test modules are imported."""
+        self._sanitizer.__enter__()
+        self._open = True
+
+    def pytest_unconfigure(self) -> None:
+        """Watch no more."""
+        if self._open:
+            self._open = False
+            self._sanitizer.__exit__(None, None, None)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, None, None]:
+        """Take the instruments' frames out of a fixture's failure."""
+        self._sanitizer.take()  # what was found between tests is none of this one's
+        try:
+            yield
+        except Exception as error:
+            self._note_failure(item, error)
+            raise
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Keep what there is to say of a test."""
+        try:
+            return (yield)
+        except Exception as error:
+            self._note_failure(item, error)
+            raise
+        finally:
+            item.stash[_found] = self._sanitizer.take()
+
+    def _note_failure(self, item: pytest.Item, error: Exception) -> None:
+        if not self._sanitizer.explains(error):
+            failed = failed_backward(AnyAdapter(), error)
+            item.stash[_failed] = "" if failed is None else str(failed)
+        hide_instruments(error)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[Any]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Put what there is to say into the report of a test."""
+        report = yield
+        if call.when == "call" or report.failed:
+            found = [f for f in item.stash.get(_found, ()) if report.failed or f.severity != "error"]
+            told = [item.stash.get(_failed, ""), *map(finding_as_text, found)]
+            if any(told):
+                report.sections.append((_SECTION, "\n".join(filter(None, told))))
+        return report
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Say what was found in tests that have passed."""
+        passed = [(r.nodeid, text) for r in terminalreporter.stats.get("passed", ()) for text in _sections(r)]
+        if not passed:
+            return
+        terminalreporter.section("gradscope: found in tests that passed")
+        for nodeid, text in passed:
+            terminalreporter.write_line(f"{nodeid}\n{text}")
+
+
+def _sections(report: pytest.TestReport) -> Iterable[str]:
+    return (text for name, text in report.sections if name == _SECTION)
