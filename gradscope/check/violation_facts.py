@@ -37,7 +37,8 @@ class ModifiedFacts:
     spared : bool
         Whether none of the writes touched a byte that was saved, as far as that is known.
     ran_before : bool
-        Whether an earlier backward has run the node, and kept what it saved.
+        Whether a backward that was called on the same line has run the node, and kept what it saved: the node is of an
+        iteration before.
     """
 
     node: str

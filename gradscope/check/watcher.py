@@ -123,7 +123,7 @@ class Watcher(Observer):
         if running is not None:
             running.nodes.pop(get_ident(), None)
             self._adapter.notes(call.node)[_RAN_AT if call.task.keep_graph else _FREED_AT] = running.read
-        made = self._adapter.made(call)
+        _, made = self._adapter.carried(call)
         if len(made) > 1 and _same_twice(made):
             self._shared_writes.note_shared(call)
         if self._shared_writes.written:
@@ -195,7 +195,7 @@ class Watcher(Observer):
             spared=self._account.spared(memory, then, now, adapter.region(saved.data)),
             leaf=None if leaf is None else name_of(leaf),
             reached=reached,
-            ran_before=_RAN_AT in adapter.notes(node),
+            ran_before=read is not None and adapter.notes(node).get(_RAN_AT) == read,
         )
 
     def _changed(self, node: Any, saved: Any, then: int, running: _RunningBackward) -> ChangedFacts:

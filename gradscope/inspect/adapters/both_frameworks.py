@@ -300,10 +300,6 @@ class AnyAdapter:
         """Return the values of the gradients that a node was given and has made, and how many it was given."""
         return self._of(call.node).hosts(call)
 
-    def made(self, call: Any) -> Sequence[Any]:
-        """Return what a node has made, as it is at hand."""
-        return self._of(call.node).made(call)
-
     def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
         """Take the gradients that a node was given and has made as bytes, where all are on the host and small."""
         return self._of(call.node).small(call, most, taken)

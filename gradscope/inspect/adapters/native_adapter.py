@@ -396,10 +396,6 @@ class NativeAdapter:
         given, made = call.grad_outputs, call.grad_inputs
         return [None if g is None else g._array for g in given], [None if g is None else g._array for g in made]
 
-    def made(self, call: Any) -> Sequence[Any]:
-        """Return what a node has made, as it is at hand."""
-        return self.carried(call)[1]
-
     def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
         """Take the gradients that a node was given and has made as bytes, where all are on the host and small."""
         begin = len(taken)

@@ -436,9 +436,6 @@ class Adapter(Protocol):
         Each value is a NumPy array, which may share the gradient's memory, None for None, or Converted.
         """
 
-    def made(self, call: Any) -> Sequence[Any]:
-        """Return what a node has made, as it is at hand: only to ask which of it is the same object."""
-
     def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
         """Take the gradients that a node was given and has made as bytes, where all are on the host, dense and small.
 

@@ -269,10 +269,6 @@ class TorchAdapter:
                 return [to_host_told(grad) for grad in given], len(given)
         return hosts_of(call)
 
-    def made(self, call: Any) -> Sequence[Any]:
-        """Return what a node has made, as it is at hand."""
-        return call.grad_inputs if type(call) is FailedCall else call.made
-
     def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
         """Take the gradients that a node was given and has made as bytes, where all are on the host and small."""
         return None if type(call) is FailedCall else small_of(call, most, taken)
