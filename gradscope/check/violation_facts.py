@@ -114,6 +114,11 @@ class RefusedFacts:
     write: WriteFact | None = None
 
     @property
+    def overlaps(self) -> bool:
+        """Whether several elements lie at one address."""
+        return self.reason == "overlap"
+
+    @property
     def of_leaf(self) -> bool:
         """Whether a leaf was to be written, or a view of one."""
         return self.reason in ("leaf", "view of leaf")

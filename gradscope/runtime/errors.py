@@ -60,7 +60,8 @@ class InplaceError(RuntimeError):
     Attributes
     ----------
     reason : str
-        ``'leaf'``, ``'view of leaf'``, ``'inference tensor'``, or what is special about the view that was written:
+        ``'leaf'``, ``'view of leaf'``, ``'inference tensor'``, ``'overlap'`` (several elements lie at one address), or
+        what is special about the view that was written:
         ``'multi'``, ``'no_grad'``, ``'custom'``, ``'inference'``.
     view_operator : str
         The operator that made the view; empty when it is none.

@@ -161,6 +161,17 @@ MISUSE = [
         "`buffer = buffer.clone()` before this line",
     ),
     Program(
+        "20 what expand() returned is written",
+        "GS109",
+        """
+        bias = gs.zeros(3)
+        rows = bias.expand(2, 3)  # viewed
+        rows.add_(1)  # written
+        """,
+        "clone() rows before this line, or write `rows = rows.add(1)`",
+        not_in_torch="viewed",
+    ),
+    Program(
         "13 a hidden state carried on with retain_graph=True, and a step in between",
         "GS102",
         """
@@ -533,6 +544,12 @@ BEHIND_A_BACK = [
 
 
 LEGAL = {
+    "a clone of what expand() returned is written": """
+        x = gs.ones(3, requires_grad=True)
+        rows = (x * 2).expand(2, 3).clone()
+        rows.add_(1)
+        rows.exp().sum().backward()
+        """,
     "a hook writes a gradient that nobody else gets": """
         x = gs.ones(3, requires_grad=True)
         y = x * 2

@@ -34,8 +34,8 @@ class ForbiddenViewWrite(Rule):
         """
 
     def judge(self, facts: RefusedFacts) -> Iterator[Finding]:
-        """Yield the finding, where it is no view of a leaf."""
-        if facts.of_leaf:
+        """Yield the finding, where it is the view that forbids it."""
+        if facts.of_leaf or facts.overlaps:
             return
         text = written_at(facts.location, "")
         tensor = TensorDescription(text.name, facts.shape, facts.dtype)

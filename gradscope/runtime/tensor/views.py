@@ -372,7 +372,7 @@ def check_inplace(tensor: Tensor, recording: bool, *, expanded: bool = False, di
             )
             raise refuse(InplaceError(message, "leaf", tensor))
     if not expanded and overlaps_itself(tensor._memory):
-        raise overlap_error()
+        raise refuse(InplaceError(str(overlap_error()), "overlap", tensor, view))
     if state.local.before_write is not None:
         state.local.before_write(tensor)
 

@@ -21,6 +21,7 @@ _REASONS = (
     ("A view was created in no_grad mode and ", "no_grad"),
     ("A view was created in inference mode and ", "inference"),
     ("This view was created inside a custom Function", "custom"),
+    ("more than one element of the written-to tensor refers to a single memory location", "overlap"),
     ("This view is the output of a function that returns multiple views", "multi"),
 )
 _STALE = "its base or another view of its base has been modified inplace"
