@@ -150,6 +150,9 @@ class Watcher(Observer):
         running = self._running.innermost()
         read = location_of(events.capture_call_site(2)) if running is None else running.read
         leaves = [] if running is None else self._leaves(running)
+        handed = getattr(error, "checkpoint_input", None)
+        if handed is not None:
+            self._tell(self._modified(error.node, handed, read, leaves, reached=True), error)
         met = (error.saved_name, error.saved_version, error.current_version)
         for node in (error.node, *self._still_to_run(running, error.node)):
             for saved in self._adapter.saved(node):

@@ -340,3 +340,22 @@ def test_a_parameter_that_many_nodes_saved_is_looked_up_among_the_leaves_once(mo
     (finding,) = sanitizer.findings
     assert (finding.code, finding.occurrences, finding.tensor.parameter) == ("GS106", 21, True)
     assert len(walks) == 1
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_an_input_of_a_checkpoint_that_was_written(reentrant):
+    from torch.utils.checkpoint import checkpoint
+
+    x = torch.ones(3, requires_grad=True)
+    with Sanitizer() as sanitizer:
+        h = x * 2
+        y = checkpoint(lambda h: h.sin().exp(), h, use_reentrant=reentrant)
+        h.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation") as raised:
+            y.sum().backward()
+    (finding,) = sanitizer.findings
+    assert sanitizer.explains(raised.value)
+    assert (finding.code, finding.written.source, finding.read.source) == ("GS101", "h.add_(1)", "y.sum().backward()")
+    assert (finding.saved_version, finding.current_version) == (0, 1)
+    assert finding.tensor.saved_as == ("saved_tensors" if reentrant else "input of checkpoint()")
+    assert finding.help == "write `h = h.add(1)`"

@@ -19,7 +19,7 @@ from ....runtime.events import CallSite
 from ..protocol import Observer, hears_entries
 from .graph_freeing import cut_rows
 from .node_hooks import hang
-from .saved_tensors import RELEASED, saved_of, tell_violation, versions_in
+from .saved_tensors import RELEASED, saved_of, tell_checkpoint_violation, tell_violation, versions_in
 from .torch_compile import leave_uncompiled
 
 __all__ = ["TorchCall", "TorchTask", "edge_of", "walk"]
@@ -156,7 +156,8 @@ class TorchTask:
         versions = versions_in(error)
         if versions is not None and not hasattr(error, "saved_name"):
             running = [call.node for call in self._running.values()]
-            if tell_violation(error, versions, running or self.nodes) is not None:
+            told = tell_violation(error, versions, running or self.nodes) is not None
+            if told or (running and tell_checkpoint_violation(error, versions, running[-1])):
                 for observer in self._observers:
                     observer.violation(error)
         for observer in self._observers:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
 from torch.autograd.function import BackwardCFunction
 
+from ...source.frame_variables import variables_of
 from .numpy_conversion import shape_of
 from .saved_tensors_unpacked import SHOWN, UnpackedSlot, versions_in
 
-__all__ = ["RELEASED", "TorchSaved", "saved_of", "tell_violation", "versions_in"]
+__all__ = ["RELEASED", "TorchSaved", "saved_of", "tell_checkpoint_violation", "tell_violation", "versions_in"]
 
 RELEASED = "gradscope.inspect.released"
 """In a node's metadata: it counts as released (see :meth:`.observed_backward.TorchTask.keep`)."""
 
 _RAW = "_raw_saved_"
+_CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
 _raw_names: dict[type, tuple[str, ...]] = {}
 
 
@@ -150,6 +153,65 @@ def raw_names(kind: type) -> tuple[str, ...]:
     if names is None:
         names = _raw_names[kind] = tuple(name for name in dir(kind) if name.startswith(_RAW))
     return names
+
+
+class CheckpointInput:
+    """A tensor that a checkpoint was given, and keeps beside the graph to compute its region again.
+
+    It looks as a :class:`TorchSaved` does.
+    """
+
+    name = "input of checkpoint()"
+    released = False
+    requires_grad = False  # what computed it is no neighbour of the node that asks for it
+
+    def __init__(self, tensor: torch.Tensor, versions: tuple[int, int]) -> None:
+        self.data = tensor
+        self.shape = shape_of(tensor)
+        self.dtype = tensor.dtype
+        self.nbytes = tensor.numel() * tensor.element_size()
+        self.current_version, self.saved_version = versions
+
+
+def tell_checkpoint_violation(error: BaseException, versions: tuple[int, int], node: Any) -> bool:
+    """Put on PyTorch's error which input of a checkpoint it is that has been written; return whether it is one.
+
+    Parameters
+    ----------
+    versions : tuple of (int, int)
+        See :func:`versions_in`.
+    node : object
+        Which asked for what it had saved inside of the checkpoint.
+    """
+    tensor = _refused_input(error, versions[0])
+    if tensor is None:
+        return False
+    handed = CheckpointInput(tensor, versions)
+    error.__dict__.update(
+        node=node,
+        operator=node.name(),
+        saved_name=handed.name,
+        shape=handed.shape,
+        dtype=handed.dtype,
+        saved_version=versions[1],
+        current_version=versions[0],
+        checkpoint_input=handed,
+    )
+    return True
+
+
+def _refused_input(error: BaseException, version: int) -> torch.Tensor | None:
+    """Return the first input of a checkpoint that is at a version, where the error comes from unpacking its inputs."""
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_name == "get_inputs" and code.co_filename.endswith(_CHECKPOINT):
+            kept = getattr(variables_of(trace.tb_frame).get("self"), "saved_args", ())
+            tensors = (getattr(raw, "data", None) for raw in kept if not isinstance(raw, torch.Tensor))
+            with torch._C.DisableTorchFunction():
+                return next((t for t in tensors if isinstance(t, torch.Tensor) and t._version == version), None)
+        trace = trace.tb_next
+    return None
 
 
 def tell_violation(error: BaseException, versions: tuple[int, int], nodes: Iterable[Any]) -> Any:
