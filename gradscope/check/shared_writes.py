@@ -15,6 +15,7 @@ from typing import Any
 from ..inspect.adapters import AnyAdapter, Observer
 from ..inspect.records.naming import tables_of
 from ..inspect.records.records import Location
+from ..inspect.records.write_account import WriteFact
 from ..inspect.source.call_sites import caller, name_of, user_frame
 from ..inspect.source.frame_variables import variables_of
 from .source_fixes import made_in_place
@@ -139,6 +140,23 @@ class SharedWriteWatch(Observer):
                 made=None if owner is None else made_in_place(type(owner), attribute, write.writer),
             )
             self.suspects[self._adapter.key(root[0])] = _UnreturnedInput(write.tensor, written_input)
+
+    def suspect_input(self, tensor: Any, node: Any, write: WriteFact | None) -> None:
+        """Suspect an input that a custom Function has written without ``mark_dirty()``."""
+        root = self._adapter.root(tensor)
+        if root is None:
+            return
+        spec, name = self._adapter.spec(tensor), self._adapter.node_name(node).removesuffix("Backward")
+        written_input = WrittenInput(
+            name=name_of(tensor, user_frame()),
+            shape=spec.shape,
+            dtype=spec.dtype,
+            module=f"{name}.apply",
+            writer=f"{name}.forward",
+            operator="an operator" if write is None else write.operator,
+            written=None if write is None else write.location,
+        )
+        self.suspects[self._adapter.key(root[0])] = _UnreturnedInput(weakref.ref(tensor), written_input)
 
     def _leads_to(self, output: Any, target: Any) -> bool:
         """Whether a module's output was computed from what it has written: else it is called for the write."""

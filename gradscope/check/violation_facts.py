@@ -9,6 +9,7 @@ from ..inspect.records.records import Location
 from ..inspect.records.write_account import ShareFact, WriteFact
 
 __all__ = [
+    "ContextFacts",
     "WrittenInput",
     "ChangedFacts",
     "FreedFacts",
@@ -210,5 +211,28 @@ class GradientFacts:
     recorded: Location | None
 
 
-Violation = ModifiedFacts | ChangedFacts | RefusedFacts | FreedFacts | InputFacts | GradientFacts
+@dataclass(frozen=True, slots=True)
+class ContextFacts:
+    """A tensor that a custom Function has kept on ``ctx``, and that has other values when its backward runs.
+
+    Attributes
+    ----------
+    attribute : str
+        ``'ctx.x'``.
+    writes : sequence of WriteFact
+        Those into its memory since forward, as far as an operator did them.
+    saved, read : Location or None
+        Where the Function was called, and the backward.
+    """
+
+    node: str
+    attribute: str
+    shape: tuple[int, ...]
+    dtype: str
+    saved: Location | None
+    read: Location | None
+    writes: Sequence[WriteFact]
+
+
+Violation = ContextFacts | ModifiedFacts | ChangedFacts | RefusedFacts | FreedFacts | InputFacts | GradientFacts
 """What a rule of ``check`` may need."""

@@ -15,11 +15,12 @@ from ..inspect.adapters.native_adapter import location_of
 from ..inspect.records.records import Location, dtype_name
 from ..inspect.records.write_account import MemoryShares, WriteAccount
 from ..runtime import events
+from .function_calls import FunctionCalls
 from .saved_values import SavedValues
 from .shared_writes import SharedWriteWatch
 from .task_nodes import nodes_of
 from .tensor_names import name_of, producer_of
-from .violation_facts import ChangedFacts, FreedFacts, ModifiedFacts, RefusedFacts, Violation
+from .violation_facts import ChangedFacts, ContextFacts, FreedFacts, ModifiedFacts, RefusedFacts, Violation
 
 __all__ = ["Watcher"]
 
@@ -61,6 +62,7 @@ class Watcher(Observer):
         self._account = WriteAccount()
         self._shares = MemoryShares()
         self._values = SavedValues(adapter, self._account)
+        self._functions = FunctionCalls(adapter, self._account)
         self._running = _RunningBackwards()
         self._observation = adapter.observe(self, forward=True, backward=True, writes=True)
 
@@ -83,11 +85,18 @@ class Watcher(Observer):
         """Note who can write without being heard."""
         self._shares.add(self._adapter.memory_key(share.tensor), share, self._account)
 
+    def function_applied(self, function: type, args: tuple[Any, ...]) -> None:
+        """Note what it is given."""
+        self._functions.applied(function, args)
+
     def operator_recorded(self, node: Any) -> None:
         """Note what it has saved."""
         self._values.note(node)
         if self._shared_writes.suspects:
             self._shared_writes.look_at_reader(node)
+        if self._functions.given:
+            for tensor in self._functions.recorded(node):
+                self._shared_writes.suspect_input(tensor, node, self._account.last(self._adapter.memory_key(tensor)))
 
     def write_refused(self, error: Any) -> None:
         """Report it."""
@@ -114,6 +123,8 @@ class Watcher(Observer):
             running.nodes[get_ident()] = call.node
             for saved, then in self._values.changed(call.node):
                 self._tell(self._changed(call.node, saved, then, running), None)
+            if self._functions.kept:
+                self._look_at_ctx(call.node, running)
         if self._shared_writes.written:
             self._shared_writes.look_at_entry(call)
 
@@ -176,6 +187,21 @@ class Watcher(Observer):
     blind_call = blind_region
 
     # --- facts ---
+
+    def _look_at_ctx(self, node: Any, running: _RunningBackward) -> None:
+        adapter = self._adapter
+        for kept in self._functions.changed(node):
+            spec = adapter.spec(kept.tensor)
+            facts = ContextFacts(
+                node=adapter.node_name(node),
+                attribute=f"ctx.{kept.name}",
+                shape=spec.shape,
+                dtype=spec.dtype,
+                saved=adapter.location(node),
+                read=running.read,
+                writes=self._account.since(adapter.memory_key(kept.tensor), kept.then),
+            )
+            self._tell(facts, None)
 
     def _modified(
         self, node: Any, saved: Any, read: Location | None, leaves: list[Any], *, reached: bool

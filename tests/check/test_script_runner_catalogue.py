@@ -506,6 +506,50 @@ BEHIND_A_BACK = [
         """,
     ),
     Program(
+        "24 a tensor kept on ctx is written",
+        "GS110",
+        """
+        class Square(gs.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.x = x
+                return x * x
+
+            @staticmethod
+            def backward(ctx, grad):
+                return 2 * grad * ctx.x
+
+        w = gs.ones(3, requires_grad=True)
+        h = w * 1
+        y = Square.apply(h)  # saved
+        with gs.no_grad():
+            h.mul_(10)  # written
+        y.sum().backward()  # read
+        """,
+        "ctx.save_for_backward()",
+    ),
+    Program(
+        "25 a custom Function writes its input without mark_dirty()",
+        "GS107",
+        """
+        class Scale(gs.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                x.mul_(2)  # written
+                return x.clone()
+
+            @staticmethod
+            def backward(ctx, grad):
+                return 2 * grad
+
+        w = gs.ones(3, requires_grad=True)
+        h = w * 1
+        y = Scale.apply(h)
+        (y + h).sum().backward()  # read
+        """,
+        "write a new tensor in Scale.forward, or call Scale.apply(h.clone())",
+    ),
+    Program(
         "27 a hook writes a gradient that the other branch gets too",
         "GS108",
         """
@@ -544,6 +588,54 @@ BEHIND_A_BACK = [
 
 
 LEGAL = {
+    "a custom Function marks the input that it writes": """
+        class Scale(gs.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.mark_dirty(x)
+                return x.mul_(2)
+
+            @staticmethod
+            def backward(ctx, grad):
+                return 2 * grad
+
+        w = gs.ones(3, requires_grad=True)
+        h = w * 1
+        y = Scale.apply(h)
+        (y + h).sum().backward()
+        """,
+    "a custom Function keeps on ctx what changes by design": """
+        class Counted(gs.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, calls):
+                ctx.calls, ctx.x = calls, x
+                return x * 1
+
+            @staticmethod
+            def backward(ctx, grad):
+                ctx.calls.add_(1)
+                return grad, None
+
+        w, calls = gs.ones(3, requires_grad=True), gs.zeros(1)
+        y = Counted.apply(w * 1, calls)
+        z = Counted.apply(y, calls)
+        calls.add_(1)
+        z.sum().backward()
+        """,
+    "a custom Function writes a copy of its input": """
+        class Scale(gs.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.clone().mul_(2)
+
+            @staticmethod
+            def backward(ctx, grad):
+                return 2 * grad
+
+        w = gs.ones(3, requires_grad=True)
+        h = w * 1
+        (Scale.apply(h) + h).sum().backward()
+        """,
     "a clone of what expand() returned is written": """
         x = gs.ones(3, requires_grad=True)
         rows = (x * 2).expand(2, 3).clone()

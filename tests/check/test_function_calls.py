@@ -1,0 +1,42 @@
+import gc
+import weakref
+
+import gradscope as gs
+from gradscope.check import Sanitizer
+from gradscope.check.function_calls import FunctionCalls
+from gradscope.inspect.adapters import NativeAdapter
+from gradscope.inspect.records.write_account import WriteAccount
+
+
+class Keep(gs.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x, ctx.other = x, gs.zeros(2)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad
+
+
+def test_of_what_is_on_ctx_inputs_and_outputs_are_looked_at():
+    calls = FunctionCalls(NativeAdapter(), WriteAccount())
+    x = gs.ones(2, requires_grad=True) * 1
+    calls.applied(Keep, (x, 3))
+    node = Keep.apply(x).grad_fn
+    assert list(calls.recorded(node)) == []
+    assert (calls.kept, calls.given) == (True, {})
+    node.other.add_(1)
+    assert list(calls.changed(node)) == []
+    x.data.add_(1)
+    assert [kept.name for kept in calls.changed(node)] == ["x"]
+
+
+def test_a_call_that_records_nothing_keeps_no_tensor_alive():
+    with Sanitizer(), gs.no_grad():
+        x = gs.ones(2)
+        Keep.apply(x)
+        gone = weakref.ref(x)
+        del x
+        gc.collect()
+        assert gone() is None
