@@ -46,7 +46,7 @@ def test_the_nearest_file_above_counts_and_paths_are_relative_to_it(tmp_path):
         ("select = 'GS101'", "select wants a list of texts, got 'GS101'"),
         ("exit-zero = 1", "exit-zero wants true or false, got 1"),
         ("baseline = true", "baseline wants a text, got True"),
-        ("ignore = ['GS1O1']", "no code 'GS1O1': did you mean 'GS101'?"),
+        ("ignore = ['GS1O3']", "no code 'GS1O3': did you mean 'GS103'?"),
         ("format = 'yaml'", "there is no format 'yaml'; there are text, concise"),
     ],
 )

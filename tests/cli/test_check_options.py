@@ -122,8 +122,8 @@ def test_options_that_cannot_be_followed_are_one_line(project, arguments, messag
 
 
 def test_an_unknown_code_is_one_line(project):
-    done = check(project, "--select", "GS1O1")
-    assert (done.returncode, done.stderr) == (2, "gradscope check: no code 'GS1O1': did you mean 'GS101'?\n")
+    done = check(project, "--select", "GS1O3")
+    assert (done.returncode, done.stderr) == (2, "gradscope check: no code 'GS1O3': did you mean 'GS103'?\n")
 
 
 def test_suppressions_by_file_and_function(project):

@@ -67,7 +67,7 @@ def test_a_topic_of_two_words(capsys, words):
     [
         ("memroy", "did you mean memory?"),
         ("lef", "did you mean leaf?"),
-        ("GS1O1", "did you mean GS101"),
+        ("GS1O3", "did you mean GS103"),
         ("xyzzy", "`gradscope explain` lists what there is"),
     ],
 )

@@ -44,6 +44,11 @@ class SavedTensorModified(Rule):
             return
         told = describe_modified(facts)
         message = f"{told.tensor} was modified in place, and {facts.node} still needs it"
+        if facts.spared:
+            message = (
+                f"{told.tensor} was modified in place beside the part that {facts.node} needs: harmless, and refused "
+                "all the same"
+            )
         yield modified_finding(self.code, facts, told, message, _help(facts, told.write, told.text))
 
 

@@ -27,7 +27,7 @@ def test_of_two_words_that_are_equal_ignore_wins():
     assert selected(["GS103"], ["GS103"]) == []
 
 
-@pytest.mark.parametrize(("word", "hint"), [("GS1O1", "did you mean 'GS101'"), ("", "there are GS101, GS102")])
+@pytest.mark.parametrize(("word", "hint"), [("GS1O3", "did you mean 'GS103'"), ("", "there are GS101, GS102")])
 def test_an_unknown_code_is_refused(word, hint):
     with pytest.raises(ValueError, match=f"no code '{word}': {hint}"):
         codes_of([word])

@@ -68,8 +68,8 @@ def test_a_comment_without_a_code_is_warned_of(comments_in):
 
 
 def test_an_unknown_code_is_warned_of_and_one_of_the_doctors_is_not(comments_in):
-    _, notices = comments_in("x.add_(1)  # gradscope: ignore[GS1O1]\ny = 1  # gradscope: ignore[D303]\n")
-    assert notices() == [(1, "ignore[GS1O1]: no such code; did you mean 'GS101'?")]
+    _, notices = comments_in("x.add_(1)  # gradscope: ignore[GS1O3]\ny = 1  # gradscope: ignore[D303]\n")
+    assert notices() == [(1, "ignore[GS1O3]: no such code; did you mean 'GS103'?")]
 
 
 def test_a_code_that_has_silenced_nothing_is_warned_of(comments_in):

@@ -259,7 +259,7 @@ class TorchAdapter:
 
     def carried(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
         """Return the tensors that a node was given and has made."""
-        return call.grad_outputs, call.grad_inputs or ()
+        return (call.grad_outputs or (), ()) if type(call) is FailedCall else (call.given, call.made)
 
     def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
         """Return the values of the gradients that a node was given and has made, and how many it was given."""
