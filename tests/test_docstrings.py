@@ -137,3 +137,133 @@ def scale(x: Tensor, by: float, mode: str) -> Tensor:
     """
 '''
     assert repeated_annotations(source) == ["scale, line 2: by : float", "scale, line 2: Tensor"]
+
+
+# The public names whose docstrings have no example, by package: what is added to a package has one.
+WITHOUT_EXAMPLE: dict[str, str] = {
+    "": """
+        BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor
+        LongTensor ShortTensor Tensor bernoulli binomial gru is_anomaly_check_nan_enabled
+        is_deterministic_algorithms_warn_only_enabled layout lstm memory_format poisson rnn_relu rnn_tanh
+        set_default_tensor_type set_float32_matmul_precision standard_gamma
+    """,
+    "amp": """
+        custom_bwd custom_fwd
+    """,
+    "autograd": """
+        GradcheckError is_anomaly_check_nan_enabled queue_callback
+    """,
+    "autograd.forward_ad": """
+        UnpackedDualTensor exit_dual_level
+    """,
+    "autograd.graph": """
+        GradientEdge SavedTensor
+    """,
+    "check": """
+        Fix Report ScriptResult Settings Site TensorDescription check_script finding_as_text formats
+        read_settings run_script
+    """,
+    "distributions": """
+        register_kl
+    """,
+    "fft": """
+        fft2 hfft2 hfftn ifft2 ihfft2 ihfftn irfft2 rfft2
+    """,
+    "inspect": """
+        Breakpoint BreakpointError CheckedFunction DebuggerEvent Diagnosis Difference EdgeRecord Functions
+        GradientReport Growth Leaks Listening MemoryReport NodeNotFoundError ParameterChange Recorder
+        Recording RecordingError SecondBackward SessionError TaskRecord TensorSummary ThreadRecord Updates
+        WatchRecord WhatIf plot_histogram
+    """,
+    "linalg": """
+        LinAlgError
+    """,
+    "nn": """
+        DataParallel NLLLoss2d RNNBase RNNCellBase
+    """,
+    "nn.functional": """
+        adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices
+        fractional_max_pool2d_with_indices fractional_max_pool3d_with_indices max_pool1d_with_indices
+        max_pool2d_with_indices max_pool3d_with_indices multi_head_attention_forward upsample
+        upsample_bilinear upsample_nearest
+    """,
+    "nn.init": """
+        constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse uniform xavier_normal
+        xavier_uniform
+    """,
+    "nn.utils.parametrize": """
+        ParametrizationList transfer_parametrizations_and_params
+    """,
+    "nn.utils.prune": """
+        BasePruningMethod CustomFromMask Identity LnStructured PruningContainer RandomStructured
+    """,
+    "nn.utils": """
+        remove_spectral_norm remove_weight_norm weight_norm
+    """,
+    "optim.lr_scheduler": """
+        _LRScheduler
+    """,
+    "optim.swa_utils": """
+        get_ema_multi_avg_fn get_swa_multi_avg_fn
+    """,
+    "serialization": """
+        add_safe_globals clear_safe_globals
+    """,
+    "utils.checkpoint": """
+        CheckpointError CheckpointFunction CheckpointPolicy SelectiveCheckpointContext
+        check_backward_validity detach_variable get_device_states noop_context_fn
+        set_checkpoint_debug_enabled set_checkpoint_early_stop set_device_states
+    """,
+    "utils.data": """
+        ChainDataset WorkerInfo
+    """,
+}
+PUBLIC_PACKAGES = [
+    "",
+    "autograd",
+    "autograd.functional",
+    "autograd.forward_ad",
+    "autograd.graph",
+    "nn",
+    "nn.functional",
+    "nn.init",
+    "nn.utils",
+    "nn.utils.parametrizations",
+    "nn.utils.parametrize",
+    "nn.utils.prune",
+    "nn.utils.rnn",
+    "optim",
+    "optim.lr_scheduler",
+    "optim.swa_utils",
+    "inspect",
+    "check",
+    "testing",
+    "amp",
+    "func",
+    "fft",
+    "linalg",
+    "special",
+    "utils.data",
+    "utils.checkpoint",
+    "serialization",
+    "distributions",
+    "random",
+    "masked",
+]
+
+
+def names_of(package: str) -> Iterator[tuple[str, object]]:
+    """Yield the public functions and classes of a package; an in-place form does what its operator does."""
+    module = importlib.import_module(f"gradscope.{package}".rstrip("."))
+    names = getattr(module, "__all__", None) or [name for name in dir(module) if not name.startswith("_")]
+    for name in names:
+        value = getattr(module, name)
+        own = str(getattr(value, "__module__", "")).startswith("gradscope")
+        if callable(value) and own and not (name.endswith("_") and package in ("", "nn.functional")):
+            yield name, value
+
+
+@pytest.mark.parametrize("package", PUBLIC_PACKAGES)
+def test_public_names_show_an_example_in(package: str) -> None:
+    found = {name for name, value in names_of(package) if ">>>" not in (inspect.getdoc(value) or "")}
+    assert found == set(WITHOUT_EXAMPLE.get(package, "").split())

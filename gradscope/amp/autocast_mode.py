@@ -38,7 +38,14 @@ def _kind(device_type: str) -> str:
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Return whether there is autocast for a device type: for each that this runtime knows."""
+    """Return whether there is autocast for a device type: for each that this runtime knows.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.amp.is_autocast_available("cpu")
+    True
+    """
     return _kind(device_type) == device_type
 
 

@@ -225,6 +225,15 @@ class set_fwd_grad_enabled(_GradMode):  # noqa: N801 - named as PyTorch's privat
     """Set whether this thread computes tangents, at once and, as a context manager, until the end of the block.
 
     Where it is off no tensor shows a tangent; those made before have theirs again when it is back on.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.autograd import forward_ad
+    >>> with forward_ad.dual_level(), forward_ad.set_fwd_grad_enabled(False):
+    ...     dual = forward_ad.make_dual(gs.tensor(3.0), gs.tensor(1.0))
+    ...     print(forward_ad.unpack_dual(dual * 2).tangent)
+    None
     """
 
     def __init__(self, mode: bool) -> None:

@@ -111,6 +111,21 @@ class Finding:
         How often the same sites were met.
     also : tuple of Finding
         What else the same write has spoilt, in the order met: other tensors, and other nodes that need this one.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.check import Sanitizer
+    >>> with Sanitizer() as sanitizer:
+    ...     x = gs.ones(2, requires_grad=True)
+    ...     y = x.exp()
+    ...     _ = y.add_(1)
+    ...     try:
+    ...         y.sum().backward()
+    ...     except RuntimeError:
+    ...         pass
+    >>> [finding.code for finding in sanitizer.findings]
+    ['GS101']
     """
 
     code: str

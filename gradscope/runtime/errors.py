@@ -24,6 +24,18 @@ class SavedTensorModifiedError(RuntimeError):
         Where the node was recorded, when call sites were recorded.
     writes : list of VersionBumped
         The writes since, when they were recorded.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.ones(2, requires_grad=True)
+    >>> y = x.exp()
+    >>> _ = y.add_(1)
+    >>> try:
+    ...     y.sum().backward()
+    ... except gs.SavedTensorModifiedError as error:
+    ...     print(error.saved_name, error.saved_version, error.current_version)
+    result 0 1
     """
 
     def __init__(self, message: str, **facts: Any) -> None:
@@ -41,7 +53,20 @@ class SavedTensorModifiedError(RuntimeError):
 
 
 class SavedTensorFreedError(RuntimeError):
-    """A saved tensor was asked for after its node had run and freed it."""
+    """A saved tensor was asked for after its node had run and freed it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.ones(2, requires_grad=True)
+    >>> y = x.exp().sum()
+    >>> y.backward()
+    >>> try:
+    ...     y.backward()
+    ... except gs.SavedTensorFreedError as error:
+    ...     print(type(error).__name__)
+    SavedTensorFreedError
+    """
 
     def __init__(self, node: Any) -> None:
         super().__init__(
@@ -71,6 +96,16 @@ class InplaceError(RuntimeError):
         For a stale view: the recorded writes, through another alias, that made it so.
     stale_memory : int or None
         For a stale view: the address of the memory that was written.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.ones(2, requires_grad=True)
+    >>> try:
+    ...     x.add_(1)
+    ... except gs.InplaceError as error:
+    ...     print(error.reason)
+    leaf
     """
 
     def __init__(self, message: str, reason: str, tensor: Any, view: Any = None, writes: Any = None) -> None:

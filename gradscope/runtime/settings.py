@@ -142,7 +142,14 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """Return what was set by :func:`set_float32_matmul_precision`."""
+    """Return what was set by :func:`set_float32_matmul_precision`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.get_float32_matmul_precision()
+    'highest'
+    """
     return _Settings.precision
 
 

@@ -181,7 +181,17 @@ def clear_safe_globals() -> None:
 
 @contextmanager
 def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
-    """Have :func:`add_safe_globals` hold for the length of a block."""
+    """Have :func:`add_safe_globals` hold for the length of a block.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> class Point:
+    ...     pass
+    >>> with gs.serialization.safe_globals([Point]):
+    ...     print(len(gs.serialization.get_safe_globals()))
+    1
+    """
     before = dict(_safe)
     add_safe_globals(safe_globals)
     try:

@@ -51,6 +51,13 @@ class Rule:
         What the doctor calls it, in front of the text.
     topic : str
         Of ``gradscope explain``, which says more; empty where there is none.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.check import CODES
+    >>> CODES["GS101"].code
+    'GS101'
     """
 
     code: ClassVar[str]

@@ -71,6 +71,14 @@ class GraphDifference:
         Nodes of both, with other shapes, saved tensors or edges.
     same : int
         How many nodes are as they were.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> x = gs.ones(2, requires_grad=True)
+    >>> bool(gi.graph_difference(gi.graph(x.exp().sum()), gi.graph(x.exp().sum())))
+    False
     """
 
     added: tuple[Identity, ...]

@@ -34,6 +34,13 @@ class GraphStatistics:
         Saved tensors that have been written since.
     reached, not_reached : tuple of str
         Parameters that gradients arrive at, and those that were named when the graph was made and are not in it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> gi.graph_statistics(gi.graph(gs.ones(3, requires_grad=True).exp().sum())).nodes
+    3
     """
 
     nodes: int

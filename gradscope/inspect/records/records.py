@@ -74,6 +74,17 @@ class StopReason:
     writes : tuple of WriteRecord
         At a violation: who has written the saved tensor since, as far as that was noted. In PyTorch these are the calls
         of the program itself and the steps of optimizers; what is written inside another call is not noted.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> session = gi.debug(gs.ones(3, requires_grad=True).exp().sum())
+    >>> state = session.wait()
+    >>> session.reason
+    StopReason(kind='entry', text='first node of backward 1', breakpoint=None, writes=())
+    >>> session.cont()
+    >>> state = session.wait()
     """
 
     kind: str
@@ -133,7 +144,16 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """Shape, dtype and device of a tensor: what a node expects of a gradient."""
+    """Shape, dtype and device of a tensor: what a node expects of a gradient.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> graph = gi.graph(gs.ones(3, requires_grad=True).exp()[0])
+    >>> [outputs[0].shape for _, outputs in graph.nodes(data="outputs")]
+    [(), (3,), (3,)]
+    """
 
     shape: tuple[int, ...]
     dtype: str
@@ -192,6 +212,19 @@ class SavedRecord:
         ``'ok'``, ``'modified'`` (written since it was saved; the node will refuse it) or ``'released'``.
     writes : tuple of WriteRecord
         Who has written it since, where it is modified and that was noted; see :attr:`StopReason.writes`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> session = gi.debug(gs.ones(3, requires_grad=True).exp()[0])
+    >>> state = session.wait()
+    >>> session.step()
+    >>> state = session.wait()
+    >>> [saved.name for saved in session.node.saved]
+    ['result']
+    >>> session.cont()
+    >>> state = session.wait()
     """
 
     name: str
@@ -239,6 +272,17 @@ class NodeRecord:
         The produced gradients.
     outputs : tuple of TensorSpec
         What the forward operator returned, so what the incoming gradients look like.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> session = gi.debug(gs.ones(3, requires_grad=True).exp().sum())
+    >>> state = session.wait()
+    >>> session.node.name, session.node.operator
+    ('SumBackward0', 'Sum')
+    >>> session.cont()
+    >>> state = session.wait()
     """
 
     index: int

@@ -88,6 +88,14 @@ def fuse_conv_bn_weights(
     ----------
     bn_rm, bn_rv : Tensor
         Running mean and variance.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> one, zero, kernel = gs.ones(1), gs.zeros(1), gs.nn.Parameter(gs.ones(1, 2, 3, 3))
+    >>> w, b = gs.nn.utils.fuse_conv_bn_weights(kernel, None, zero, one, 0.0, one, zero)
+    >>> w.shape, b.shape
+    (gradscope.Size([1, 2, 3, 3]), gradscope.Size([1]))
     """
     shape = [1] * conv_w.ndim
     shape[1 if transpose else 0] = -1
@@ -103,7 +111,16 @@ def fuse_linear_bn_weights(
     bn_w: Tensor | None,
     bn_b: Tensor | None,
 ) -> tuple[Parameter, Parameter]:
-    """Return weight and bias of the fused linear layer, see :func:`fuse_conv_bn_weights`."""
+    """Return weight and bias of the fused linear layer, see :func:`fuse_conv_bn_weights`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> one, zero = gs.ones(1), gs.zeros(1)
+    >>> w, b = gs.nn.utils.fuse_linear_bn_weights(gs.nn.Parameter(gs.ones(1, 2)), None, zero, one, 0.0, one, zero)
+    >>> w.shape, b.shape
+    (gradscope.Size([1, 2]), gradscope.Size([1]))
+    """
     return _folded(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])
 
 

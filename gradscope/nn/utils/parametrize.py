@@ -29,7 +29,16 @@ _cache: dict[tuple[int, str], Any] = {}
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Compute each parametrized tensor once for the length of the block, and read it again from there."""
+    """Compute each parametrized tensor once for the length of the block, and read it again from there.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.utils.parametrizations.weight_norm(gs.nn.Linear(3, 2))
+    >>> with gs.nn.utils.parametrize.cached():
+    ...     print(layer.weight is layer.weight)
+    True
+    """
     global _depth
     _depth += 1
     try:
@@ -394,7 +403,15 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """Return the class that a module has without its parametrizations."""
+    """Return the class that a module has without its parametrizations.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.utils.parametrizations.weight_norm(gs.nn.Linear(3, 2))
+    >>> gs.nn.utils.parametrize.type_before_parametrizations(layer).__name__
+    'Linear'
+    """
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 

@@ -284,6 +284,14 @@ class RandomUnstructured(_Unstructured):
     ----------
     amount : int or float
         How many elements, or which share of them.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.Linear(4, 2)
+    >>> _ = gs.nn.utils.prune.RandomUnstructured.apply(layer, "weight", amount=3)
+    >>> int((layer.weight == 0).sum())
+    3
     """
 
     def _ranks(self, t: Tensor) -> Tensor:
@@ -297,6 +305,14 @@ class L1Unstructured(_Unstructured):
     ----------
     amount : int or float
         How many elements, or which share of them.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.Linear(4, 2)
+    >>> _ = gs.nn.utils.prune.L1Unstructured.apply(layer, "weight", amount=3)
+    >>> int((layer.weight == 0).sum())
+    3
     """
 
     def _ranks(self, t: Tensor) -> Tensor:

@@ -43,6 +43,13 @@ class LRScheduler:
         If `optimizer` is none.
     KeyError
         If a group has no ``"initial_lr"`` to go on from.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> optimizer = gs.optim.SGD([gs.nn.Parameter(gs.ones(1))], lr=1.0)
+    >>> isinstance(gs.optim.lr_scheduler.StepLR(optimizer, 1), gs.optim.lr_scheduler.LRScheduler)
+    True
     """
 
     _get_lr_called_within_step = False

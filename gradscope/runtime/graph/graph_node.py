@@ -87,6 +87,14 @@ class Node:
         Where the produced gradients go.
     metadata : dict
         Free for the user's notes; it lives as long as the node.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.ones(2, requires_grad=True)
+    >>> node = (x * 2).grad_fn
+    >>> node.name(), [edge.name() for edge, _ in node.next_functions if edge is not None]
+    ('MulBackward0', ['AccumulateGrad'])
     """
 
     __slots__ = ("__weakref__", "_notes", "_site", "dtype", "edges", "extra", "kind", "seq", "shape")

@@ -30,6 +30,13 @@ class HistoryPolicy:
     always : bool
         Record while the program runs free too, so that :meth:`Debugger.back` can go everywhere; otherwise from the
         first stop or breakpoint on.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> gi.HistoryPolicy(max_nodes=1000).max_nodes
+    1000
     """
 
     max_bytes: int = 256 * 2**20

@@ -107,6 +107,15 @@ class GradientFlow(Explanation):
         What is wrong, a sentence each.
     first : str
         Where gradients vanish or explode: the name of the parameter at the model's beginning that shows it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> model = gs.nn.Linear(2, 1)
+    >>> flow = gi.gradient_flow(model, model(gs.ones(4, 2)).sum())
+    >>> [parameter.name for parameter in flow.parameters]
+    ['weight', 'bias']
     """
 
     parameters: tuple[ParameterFlow, ...]

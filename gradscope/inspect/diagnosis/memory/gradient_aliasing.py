@@ -49,6 +49,13 @@ class GradientAliasing(Explanation):
     ----------
     gradients : int
         How many gradients were looked at.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> type(gi.aliasing(gs.nn.Linear(2, 1))).__name__
+    'GradientAliasing'
     """
 
     shared: tuple[SharedMemory, ...]

@@ -118,6 +118,15 @@ class NanOrigin(Explanation):
         Who got bad values and let none out (``nan_to_num``, ``where``): the loss looks clean, the gradient need not be.
     parameters : tuple of str
         The parameters that a bad gradient reached, as a sentence names them.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> x = gs.zeros(1, requires_grad=True)
+    >>> origin = gi.nan_origin((x / x).sum())
+    >>> [producer.value for producer in origin.producers]
+    ['Inf']
     """
 
     producers: tuple[Producer, ...]

@@ -32,6 +32,16 @@ class Ledger:
     See Also
     --------
     why_no_grad : Reads it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> x = gs.nn.Parameter(gs.ones(2))
+    >>> with gi.ledger() as ledger:
+    ...     loss = x.detach().sum()
+    >>> ledger.recorder.backwards
+    0
     """
 
     def __init__(self, *, adapter: Adapter | None = None, limit: int = 100_000) -> None:

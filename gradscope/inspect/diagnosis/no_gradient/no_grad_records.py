@@ -75,6 +75,15 @@ class NoGradient(Explanation):
         What to do; empty where nothing is wrong.
     suspects : tuple of Suspect
         Without a ledger: lines that would explain it, the most plausible first.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> model = gs.nn.Linear(2, 1)
+    >>> report = gi.why_no_grad(model, model(gs.ones(4, 2)).detach().sum())
+    >>> type(report).__name__
+    'GradientReport'
     """
 
     name: str

@@ -170,7 +170,14 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None, *, out
 
 @public
 def narrow_copy(self: Tensor, dim: int, start: int, length: int, *, out: Tensor | None = None) -> Any:
-    """Return a copy of `length` indices of dimension `dim` from `start`."""
+    """Return a copy of `length` indices of dimension `dim` from `start`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.narrow_copy(gs.arange(5), 0, 1, 3)
+    tensor([1, 2, 3])
+    """
     if out is not None:
         return inplace_and_out.into(out, "narrow_copy", [self], lambda: self.narrow(dim, start, length), exact=True)
     return self.narrow(dim, start, length).clone()

@@ -100,7 +100,14 @@ def matrix_exp(self: Tensor) -> Any:
 
 @public(method=False)
 def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Any:
-    """Return the product of matrices; see :func:`linalg.multi_dot`."""
+    """Return the product of matrices; see :func:`linalg.multi_dot`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.chain_matmul(gs.ones(2, 3), gs.ones(3, 4)).shape
+    gradscope.Size([2, 4])
+    """
     factors = matrices[0] if len(matrices) == 1 and not hasattr(matrices[0], "_array") else matrices
     if len(factors) == 1:
         return factors[0]
@@ -109,7 +116,15 @@ def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Any:
 
 @public
 def orgqr(self: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return the first columns of a product of Householder reflections; see :func:`linalg.householder_product`."""
+    """Return the first columns of a product of Householder reflections; see :func:`linalg.householder_product`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.orgqr(gs.tensor([[1.0], [0.0]]), gs.tensor([2.0]))
+    tensor([[-1.],
+            [-0.]])
+    """
     return householder_product(self, input2, out=out)
 
 
@@ -130,7 +145,16 @@ def lu(self: Tensor, pivot: bool = True, get_infos: bool = False, out: Tensor | 
 
 @public
 def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Any:
-    """Return X of ``A @ X = self``, given the LU factors of A; see :func:`linalg.lu_solve`."""
+    """Return X of ``A @ X = self``, given the LU factors of A; see :func:`linalg.lu_solve`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> lu, pivots = gs.linalg.lu_factor(gs.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    >>> gs.lu_solve(gs.tensor([[2.0], [4.0]]), lu, pivots)
+    tensor([[1.],
+            [1.]])
+    """
     return linalg_lu_solve(LU_data, LU_pivots, self, out=out)
 
 

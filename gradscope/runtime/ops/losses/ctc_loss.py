@@ -314,6 +314,12 @@ def ctc_loss(
     References
     ----------
     A. Graves et al., "Connectionist temporal classification", ICML 2006.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.ctc_loss(gs.zeros(4, 1, 3).log_softmax(2), gs.tensor([[1, 2]]), (4,), (2,))
+    tensor(0.8432)
     """
     if state.casting and autocast.covers("ctc_loss", (log_probs,)):
         return autocast.call(

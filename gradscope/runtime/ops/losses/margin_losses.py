@@ -296,7 +296,14 @@ def reduce_losses(losses: Array, reduction: int) -> Array:
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN
 ) -> Any:
-    """Return ``max(0, -target * (input1 - input2) + margin)``, reduced: 0 none, 1 mean, 2 sum."""
+    """Return ``max(0, -target * (input1 - input2) + margin)``, reduced: 0 none, 1 mean, 2 sum.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.margin_ranking_loss(gs.tensor([1.0]), gs.tensor([3.0]), gs.tensor([1.0]))
+    tensor(2.)
+    """
     if state.casting and autocast.covers("margin_ranking_loss", (input1, input2, target)):
         return autocast.call("margin_ranking_loss", margin_ranking_loss, input1, input2, target, margin, reduction)
     return reduce_losses((-target * (input1 - input2) + margin).clamp_min(0), reduction)
@@ -309,6 +316,12 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, red
     References
     ----------
     R. Hadsell, S. Chopra, Y. LeCun, "Dimensionality reduction by learning an invariant mapping", CVPR 2006.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.hinge_embedding_loss(gs.tensor([0.5, 0.3]), gs.tensor([1.0, -1.0]))
+    tensor(0.6000)
     """
     if state.casting and autocast.covers("hinge_embedding_loss", (input, target)):
         return autocast.call("hinge_embedding_loss", hinge_embedding_loss, input, target, margin, reduction)
@@ -331,6 +344,12 @@ def cosine_embedding_loss(
     ------
     RuntimeError
         If the target has not one dimension less than the inputs.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.cosine_embedding_loss(gs.tensor([[1.0, 0.0]]), gs.tensor([[0.0, 1.0]]), gs.tensor([1.0]))
+    tensor(1.)
     """
     if state.casting and autocast.covers("cosine_embedding_loss", (input1, input2, target)):
         return autocast.call("cosine_embedding_loss", cosine_embedding_loss, input1, input2, target, margin, reduction)
@@ -386,6 +405,12 @@ def triplet_margin_loss(
     ----------
     V. Balntas, E. Riba, D. Ponsa, K. Mikolajczyk, "Learning local feature descriptors with triplets and shallow
     convolutional neural networks", BMVC 2016.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.triplet_margin_loss(gs.zeros(1, 2), gs.ones(1, 2), gs.ones(1, 2) * 3)
+    tensor(0.)
     """
     if state.casting and autocast.covers("triplet_margin_loss", (anchor, positive, negative)):
         return autocast.call(
@@ -401,6 +426,12 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
     """Return the negative log-likelihood of counts under a Poisson distribution, reduced: 0 none, 1 mean, 2 sum.
 
     `input` is the rate, or its logarithm; `full` adds Stirling's approximation of ``log(target!)``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.poisson_nll_loss(gs.tensor([0.0]), gs.tensor([2.0]), True, False, 1e-8, 1)
+    tensor(1.)
     """
     if state.casting and autocast.covers("poisson_nll_loss", (input, target)):
         return autocast.call("poisson_nll_loss", poisson_nll_loss, input, target, log_input, full, eps, reduction)

@@ -273,7 +273,14 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 @public(method=False)
 def selu(self: Tensor) -> Any:
-    """Return the self-normalizing exponential linear unit."""
+    """Return the self-normalizing exponential linear unit.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.selu(gs.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
+    """
     return OPERATORS["elu"].function(self, SELU_ALPHA, SELU_SCALE)
 
 
@@ -944,7 +951,14 @@ def softmax(self: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = N
 
 @public(alias=("special.log_softmax",), arrays=_log_softmax)
 def log_softmax(self: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Any:
-    """Return ``log(softmax(self, dim))`` without loss, after conversion to `dtype` if given."""
+    """Return ``log(softmax(self, dim))`` without loss, after conversion to `dtype` if given.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.log_softmax(gs.tensor([1.0, 2.0, 3.0]), 0)
+    tensor([-2.4076, -1.4076, -0.4076])
+    """
     if out is not None:
         return inplace_and_out.into(out, "log_softmax", [self], lambda: log_softmax(self, dim, dtype), exact=True)
     return _log_softmax_int(self if dtype is None else self.to(dtype), dim)

@@ -276,7 +276,14 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Sizes) -> Any:
 
 @public(method=False)
 def adaptive_max_pool1d(input: Tensor, output_size: Sizes) -> tuple[Any, Any]:
-    """Return the largest elements of windows of signals, and where they are; the output has the given length."""
+    """Return the largest elements of windows of signals, and where they are; the output has the given length.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.adaptive_max_pool1d(gs.tensor([[1.0, 2.0, 3.0, 5.0]]), 2)
+    (tensor([[2., 5.]]), tensor([[1, 3]]))
+    """
     image = as_image(input, "adaptive_max_pool1d")
     _check_filled("adaptive_max_pool1d", input._array.shape, 1, 1)
     values, indices = adaptive_max_pool(2, image, _row("adaptive_max_pool1d", output_size))

@@ -48,6 +48,12 @@ def instance_norm(
     """Normalise each channel of each example; ``nn.functional.instance_norm`` with its arguments in another order.
 
     It is the normalisation of a batch of one example, that has as many channels as all examples together.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.instance_norm(gs.tensor([[[0.0, 2.0]]]), None, None, None, None, True, 0.1, 1e-5, False)
+    tensor([[[-1.0000,  1.0000]]])
     """
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")

@@ -36,14 +36,30 @@ def dropout_(input: Tensor, p: float, train: bool) -> Any:
 
 @public(method=False)
 def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> Any:
-    """Return the rows of `weight` that `indices` name; no gradient goes to the row `padding_idx`, if it is not -1."""
+    """Return the rows of `weight` that `indices` name; no gradient goes to the row `padding_idx`, if it is not -1.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.embedding(gs.tensor([[1.0], [2.0], [3.0]]), gs.tensor([2, 0]))
+    tensor([[3.],
+            [1.]])
+    """
     padding = None if padding_idx < 0 else padding_idx
     return _embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq)
 
 
 @public(method=False)
 def feature_dropout(input: Tensor, p: float, train: bool) -> Any:
-    """Set whole channels (of dimension 1) to 0 with probability `p`, if `train`, and scale the others."""
+    """Set whole channels (of dimension 1) to 0 with probability `p`, if `train`, and scale the others.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.feature_dropout(gs.ones(1, 2, 3), 0.5, False)
+    tensor([[[1., 1., 1.],
+             [1., 1., 1.]]])
+    """
     return _feature_dropout(input, p, train)
 
 
@@ -55,7 +71,14 @@ def feature_dropout_(input: Tensor, p: float, train: bool) -> Any:
 
 @public(method=False)
 def alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
-    """Put elements to where SELU saturates, with probability `p`, if `train`, and keep mean 0 and variance 1."""
+    """Put elements to where SELU saturates, with probability `p`, if `train`, and keep mean 0 and variance 1.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.alpha_dropout(gs.ones(3), 0.5, False)
+    tensor([1., 1., 1.])
+    """
     return _alpha_dropout(input, p, train)
 
 
@@ -67,7 +90,15 @@ def alpha_dropout_(input: Tensor, p: float, train: bool) -> Any:
 
 @public(method=False)
 def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
-    """Put whole channels (of dimension 1) to where SELU saturates, if `train`; see :func:`alpha_dropout`."""
+    """Put whole channels (of dimension 1) to where SELU saturates, if `train`; see :func:`alpha_dropout`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.feature_alpha_dropout(gs.ones(1, 2, 3), 0.5, False)
+    tensor([[[1., 1., 1.],
+             [1., 1., 1.]]])
+    """
     return _feature_alpha_dropout(input, p, train)
 
 
@@ -102,7 +133,14 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 @public(method=False)
 def kl_div(input: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False) -> Any:
-    """Return the Kullback-Leibler divergence of `target` and log-probabilities, reduced: 0 none, 1 mean, 2 sum."""
+    """Return the Kullback-Leibler divergence of `target` and log-probabilities, reduced: 0 none, 1 mean, 2 sum.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.kl_div(gs.tensor([0.5, 0.5]).log(), gs.tensor([0.9, 0.1]))
+    tensor(0.1840)
+    """
     return OPERATORS["kl_div"].function(input, target, reduction, log_target)
 
 
@@ -110,5 +148,12 @@ def kl_div(input: Tensor, target: Tensor, reduction: int = 1, *, log_target: boo
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 1
 ) -> Any:
-    """Return the cross-entropy of scores and targets in [0, 1], reduced: 0 none, 1 mean, 2 sum."""
+    """Return the cross-entropy of scores and targets in [0, 1], reduced: 0 none, 1 mean, 2 sum.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.binary_cross_entropy_with_logits(gs.tensor([2.0, -1.0]), gs.tensor([1.0, 0.0]))
+    tensor(0.2201)
+    """
     return OPERATORS["binary_cross_entropy_with_logits"].function(input, target, weight, pos_weight, reduction)

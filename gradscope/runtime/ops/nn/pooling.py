@@ -572,7 +572,14 @@ def max_pool1d(
     dilation: Sizes = 1,
     ceil_mode: bool = False,
 ) -> Any:
-    """Return the largest element of each window of signals (N, C, L)."""
+    """Return the largest element of each window of signals (N, C, L).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.max_pool1d(gs.tensor([[1.0, 2.0, 3.0, 5.0]]), 2)
+    tensor([[2., 5.]])
+    """
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
@@ -585,7 +592,14 @@ def max_pool1d_with_indices(
     dilation: Sizes = 1,
     ceil_mode: bool = False,
 ) -> tuple[Any, Any]:
-    """Return the largest element of each window of signals (N, C, L), and where it is."""
+    """Return the largest element of each window of signals (N, C, L), and where it is.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.max_pool1d_with_indices(gs.tensor([[1.0, 2.0, 5.0, 3.0]]), 2)
+    (tensor([[2., 5.]]), tensor([[1, 2]]))
+    """
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -598,7 +612,15 @@ def max_pool2d(
     dilation: Sizes = 1,
     ceil_mode: bool = False,
 ) -> Any:
-    """Return the largest element of each window of images (N, C, H, W)."""
+    """Return the largest element of each window of images (N, C, H, W).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.max_pool2d(gs.arange(16.0).view(1, 4, 4), 2)
+    tensor([[[ 5.,  7.],
+             [13., 15.]]])
+    """
     return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
@@ -611,7 +633,14 @@ def max_pool3d(
     dilation: Sizes = 1,
     ceil_mode: bool = False,
 ) -> Any:
-    """Return the largest element of each window of volumes (N, C, D, H, W)."""
+    """Return the largest element of each window of volumes (N, C, D, H, W).
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.max_pool3d(gs.ones(1, 2, 4, 4, 4), 2).shape
+    gradscope.Size([1, 2, 2, 2, 2])
+    """
     return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 

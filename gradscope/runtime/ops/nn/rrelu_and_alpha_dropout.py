@@ -90,7 +90,14 @@ def _check_slopes(lower: float, upper: float) -> None:
 def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None
 ) -> Any:
-    """Return the input where positive, else times a slope: drawn from [lower, upper] in training, their mean else."""
+    """Return the input where positive, else times a slope: drawn from [lower, upper] in training, their mean else.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.rrelu(gs.tensor([-1.0, 2.0]))
+    tensor([-0.2292,  2.0000])
+    """
     _check_slopes(lower, upper)
     noise = _slopes(input, lower, upper, training, generator)
     return OPERATORS["rrelu_with_noise"].function(input, noise, lower, upper, training)

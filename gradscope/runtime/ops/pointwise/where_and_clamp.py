@@ -498,7 +498,14 @@ def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Any:
 
 @public
 def clip(self: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Any:
-    """Another name of :func:`clamp`."""
+    """Another name of :func:`clamp`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.clip(gs.tensor([-2.0, 3.0]), 0.0, 1.0)
+    tensor([0., 1.])
+    """
     return clamp(self, min, max, out=out)
 
 

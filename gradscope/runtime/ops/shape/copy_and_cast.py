@@ -356,7 +356,14 @@ def _fill_form(value: Any) -> Any:
 
 @public(method=False)
 def fill(self: Tensor, value: Any) -> Any:
-    """Return a tensor like `self` filled with a number, or with the element of a 0-d tensor."""
+    """Return a tensor like `self` filled with a number, or with the element of a 0-d tensor.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fill(gs.zeros(2), 7.0)
+    tensor([7., 7.])
+    """
     return _fill_form(value).function(self, value)
 
 

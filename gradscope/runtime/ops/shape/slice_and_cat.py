@@ -501,5 +501,12 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
 
 @public
 def unsafe_chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
-    """Return at most `chunks` equal parts, see :func:`unsafe_split`."""
+    """Return at most `chunks` equal parts, see :func:`unsafe_split`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.unsafe_chunk(gs.arange(4), 2)
+    (tensor([0, 1]), tensor([2, 3]))
+    """
     return _chunks(self, chunks, dim, "unsafe_split")

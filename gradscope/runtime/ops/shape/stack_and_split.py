@@ -117,7 +117,15 @@ def vstack(tensors: Any, *, out: Tensor | None = None) -> Any:
 
 @public(method=False)
 def row_stack(tensors: Any, *, out: Tensor | None = None) -> Any:
-    """Another name of :func:`vstack`."""
+    """Another name of :func:`vstack`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.row_stack((gs.tensor([1, 2]), gs.tensor([3, 4])))
+    tensor([[1, 2],
+            [3, 4]])
+    """
     return vstack(tensors, out=out)
 
 

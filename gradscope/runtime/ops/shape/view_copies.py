@@ -58,7 +58,14 @@ for _view, _name in (
 
 @public(method=False)
 def squeeze_copy(self: Tensor, dim: Dims = None, *, out: Tensor | None = None) -> Any:
-    """Copy what :func:`squeeze` shows."""
+    """Copy what :func:`squeeze` shows.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.squeeze_copy(gs.zeros(1, 3)).shape
+    gradscope.Size([3])
+    """
     if dim is None:
         return OPERATORS["squeeze_copy.all"].function(self, out=out)
     form = "dim" if hasattr(dim, "__index__") else "dims"
@@ -67,7 +74,15 @@ def squeeze_copy(self: Tensor, dim: Dims = None, *, out: Tensor | None = None) -
 
 @public(method=False)
 def view_copy(self: Tensor, size: Any = None, *, dtype: Any = None, out: Tensor | None = None) -> Any:
-    """Copy what :meth:`view` shows, by a size or a dtype."""
+    """Copy what :meth:`view` shows, by a size or a dtype.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.view_copy(gs.arange(4), (2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     dtype = size if isinstance(size, dtypes.dtype) else dtype
     if dtype is None:
         return OPERATORS["view_copy.size"].function(self, size, out=out)

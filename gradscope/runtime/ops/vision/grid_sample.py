@@ -398,7 +398,14 @@ for _spatial in (2, 3):
 
 @public(method=False)
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
-    """Read images or volumes at the places that a grid names; modes as numbers, see ``nn.functional.grid_sample``."""
+    """Read images or volumes at the places that a grid names; modes as numbers, see ``nn.functional.grid_sample``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.grid_sampler(gs.arange(4.0).view(1, 1, 2, 2), gs.zeros(1, 1, 1, 2), 0, 0, True)
+    tensor([[[[1.5000]]]])
+    """
     shape, places = input._array.shape, grid._array.shape
     spatial = len(shape) - 2
     if shape[0] != places[0]:
