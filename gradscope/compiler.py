@@ -29,7 +29,7 @@ def compile(
     options: dict[str, Any] | None = None,
     disable: bool = False,
 ) -> Any:
-    """Return a module or function as it is, and say so once in a program; alone, return a decorator.
+    """Return a module or function as it is, and warn of that once in a program; without one, return a decorator.
 
     Operators are run one by one, as they stand in the program: that is what the debugger looks at.
 

@@ -161,7 +161,7 @@ def _bound(cls: type[Function], args: Any, kwargs: dict[str, Any], separate: boo
 
 
 class InplaceFunction(Function):
-    """A Function that can write its input: its instances say so."""
+    """A Function whose instances say whether they write their input (``inplace=True``)."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()

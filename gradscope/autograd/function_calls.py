@@ -113,7 +113,7 @@ def finish(node: FunctionNode, args: tuple[Any, ...], raw: Any, recorded: bool) 
 
 
 def _is_common(node: FunctionNode, args: tuple[Any, ...], output: Tensor) -> bool:
-    """Whether forward returned one new tensor on the CPU, marked nothing, and nobody looks."""
+    """Whether forward returned one new tensor on the CPU and marked nothing, and no instrument or mode is on."""
     if state.special or node.dirty_tensors is not None or node.non_differentiable is not None:
         return False
     for value in args:
@@ -134,7 +134,7 @@ def _finish_common(node: FunctionNode, output: Tensor) -> Tensor:
 
 
 def _is_identity(node: FunctionNode, args: tuple[Any, ...], raw: tuple[Any, ...]) -> bool:
-    """Whether forward returned its arguments, all of which require grad, marked nothing, and nobody looks."""
+    """Whether forward returned its arguments, all of which require grad, and marked nothing, and nobody listens."""
     if state.special or node.dirty_tensors or node.non_differentiable or node.to_save or len(raw) != len(args):
         return False
     for output, value in zip(raw, args, strict=True):

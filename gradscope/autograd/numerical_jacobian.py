@@ -65,7 +65,7 @@ def unit(vector: numpy.ndarray) -> numpy.ndarray:
 
 
 class _UndefinedGrad(Node):
-    """Passes no gradient on, whatever arrives: stands for an output nobody used."""
+    """A node that passes no gradient on, as if its output had never been used."""
 
     __slots__ = ()
     node_name = "UndefinedGradBackward"
@@ -192,7 +192,7 @@ class Checker:
         return found
 
     def _parts(self, output: Tensor) -> Iterator[tuple[str, complex]]:
-        """Yield the real functions an output stands for: their name, and where their backward starts."""
+        """Yield the real functions that an output is made of: their name, and where their backward starts."""
         if output.is_complex():
             yield from (("imaginary", 1j), ("real", 1))
         else:

@@ -188,7 +188,7 @@ class Finding:
         return (self.code, *places) if places else (self.code, self.message)
 
     def again(self) -> Finding:
-        """Return the finding, met once more."""
+        """Return the finding with its count raised by one."""
         return replace(self, occurrences=self.occurrences + 1)
 
     def joined(self, other: Finding) -> Finding:

@@ -139,7 +139,7 @@ class Sanitizer:
         return error is not None and vars(error).get(_REPORTED_BY) is self
 
     def silenced(self, error: BaseException | None) -> Finding | None:
-        """Return the finding that `error` is, where that is not told; else None."""
+        """Return the finding that `error` is, where that is silenced; else None."""
         by, finding = (None, None) if error is None else vars(error).get(_SILENCED_BY, (None, None))
         return finding if by is self and not self.explains(error) else None
 

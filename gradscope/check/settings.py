@@ -16,7 +16,7 @@ __all__ = ["Settings", "read_settings"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How findings are told. An option of the command line goes before a setting.
+    """The settings of a report. An option of the command line goes before a setting.
 
     Attributes
     ----------

@@ -82,7 +82,7 @@ class Watcher(Observer):
         self._shared_writes.note_write(write, None if running is None else running.nodes.get(get_ident()))
 
     def memory_shared(self, share: Any) -> None:
-        """Note who can write without being heard."""
+        """Note where memory is handed to, from where writes are not observed."""
         self._shares.add(self._adapter.memory_key(share.tensor), share, self._account)
 
     def function_applied(self, function: type, args: tuple[Any, ...]) -> None:

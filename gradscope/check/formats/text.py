@@ -45,7 +45,7 @@ def statistics(report: Report) -> str:
 
 
 def last_lines(report: Report) -> list[str]:
-    """Return what is said after the findings: how many, in what, what was not seen, and what suppresses in vain."""
+    """Return the lines after the findings: their number, the frameworks, what was not seen, and unused suppressions."""
     parts = [_summary(report)]
     findings, error = report.findings, report.result.error
     if findings and report.explained:

@@ -1,4 +1,4 @@
-"""Which findings are told: what silences one, and what has silenced none.
+"""Suppression: what silences a finding, and which suppressions have silenced none.
 
 - :mod:`~.silences`: all of it together, which the sanitizer asks
 - :mod:`~.code_selection`: ``--select`` and ``--ignore``

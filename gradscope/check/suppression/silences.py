@@ -18,7 +18,7 @@ __all__ = ["Reason", "Silences"]
 
 
 class Reason(Enum):
-    """Why a finding is not told."""
+    """The reason why a finding is silenced."""
 
     NOT_SELECTED = "its code is not selected"
     SUPPRESSED = "a comment, or the suppressions file, silences it"
@@ -56,7 +56,7 @@ class Silences:
         self._comments = LineComments()
 
     def reason(self, finding: Finding) -> Reason | None:
-        """Return why a finding is not told; None where it is."""
+        """Return the reason why a finding is silenced; None where it is reported."""
         if finding.code not in self._selection:
             return Reason.NOT_SELECTED
         if any(self._comments.silence(place.filename, place.lineno, finding.code) for place in finding.frames):

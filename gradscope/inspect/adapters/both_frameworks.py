@@ -175,7 +175,7 @@ class AnyAdapter:
         return self._of(node).saved(node)
 
     def held(self, node: Any) -> Callable[[], dict[str, Any]]:
-        """Return what tells the saved tensors of a node by name, after it has let go of them too."""
+        """Return a function that lists a node's saved tensors by name, also after the node has released them."""
         return self._of(node).held(node)
 
     def saved_bytes(self, nodes: Sequence[Any]) -> int | None:
@@ -191,7 +191,7 @@ class AnyAdapter:
         return self._of(node).location(node)
 
     def blind(self, node: Any) -> str:
-        """Return why nobody can look inside a node."""
+        """Return why an instrument cannot look inside a node."""
         return self._of(node).blind(node)
 
     def notes(self, node: Any) -> dict[Any, Any]:

@@ -188,7 +188,7 @@ class NativeAdapter:
         return node.saved_tensors_info()
 
     def held(self, node: Node) -> Callable[[], dict[str, Any]]:
-        """Return what tells the saved tensors of a node by name, after it has let go of them too."""
+        """Return a function that lists a node's saved tensors by name, also after the node has released them."""
         slots = _slots(type(node))  # type: ignore[arg-type]
         if slots is None:
             saved = _by_name(node.saved_tensors_info())
@@ -223,7 +223,7 @@ class NativeAdapter:
         return location_of(node.call_site)
 
     def blind(self, node: Node) -> str:
-        """Return why nobody can look inside a node."""
+        """Return why an instrument cannot look inside a node."""
         return CHECKPOINTS.get(node.name(), "")
 
     def notes(self, node: Node) -> dict[Any, Any]:
@@ -612,7 +612,7 @@ def _listeners() -> dict[str, type[events.Event]]:
 
 
 def _told_of_events(observer: Observer) -> list[tuple[type[events.Event], Callable[[Any], None]]]:
-    """Return what an observer hears of the runtime's events as they are."""
+    """Return the events of the runtime that an observer is told unchanged."""
     written = type(observer)
     return [(kind, getattr(observer, name)) for name, kind in _listeners().items() if hasattr(written, name)]
 

@@ -102,7 +102,7 @@ class NodeCall(Protocol):
 
 
 class FailedCall(NamedTuple):
-    """The node at which a backward has failed that nobody followed.
+    """The node at which a backward has failed that no observer followed.
 
     Attributes
     ----------
@@ -223,10 +223,10 @@ class Observer:
         """A saved tensor has been written since it was saved; `error` is about to be raised."""
 
     def blind_region(self, reason: str) -> None:
-        """A backward runs that nobody can look into (compiled autograd, a functorch transform); `reason` says why."""
+        """A backward runs that cannot be observed (compiled autograd, a functorch transform); `reason` says why."""
 
     def blind_call(self, reason: str) -> None:
-        """A call is made that nobody can look into: `reason` says what runs there."""
+        """A call is made that cannot be observed: `reason` says what runs there."""
 
 
 class Observation(AbstractContextManager["Observation"], Protocol):
@@ -328,7 +328,7 @@ class Adapter(Protocol):
         """Return the saved tensors."""
 
     def held(self, node: Any) -> Callable[[], dict[str, Any]]:
-        """Return what tells the saved tensors of a node by name, after it has let go of them too.
+        """Return a function that lists a node's saved tensors by name, also after the node has released them.
 
         Those that a hook has packed are left alone.
         """
@@ -343,7 +343,7 @@ class Adapter(Protocol):
         """Return the user's line that made the node, if it was recorded."""
 
     def blind(self, node: Any) -> str:
-        """Return why nobody can look inside a node (compiled, checkpointed); an empty string for most."""
+        """Return why an instrument cannot look inside a node (compiled, checkpointed); an empty string for most."""
 
     def notes(self, node: Any) -> dict[Any, Any]:
         """Return a dictionary that lives as long as the node."""
@@ -400,7 +400,7 @@ class Adapter(Protocol):
         """
 
     def failed_call(self, error: BaseException, frames: Sequence[FrameType]) -> FailedCall | None:
-        """Return the node at which a backward has failed that nobody followed; None if `error` left no backward.
+        """Return the node at which a backward without an observer has failed; None if `error` left no backward.
 
         `frames` are those that the error has left, innermost first.
         """

@@ -125,7 +125,7 @@ def explanation(rule: Rule) -> str:
 
 
 def metadata(rules: Iterable[Rule]) -> list[dict[str, Any]]:
-    """Return what machines are told of rules: ``reportingDescriptor`` objects of SARIF 2.1.0, section 3.49.
+    """Return the rules for machines: ``reportingDescriptor`` objects of SARIF 2.1.0, section 3.49.
 
     Returns
     -------

@@ -239,7 +239,7 @@ class _CaptureObserver(Observer):
 
     @contextmanager
     def _silence(self) -> Iterator[None]:
-        """Do arithmetic of our own: not recorded, and not heard."""
+        """Do arithmetic of our own, neither recorded nor observed."""
         self._quiet.on = True
         try:
             with self.adapter.quiet():

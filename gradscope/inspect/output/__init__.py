@@ -1,4 +1,4 @@
-"""Text and markup on their way to terminals and pages.
+"""Output: text for terminals and markup for pages, made safe for both.
 
 - :mod:`~.terminal_text`: ``say()``: what a terminal would obey is shown instead
 - :mod:`~.markup`: pages and pictures whose templates escape what they are given

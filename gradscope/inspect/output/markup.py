@@ -1,4 +1,4 @@
-"""Pages and pictures in which nobody's text is ever markup: elements, and templates that escape what they are given.
+"""Pages and pictures in which no text is taken for markup: elements, and templates that escape what they get.
 
 A page names by their hashes the style and the script that are its own, in a Content-Security-Policy: a browser obeys no
 other, and fetches nothing.

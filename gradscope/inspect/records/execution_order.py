@@ -13,7 +13,7 @@ __all__ = ["NodeLinks", "engine_order", "walk"]
 
 
 class NodeLinks(NamedTuple):
-    """A node as far as the engine's order depends on it, and the live node itself: let go of it soon."""
+    """A live node, its sequence number and its edges, by which the engine orders nodes: do not hold it for long."""
 
     node: Any
     sequence_nr: int

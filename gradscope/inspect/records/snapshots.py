@@ -73,7 +73,7 @@ def bare_record(
     saved: bool = False,
     link: NodeLinks | None = None,
 ) -> NodeRecord:
-    """Return the record of a node that nobody has looked at yet.
+    """Return the record of a node without its gradients.
 
     Parameters
     ----------

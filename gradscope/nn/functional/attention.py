@@ -137,7 +137,7 @@ def multi_head_attention_forward(
 
 
 def _masks(mask: Any, padding: Any, dtype: Any, is_causal: bool, need_weights: bool) -> tuple[Any, Any, bool]:
-    """Return both masks as numbers, and whether causality stands for the first, which is then None."""
+    """Return both masks as numbers, and whether the first is the causal one, which is then None."""
     if is_causal and mask is None:
         raise RuntimeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "

@@ -526,7 +526,7 @@ class GraphTask:
             state.local.current_node = outer
 
     def _run_recorded(self, node: Node, grad: Any) -> Any:
-        """Run a node on tensors, which may record it in turn; it has no hooks, and nobody listens."""
+        """Run a node on tensors, which may record it in turn; it has no hooks and no listeners."""
         if self._outside is None:
             self._enter()
         if type(node) is AccumulateGrad:
@@ -563,7 +563,7 @@ class GraphTask:
             state.local.current_node = outer
 
     def _has_posthooks_alone(self, node: Node) -> bool:
-        """Whether a node has no other hooks, and nobody listens or captures."""
+        """Whether a node has post-hooks alone, and no listener or capture."""
         extra = node.extra
         if extra is None or not extra.posthooks or extra.prehooks or extra.tensor_hooks or extra.retain:
             return False

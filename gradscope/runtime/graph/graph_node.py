@@ -127,7 +127,7 @@ class Node:
         raise NotImplementedError
 
     def spend(self, grad: Any) -> Any:
-        """Do as :meth:`apply`, then let go of the saved tensors."""
+        """Run :meth:`apply`, then release the saved tensors."""
         results = self.apply(grad)
         self.release()
         return results

@@ -125,7 +125,7 @@ def _column(char: str, rows: int) -> numpy.ndarray:
 
 
 def _ones(dtype: Any) -> numpy.ndarray:
-    """Return a block of ones, which nobody can write to."""
+    """Return a read-only block of ones."""
     kept = _kept_ones.get(dtype.char)
     if kept is None:
         kept = _kept_ones[dtype.char] = numpy.ones(_BLOCK, dtype)

@@ -13,7 +13,7 @@ WORTH = 1 << 18
 
 
 def _at_first() -> int:
-    """Return how many threads share the work until somebody says: what BLAS libraries take too."""
+    """Return the default number of threads: that of BLAS libraries."""
     wanted = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     if wanted.isdecimal() and int(wanted):
         return int(wanted)
@@ -92,7 +92,7 @@ def count() -> int:
 
 
 def set_count(number: int) -> None:
-    """Let so many threads share the work."""
+    """Set how many threads share the work."""
     _Threads.count = number
     _forget_pool()
 

@@ -224,7 +224,7 @@ class _Foreign:
 
 
 class CudaBackend(Backend):
-    """CuPy, imported the first time somebody asks for CUDA."""
+    """CuPy, imported when CUDA is first asked for."""
 
     def __init__(self) -> None:
         super().__init__("cuda", None)

@@ -494,7 +494,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         return self
 
     def _redirect_gradients(self, meta: TensorMeta, wanted: bool) -> None:
-        """Let the AccumulateGrad that older graphs hold add what arrives here, or else where nobody looks."""
+        """Let the AccumulateGrad of older graphs add its gradients to this tensor, or to one that is thrown away."""
         node: Any = own_edge(self) or (meta.accumulator and meta.accumulator())
         if node is None:
             return

@@ -35,7 +35,7 @@ class _RecomputedEnoughError(Exception):
 
 
 class _NoBackward:
-    """Stands for the backward where none runs: somebody looks at a saved tensor."""
+    """The key of saved tensors that are read outside of any backward."""
 
 
 class _Placeholder:
@@ -147,7 +147,7 @@ class _Recomputation:
         self.facts: list[tuple[Any, ...]] = []
 
     def pack(self, tensor: Tensor) -> Tensor:
-        """Put a tensor into the placeholder that stands for it."""
+        """Put a recomputed tensor into its placeholder."""
         place, placeholders = len(self.facts), self._frame.placeholders
         if place >= len(placeholders):
             if not self._frame.returned:

@@ -39,7 +39,7 @@ Policy = Callable[..., CheckpointPolicy]
 
 
 class SelectiveCheckpointContext:
-    """The facts about a call that a policy is told.
+    """The facts about a call that its policy decides by.
 
     Attributes
     ----------

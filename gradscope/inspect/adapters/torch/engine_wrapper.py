@@ -57,7 +57,7 @@ class BackwardTap:
 
     @contextmanager
     def unheard(self) -> Iterator[None]:
-        """Run backwards that nobody is told of, on this thread."""
+        """Run backwards on this thread without telling observers."""
         self._local.unheard = self._unheard() + 1
         try:
             yield

@@ -1,4 +1,4 @@
-"""Which node failed, told after a backward that nobody followed: by the traceback, the message and the graph.
+"""The node that failed in a backward without an observer: known by the traceback, the message and the graph.
 
 PyTorch's engine is C++ and leaves no frame of its own. What is left: the call of the engine (its roots), the frame of
 a custom Function (the node itself), the names and versions in the message, and which nodes still hold what they saved,
@@ -56,7 +56,7 @@ class _Found(NamedTuple):
 
 
 def failed_call(error: BaseException, frames: Sequence[FrameType]) -> FailedCall | None:
-    """Return the node at which a backward has failed that nobody followed, as far as that can be known.
+    """Return the node at which a backward without an observer has failed, as far as that can be known.
 
     Parameters
     ----------

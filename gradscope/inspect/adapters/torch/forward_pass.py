@@ -99,7 +99,7 @@ class Wanted(NamedTuple):
 
 
 class _Muted(threading.local):
-    """How often this thread is not to be heard."""
+    """The number of open blocks in which observers are told nothing of this thread."""
 
     depth = 0
 
@@ -338,7 +338,7 @@ class ForwardTap:
             observer.memory_shared(share)
 
     def blind(self, reason: str) -> None:
-        """Tell of a call that nobody can look into."""
+        """Tell of a call that cannot be observed."""
         for observer in self.nodes:
             observer.blind_call(reason)
 

@@ -178,7 +178,7 @@ _shared_shape = functools.lru_cache(4096)(tuple)
 
 @functools.cache
 def _reader(size: int) -> Callable[[int], Any]:
-    """Return what looks at so many bytes at an address."""
+    """Return a function that reads a number of bytes at an address."""
     return (ctypes.c_char * size).from_address
 
 

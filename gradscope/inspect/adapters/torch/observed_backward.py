@@ -221,7 +221,7 @@ class TorchTask:
         return self._tell_exit(call, produced)
 
     def _ran(self, produced: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """Tell of a node that has run where nobody wants to hear before it does."""
+        """Tell of a node that has run, where no observer wants to hear of it before."""
         if _current_id() != self._id and not self._mine():
             return None
         return self._tell_exit(TorchCall(self, _current_node(), grads, produced), produced)

@@ -1,4 +1,4 @@
-"""Writes in place that PyTorch refuses: which rule it was, told from the words of its error."""
+"""Writes in place that PyTorch refuses: which rule it was, known by the words of its error."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class TorchAdapter:
         return saved_of(node)
 
     def held(self, node: Any) -> Callable[[], dict[str, Any]]:
-        """Return what tells the saved tensors of a node by name, after it has let go of them too."""
+        """Return a function that lists a node's saved tensors by name, also after the node has released them."""
         saved = {v.name: v.data for v in saved_of(node) if not v.released and v.saved_version is not None}
         return lambda: saved
 
@@ -134,7 +134,7 @@ class TorchAdapter:
         return location_of(node.metadata.get(SITE))
 
     def blind(self, node: Any) -> str:
-        """Return why nobody can look inside a node."""
+        """Return why an instrument cannot look inside a node."""
         return _BLIND.get(node.name(), "")
 
     def notes(self, node: Any) -> dict[Any, Any]:

@@ -17,7 +17,7 @@ __all__ = ["PastContext", "Replay", "ReplayError"]
 
 
 class ReplayError(RuntimeError):
-    """There is nothing recorded where the cursor was told to go."""
+    """The history has no node where the cursor was to go."""
 
 
 class PastNode:

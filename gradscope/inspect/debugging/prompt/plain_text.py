@@ -90,7 +90,7 @@ def summary_line(summary: TensorSummary | None) -> str:
 
 
 def _finite_part(summary: TensorSummary) -> str:
-    """Return of how many elements least, largest and average are told, empty where that is of all."""
+    """Return how many elements the least, largest and average are of; empty where they are of all."""
     left_out = summary.nans + summary.infs
     return f"finite {summary.numel - left_out} of {summary.numel}" if left_out else ""
 

@@ -168,7 +168,7 @@ class BreakpointTable:
         return point
 
     def switch(self, on: bool) -> None:
-        """Lay all breakpoints and stops at failures aside, or have them back, as nobody looks or somebody does."""
+        """Switch all breakpoints and stops at failures off while no front is connected, and on again."""
         if on and self._kept is not None:
             self.failures, self._points = self._kept
             self._kept = None

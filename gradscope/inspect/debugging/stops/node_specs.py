@@ -57,7 +57,7 @@ Matcher = Callable[[Candidate], bool]
 
 
 def parse_spec(spec: str) -> Matcher:
-    """Return the test that a breakpoint's spec stands for.
+    """Return the test for nodes that a breakpoint's spec describes.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How large gradients are on their way.
+"""The size of gradients from node to node: vanishing, exploding, zero.
 
 - :mod:`~.gradient_flow`: ``gi.gradient_flow``: vanishing, exploding, dead
 - :mod:`~.amplification`: which operators make a gradient smaller or larger

@@ -269,7 +269,7 @@ class _Trial:
         ]
 
     def outputs(self, moved: dict[int, Any]) -> list[Any]:
-        """Return its results, where some arguments are others than they were."""
+        """Return the Function's results with some arguments replaced."""
         args = [moved.get(nr, value) for nr, value in enumerate(self.args)]
         # The function is given clones: it may write them, as it may have written what it was first called with.
         given = [value.clone() if self._adapter.is_tensor(value) else value for value in args]

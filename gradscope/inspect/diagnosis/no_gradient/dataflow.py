@@ -35,7 +35,7 @@ _MADE_BY = "gradscope.inspect.entry"
 
 
 class _Known(weakref.ref[Any]):
-    """A tensor that has been met: what it was last computed by, and the address of its memory then."""
+    """A tensor that operators have used: the entry that computed it last, and the address of its memory then."""
 
     __slots__ = ("entry", "identity", "memory")
 
@@ -431,7 +431,7 @@ class DataflowObserver(Tracker):
 
 
 def overflowed(adapter: Adapter, rescaling: Any) -> bool:
-    """Return whether a GradScaler that updates its scale has met a gradient that is not finite.
+    """Return whether a GradScaler that updates its scale has found a gradient that is not finite.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ _GIVEN = ("self", "tensor", "tensors", "outputs")
 
 @dataclass(frozen=True)
 class RefusedBackward:
-    """A backward that was asked for in vain.
+    """A backward that was refused: its tensor does not require grad.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ def _users_steps(error: BaseException) -> list[tuple[FrameType, int]]:
 
 
 def loss_without_graph(adapter: Adapter, error: BaseException) -> RefusedBackward | None:
-    """Return the tensor of which a backward was asked for in vain, because it does not require grad.
+    """Return the tensor whose backward was refused because it does not require grad.
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ def _dropped(call: ast.Call, operator: str, location: Location) -> Answer | None
 
 
 def _read_inside(scope: ast.AST, name: str) -> bool:
-    """Whether a function inside reads the name: nobody knows when."""
+    """Whether a function inside reads the name, at a time that the source does not tell."""
     inner = (node for node in ast.walk(scope) if node is not scope and isinstance(node, (*FUNCTIONS, ast.Lambda)))
     return any(_reads(node, name) for function in inner for node in ast.walk(function))
 

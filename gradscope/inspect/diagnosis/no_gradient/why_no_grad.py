@@ -259,7 +259,7 @@ class LossDiagnosis:
         return Answer(Reason.NOT_RUN, "reached, but backward() has not been called yet", (), "Call loss.backward().")
 
     def _ran_unseen(self, tensor: Any) -> Answer:
-        """Say what may have become of a gradient, of a backward that nobody has watched."""
+        """Say what may have become of a gradient in a backward that was not observed."""
         names = functions_before(self.adapter, self.links, tensor)
         functions = " and ".join(f"`{name}`" for name in names)
         way_out = "Run the backward, too, under `with gi.ledger():` to be told which it was."

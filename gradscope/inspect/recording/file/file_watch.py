@@ -46,7 +46,7 @@ class FileWatch:
         return self._is_at(self.path) and (self._log is None or _identity(f"{self.path}-wal") == self._log)
 
     def intact(self) -> bool:
-        """Return whether nobody else has written into the file."""
+        """Return whether no other program has written into the file."""
         if not _POSIX:
             return True
         return os.fstat(self._descriptor).st_size >= self._size and self.header() == self._header

@@ -272,7 +272,7 @@ class PackedPage:
 
 
 def _counts(nodes: Any) -> Any:
-    """Return how many gradients are told of each node."""
+    """Return how many gradients are kept of each node."""
     return numpy.maximum(nodes["incoming"], 0) + numpy.maximum(nodes["produced"], 0).astype(numpy.int64)
 
 

@@ -127,7 +127,7 @@ def name_beside(path: str) -> str:
 
 
 def for_its_owner(path: str, flags: int) -> int:
-    """Open a file that nobody else may read, if it is new: the ``opener`` of :func:`open`."""
+    """Open a file that only its owner may read, if it is new: the ``opener`` of :func:`open`."""
     return os.open(path, flags, 0o600)
 
 

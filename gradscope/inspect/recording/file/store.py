@@ -385,7 +385,7 @@ class Store:
             self._drop_values(self._value_bytes - policy.budget)
 
     def _drop_values(self, nbytes: int) -> None:
-        """Let the oldest values go, at least so many bytes of them."""
+        """Delete the oldest values, at least a number of bytes of them."""
         newest = -1
         for number, size in self._connection.execute("SELECT id, nbytes FROM tensor_values ORDER BY id"):
             newest = number
@@ -396,7 +396,7 @@ class Store:
         self._connection.execute("DELETE FROM tensor_values WHERE id <= ?", (newest,))
 
     def _make_room(self, nbytes: int, described: Sequence[Any] = ()) -> None:
-        """Let values, and then iterations, go until so many more bytes are within the budget, and a tenth to spare.
+        """Delete values, and then iterations, until a number of bytes more fits the budget, with a tenth to spare.
 
         What iterations alone needed that have gone, goes too, except for the rows of nodes in `described`.
         """

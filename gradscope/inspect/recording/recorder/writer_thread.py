@@ -180,14 +180,14 @@ class Writer:
         self._store.finish()
 
     def _follow(self) -> None:
-        """Have the store stay with its file; say so where that has gone elsewhere."""
+        """Let the store follow its file; warn where that has been moved."""
         told = self._store.follow()
         if told:
             report(f"gradscope: {self.path}: {told}\nLook at it with `gradscope view {self._store.path}`.")
             self.path = self._store.path
 
     def _attempt(self, action: Callable[[list[Any]], None], batch: list[Any]) -> None:
-        """Do something with the file; where that fails, say so once, and write no more."""
+        """Do something with the file; where that fails, warn once, and write no more."""
         if self.failure:
             self.lost += _nodes(batch)
             return

@@ -64,7 +64,7 @@ def _text(x: object, y: int, text: str, *, anchor: str = "start") -> Markup:
 
 
 def _norms(data: Columns) -> tuple[list[str], Any, Any]:
-    """Return names, the norm by name and column (NaN where none was met), and where it is NaN or Inf."""
+    """Return names, the norm by name and column (NaN where there is none), and where it is NaN or Inf."""
     parameters = any(node.parameter for node in data.static.values())
     label = {number: node.parameter if parameters else node.module or node.name for number, node in data.static.items()}
     names: dict[str, int] = {}

@@ -63,7 +63,7 @@ _KEPT_CONSTANTS = 256
 
 
 def constant(value: float, kind: Any) -> Any:
-    """Return what stands for a Python number beside an array of dtype `kind`: the same number, as fast as it goes."""
+    """Return the 0-d array of a number beside an array of dtype `kind`: NumPy computes faster with it."""
     known = CONSTANTS.get(kind.char)
     if known is None or (kind.kind != "f" and type(value) is not int):
         return value

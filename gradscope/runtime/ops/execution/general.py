@@ -612,7 +612,7 @@ def apply_rounding(node: Any, g: Any) -> Any:
 
 
 def spend_rounding(node: Any, g: Any) -> Any:
-    """Do so, and let go of what the node has saved."""
+    """The same as apply_rounding(), and release what the node has saved."""
     results = apply_rounding(node, g)
     node.release()
     return results
