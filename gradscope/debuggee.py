@@ -120,7 +120,7 @@ def _prepare(*, terminal: bool) -> None:
             resource.setrlimit(resource.RLIMIT_STACK, (wanted, hard))
     if terminal:
         with suppress(ImportError, OSError):
-            import fcntl
+            import fcntl  # Windows has neither of the two
             import termios
 
             fcntl.ioctl(0 if os.isatty(0) else 1, termios.TIOCSCTTY, 0)

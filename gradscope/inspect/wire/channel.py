@@ -76,6 +76,7 @@ class Channel(Generic[T]):
     >>> here.close()
     >>> there.receive() is None
     True
+    >>> there.close()
     """
 
     def __init__(self, connection: socket.socket, incoming: Any, *, largest: int = LARGEST) -> None:

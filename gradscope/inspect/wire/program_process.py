@@ -195,7 +195,7 @@ class ProgramProcess:
     def resize(self) -> None:
         """Give the program's terminal the size of this process's."""
         with contextlib.suppress(OSError, ImportError):
-            import fcntl
+            import fcntl  # Windows has neither this nor termios
             import struct
             import termios
 
