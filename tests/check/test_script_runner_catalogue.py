@@ -366,7 +366,6 @@ SILENT = [
         y.backward()  # read
         """,
         "from_numpy",
-        not_in_torch="shared",
     ),
     Program(
         "19 array of numpy() written",

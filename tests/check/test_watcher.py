@@ -8,6 +8,7 @@ import threading
 import weakref
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gradscope.check import Sanitizer, ScriptResult, check_script, finding_as_text, make_report, watcher
@@ -359,3 +360,37 @@ def test_an_input_of_a_checkpoint_that_was_written(reentrant):
     assert (finding.saved_version, finding.current_version) == (0, 1)
     assert finding.tensor.saved_as == ("saved_tensors" if reentrant else "input of checkpoint()")
     assert finding.help == "write `h = h.add(1)`"
+
+
+@pytest.mark.parametrize(
+    ("make", "how"),
+    [
+        (lambda array: torch.from_numpy(array), "from_numpy()"),
+        (lambda array: torch.as_tensor(array), "as_tensor()"),
+        (lambda array: torch.frombuffer(array, dtype=torch.float32), "frombuffer()"),
+    ],
+    ids=["from_numpy", "as_tensor", "frombuffer"],
+)
+def test_the_line_that_made_a_tensor_of_an_array_is_known(make, how):
+    array = np.ones(3, dtype=np.float32)
+    w = torch.ones(3, requires_grad=True)
+    with Sanitizer() as sanitizer:
+        x = make(array)
+        loss = (x * w).sum()
+        array[0] = 5
+        loss.backward()
+    (finding,) = sanitizer.findings
+    assert (finding.code, finding.sites[0].role) == ("GS106", "shared")
+    assert finding.sites[0].text == f"its memory was handed out here by {how}"
+    assert torch.from_numpy.__module__ != "gradscope.inspect.adapters.torch.forward_pass"
+
+
+def test_as_tensor_that_copies_shares_nothing():
+    array = np.ones(3)
+    w = torch.ones(3, requires_grad=True)
+    with Sanitizer() as sanitizer:
+        x = torch.as_tensor(array, dtype=torch.float32)
+        loss = (x * w).sum()
+        array[0] = 5
+        loss.backward()
+    assert sanitizer.findings == []

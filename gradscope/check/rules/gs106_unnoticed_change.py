@@ -81,8 +81,9 @@ def _help(write: WriteFact | None, share: ShareFact | None, is_parameter: bool) 
     if write is not None:
         later = "write it after backward()" if is_parameter else "write into a clone(), or after backward()"
         return f"{later}; under no_grad() and without .data, backward() would have refused"
-    if share is not None and share.how == "from_numpy()":
-        return "the array is written between these lines: give the tensor a copy, from_numpy(array.copy())"
+    if share is not None and share.how in ("from_numpy()", "frombuffer()", "as_tensor()"):
+        copy = f"{share.how[:-1]}array.copy())" if share.how != "frombuffer()" else "frombuffer(...).clone()"
+        return f"the array is written between these lines: give the tensor a copy, {copy}"
     if share is not None:
         return f"who got the memory writes it between these lines: give a copy, clone() before {share.how}"
     return (

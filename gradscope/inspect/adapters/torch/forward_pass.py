@@ -12,12 +12,14 @@ PyTorch from its fused inference paths.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+import numpy
 import torch
 from torch.autograd import Function
 from torch.nn.modules import module
@@ -164,7 +166,14 @@ class ForwardTap:
             self._undo.append(ignore_warnings(_GLOBAL_HOOKS))
         before = module.register_module_forward_pre_hook(self._module_entered)
         after = module.register_module_forward_hook(self._module_left, always_call=True)
-        self._undo += [before.remove, after.remove, _patch_function(self), _patch_threads(self), note_hooks()]
+        self._undo += [
+            before.remove,
+            after.remove,
+            _patch_function(self),
+            _patch_conversions(self),
+            _patch_threads(self),
+            note_hooks(),
+        ]
         step = register_optimizer_step_pre_hook(self._step_entered)
         stepped = register_optimizer_step_post_hook(self._stepped)
         self._undo += [step.remove, stepped.remove]
@@ -421,6 +430,39 @@ def _patch_function(tap: ForwardTap) -> Callable[[], None]:
         return result
 
     return _replace(Function, "apply", original, classmethod(apply))
+
+
+def _patch_conversions(tap: ForwardTap) -> Callable[[], None]:
+    """See tensors made of somebody else's memory, which a function mode does not: an array has no mode."""
+    undo = [_patch_conversion(tap, name) for name in ("from_numpy", "frombuffer", "as_tensor")]
+
+    def restore() -> None:
+        for step in undo:
+            step()
+
+    return restore
+
+
+def _patch_conversion(tap: ForwardTap, name: str) -> Callable[[], None]:
+    original = getattr(torch, name)
+
+    @functools.wraps(original)
+    def convert(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        if not _traced() and tap.active and tap.writes and type(result) is _TENSOR and _is_of(result, name, args):
+            tap.shared(result, f"{name}()")
+        return result
+
+    leave_uncompiled(convert)
+    return _replace(torch, name, original, convert)
+
+
+def _is_of(tensor: torch.Tensor, name: str, args: tuple[Any, ...]) -> bool:
+    """Whether a tensor lies in the memory that it was made of: as_tensor() copies where dtype or device differ."""
+    if name != "as_tensor":
+        return True
+    array = args[0] if args else None
+    return isinstance(array, numpy.ndarray) and array.size > 0 and array.ctypes.data == tensor.data_ptr()
 
 
 def _patch_threads(tap: ForwardTap) -> Callable[[], None]:
