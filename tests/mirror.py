@@ -81,7 +81,7 @@ TESTED_IN = {
     "inspect/debugging/session/session_records": "inspect/debugging/history/test_what_if.py",
     "inspect/diagnosis/examination": "inspect/adapters/test_native_adapter.py",
     "inspect/diagnosis/nan/nan_causes": "inspect/diagnosis/nan/test_nan_origin.py",
-    "inspect/diagnosis/nan/nan_detection": "inspect/diagnosis/nan/test_nan_origin.py",
+    "inspect/diagnosis/nan/nan_producers": "inspect/diagnosis/nan/test_nan_origin.py",
     "inspect/diagnosis/nan/nan_records": "inspect/diagnosis/nan/test_nan_origin.py",
     "inspect/diagnosis/no_gradient/dataflow": "inspect/adapters/test_native_adapter.py",
     "inspect/diagnosis/no_gradient/detaching_calls": "inspect/diagnosis/no_gradient/test_source_suspects.py",

@@ -12,7 +12,8 @@ from ..records.records import Location
 from ..source.call_sites import place
 from .examination import Examination, FlowTrouble, ZeroGradient, named
 from .explanation import Explanation, adapter_of, plain
-from .flow.gradient_flow import DeadUnits, GradientFlow
+from .flow.dead_units import DeadUnits
+from .flow.gradient_flow import GradientFlow
 from .functions.custom_derivatives import CheckedFunction
 from .functions.failed_backward import FailedBackward, failed_backward
 from .memory.gradient_aliasing import GradientAliasing

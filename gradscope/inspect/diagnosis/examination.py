@@ -15,12 +15,13 @@ from ..records.tensor_statistics import norm_of
 from ..source.call_sites import caller, user_frame
 from .explanation import at
 from .flow.amplification import GainVisitor, loss_scale
-from .flow.gradient_flow import DeadUnits, GradientFlow, ParameterFlow, dead_units, gradient_flow, verdict_of
+from .flow.dead_units import DeadUnits, dead_units
+from .flow.gradient_flow import GradientFlow, ParameterFlow, gradient_flow, verdict_of
 from .flow.zero_gradients import ZeroCause, ZeroVisitor
 from .memory.gradient_aliasing import GradientAliasing, aliasing
 from .memory.graph_memory import MemoryReport, memory_of
 from .memory.reference_cycles import GraphCycle, kept_own_outputs
-from .nan.nan_detection import saved_values
+from .nan.nan_producers import saved_values
 from .no_gradient.dataflow_ledger import Ledger
 from .no_gradient.loss_terms import LossTerm, terms_of
 from .no_gradient.missing_gradients import MissingGradients, ModelNames

@@ -1,6 +1,7 @@
 """The size of gradients from node to node: vanishing, exploding, zero.
 
 - :mod:`~.gradient_flow`: ``gi.gradient_flow``: vanishing, exploding, dead
+- :mod:`~.dead_units`: units of rectifiers that no example activates
 - :mod:`~.amplification`: which operators make a gradient smaller or larger
 - :mod:`~.zero_gradients`: which operators turn a gradient into zero
 - :mod:`~.backward_replay`: a backward run again, node by node, beside the program

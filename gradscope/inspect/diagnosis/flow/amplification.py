@@ -11,7 +11,7 @@ from ...adapters import Adapter
 from ...records.records import Location, operator_name
 from ...records.tensor_statistics import norm_of
 from ..explanation import at
-from ..nan.nan_detection import saved_values
+from ..nan.nan_producers import saved_values
 
 __all__ = ["Gain", "GainVisitor", "loss_scale"]
 

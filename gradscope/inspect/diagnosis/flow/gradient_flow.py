@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +12,15 @@ import numpy
 from ...adapters import Adapter
 from ...output.number_format import count
 from ...records.execution_order import walk
-from ...records.module_tracking import Tracker, module_of_parameter
+from ...records.module_tracking import module_of_parameter
 from ...records.naming import name_graph
-from ...records.records import Location, operator_name
 from ...records.tensor_statistics import count_bad, format_shape, norm_of
-from ..explanation import Explanation, adapter_of, at, describe, parameters_of
+from ..explanation import Explanation, adapter_of, describe, parameters_of
 from ..plots import bars
 from .backward_replay import BackwardReplay
+from .dead_units import DeadUnits, dead_units
 
-__all__ = ["DeadUnits", "GradientFlow", "ParameterFlow", "dead_units", "gradient_flow", "verdict_of"]
+__all__ = ["GradientFlow", "ParameterFlow", "gradient_flow", "verdict_of"]
 
 # Between the ends of a network, gradients per element that differ by more than this have vanished or exploded.
 _RATIO = 1e3
@@ -63,31 +63,6 @@ class ParameterFlow:
     zeros: float
     dead_rows: int
     bad: int
-
-
-@dataclass(frozen=True)
-class DeadUnits:
-    """Units of a rectifier that no example of the batch activates.
-
-    Attributes
-    ----------
-    dead, units : int
-        How many of how many.
-    after : str
-        The module whose result it takes; for where its own is not known.
-    """
-
-    node: str
-    module: str
-    location: Location | None
-    dead: int
-    units: int
-    after: str = ""
-
-    def __str__(self) -> str:
-        inside = f"`{self.module}`" if self.module else self.node + (f" after `{self.after}`" if self.after else "")
-        units = count(self.units, "unit")
-        return f"{inside}: {self.dead} of {units} dead, zero for the whole batch{at(self.location)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -323,37 +298,3 @@ def _findings(flows: Sequence[ParameterFlow], rectifiers: Sequence[DeadUnits]) -
         elif flow.ratio is not None and len(flow.shape) > 1 and not _STILL < flow.ratio < _WILD:
             found.append(f"{name}: its gradient is {flow.ratio:.1e} times the size of its weight")
     return found + [str(unit) for unit in rectifiers]
-
-
-def dead_units(adapter: Adapter, roots: Sequence[Any], users: Mapping[int, str] | None = None) -> list[DeadUnits]:
-    """Return the rectifiers with units that no example activates, in the forward's order.
-
-    Parameters
-    ----------
-    users : mapping of int to str, optional
-        From the key of a node to the module whose parameters it uses, as :func:`name_graph` finds them.
-    """
-    links = walk(adapter, roots)
-    tracker = Tracker(adapter)
-    if users is not None:
-        tracker.add_users(users)
-    found = []
-    for link in sorted(links.values(), key=lambda link: link.sequence_nr):
-        name = adapter.node_name(link.node)
-        if operator_name(name) not in ("Relu", "Threshold"):
-            continue
-        view = next((v for v in adapter.saved(link.node) if v.name == "result" and v.saved_version is not None), None)
-        values = None if view is None else adapter.to_host(view.data)
-        if values is None or values.ndim < 2:
-            continue
-        # Units are the channels of images (batch, channel, ...), else the last dimension.
-        axis = 1 if values.ndim > 3 else values.ndim - 1
-        # A unit that is NaN is not dead: other findings are about it.
-        active = ((values > 0) | numpy.isnan(values)).any(axis=tuple(i for i in range(values.ndim) if i != axis))
-        dead = int(active.size - numpy.count_nonzero(active))
-        if dead:
-            module, location = tracker.module_of(link.node), adapter.location(link.node)
-            source = links.get(link.edges[0][0] or 0)
-            after = "" if source is None else tracker.module_of(source.node)
-            found.append(DeadUnits(name, module, location, dead, int(active.size), after))
-    return found

@@ -11,7 +11,7 @@ import numpy
 from ...adapters import Adapter
 from ...output.number_format import count
 from ...records.records import Location, operator_name
-from ..nan.nan_detection import saved_values
+from ..nan.nan_producers import saved_values
 from .backward_replay import BackwardReplay
 
 __all__ = ["ZeroCause", "ZeroVisitor", "zero_causes"]

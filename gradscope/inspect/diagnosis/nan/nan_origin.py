@@ -16,7 +16,7 @@ from ..explanation import adapter_of, adapter_of_loss
 from ..flow.backward_replay import BackwardReplay
 from ..no_gradient.dataflow_ledger import recorder_for
 from .nan_causes import Cause, forward_cause
-from .nan_detection import BackwardVisitor, ForwardVisitor, NanTraces, first_bad, producer_of, saved_values
+from .nan_producers import BackwardVisitor, ForwardVisitor, NanTraces, first_bad, producer_of, saved_values
 from .nan_records import NanOrigin, Producer, Step
 
 __all__ = ["NanOrigin", "NanWatch", "nan_origin", "watch_nan"]

@@ -8,7 +8,7 @@ import numpy
 
 from ...records.records import NodeRecord
 from .nan_causes import backward_cause, element_of
-from .nan_detection import first_bad, producer_of, tainted_by
+from .nan_producers import first_bad, producer_of, tainted_by
 
 __all__ = ["bad_value_at"]
 

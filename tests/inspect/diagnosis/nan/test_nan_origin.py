@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.diagnosis.nan.nan_causes import backward_cause, forward_cause
-from gradscope.inspect.diagnosis.nan.nan_detection import all_finite
+from gradscope.inspect.diagnosis.nan.nan_producers import all_finite
 from tests.inspect.diagnosis.lines import line
 
 NAN, INF = math.nan, math.inf

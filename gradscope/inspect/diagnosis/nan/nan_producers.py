@@ -1,4 +1,4 @@
-"""Looking at results and gradients for NaN and Inf, and telling who produced them from who passed them on."""
+"""Producers of NaN and Inf among the nodes and operators that run, told from those that only pass them on."""
 
 from __future__ import annotations
 
