@@ -34,6 +34,8 @@ def test_codes_keep_their_meaning():
         "GS106": "saved tensor changed unnoticed",
         "GS107": "a module's input changed in place",
         "GS108": "shared gradient changed in place",
+        "GS109": "memory that overlaps itself written in place",
+        "GS110": "tensor kept on ctx changed",
         "D301": "a backward that raises",
         "D302": "NaN or Inf in a result or a gradient",
         "D303": "a parameter without a gradient",
