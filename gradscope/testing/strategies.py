@@ -13,6 +13,7 @@ Examples
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,7 @@ def tensors(
     dtype: dtypes.dtype | SearchStrategy[dtypes.dtype] | None = None,
     low: float = -2.0,
     high: float = 2.0,
+    elements: SearchStrategy[Any] | None = None,
     requires_grad: bool | SearchStrategy[bool] = False,
     contiguous: bool | None = None,
 ) -> SearchStrategy[Tensor]:
@@ -91,6 +93,9 @@ def tensors(
         :func:`shapes` unless given.
     dtype : dtype or strategy, optional
         float32 or float64 unless given.
+    elements : strategy, optional
+        Of the numbers, which are then drawn one by one, so that a failing example has the simplest that fail; `low` and
+        `high` mean nothing then. Unless given they come from a seed, which is quicker and does not shrink.
     requires_grad : bool or strategy
         Ignored for dtypes that have no gradients.
     contiguous : bool, optional
@@ -106,19 +111,27 @@ def tensors(
     def draw_tensor(draw: Any) -> Tensor:
         size = tuple(drawn(draw, shape, shapes()))
         kind = drawn(draw, dtype, dtypes_of("f"))
-        # The elements come from a seed: what Hypothesis shrinks is the shape, the dtype and the layout.
-        generator = numpy.random.default_rng(draw(st.integers(0, 2**16)))
         transposed = not contiguous if contiguous is not None else draw(st.booleans())
         layout = size[::-1] if transposed else size
-        array = generator.uniform(low, high, layout)
-        if kind.is_complex:
-            array = array + 1j * generator.uniform(low, high, layout)
-        array = numpy.asarray(array).astype(kind.numpy)
+        if elements is None:
+            array = _uniform(draw(st.integers(0, 2**16)), low, high, layout, kind)
+        else:
+            count = math.prod(layout)
+            numbers = draw(st.lists(elements, min_size=count, max_size=count))
+            array = numpy.array(numbers, kind.numpy).reshape(layout)
         tensor = Tensor._wrap(array.T if transposed else array)
         wanted = drawn(draw, requires_grad, False)
         return tensor.requires_grad_() if wanted and (kind.is_floating_point or kind.is_complex) else tensor
 
     return draw_tensor()
+
+
+def _uniform(seed: int, low: float, high: float, shape: Sequence[int], kind: dtypes.dtype) -> numpy.ndarray:
+    generator = numpy.random.default_rng(seed)
+    array = generator.uniform(low, high, shape)
+    if kind.is_complex:
+        array = array + 1j * generator.uniform(low, high, shape)
+    return numpy.asarray(array).astype(kind.numpy)
 
 
 def broadcastable_tensors(count: int = 2, *, max_dims: int = 3, max_side: int = 4, **options: Any) -> Any:

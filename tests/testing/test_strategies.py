@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 import pytest
-from hypothesis import given, settings
+from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 import gradscope as gs
@@ -74,3 +74,16 @@ def test_without_hypothesis_the_error_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "hypothesis", None)
     with pytest.raises(ImportError, match="needs Hypothesis"):
         strategies.shapes()
+
+
+def test_elements_that_are_drawn_shrink_to_the_simplest_that_fail():
+    drawn = strategies.tensors(shape=(2, 3), contiguous=True, elements=st.integers(-9, 9), dtype=gs.float64)
+    simplest = find(drawn, lambda tensor: tensor.sum().item() >= 4)
+    assert simplest.tolist() == [[0.0, 0.0, 0.0], [0.0, 0.0, 4.0]]
+
+
+@FEW
+@given(strategies.tensors(elements=st.complex_numbers(max_magnitude=2), dtype=gs.complex128))
+def test_elements_may_be_complex(tensor):
+    assert tensor.dtype is gs.complex128
+    assert (tensor.abs() <= 2 + 1e-9).all().item()

@@ -20,9 +20,9 @@ class OverlappingMemoryWritten(Rule):
     title = "memory that overlaps itself written in place"
     needs = (RefusedFacts,)
     what = """
-        expand(), broadcast_to(), as_strided() and unfold() return views in which several elements lie at one address. A
-        write of one would be a write of all of them, and the result would hang on the order in which elements are
-        written, so it is refused where it stands. clone() gives each element an address of its own.
+        expand() and broadcast_to() return views in which several elements lie at one address. A write of one would be
+        a write of all of them, and the result would depend on the order in which elements are written, so it is
+        refused where it stands. clone() gives each element an address of its own.
         """
     bad = """
         rows = gs.zeros(3).expand(2, 3)
