@@ -57,6 +57,13 @@ def test_the_screen_starts_without_what_its_first_paint_does_not_show() -> None:
     })  # fmt: skip
 
 
+def test_a_front_loads_no_framework() -> None:
+    """The program that it looks at does, in its own process."""
+    for front in ("gradscope_tui.app", "gradscope.cli.debug, gradscope.inspect.wire.process_prompt", "gradscope.cli"):
+        loaded = modules_after(f"import {front}")
+        assert loaded.isdisjoint({"numpy", "torch", "gradscope.runtime", "gradscope.inspect.adapters"})
+
+
 def test_infinite_numbers_are_computed_with_in_silence() -> None:
     """As PyTorch does; a test's own filters would hide that the package's are in the way of NumPy's warnings."""
     code = """if True:

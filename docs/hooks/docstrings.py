@@ -33,6 +33,7 @@ class MarkdownDocstrings(griffe.Extension):
             return
         methods = griffe.Alias("TensorMethods", f"{INTERFACE}.TensorMethods")
         pkg["runtime.tensor.tensor"].set_member("TensorMethods", methods)
+        dir(gradscope)  # which loads all names
         for name, value in vars(gradscope).items():
             if name not in pkg.members and isinstance(value, gradscope.dtype):
                 pkg.set_member(

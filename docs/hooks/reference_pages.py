@@ -78,6 +78,7 @@ def _path(module: str, name: str) -> str:
 def names_of_gradscope() -> dict[str, list[str]]:
     """Return the paths of what ``gradscope`` itself has, by the page on which they stand."""
     pages: dict[str, list[str]] = defaultdict(list)
+    dir(gradscope)  # which loads all names
     for name, value in sorted(vars(gradscope).items()):
         module = getattr(value, "__module__", None) or ""
         if name.startswith("_") or name.endswith("_") or not module.startswith("gradscope.") or name == "Tensor":

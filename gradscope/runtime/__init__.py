@@ -16,6 +16,7 @@ floors import downwards: ops, engine, tensor and graph, kernels, memory.
 - :mod:`~.late_attributes`: attributes of tensors and nodes that a floor above defines
 - :mod:`~.autocast`: which operators run in which precision
 - :mod:`~.errors`: the runtime's own exceptions
+- :mod:`~.names`: the names that ``gradscope`` itself has, which load all of this
 - :mod:`~.settings`: settings that scripts begin with, kept and read back
 """
 
@@ -23,3 +24,5 @@ import warnings as _warnings
 
 # NumPy warns of overflow and invalid values where PyTorch computes inf and nan in silence; only of our own lines.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradscope\.(amp|nn|optim|runtime)")
+
+from . import names as names  # noqa: E402 - every part of the package may count on all operators

@@ -10,7 +10,7 @@ import pytest
 
 import gradscope as gs
 from gradscope.autograd.gradcheck import Mismatch
-from gradscope.inspect.source.call_sites import relative_path
+from gradscope.inspect.source.source_paths import relative_path
 from gradscope.inspect.source.source_syntax import definition_line
 from gradscope.testing import assert_gradients
 from gradscope.testing.gradients import hints

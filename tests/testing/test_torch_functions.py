@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import gradscope as gs
-from gradscope.inspect.source.call_sites import relative_path
+from gradscope.inspect.source.source_paths import relative_path
 from gradscope.inspect.source.source_syntax import definition_line
 from gradscope.testing import assert_gradients
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ...inspect.records.records import Location
-from ...inspect.source.call_sites import start_directory
+from ...inspect.source.source_paths import start_directory
 from ..finding_codes import CODES
 from ..findings import Finding, Site
 from ..report import Report

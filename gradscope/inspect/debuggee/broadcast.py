@@ -6,11 +6,11 @@ import re
 import threading
 import warnings
 from collections.abc import Callable
+from typing import Protocol
 
 from ..records.records import DebuggerEvent, SessionState
-from .program import Write
 
-__all__ = ["Broadcast", "Listener"]
+__all__ = ["Broadcast", "Listener", "Write"]
 
 Listener = Callable[[DebuggerEvent], None]
 
@@ -18,6 +18,13 @@ _KEPT_LINES = 100_000
 _KEPT_CHARACTERS = 50_000_000
 _LONGEST_LINE = 65_536
 _NO_TEXT = re.compile("[\ud800-\udfff]")
+
+
+class Write(Protocol):
+    """Where a program's output goes."""
+
+    def __call__(self, text: str, stream: str = "stdout") -> None:
+        """Take text written to ``'stdout'`` or ``'stderr'``."""
 
 
 class Broadcast:

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
+from .broadcast import Write
 from .interrupts import KILLED_BY_SIGINT, interrupting_the_script_only
 from .pause_gate import ProgramAborted
 from .processes import StartedProcesses
-from .program import Program, Write, exit_status_of, own_traceback, print_uncaught
+from .program import Program, exit_status_of, own_traceback, print_uncaught
 from .program_thread import ThreadFamily
 from .script_targets import Target, first_on_path
 

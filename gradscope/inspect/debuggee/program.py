@@ -8,16 +8,17 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakSet
 
 from ...runtime.events import is_library_file
 from ...runtime.memory import device
+from .broadcast import Write
 from .pause_gate import Gate, ProgramAborted
 from .processes import StartedProcesses
 from .program_thread import Interrupter, aborts_unreported
 
-__all__ = ["CallProgram", "Program", "Write", "exit_status_of", "hide_instruments", "own_traceback", "print_uncaught"]
+__all__ = ["CallProgram", "Program", "exit_status_of", "hide_instruments", "own_traceback", "print_uncaught"]
 
 _GRADSCOPE = Path(__file__).parents[2]
 _INSTRUMENTS = (str(_GRADSCOPE / "inspect"), str(_GRADSCOPE / "check"))
@@ -34,13 +35,6 @@ def _in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
-
-
-class Write(Protocol):
-    """Where a program's output goes."""
-
-    def __call__(self, text: str, stream: str = "stdout") -> None:
-        """Take text written to ``'stdout'`` or ``'stderr'``."""
 
 
 class Program:

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import ModuleType
 
-from ..source.call_sites import started_here
+from ..source.source_paths import started_here
+from .broadcast import Write
 from .exits import ExitCalls
 from .interrupts import KILLED_BY_SIGINT
 from .pause_gate import ProgramAborted
-from .program import Program, Write, exit_status_of, own_traceback, print_uncaught
+from .program import Program, exit_status_of, own_traceback, print_uncaught
 from .program_thread import ThreadFamily
 from .script_targets import Target, check_script, find_target, first_on_path
 from .signals import SignalHandlers

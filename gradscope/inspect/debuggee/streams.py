@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .program import Write
+from .broadcast import Write
 from .program_thread import replaced
 
 __all__ = ["captured", "captured_stream", "echo", "flush"]

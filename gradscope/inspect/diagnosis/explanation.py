@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..adapters import Adapter, adapter_for
+from ..output.number_format import format_shape
 from ..output.terminal_text import json_text
 from ..records.naming import named_tensors, unusable
 from ..records.records import Location
-from ..records.tensor_statistics import format_shape
 from ..source.call_sites import place
 from .rich_tables import table
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..adapters import Adapter, AnyAdapter, Observer, adapter_for
+from ..debuggee.broadcast import Write
 from ..debuggee.pause_gate import ProgramAborted
-from ..debuggee.program import Program, Write
+from ..debuggee.program import Program
 from ..debuggee.program_thread import ProgramThread
 from ..records.module_tracking import Tracker
 from ..records.snapshots import gradient_summaries

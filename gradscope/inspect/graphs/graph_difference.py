@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ..output.number_format import format_shape
 from ..records.records import SavedRecord, TensorSpec
-from ..records.tensor_statistics import format_shape
 from .graph_model import BackwardGraph, execution_order
 
 __all__ = ["GraphDifference", "Identity", "NodeChange", "graph_difference", "identities"]

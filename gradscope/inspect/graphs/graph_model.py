@@ -8,11 +8,11 @@ from typing import Any
 import networkx
 
 from ..adapters import Adapter, adapter_for
+from ..output.number_format import format_shape
 from ..records.execution_order import NodeLinks, engine_order, walk
 from ..records.module_tracking import Tracker, module_of_parameter
 from ..records.naming import Names, name_graph
 from ..records.records import NodeRecord, TensorSpec
-from ..records.tensor_statistics import format_shape
 from .record_interning import InternTable, collector_paused
 
 __all__ = ["BackwardGraph", "annotate", "execution_order", "graph", "graph_of", "graph_of_roots"]

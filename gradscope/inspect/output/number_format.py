@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["count", "format_bytes"]
+__all__ = ["count", "format_bytes", "format_shape"]
 
 
 def count(number: int, one: str, several: str = "") -> str:
@@ -35,3 +35,14 @@ def format_bytes(number: int) -> str:
             break
         size, unit = size / 1024, larger
     return f"{number} B" if unit == "B" else f"{size:.1f} {unit}"
+
+
+def format_shape(shape: tuple[int, ...] | None) -> str:
+    """Return a shape as it is shown everywhere.
+
+    Examples
+    --------
+    >>> format_shape((3, 4)), format_shape(()), format_shape(None)
+    ('(3, 4)', '()', '?')
+    """
+    return "?" if shape is None else "(" + ", ".join(map(str, shape)) + ")"

@@ -9,7 +9,7 @@ import numpy
 
 from .records import TensorSummary
 
-__all__ = ["count_bad", "format_shape", "norm_of", "summarize"]
+__all__ = ["count_bad", "norm_of", "summarize"]
 
 _PREVIEW = 6
 
@@ -171,14 +171,3 @@ def count_bad(array: Any) -> tuple[int, int]:
     if values.dtype.kind not in "fc" or bool(numpy.isfinite(values).all()):
         return 0, 0
     return int(numpy.count_nonzero(numpy.isnan(values))), int(numpy.count_nonzero(numpy.isinf(values)))
-
-
-def format_shape(shape: tuple[int, ...] | None) -> str:
-    """Return a shape as it is shown everywhere.
-
-    Examples
-    --------
-    >>> format_shape((3, 4)), format_shape(()), format_shape(None)
-    ('(3, 4)', '()', '?')
-    """
-    return "?" if shape is None else "(" + ", ".join(map(str, shape)) + ")"

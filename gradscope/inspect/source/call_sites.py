@@ -13,6 +13,7 @@ from typing import Any
 from ...runtime.events import is_library_file
 from ..records.records import Location
 from .frame_variables import variables_of
+from .source_paths import relative_path
 from .source_syntax import last_name, syntax_tree
 
 __all__ = [
@@ -22,61 +23,10 @@ __all__ = [
     "location_at",
     "name_of",
     "place",
-    "relative_path",
-    "start_directory",
-    "started_here",
     "user_frame",
     "user_frames",
     "uses_of",
 ]
-
-
-def _working_directory() -> str:
-    try:
-        return os.getcwd()
-    except OSError:  # it has been removed
-        return ""
-
-
-_started_in = _working_directory()
-
-
-def started_here() -> None:
-    """Note that a program is about to be started in the working directory; without it, this process is the program."""
-    global _started_in
-    _started_in = _working_directory()
-
-
-def start_directory() -> str:
-    """Return the directory in which the program was started: names of files stay the same when it goes elsewhere.
-
-    Returns
-    -------
-    str
-        Empty where that had been removed.
-    """
-    return _started_in
-
-
-def relative_path(filename: str) -> str:
-    """Return a path as seen from the directory in which the program was started.
-
-    Returns
-    -------
-    str
-        `filename` itself where there is no way from there, and of what is no absolute path.
-
-    Examples
-    --------
-    >>> relative_path("<stdin>")
-    '<stdin>'
-    """
-    if not _started_in or not os.path.isabs(filename):
-        return filename
-    try:
-        return os.path.relpath(filename, _started_in)
-    except ValueError:  # another drive
-        return filename
 
 
 def place(location: Location | None) -> str:

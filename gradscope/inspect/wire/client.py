@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ..debuggee.broadcast import Broadcast, Listener
-from ..debuggee.program import Write
+from ..debuggee.broadcast import Broadcast, Listener, Write
 from ..debugging.session.session_errors import SessionError
 from ..debugging.session.session_records import TaskRecord, ThreadRecord, WatchRecord, WhatIf
 from ..debugging.stops.breakpoints import Breakpoint

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..debugging.session.debugger import Debugger
 from ..records.records import NodeRecord
 from .messages import BreakpointRecord, Standing
+
+if TYPE_CHECKING:
+    from ..debugging.session.debugger import Debugger
 
 __all__ = ["StandingSource", "breakpoint_record"]
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..debugging.session.debugger import Debugger
 from ..debugging.session.session_records import WatchRecord, WhatIf
 from ..records.records import NodeRecord
 from . import messages as m
 from .standing import StandingSource
+
+if TYPE_CHECKING:
+    from ..debugging.session.debugger import Debugger
 
 __all__ = ["AT_ONCE", "GOING_ON", "VERBS", "Answered", "nodes", "result_type"]
 

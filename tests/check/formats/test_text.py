@@ -6,7 +6,7 @@ from gradscope.check.formats.text import as_text, statistics
 from gradscope.check.suppression.notices import Notice
 from gradscope.inspect import Location
 from gradscope.inspect.source import call_sites
-from gradscope.inspect.source.call_sites import started_here
+from gradscope.inspect.source.source_paths import started_here
 from tests.check.reports import finding, report
 
 

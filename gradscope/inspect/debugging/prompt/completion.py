@@ -5,9 +5,12 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from ..session.debugger import Debugger
 from .prompt_verbs import VERBS
+
+if TYPE_CHECKING:
+    from ..session.debugger import Debugger
 
 __all__ = ["complete", "install"]
 

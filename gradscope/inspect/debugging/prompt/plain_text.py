@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ...output.number_format import format_shape
 from ...records.records import Location, NodeRecord, SavedRecord, TensorSummary, WriteRecord
-from ...records.tensor_statistics import format_shape
-from ...source.call_sites import relative_path
+from ...source.source_paths import relative_path
 from ..session.node_sequence import NodeList
 from ..session.session_records import WatchRecord
 

@@ -6,12 +6,11 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ...debuggee.pause_gate import NotParkedError
 from ...debuggee.streams import echo
 from ...records.records import DebuggerEvent, SessionState
-from ..session.debugger import Debugger
 from ..session.session_errors import ProgramEndedError, SessionError
 from .completion import install
 from .plain_text import place_of, title_of, watch_line, write_line
@@ -19,6 +18,9 @@ from .prompt_core import PROMPT
 from .prompt_look import InspectVerbs
 from .prompt_stops import BreakVerbs
 from .prompt_verbs import VERBS, UsageError, find_verb, help_text
+
+if TYPE_CHECKING:
+    from ..session.debugger import Debugger
 
 __all__ = ["LineMode"]
 

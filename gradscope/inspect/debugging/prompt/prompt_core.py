@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 import sys
 import threading
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from ...output.terminal_text import say
-from ..session.debugger import Debugger
 from .prompt_verbs import UsageError
+
+if TYPE_CHECKING:
+    from ..session.debugger import Debugger
 
 __all__ = ["PROMPT", "PromptCore"]
 

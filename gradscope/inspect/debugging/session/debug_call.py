@@ -7,10 +7,10 @@ from typing import Any
 
 from ...adapters import Adapter, AnyAdapter
 from ...debuggee.program import CallProgram
+from ...output.number_format import format_shape
 from ...records.execution_order import walk
 from ...records.naming import Names, name_graph
 from ...records.records import SessionState
-from ...records.tensor_statistics import format_shape
 from ..stops.breakpoints import Breakpoint
 from ..stops.run_targets import RunCommand
 from .debugger import Debugger, SessionError

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ...adapters import Adapter, AnyAdapter
-from ...debuggee.broadcast import Broadcast, Listener
+from ...debuggee.broadcast import Broadcast, Listener, Write
 from ...debuggee.pause_gate import ProgramAborted
-from ...debuggee.program import Program, Write
+from ...debuggee.program import Program
 from ...debuggee.program_thread import ProgramThread
 from ...records.records import DebuggerEvent, SessionState, StopReason
 from ..history.history import HistoryPolicy

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
-from .last_iteration import asks_for_last
 from .node_specs import USAGE, BreakpointError, Candidate, Matcher, parse_spec, split_spec
 
 __all__ = ["Breakpoint", "BreakpointError", "BreakpointTable", "Candidate", "parse_spec"]
@@ -62,7 +61,7 @@ class Breakpoint:
     @property
     def asks_for_last(self) -> bool:
         """Whether its condition compares with the iteration before."""
-        return asks_for_last(self._code) or asks_for_last(self._log_code)
+        return _asks_for_last(self._code) or _asks_for_last(self._log_code)
 
     def matches(self, candidate: Candidate) -> bool:
         """Whether `candidate` is a node this breakpoint names; the condition is not asked."""
@@ -205,6 +204,11 @@ class BreakpointTable:
         point.hits += 1
         if point.temporary:
             self._points.pop(point.id, None)
+
+
+def _asks_for_last(code: CodeType | None) -> bool:
+    """Whether an expression needs the iteration before."""
+    return code is not None and bool({"last", "changed"} & set(code.co_names))
 
 
 def _matcher_of(spec: str) -> Matcher:

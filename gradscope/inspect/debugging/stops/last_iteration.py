@@ -7,14 +7,13 @@ module or parameter, the line, and how many of that kind came before in their ba
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from types import CodeType
 from typing import Any
 
 import numpy
 
 from ...records.records import TensorSummary
 
-__all__ = ["Iterations", "LastIteration", "asks_for_last"]
+__all__ = ["Iterations", "LastIteration"]
 
 _NUMBERS = ("norm", "min", "max", "mean", "std", "zeros", "nans", "infs", "numel")
 
@@ -98,8 +97,3 @@ def _same(one: Any, two: Any) -> bool:
         return False
     numbers = one.dtype.kind in "fc" and two.dtype.kind in "fc"
     return bool(numpy.array_equal(one, two, equal_nan=numbers))
-
-
-def asks_for_last(code: CodeType | None) -> bool:
-    """Whether an expression needs the iteration before."""
-    return code is not None and bool({"last", "changed"} & set(code.co_names))

@@ -10,11 +10,11 @@ from typing import Any
 import numpy
 
 from ...adapters import Adapter
-from ...output.number_format import count
+from ...output.number_format import count, format_shape
 from ...records.execution_order import walk
 from ...records.module_tracking import module_of_parameter
 from ...records.naming import name_graph
-from ...records.tensor_statistics import count_bad, format_shape, norm_of
+from ...records.tensor_statistics import count_bad, norm_of
 from ..explanation import Explanation, adapter_of, describe, parameters_of
 from ..plots import bars
 from .backward_replay import BackwardReplay

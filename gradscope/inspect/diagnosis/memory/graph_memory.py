@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...adapters import Adapter
-from ...output.number_format import count, format_bytes
+from ...output.number_format import count, format_bytes, format_shape
 from ...records.execution_order import walk
 from ...records.module_tracking import Tracker
 from ...records.naming import Names, name_graph
 from ...records.records import Location, operator_name
-from ...records.tensor_statistics import format_shape
 from ...source.call_sites import place
 from ..explanation import Explanation, adapter_of_loss, storage_bytes
 from ..no_gradient.dataflow import DataflowObserver

@@ -10,10 +10,9 @@ from functools import partial
 from typing import Any
 
 from ...adapters import Adapter, Observer
-from ...output.number_format import count, format_bytes
+from ...output.number_format import count, format_bytes, format_shape
 from ...records.object_search import living
 from ...records.records import Location
-from ...records.tensor_statistics import format_shape
 from ...source.call_sites import place
 from ..explanation import Explanation, adapter_of, at
 from .reference_paths import SECONDS, Roots, cycle_of

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy
 
 from ...adapters import Adapter
+from ...output.number_format import format_shape
 from ...records.records import Location, operator_name
-from ...records.tensor_statistics import format_shape
 from ...source.call_sites import name_of, user_frame
 from ..no_gradient.dataflow import RESCALING, TensorKinds, operator_of, overflowed
 from .nan_causes import DOUBLE_WHERE, Cause, backward_cause, element_of, forward_cause, is_elementwise

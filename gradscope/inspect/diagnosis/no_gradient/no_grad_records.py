@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ...output.number_format import count
+from ...output.number_format import count, format_shape
 from ...records.records import Location
-from ...records.tensor_statistics import format_shape
 from ...source.call_sites import place
 from ..explanation import Explanation, describe
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy
 
 from ...adapters import Adapter, Observer
-from ...output.number_format import count
+from ...output.number_format import count, format_shape
 from ...records.optimizer_steps import OptimizerHooks, held_by
 from ...records.records import Location
-from ...records.tensor_statistics import format_shape
 from ...source.call_sites import caller, place
 from ..explanation import Explanation, adapter_of, at
 from ..no_gradient.dataflow import RESCALING, DataflowObserver, operator_of, overflowed

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...adapters import Adapter
-from ...output.number_format import count
+from ...output.number_format import count, format_shape
 from ...records.execution_order import walk
 from ...records.naming import tables_of
 from ...records.object_search import living
 from ...records.optimizer_steps import held_by, living_optimizers
 from ...records.records import Location
-from ...records.tensor_statistics import format_shape
 from ...source.call_sites import fields_of
 from ..explanation import at
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...debugging.prompt.plain_text import place_of, short_path
+from ...output.number_format import format_shape
 from ...records.records import TensorSpec
-from ...records.tensor_statistics import format_shape
 from ..graph_statistics import format_bytes
 from ..quotient import mark_of
 

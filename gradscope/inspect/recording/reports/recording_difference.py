@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from ...debugging.prompt.plain_text import number, place_of, summary_line, title_of
+from ...output.number_format import format_shape
 from ...output.terminal_text import printable
 from ...records.records import NodeRecord, TensorSummary
-from ...records.tensor_statistics import format_shape
 from ..file.reader import Recording
 from ..file.recording_records import TaskRecord
 from ..file.schema import RecordingError

@@ -11,7 +11,7 @@ from gradscope.inspect.debugging.prompt.plain_text import (
     summary_line,
 )
 from gradscope.inspect.source import call_sites
-from gradscope.inspect.source.call_sites import started_here
+from gradscope.inspect.source.source_paths import started_here
 
 
 def nodes():
