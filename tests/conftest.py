@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 
-from gradscope.inspect.source import call_sites
+from gradscope.inspect.source import source_paths
 from gradscope.runtime import events, state
 from gradscope.runtime.memory import dtype
 
@@ -79,7 +79,7 @@ def _untouched_modes() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _started_where_pytest_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that a test has run on a thread of this process says where it was started; the next test has not."""
-    monkeypatch.setattr(call_sites, "_started_in", call_sites.start_directory())
+    monkeypatch.setattr(source_paths, "_started_in", source_paths.start_directory())
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -3,13 +3,10 @@
 import sys
 
 from gradscope.inspect import Location
-from gradscope.inspect.source import call_sites
 from gradscope.inspect.source.call_sites import (
     caller,
     fields_of,
     name_of,
-    place,
-    started_here,
     user_frame,
     user_frames,
     uses_of,
@@ -46,16 +43,6 @@ def test_lines_where_a_variable_grows(tmp_path):
     assert uses_of("other", near) is None
     file.with_name("broken.py").write_text("def (:\n")
     assert uses_of("x", Location(str(file.with_name("broken.py")), 1, "", "")) is None
-
-
-def test_call_sites(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(call_sites, "_started_in", "")
-    started_here()
-    monkeypatch.chdir("/")  # the program goes elsewhere
-    assert place(Location(str(tmp_path / "train.py"), 3, "", "")) == "train.py:3"
-    assert place(Location("/elsewhere/train.py", 3, "", "")) == "/elsewhere/train.py:3"
-    assert place(Location("<stdin>", 3, "", "")) == "<stdin>:3"
 
 
 def test_frames_from_here_outwards():
