@@ -96,6 +96,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("threads", ("T",), "T", "Threads", "Show nested backwards, and choose the thread to follow", CHANGE,
            "threads"),
     Action("command", (":",), ":", "Command", "Type a command, as in line mode", CHANGE, "", 7),
+    Action("type", (">",), ">", "Type", "Type a line that the script reads: input(), pdb, a question", CHANGE),
     Action("copy", ("y",), "y", "Copy", "Copy what the cursor of the pane is on, or the gradient of pane 2", CHANGE),
     Action("save_log", ("ctrl+s",), "^s", "Save log", "Write what stands in pane 5 into a file", CHANGE),
     Action("editor", ("E",), "E", "Editor", "Open the line that made the node in $EDITOR", CHANGE),
@@ -148,6 +149,7 @@ NEEDS_PRESENT = frozenset({"edit", "skip"})
 _KEY_NAMES = {
     ":": "colon",
     "?": "question_mark",
+    ">": "greater_than_sign",
     "[": "left_square_bracket",
     "]": "right_square_bracket",
     "{": "left_curly_bracket",

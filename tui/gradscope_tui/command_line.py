@@ -70,6 +70,13 @@ class CommandLine:
         """Ask for a breakpoint."""
         self._ask("break")
 
+    def action_type(self) -> None:
+        """Ask for a line that the script is to read."""
+        if getattr(self._session, "types", False):
+            self._ask("type")
+        else:
+            refuse(self._app, "there is no script that reads what is typed here")
+
     def action_watch(self) -> None:
         """Ask for a watch expression."""
         self._ask("watch")
@@ -124,6 +131,8 @@ class CommandLine:
                 self.obey(f"{kind} {text}")
             case "what if":
                 self.obey(f"what-if {text}")
+            case "type":
+                self._type(text)
             case "filter":
                 self._navigation.filter(text)
             case "find":
@@ -132,6 +141,14 @@ class CommandLine:
                 self._pane_verbs.save_log(text)
             case _:
                 self.obey(f"set {text}")
+
+    def _type(self, text: str) -> None:
+        """Give the script a line, which its terminal shows."""
+        session: Any = self._session
+        try:
+            session.type_line(text)
+        except (OSError, RuntimeError) as error:
+            refuse(self._app, str(error))
 
     # Commands --------------------------------------------------------------------------------------------------------
 

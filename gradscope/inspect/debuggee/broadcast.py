@@ -57,6 +57,11 @@ class Broadcast:
         self._characters = 0
         self._lock = threading.Lock()
 
+    @property
+    def unfinished(self) -> str:
+        """The line on stdout that has been begun and not ended."""
+        return _as_shown(self._partial["stdout"])
+
     def listen(self, callback: Listener) -> Callable[[], None]:
         """Add a listener; return what removes it."""
         self._listeners.append(callback)

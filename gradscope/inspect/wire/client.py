@@ -105,6 +105,8 @@ class RemoteDebugger:
         Called before anybody is told that the program has stopped: what it has written until then is taken first.
     owned : bool
         Whether this front has started the program, which ends with it.
+    typing : callable or None
+        Takes what a person types for the program; None where that is not typed here.
     start_again : callable or None
         Ends the process, starts another one and calls :meth:`attach`; None where this front has not started it.
     how_it_ended : callable or None
@@ -118,6 +120,7 @@ class RemoteDebugger:
         self.how_it_ended: Ended | None = None
         self.owned = False
         self.exit_status: int | None = None
+        self.typing: Callable[[bytes], None] | None = None
         self.start_again: Callable[[], None] | None = None
         self._waiting: dict[int, Future[Any]] = {}
         self._next = itertools.count(1).__next__
@@ -487,6 +490,11 @@ class RemoteDebugger:
         """Lines the program has written, where this front has been given them; see :meth:`take_output`."""
         return self._broadcast.output
 
+    @property
+    def unfinished(self) -> str:
+        """The line that the program has begun and not ended: a question, most often."""
+        return self._broadcast.unfinished
+
     def add_listener(self, callback: Listener) -> Callable[[], None]:
         """Call ``callback(event)`` when something has changed, on a thread of the connection; return what ends it."""
         return self._broadcast.listen(callback)
@@ -494,6 +502,25 @@ class RemoteDebugger:
     def echo_to(self, write: Write) -> Callable[[], None]:
         """Pass on what :meth:`take_output` is given; return what ends it."""
         return self._broadcast.echo_to(write)
+
+    @property
+    def types(self) -> bool:
+        """Whether the program reads what is typed here."""
+        return self.typing is not None
+
+    def type_line(self, text: str) -> None:
+        """Type a line on the program's terminal.
+
+        Raises
+        ------
+        SessionError
+            If it has none here.
+        OSError
+            If the program is gone.
+        """
+        if self.typing is None:
+            raise SessionError("the program has no terminal here: what it reads is typed where it was started")
+        self.typing(f"{text}\n".encode())
 
     def take_output(self, text: str, stream: str = "stdout") -> None:
         """Take what the program has written, from whoever reads its terminal or its pipes."""

@@ -73,6 +73,7 @@ class ProgramProcess:
         self.debugger.how_it_ended = self._how_it_ended
         self.debugger.before_stop = self.drain
         self.debugger.start_again = self._start_again
+        self.debugger.typing = self.type if self.has_terminal else None
         self._start_reading()
 
     def _start(self) -> Channel[Any]:

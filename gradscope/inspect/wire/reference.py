@@ -21,7 +21,7 @@ from .verb_table import result_type
 __all__ = ["protocol_reference"]
 
 _FRONT, _PROGRAM = "front", "program"
-_SENT = {
+_SENT: dict[Any, tuple[str, ...]] = {
     m.Hello: (_FRONT, _PROGRAM),
     m.Proof: (_FRONT, _PROGRAM),
     m.Refused: (_FRONT, _PROGRAM),
@@ -64,7 +64,7 @@ def _verbs() -> Iterator[str]:
 
 def _records() -> Iterator[str]:
     yield "## Records\n"
-    kinds = [m.Standing, m.BreakpointRecord, m.Conclusion, m.TensorValues]
+    kinds: list[Any] = [m.Standing, m.BreakpointRecord, m.Conclusion, m.TensorValues]
     for module in (records, session_records):
         found = (value for value in vars(module).values() if inspect.isclass(value) and dataclasses.is_dataclass(value))
         kinds += [

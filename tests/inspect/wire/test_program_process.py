@@ -79,7 +79,7 @@ def test_the_script_is_the_main_program(run):
         terminal=True,
     )
     process.debugger.cont()
-    process.type(b"Ada\n")
+    process.debugger.type_line("Ada")
     assert process.debugger.wait(30) is SessionState.FINISHED
     status, _ = process.conclude()
     assert status == 1  # it never called backward()

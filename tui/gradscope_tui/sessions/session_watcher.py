@@ -40,6 +40,9 @@ __all__ = ["SessionChanged", "SessionWatcher", "unless_closed"]
 POLL = 1 / 10
 """Seconds between two looks at a session that is running."""
 
+WAITING = 5
+"""Looks after which a line that a script has begun and not ended is taken for a question."""
+
 PATIENCE = 0.1
 """Seconds after which the inspector shows what it has, while the program is still asked for the rest."""
 
@@ -115,6 +118,7 @@ class SessionWatcher:
         self._present = (0, -1)
         self._printed: deque[tuple[str, str]] = deque(maxlen=LogPane.KEPT)
         self._stop_listening: Callable[[], None] = lambda: None
+        self._question = "", 0
         self._told = threading.Event()
         self._stale = threading.Event()
 
@@ -175,9 +179,17 @@ class SessionWatcher:
     def poll(self) -> None:
         """Follow a session that is running."""
         if self._session.state == "running":
+            self._show_question()
             with unless_closed():
                 self.refresh()
                 self.look()
+
+    def _show_question(self) -> None:
+        """Show a line that a script which reads what is typed here has begun and does not end: it may wait."""
+        begun = str(getattr(self._session, "unfinished", "")) if getattr(self._session, "types", False) else ""
+        if begun and begun == self._question[0] and self._question[1] + 1 == WAITING:
+            self.take_output(f"{begun}  (> types an answer)", "dim")
+        self._question = begun, self._question[1] + 1 if begun == self._question[0] else 0
 
     def refresh(self) -> None:
         """Read the session and show what it says; at a new stop every pane is told."""

@@ -40,6 +40,7 @@ class Prompt(Horizontal):
         "filter": ("/", "op:Mul* · mod:layers.* · param:*.weight · line:train.py:31 · nan · word · !word"),
         "find": ("/", "part of a line of the log; capitals matter where there are any"),
         "save": ("save the log in ", "FILE"),
+        "type": ("to the script > ", "a line that it reads from its terminal"),
         "what if": ("what if gradient in ", "SLOT EXPRESSION, such as: 0 grad * 0"),
         "edit before": ("set gradient in ", "SLOT EXPRESSION, such as: 0 grad * 0.5"),
         "edit after": ("set gradient out ", "SLOT EXPRESSION, such as: 0 grad * 0.5"),
@@ -99,10 +100,11 @@ class Prompt(Horizontal):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Pass the answer on."""
         event.stop()
-        text = event.value.strip()
+        typed = self._kind == "type"  # a line of the script's, which may be empty
+        text = event.value if typed else event.value.strip()
         history = self._history[self._kind]
         if text and history[-1:] != [text]:
             history.append(text)
         self.close()
-        if text:
+        if text or typed:
             self.post_message(self.Answered(self._kind, text))
