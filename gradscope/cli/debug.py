@@ -128,11 +128,11 @@ def run(args: argparse.Namespace) -> int:
     # A script cannot share stdin with the prompt, unless a person types there, who sees which of them asks.
     target = [*(["-m"] if args.module else []), args.script, *args.args]
     with _terminal_kept():
+        process = ProgramProcess(target, terminal=commands is None and terminal, stdin=0 if commands else None)
         try:
-            process = ProgramProcess(target, terminal=commands is None and terminal, stdin=0 if commands else None)
+            status, text = _run_line(process, commands) if plain else _run_app(process)
         except ChannelError as error:
             return _refuse(f"{args.script} could not be started: {error}")
-        status, text = _run_line(process, commands) if plain else _run_app(process)
     with suppress(OSError) if status == _HUNG_UP else nullcontext():
         say(text, file=sys.stderr if status else sys.stdout)
     return status

@@ -153,3 +153,20 @@ def test_skip_leaves_the_node_out():
         await until(pilot, lambda: "node 0 ReluBackward0 will be left out" in app.query_one(LogPane).text)
 
     assert Call("skip") in play(scenario).calls
+
+
+def test_a_line_is_typed_for_the_script():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes and app.session.state != "running")
+        await pilot.press("greater_than_sign")
+        await until(pilot, lambda: "there is no script that reads what is typed here" in text_of(app))
+        lines = []
+        app.session.types, app.session.type_line = True, lines.append
+        for line in ("Ada ", ""):
+            await pilot.press("greater_than_sign")
+            await until(pilot, lambda: app.query_one(Prompt).display)
+            app.focused.value = line
+            await pilot.press("enter")
+        await until(pilot, lambda: lines == ["Ada ", ""])
+
+    play(scenario)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import functools
 import os
 import select
 import signal
@@ -51,10 +52,6 @@ class ProgramProcess:
     stdin : int or None
         The descriptor of its stdin without a terminal; None for an empty one.
 
-    Attributes
-    ----------
-    debugger : RemoteDebugger
-        The session, not started.
     """
 
     def __init__(self, arguments: Sequence[str], *, terminal: bool, stdin: int | None = None) -> None:
@@ -62,19 +59,30 @@ class ProgramProcess:
         self._terminal = terminal
         self._stdin = stdin
         self._master = -1
-        channel = self._start()
+        self._channel = self._start()
+
+    @functools.cached_property
+    def debugger(self) -> RemoteDebugger:
+        """The session, not started; waits until the process speaks.
+
+        Raises
+        ------
+        ChannelError
+            If it does not; what it has written is on stderr then.
+        """
         try:
-            hello, welcome = introduced(channel, patience=_STARTING)
+            hello, welcome = introduced(self._channel, patience=_STARTING)
         except BaseException:
             self._say_what_it_said()
             raise
-        self.debugger = RemoteDebugger(channel, hello.pid, welcome)
-        self.debugger.owned = True
-        self.debugger.how_it_ended = self._how_it_ended
-        self.debugger.before_stop = self.drain
-        self.debugger.start_again = self._start_again
-        self.debugger.typing = self.type if self.has_terminal else None
-        self._start_reading()
+        debugger = RemoteDebugger(self._channel, hello.pid, welcome)
+        debugger.owned = True
+        debugger.how_it_ended = self._how_it_ended
+        debugger.before_stop = self.drain
+        debugger.start_again = self._start_again
+        debugger.typing = self.type if self.has_terminal else None
+        self._start_reading(debugger)
+        return debugger
 
     def _start(self) -> Channel[Any]:
         """Start the process; return the front's end of the connection with it."""
@@ -103,7 +111,7 @@ class ProgramProcess:
         channel = self._start()
         hello, welcome = introduced(channel, patience=_STARTING)
         self.debugger.attach(channel, hello.pid, welcome)
-        self._start_reading()
+        self._start_reading(self.debugger)
 
     # --- its streams ---
 
@@ -127,9 +135,9 @@ class ProgramProcess:
             pipe.close()
         return readers
 
-    def _start_reading(self) -> None:
+    def _start_reading(self, debugger: RemoteDebugger) -> None:
         self._threads = [
-            threading.Thread(target=self._read, args=(reader,), name="gradscope-output", daemon=True)
+            threading.Thread(target=self._read, args=(reader, debugger), name="gradscope-output", daemon=True)
             for reader in self._readers
         ]
         for thread in self._threads:
@@ -142,7 +150,7 @@ class ProgramProcess:
             with contextlib.suppress(OSError):
                 os.close(reader.descriptor)
 
-    def _read(self, reader: _Reader) -> None:
+    def _read(self, reader: _Reader, debugger: RemoteDebugger) -> None:
         """Pass on what the program writes."""
         decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
         with contextlib.suppress(OSError, ValueError):  # the other end of a pseudo-terminal has been closed
@@ -153,7 +161,7 @@ class ProgramProcess:
                     if not data:
                         break
                     text = decode(data)
-                    self.debugger.take_output(text.replace("\r\n", "\n") if self._master >= 0 else text, reader.stream)
+                    debugger.take_output(text.replace("\r\n", "\n") if self._master >= 0 else text, reader.stream)
 
     def _say_what_it_said(self) -> None:
         """Pass on why the process has not come to the handshake."""

@@ -127,7 +127,7 @@ def test_a_script_that_does_not_end_is_ended(run):
 
 def test_what_keeps_it_from_starting_is_said(tmp_path, capfd):
     with pytest.raises(ChannelError):
-        ProgramProcess([str(tmp_path / "missing.py")], terminal=False)
+        ProgramProcess([str(tmp_path / "missing.py")], terminal=False).debugger
     assert "missing.py" in capfd.readouterr().err
 
 
