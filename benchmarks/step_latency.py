@@ -1,8 +1,8 @@
 """What a step of the debugger takes, in this process and over the wire: ``python benchmarks/step_latency.py``.
 
-A step is what a front does for one key: the verb, the wait for the stop, the record of the node, and all that is known of
-it. The program is a chain of as many nodes as ``--nodes`` says. The two run side by side; figures are milliseconds on the
-wall, since most of a step is waiting for another thread or process.
+A step is what a front does for one key: the verb, the wait for the stop, the record of the node, and all that is known
+of it. The program is a chain of as many nodes as ``--nodes`` says. The two run side by side; figures are milliseconds
+on the wall, since most of a step is waiting for another thread or process.
 """
 
 from __future__ import annotations
