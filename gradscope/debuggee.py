@@ -120,8 +120,8 @@ def _prepare(*, terminal: bool) -> None:
             resource.setrlimit(resource.RLIMIT_STACK, (wanted, hard))
     if terminal:
         with suppress(ImportError, OSError):
-            import fcntl  # Windows has neither of the two
-            import termios
+            import fcntl  # Windows has neither
+            import termios  # nor this
 
             fcntl.ioctl(0 if os.isatty(0) else 1, termios.TIOCSCTTY, 0)
 

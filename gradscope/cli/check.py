@@ -43,7 +43,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         help="run a script and report in-place writes that spoil gradients",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="gradscope check [options] [-m] SCRIPT [args ...]",
+        usage="gradscope check [-h] [options] [-m] SCRIPT [args ...]",
         allow_abbrev=False,
     )
     parser.add_argument(

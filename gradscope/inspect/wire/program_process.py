@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -204,9 +205,8 @@ class ProgramProcess:
     def resize(self) -> None:
         """Give the program's terminal the size of this process's."""
         with contextlib.suppress(OSError, ImportError):
-            import fcntl  # Windows has neither this nor termios
-            import struct
-            import termios
+            import fcntl  # Windows has neither
+            import termios  # nor this
 
             size = os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ is not None else 1)
             fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", size.lines, size.columns, 0, 0))

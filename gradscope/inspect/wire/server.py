@@ -87,7 +87,7 @@ class DebugServer:
         self._token = token
         self.on_leaving: Callable[[bool], None] = lambda said: None
         self._on_coming = on_coming
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._closed = False
         self._threads: list[threading.Thread] = []
         _SERVERS.add(self)
@@ -119,7 +119,8 @@ class DebugServer:
         try:
             hello = shake_hands(channel, "program", self._token)
             front = Front(self.debugger, channel, hello.pid)
-            with self._lock:
+            with self._changed:
+                self._changed.wait_for(lambda: self.front is None, _FAREWELL)  # the last may be on its way out
                 other = self.front
                 if other is None:
                     self.front = front
@@ -129,9 +130,10 @@ class DebugServer:
             try:
                 front.serve(self._on_coming)
             finally:
-                with self._lock:
-                    self.front = None
                 self.on_leaving(front.said_goodbye)
+                with self._changed:
+                    self.front = None
+                    self._changed.notify_all()
         except ChannelError as error:
             with contextlib.suppress(ChannelError):
                 channel.send(Refused(str(error)))
