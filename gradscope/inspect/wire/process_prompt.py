@@ -96,7 +96,8 @@ class ProcessPrompt(LineMode):
             yield
         finally:
             os.close(told)
-            forwarder.join(1)
+            if forwarder.ident is not None:  # Ctrl-C may have come before it was started
+                forwarder.join(1)
             os.close(stop)
             termios.tcsetattr(descriptor, termios.TCSADRAIN, kept)
 
