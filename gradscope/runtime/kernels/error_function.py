@@ -46,8 +46,11 @@ def _polynomial(coefficients: tuple[numpy.float32, ...], x: Array) -> Array:
 
 
 def _most(x: Array) -> Array:
-    """Return the largest square, as often as there are numbers: beside one number NumPy takes five times as long."""
-    if type(x) is not numpy.ndarray or x.size > _BLOCK:
+    """Return the largest square, as often as there are numbers: beside one number NumPy takes five times as long.
+
+    Beside another layout than its own it would decide that of the result.
+    """
+    if type(x) is not numpy.ndarray or x.size > _BLOCK or not x.flags.c_contiguous:
         return _MOST
     return _block_of_most()[: x.size].reshape(x.shape)
 
