@@ -174,12 +174,12 @@ def _node_lines(op: Operator) -> list[str]:
         "_n = Node()",
         f"_n.edges = ({edges},)",
         "_n.seq = next(sequence); _n.extra = None",
-        f"_n.shape = {first}._array.shape; _n.dtype = {first}._dtype",
+        f"_n.shape = {first}._shape; _n.dtype = {first}._dtype",
     ]
     if op.output_list:
-        lines.append("_n.outs = [(_t._array.shape, _t._dtype) for _t in _o]")
+        lines.append("_n.outs = [(_t._shape, _t._dtype) for _t in _o]")
     elif op.multi:
-        lines.append(f"_n.outs = [{', '.join(f'(_r{nr}.shape, _o{nr}._dtype)' for nr in range(op.graded))}]")
+        lines.append(f"_n.outs = [{', '.join(f'(_o{nr}._shape, _o{nr}._dtype)' for nr in range(op.graded))}]")
     for name, users in saved_by(op).items():
         lines += _save_lines(op, name, users)
     return lines + _history_lines(op)
@@ -211,16 +211,11 @@ def _save_lines(op: Operator, name: str, users: tuple[str, ...]) -> list[str]:
 def _fact(parameters: dict[str, Parameter], name: str) -> str:
     """Return the expression for ``NAME_shape``, ``NAME_dtype``, ``NAME_strides`` or ``NAME_offset`` of an argument."""
     argument, _, fact = name.rpartition("_")
-
-    def read(array: str) -> str:
-        function = {"strides": "element_strides", "offset": "offset_of"}.get(fact)
-        return f"{function}({array})" if function else f"{array}.{fact}"
-
+    function = {"strides": "element_strides", "offset": "offset_of"}.get(fact)
     if parameters[argument].is_tensor_list:
-        return f"[{read('_x')} for _x in _x_{argument}]"
-    if parameters[argument].type == "Tensor?":
-        return f"None if {argument} is None else {read(f'_x_{argument}')}"
-    return read(f"_x_{argument}")
+        return f"[{function}(_x) for _x in _x_{argument}]" if function else f"[_t._{fact} for _t in {argument}]"
+    read = f"{function}(_x_{argument})" if function else f"{argument}._{fact}"
+    return f"None if {argument} is None else {read}" if parameters[argument].type == "Tensor?" else read
 
 
 def _save_result_lines(op: Operator, name: str) -> list[str]:
