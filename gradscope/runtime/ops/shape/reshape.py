@@ -11,7 +11,7 @@ import numpy
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.bfloat16 import marked
-from ...memory.storage import Geometry, element_strides, is_viewable, offset_of, strided_view
+from ...memory.storage import Geometry, element_strides, is_viewable, memory_of, offset_of, strided_view
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Dims, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
@@ -118,6 +118,15 @@ def _view(xp: Namespace, self: Array, size: Any) -> Array:
     return self.reshape(shape)
 
 
+def _reshape_alias(xp: Namespace, self: Array, size: Any) -> Array:
+    """Return a view as :func:`_view` does, where that has been asked before: only a copy is asked about again."""
+    try:
+        result = self.reshape(size)
+    except (TypeError, ValueError):
+        return _view(xp, self, size)
+    return result if memory_of(result) is memory_of(self) else _view(xp, self, size)
+
+
 operator(
     "view.size(Tensor self, int[] size)",
     _view,
@@ -131,7 +140,7 @@ operator(
 )
 operator(
     "reshape_alias(Tensor self, int[] size)",
-    lambda xp, self, size: self.reshape(size),  # reshape() has seen that no copy is needed
+    _reshape_alias,
     view="always",
     method=False,
     public_name=False,
@@ -535,6 +544,8 @@ def _expand_forward(xp: Namespace, self: Array, size: Any) -> Array:
     size = tuple(size)
     if size == self.shape:
         return self[...]
+    if not self.ndim and type(self) is devices.ndarray and min(size) >= 0:  # the gradient of a sum
+        return numpy.ndarray(size, self.dtype, self, 0, (0,) * len(size))
     extra = len(size) - self.ndim
     if extra < 0:
         raise RuntimeError(
