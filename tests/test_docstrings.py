@@ -143,9 +143,11 @@ def scale(x: Tensor, by: float, mode: str) -> Tensor:
 WITHOUT_EXAMPLE: dict[str, str] = {
     "": """
         BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor
-        LongTensor ShortTensor Tensor bernoulli binomial gru is_anomaly_check_nan_enabled
-        is_deterministic_algorithms_warn_only_enabled layout lstm memory_format poisson rnn_relu rnn_tanh
-        set_default_tensor_type set_float32_matmul_precision standard_gamma
+        LongTensor ShortTensor Tensor autocast_decrement_nesting autocast_increment_nesting bernoulli
+        binomial clear_autocast_cache compile get_autocast_dtype gru is_anomaly_check_nan_enabled
+        is_autocast_cache_enabled is_autocast_enabled is_deterministic_algorithms_warn_only_enabled layout
+        lstm memory_format poisson rnn_relu rnn_tanh set_autocast_cache_enabled set_autocast_dtype
+        set_autocast_enabled set_default_tensor_type set_float32_matmul_precision standard_gamma
     """,
     "amp": """
         custom_bwd custom_fwd
