@@ -19,7 +19,7 @@ WORDS = re.compile(
 ELSEWHERE = {
     "autograd/legacy.py": "the public name of the room",
     "autograd/__init__.py": "the public names Variable and legacy, which programs import from here",
-    "__init__.py": "the names of what loads when it is first used: the room would have to be imported to say them",
+    "runtime/names.py": "the names of what loads when it is first used: the room would have to be imported to say them",
     "autograd/function.py": "a Function can be used through its instances: that is one of its bases",
     "autograd/function_context.py": "PyTorch's ctx has mark_shared_storage to this day, and warns",
 }
