@@ -543,8 +543,7 @@ class RemoteDebugger:
             number = self._next()
             future = self._waiting[number] = Future()
         try:
-            self._channel.send(m.Request(number, verb))  # type: ignore[arg-type]
-            answer = self._answer(future, verb)
+            answer = self._answer(number, verb, future)
         except ChannelError:
             if isinstance(verb, GOING_ON):  # it has, and has come to its end
                 return None
@@ -559,14 +558,26 @@ class RemoteDebugger:
         kind = result_type(type(verb))
         return None if kind is None else msgspec.msgpack.decode(answer.result, type=kind)
 
-    @staticmethod
-    def _answer(future: Future[Any], verb: m.Verb) -> Any:
+    def _answer(self, number: int, verb: m.Verb, future: Future[Any]) -> Any:
+        """Send a verb, and return the answer to it."""
+        request = m.Request(number, verb)  # type: ignore[arg-type]
+        if not isinstance(verb, GOING_ON) or threading.current_thread() is not threading.main_thread():
+            self._channel.send(request)
+            return future.result()
+        # Ctrl-C, which comes to this thread, must not cut the message: the verb is carried out all the same.
+        threading.Thread(target=self._send, args=(request, future), daemon=True).start()
         try:
             return future.result()
         except KeyboardInterrupt:
-            if isinstance(verb, GOING_ON):  # it is carried out all the same, and answered soon
-                future.result(_SOON)
+            future.exception(_SOON)
             raise
+
+    def _send(self, request: m.Request, future: Future[Any]) -> None:
+        try:
+            self._channel.send(request)
+        except ChannelError as error:
+            if not future.done():
+                future.set_exception(error)
 
     def _give_up(self, number: int) -> None:
         """Want the answer no more: Ctrl-C has come while it was waited for."""

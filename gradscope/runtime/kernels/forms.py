@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -144,9 +145,13 @@ def _load(family: str) -> tuple[ModuleType | None, str]:
         return None, f"NumPy: Numba cannot compile {family}{kernel} ({_complaint(error.__cause__ or error)})"
 
 
+_COLOURS = re.compile("\x1b\\[[0-9;]*m")
+
+
 def _complaint(error: BaseException) -> str:
     """Return what an error is and how it begins: of Numba's own the first line names the step, the second the fault."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = _COLOURS.sub("", str(error))  # where a terminal would show them
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     told = 2 if type(error).__module__.startswith("numba") else 1
     return f"{type(error).__name__}: {': '.join(lines[:told])}"
 

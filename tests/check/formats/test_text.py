@@ -5,7 +5,7 @@ from gradscope.check import Sanitizer, ScriptResult, Site, finding_as_text, make
 from gradscope.check.formats.text import as_text, statistics
 from gradscope.check.suppression.notices import Notice
 from gradscope.inspect import Location
-from gradscope.inspect.source import call_sites
+from gradscope.inspect.source import source_paths
 from gradscope.inspect.source.source_paths import started_here
 from tests.check.reports import finding, report
 
@@ -54,7 +54,7 @@ def test_a_long_line_is_cut():
 )
 def test_a_path_is_relative_below_the_working_directory(tmp_path, monkeypatch, filename, shown):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(call_sites, "_started_in", "")
+    monkeypatch.setattr(source_paths, "_started_in", "")
     started_here()
     monkeypatch.chdir("/")  # the program goes elsewhere
     site = Site("written", Location(filename.format(cwd=tmp_path), 1, "f", "x"), "written here")

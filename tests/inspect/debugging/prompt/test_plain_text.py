@@ -10,7 +10,7 @@ from gradscope.inspect.debugging.prompt.plain_text import (
     short_path,
     summary_line,
 )
-from gradscope.inspect.source import call_sites
+from gradscope.inspect.source import source_paths
 from gradscope.inspect.source.source_paths import started_here
 
 
@@ -64,7 +64,7 @@ def test_saved_line():
 
 def test_paths(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(call_sites, "_started_in", "")
+    monkeypatch.setattr(source_paths, "_started_in", "")
     started_here()
     monkeypatch.chdir("/")  # the program goes elsewhere
     assert short_path(str(tmp_path / "train.py")) == "train.py"
