@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..inspect.output.terminal_text import say
-from .scripts import SCRIPT, add_script_arguments
+from .scripts import SCRIPT, add_script_arguments, positive
 
 if TYPE_CHECKING:
     from ..inspect.wire.program_process import ProgramProcess
@@ -59,10 +60,15 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="gradscope debug [-h] [--line] [-c COMMANDS] [--commands FILE] [-m] SCRIPT [args ...]",
+        usage="gradscope debug [-h] [--line] [--nproc-per-node N [--non-stop]] [-c COMMANDS] [--commands FILE]\n"
+        "                       [-m] SCRIPT [args ...]",
         allow_abbrev=False,
     )
     parser.add_argument("--line", action="store_true", help="a prompt instead of the terminal UI")
+    parser.add_argument(
+        "--nproc-per-node", type=positive, metavar="N", help="start N ranks, as torchrun does; with --line or -c"
+    )
+    parser.add_argument("--non-stop", action="store_true", help="a rank that stops lets the others run on")
     parser.add_argument(
         "-c",
         dest="commands",
@@ -125,8 +131,12 @@ def run(args: argparse.Namespace) -> int:
         return _refuse(
             "the terminal UI needs a terminal; use `gradscope debug --line SCRIPT` for a prompt, or -c COMMANDS"
         )
+    if args.nproc_per_node and not plain:
+        return _refuse("several ranks have a prompt, and no terminal UI: add --line, or -c COMMANDS")
     # A script cannot share stdin with the prompt, unless a person types there, who sees which of them asks.
     target = [*(["-m"] if args.module else []), args.script, *args.args]
+    if args.nproc_per_node:
+        return _run_ranks(target, args, commands)
     with _terminal_kept():
         process = ProgramProcess(target, terminal=commands is None and terminal, stdin=0 if commands else None)
         try:
@@ -187,6 +197,33 @@ def _run_line(process: ProgramProcess, commands: list[str] | None) -> tuple[int,
     if mode.mid_line and (not status or mode.stdout.isatty()):
         text = "\n" + text
     return status or int(commands is not None and mode.failures > 0), text
+
+
+def _run_ranks(target: list[str], args: argparse.Namespace, commands: list[str] | None) -> int:
+    """Run a session with all ranks at a prompt; return the exit status."""
+    # The instruments load when the command runs.
+    from ..inspect.ranks.launch import start_ranks
+    from ..inspect.ranks.rank_prompt import RankPrompt
+    from ..inspect.wire.channel import ChannelError
+
+    processes = start_ranks(target, args.nproc_per_node)
+    try:
+        mode = RankPrompt(processes, non_stop=args.non_stop)
+    except ChannelError as error:
+        for process in processes:
+            process.send_signal(signal.SIGTERM)
+        return _refuse(f"{args.script} could not be started: {error}")
+    try:
+        if commands is None:
+            mode.run()
+        else:
+            mode.run_commands(commands)
+    finally:
+        if not mode.group.ended:
+            mode.group.abort()
+        status, text = mode.conclude()
+    say(text, file=sys.stderr if status else sys.stdout)
+    return _INTERRUPTED if mode.interrupted else status or int(commands is not None and mode.failures > 0)
 
 
 def _run_app(process: ProgramProcess) -> tuple[int, str]:

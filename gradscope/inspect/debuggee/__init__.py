@@ -8,6 +8,7 @@
 - :mod:`~.program_thread`: the thread that a program takes for its main thread
 - :mod:`~.streams`: its standard streams
 - :mod:`~.signals`: its signals
+- :mod:`~.whereabouts`: where the main thread is while it runs
 - :mod:`~.interrupts`: Ctrl-C
 - :mod:`~.exits`: how it ends: ``atexit``, ``os._exit``
 - :mod:`~.processes`: processes that it starts

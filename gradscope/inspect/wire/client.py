@@ -442,6 +442,10 @@ class RemoteDebugger:
         """Return the user's lines that led to this backward, as a traceback has them."""
         return str(self._ask(m.Where()))
 
+    def whereabouts(self) -> str:
+        """Return the collective that the main thread waits in, or its line; it may run."""
+        return str(self._ask(m.Whereabouts()))
+
     def explain(self) -> str:
         """Return more than the reason of why it has stopped here."""
         return str(self._ask(m.Explain()))

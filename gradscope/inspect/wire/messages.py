@@ -21,7 +21,7 @@ __all__ = [
     "Leave", "Logged", "Message", "NextBackward", "Nodes", "Out", "ParameterNames", "Pause", "Proof", "RecordAlways",
     "Records", "Refused", "RemoveBreakpoint", "RemoveWatch", "Reply", "Request", "ReverseContinue", "RunTo",
     "ScaleGrad", "SetGrad", "Skip", "Standing", "Start", "Step", "Tensor", "TensorValues", "Until", "Verb", "Welcome",
-    "WhatIfAsked", "Where", "ZeroGrad",
+    "WhatIfAsked", "Where", "Whereabouts", "ZeroGrad",
 ]  # fmt: skip
 
 PROTOCOL = 1
@@ -468,6 +468,10 @@ class Where(Verb):
     """Return the user's lines that led to this backward, as a traceback has them."""
 
 
+class Whereabouts(Verb):
+    """Return where the main thread is, at once and without a stop: the collective that it waits in, or its line."""
+
+
 class Explain(Verb):
     """Return more than the reason of why it has stopped here."""
 
@@ -562,7 +566,8 @@ AnyVerb: TypeAlias = (
     | Back | ReverseContinue | Goto | GoLive | RecordAlways
     | AddBreakpoint | RemoveBreakpoint | EnableBreakpoint | IgnoreBreakpoint | Catch | AddWatch | RemoveWatch
     | FollowThread
-    | Nodes | Records | Inspect | Evaluate | Tensor | Execute | Where | Explain | Ask | ParameterNames | Conclude
+    | Nodes | Records | Inspect | Evaluate | Tensor | Execute | Where | Whereabouts | Explain
+    | Ask | ParameterNames | Conclude
     | SetGrad | ZeroGrad | ScaleGrad | Skip | WhatIfAsked
 )  # fmt: skip
 

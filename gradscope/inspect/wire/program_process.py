@@ -13,7 +13,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..output.terminal_text import say
@@ -52,13 +52,23 @@ class ProgramProcess:
         through pipes, but through a pseudo-terminal where this process's stdout is a terminal.
     stdin : int or None
         The descriptor of its stdin without a terminal; None for an empty one.
+    environment : mapping
+        What its environment has beside this process's.
 
     """
 
-    def __init__(self, arguments: Sequence[str], *, terminal: bool, stdin: int | None = None) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        *,
+        terminal: bool,
+        stdin: int | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._arguments = arguments
         self._terminal = terminal
         self._stdin = stdin
+        self._environment = environment or {}
         self._master = -1
         self._channel = self._start()
 
@@ -94,7 +104,12 @@ class ProgramProcess:
         command += ["--on-disconnect", "end", *(["--terminal"] if has_tty else []), *self._arguments]
         try:
             self._process = subprocess.Popen(
-                command, **streams, pass_fds=[there.fileno()], start_new_session=has_tty, process_group=_group(has_tty)
+                command,
+                **streams,
+                env={**os.environ, **self._environment},
+                pass_fds=[there.fileno()],
+                start_new_session=has_tty,
+                process_group=_group(has_tty),
             )
         finally:
             there.close()

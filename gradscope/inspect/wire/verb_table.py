@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..debuggee.whereabouts import whereabouts
 from ..debugging.session.session_records import WatchRecord, WhatIf
 from ..records.records import NodeRecord
 from . import messages as m
@@ -111,6 +112,7 @@ VERBS: dict[type[m.Verb], Answered] = {
     m.Tensor: Answered(_tensor, m.TensorValues),
     m.Execute: _plain("execute"),
     m.Where: Answered(lambda debugger, verb: debugger.where(), str),
+    m.Whereabouts: Answered(lambda debugger, verb: whereabouts(), str),
     m.Explain: Answered(lambda debugger, verb: debugger.explain(), str),
     m.Ask: Answered(_ask, str),
     m.ParameterNames: Answered(lambda debugger, verb: debugger.parameter_names(), list[str]),
@@ -123,7 +125,7 @@ VERBS: dict[type[m.Verb], Answered] = {
 }
 """Every verb but those that are about the connection itself."""
 
-AT_ONCE = (m.Pause, m.Abort)
+AT_ONCE = (m.Pause, m.Abort, m.Whereabouts)
 """Verbs that do not wait until those before them have been answered."""
 
 GOING_ON = (m.Start, m.Step, m.Into, m.Out, m.Continue, m.RunTo, m.Until, m.NextBackward, m.Pause, m.Abort)

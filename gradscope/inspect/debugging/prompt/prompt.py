@@ -312,6 +312,9 @@ class LineMode(BreakVerbs, InspectVerbs):
             raise UsageError("usage: record on|off")
         self.debugger.record_always = argument == "on"
 
+    def _do_rank(self, argument: str) -> None:
+        raise UsageError("the program has no ranks: `gradscope debug --nproc-per-node N` starts one that has")
+
     # --- help ---
 
     def _do_help(self, argument: str) -> None:

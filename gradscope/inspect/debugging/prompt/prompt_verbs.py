@@ -121,6 +121,9 @@ SECTIONS: tuple[tuple[str, tuple[Verb, ...]], ...] = (
         Verb(("skip",), "", "leave the node out that is about to run: it produces nothing"),
         Verb(("python", "!"), "STATEMENT", "run a Python statement in the paused function: !lr = 0.1", "needed"),
     )),
+    ("ranks", (
+        Verb(("rank", "ranks"), "[RANK]", "list the ranks and where each waits, or look at another one", "optional"),
+    )),
     ("leaving", (
         Verb(("abort",), "", "end the program here, and put .grad back as before this backward"),
         Verb(("quit", "q", "exit"), "", "end the program and leave"),

@@ -1,0 +1,38 @@
+"""Where the main thread is while it runs, read from outside: a collective that never returns has a Python frame."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from types import FrameType
+
+__all__ = ["whereabouts"]
+
+_COLLECTIVES = os.path.join("torch", "distributed")
+_LIBRARIES = tuple(
+    os.path.dirname(path) + os.sep for path in (threading.__file__, os.path.dirname(os.path.dirname(__file__)))
+)
+
+
+def whereabouts() -> str:
+    """Return the collective that the main thread is in, and the line that called it; else the line that it is at.
+
+    Nothing is stopped for it.
+    """
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    waits = ""
+    while frame is not None and _is_library(frame):
+        name = frame.f_code.co_name
+        if _COLLECTIVES in frame.f_code.co_filename and name != "wrapper":
+            waits = name
+        frame = frame.f_back
+    if frame is None:
+        return "outside the program's lines"
+    place = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return f"waits in {waits}, called at {place}" if waits else f"is at {place}"
+
+
+def _is_library(frame: FrameType) -> bool:
+    name = frame.f_code.co_filename
+    return "site-packages" in name or name.startswith("<") or name.startswith(_LIBRARIES)

@@ -1,0 +1,6 @@
+"""One debugger over all ranks of a ``torch.distributed`` program.
+
+- :mod:`~.launch`: starts the ranks, each a process with what ``torchrun`` gives it
+- :mod:`~.rank_group`: the debuggers of all ranks as one, which stop together
+- :mod:`~.rank_prompt`: the prompt on them
+"""

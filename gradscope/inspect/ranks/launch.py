@@ -1,0 +1,43 @@
+"""The ranks of a program, started on this machine with the environment that ``torchrun`` gives them."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+
+from ..wire.program_process import ProgramProcess
+
+__all__ = ["rank_environments", "start_ranks"]
+
+
+def rank_environments(count: int) -> list[dict[str, str]]:
+    """Return the variables of each rank; the port is free now.
+
+    Parameters
+    ----------
+    count : int
+        How many ranks there are.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    shared = {
+        "WORLD_SIZE": str(count),
+        "LOCAL_WORLD_SIZE": str(count),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+    }
+    return [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
+
+
+def start_ranks(arguments: Sequence[str], count: int) -> list[ProgramProcess]:
+    """Start a process for each rank, with an empty stdin.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        ``[-m] SCRIPT args``.
+    count : int
+        How many.
+    """
+    return [ProgramProcess(arguments, terminal=False, environment=found) for found in rank_environments(count)]

@@ -1,0 +1,66 @@
+"""The prompt on all ranks of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..debugging.prompt.prompt import LineMode
+from ..records.records import SessionState
+from ..wire.program_process import ProgramProcess
+from .rank_group import RankGroup
+
+__all__ = ["RankPrompt"]
+
+
+class RankPrompt(LineMode):
+    """A session at a prompt.
+
+    Parameters
+    ----------
+    processes : sequence of ProgramProcess
+        By rank, not started.
+    non_stop : bool
+        Whether the others run on when one rank stops.
+    """
+
+    def __init__(self, processes: Sequence[ProgramProcess], *, non_stop: bool = False) -> None:
+        self.group = RankGroup([process.debugger for process in processes], non_stop=non_stop)
+        super().__init__(self.group)  # type: ignore[arg-type] # it has the same verbs
+        self._processes = processes
+
+    def conclude(self) -> tuple[int, str]:
+        """Let the processes come to their ends; return the first exit status that is not 0, and a line for each."""
+        remove = self.group.echo_to(self._echo)  # exit handlers may have something to say
+        try:
+            found = [process.conclude() for process in self._processes]
+        finally:
+            remove()
+        status = next((status for status, _ in found if status), 0)
+        return status, "\n".join(f"[rank {rank}] {text}" for rank, (_, text) in enumerate(found))
+
+    def say_stop(self) -> None:
+        """Say where the chosen rank has stopped, and where the others are."""
+        self._say(f"rank {self.group.rank}:")
+        super().say_stop()
+        others = [rank for rank in range(len(self.group.members)) if rank != self.group.rank]
+        self._say("\n".join(self.group.describe(rank) for rank in others))
+
+    def _wait(self, presses: int = 0) -> None:
+        super()._wait(presses)
+        group = self.group
+        if group.chosen.ended and not group.ended:
+            self._list()
+
+    def _list(self) -> None:
+        for rank in range(len(self.group.members)):
+            self._say(("> " if rank == self.group.rank else "  ") + self.group.describe(rank))
+
+    def _do_rank(self, argument: str) -> None:
+        if not argument:
+            self._list()
+            return
+        self.group.choose(self.number(argument, "RANK"))
+        if self.group.chosen.state is SessionState.RUNNING or self.group.chosen.ended:
+            self._say(self.group.describe(self.group.rank))
+        else:
+            self.say_stop()
