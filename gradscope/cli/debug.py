@@ -60,7 +60,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="gradscope debug [-h] [--line] [--nproc-per-node N [--non-stop]] [-c COMMANDS] [--commands FILE]\n"
+        usage="gradscope debug [-h] [--line] [--nproc-per-node N] [-c COMMANDS] [--commands FILE]\n"
         "                       [-m] SCRIPT [args ...]",
         allow_abbrev=False,
     )
@@ -68,7 +68,6 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "--nproc-per-node", type=positive, metavar="N", help="start N ranks, as torchrun does; with --line or -c"
     )
-    parser.add_argument("--non-stop", action="store_true", help="a rank that stops lets the others run on")
     parser.add_argument(
         "-c",
         dest="commands",
@@ -208,7 +207,7 @@ def _run_ranks(target: list[str], args: argparse.Namespace, commands: list[str] 
 
     processes = start_ranks(target, args.nproc_per_node)
     try:
-        mode = RankPrompt(processes, non_stop=args.non_stop)
+        mode = RankPrompt(processes)
     except ChannelError as error:
         for process in processes:
             process.send_signal(signal.SIGTERM)

@@ -40,13 +40,10 @@ class RankGroup:
     ----------
     members : sequence of RemoteDebugger
         By rank.
-    non_stop : bool
-        Whether the others run on when one rank stops; otherwise they are paused.
     """
 
-    def __init__(self, members: Sequence[RemoteDebugger], *, non_stop: bool = False) -> None:
+    def __init__(self, members: Sequence[RemoteDebugger]) -> None:
         self.members = list(members)
-        self.non_stop = non_stop
         self.rank = 0
         self._awaited: list[RemoteDebugger] = []
 
@@ -127,7 +124,7 @@ class RankGroup:
         self._until(lambda: self._all_stopped() or any(map(_has_news, awaited)), timeout)
         if self.chosen not in awaited or not _has_news(self.chosen):
             self._choose_first([*filter(_has_news, awaited), *(member for member in self.members if not member.ended)])
-        if not self.non_stop and not self.ended and self.chosen.state is not SessionState.RUNNING:
+        if not self.ended and self.chosen.state is not SessionState.RUNNING:
             self._until(self._all_stopped, _TOGETHER)
             self.pause()
             self._until(self._all_stopped, _PAUSING)

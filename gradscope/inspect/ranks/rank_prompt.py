@@ -19,12 +19,10 @@ class RankPrompt(LineMode):
     ----------
     processes : sequence of ProgramProcess
         By rank, not started.
-    non_stop : bool
-        Whether the others run on when one rank stops.
     """
 
-    def __init__(self, processes: Sequence[ProgramProcess], *, non_stop: bool = False) -> None:
-        self.group = RankGroup([process.debugger for process in processes], non_stop=non_stop)
+    def __init__(self, processes: Sequence[ProgramProcess]) -> None:
+        self.group = RankGroup([process.debugger for process in processes])
         super().__init__(self.group)  # type: ignore[arg-type] # it has the same verbs
         self._processes = processes
 
