@@ -1,0 +1,45 @@
+"""``gradscope dap``: what an editor starts to debug a backward."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from ..inspect.output.terminal_text import say
+
+__all__ = ["add_parser", "run"]
+
+_DESCRIPTION = """\
+Speak the Debug Adapter Protocol on stdin and stdout, for editors.
+An editor's `launch` takes program or module, args, cwd, env and stopOnEntry; `attach` takes address or processId, and
+the token from the environment variable GRADSCOPE_TOKEN.
+
+exit status: 0; 2 if what came is no message of the protocol"""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Add ``dap`` to the command's subparsers."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "dap",
+        help="debug in an editor: the Debug Adapter Protocol",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; return its exit status."""
+    # The instruments load when the command runs.
+    from ..inspect.dap.adapter import Adapter
+    from ..inspect.dap.framing import FramingError, Stream
+
+    try:
+        Adapter(Stream(sys.stdin.buffer, sys.stdout.buffer)).run()
+    except FramingError as error:
+        say(f"gradscope dap: {error}", file=sys.stderr)
+        return 2
+    return 0
