@@ -168,6 +168,20 @@ def test_a_logpoint_prints_and_a_hit_count_passes_by(editor, tmp_path):
     editor.ask("disconnect")
 
 
+def test_the_first_node_has_breakpoints_too_and_one_that_is_refused_does_not_stop(editor, script):
+    editor.ask("launch", program=script)
+    wanted = [{"line": 5}, {"line": 4, "hitCondition": "often"}, {"line": 4, "condition": "(("}]
+    points = editor.ask("setBreakpoints", source={"path": script}, breakpoints=wanted)["breakpoints"]
+    assert [point["verified"] for point in points] == [True, False, False]
+    editor.ask("configurationDone")
+    assert editor.wait_for("stopped")["reason"] == "breakpoint"
+    assert editor.ask("stackTrace", threadId=1)["stackFrames"][0]["name"] == "0 SumBackward0"
+    editor.ask("continue", threadId=1)
+    assert editor.wait_for("exited")["exitCode"] == 0
+    assert not [event for event in editor.events if event["event"] == "stopped"]
+    editor.ask("disconnect")
+
+
 def test_what_is_unknown_or_comes_too_early_is_refused(editor):
     assert "does not know the request 'fly'" in editor.request("fly")["message"]
     assert "launch or attach comes first" in editor.request("continue")["message"]

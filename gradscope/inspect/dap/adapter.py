@@ -200,10 +200,11 @@ class Adapter:
     def _add(self, group: str, spec: str, options: dict[str, Any]) -> dict[str, Any]:
         try:
             log, condition = options.get("logMessage") or None, options.get("condition") or None
+            passed = int(options.get("hitCondition") or 1) - 1
             number = self._known.add_breakpoint(spec, condition=condition, log=log).id
             self._points.setdefault(group, []).append(number)
-            if count := options.get("hitCondition"):
-                self._known.ignore_breakpoint(number, int(count) - 1)
+            if passed:
+                self._known.ignore_breakpoint(number, passed)
         except (ValueError, TypeError, RuntimeError) as error:
             return {"verified": False, "message": str(error)}
         return {"verified": True, "id": number, **({"line": options["line"]} if "line" in options else {})}
