@@ -24,7 +24,19 @@ def test_help_lists_the_commands(capsys):
 
 def test_the_commands_stand_in_the_order_of_their_places():
     names = [module.__name__.rpartition(".")[2] for module in SUBCOMMANDS]
-    assert names == ["debug", "attach", "check", "graph", "doctor", "explain", "record", "view", "diff", "report"]
+    assert names == [
+        "debug",
+        "attach",
+        "check",
+        "graph",
+        "doctor",
+        "explain",
+        "record",
+        "view",
+        "diff",
+        "report",
+        "dap",
+    ]
 
 
 @pytest.mark.parametrize("command", [module.__name__.rpartition(".")[2] for module in SUBCOMMANDS])

@@ -62,6 +62,7 @@ class Adapter:
         self._points: dict[str, list[int]] = {}
         self._expandable: list[str] = []
         self._stop_on_entry = False
+        self._told: tuple[Any, ...] | None = None
         self._stops: queue.SimpleQueue[DebuggerEvent | None] = queue.SimpleQueue()
         self._answers: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
             "initialize": lambda asked: _CAPABILITIES,
@@ -170,6 +171,10 @@ class Adapter:
                 return
             if event.state is SessionState.RUNNING or event.reason is None:
                 continue
+            here = event.state, event.reason, self._known.task_index, self._known.current
+            if here == self._told:  # a gradient has been set where it stands
+                continue
+            self._told = here
             kind = event.reason.kind
             if kind == "entry" and not self._stop_on_entry:
                 with contextlib.suppress(SessionError):  # it has gone on, or is gone
@@ -188,7 +193,11 @@ class Adapter:
             self._process.end()
 
     def _verb(self, method: str) -> Callable[[dict[str, Any]], None]:
-        return lambda asked: getattr(self._known, method)()
+        def carry_out(asked: dict[str, Any]) -> None:
+            self._told = None
+            getattr(self._known, method)()
+
+        return carry_out
 
     # --- where to stop ---
 
