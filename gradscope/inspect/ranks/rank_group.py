@@ -22,7 +22,7 @@ _FOR_ALL = _GOING_ON | {
     "enable_breakpoint", "ignore_breakpoint", "catch", "add_watch", "remove_watch",
 }  # fmt: skip
 
-_TOGETHER = 0.5
+_TOGETHER = 1.0
 """Seconds in which ranks that take the same step stop by themselves after the first has."""
 
 _PAUSING = 2.0
