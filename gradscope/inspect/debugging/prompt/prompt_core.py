@@ -88,7 +88,7 @@ class PromptCore:
         # A line that the program has begun is ended before the prompt writes its own.
         with self._writing:
             start, self.mid_line = "\n" if self.mid_line else "", False
-            say(start + text, file=self.stdout)
+            say(f"{start}{text}\n", end="", file=self.stdout)  # at once: a signal may end what comes after it
 
     def _over(self) -> bool:
         """Whether there is nothing left to ask: the person leaves, or the program has left nothing to look at."""
