@@ -35,8 +35,8 @@ Run a script as `python SCRIPT args` would, and stop before the first node of it
 {SCRIPT}
 
 exit status: the script's own; 1 if it raised, never called backward(), or a command of -c or --commands failed; 2 if
-the command line is wrong or there is no such script; 130 after a second Ctrl-C; 128 and its number where a signal such
-as SIGTERM ended the terminal UI"""
+the command line is wrong or there is no such script; 130 after a second Ctrl-C; 128 and its number where a signal ended
+the script, or one such as SIGTERM the terminal UI"""
 
 _EXAMPLES = """\
 examples:
@@ -45,9 +45,10 @@ examples:
   gradscope debug --line train.py
   gradscope debug -c 'break param:fc1.weight if isnan(grad); continue; print; quit' train.py
   gradscope debug --commands nightly.txt train.py < data.csv
+  gradscope debug --nproc-per-node 2 --line train.py
 
 stdin: with -c or --commands it is the script's, and so it is at the prompt of --line on a terminal, while the script
-runs; in the terminal UI, and where the prompt reads a pipe, it is the debugger's, and input() raises EOFError.
+runs; in the terminal UI `>` types a line for the script; where the prompt reads a pipe, the script's stdin is empty.
 
 Ctrl-C pauses the script at its next node, a second one ends it. Other signals reach the handlers that it has set."""
 
