@@ -10,10 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 __all__ = ["Gate", "NotParkedError", "ProgramAborted"]
+
+
+_SLICE = 0.2
 
 
 class ProgramAborted(BaseException):
@@ -118,7 +121,10 @@ class Gate:
             if announce is not None:
                 announce()
             while True:
-                message = self._messages.get()
+                try:
+                    message = self._messages.get(timeout=_SLICE)
+                except Empty:  # a signal that came just before the wait is handled between two of them
+                    continue
                 if isinstance(message, _Evaluate):
                     self._evaluate(message)
                 elif isinstance(message, _Interrupt):

@@ -17,6 +17,17 @@ __all__ = ["ProcessPrompt", "SignalledError"]
 _PASSED_ON = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 _ENDING = (signal.SIGTERM, getattr(signal, "SIGHUP", None))
 _PATIENCE = 2.0
+_SLICE = 0.2
+
+
+def _see_handled(came: int, handled: list[int], over: threading.Event) -> None:
+    """Send the main thread a signal again that came just before it began to wait, and was not seen."""
+    main = threading.main_thread().ident or 0
+    while data := os.read(came, 1):
+        known = len(handled)
+        if not over.wait(_SLICE) and len(handled) == known and not known and hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(main, data[0])
+    os.close(came)
 
 
 class SignalledError(BaseException):
@@ -63,16 +74,27 @@ class ProcessPrompt(LineMode):
         numbers = [getattr(signal, name) for name in _PASSED_ON if hasattr(signal, name)]
         taken = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
 
+        handled: list[int] = []
+
         def pass_on(number: int, frame: object) -> None:
+            handled.append(number)
             self._process.send_signal(number)
             if number in _ENDING and self._process.debugger.wait_for_end(_PATIENCE):
                 raise SignalledError
 
         for number in taken:
             signal.signal(number, pass_on)
+        over = threading.Event()
+        came, told = os.pipe()
+        os.set_blocking(told, False)
+        before = signal.set_wakeup_fd(told)
+        threading.Thread(target=_see_handled, args=(came, handled, over), daemon=True).start()
         try:
             yield
         finally:
+            over.set()
+            signal.set_wakeup_fd(before)
+            os.close(told)
             for number in taken:
                 signal.signal(number, signal.SIG_DFL)
 
