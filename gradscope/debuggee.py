@@ -105,7 +105,7 @@ class _Debuggee:
         elif self._on_disconnect == "end":
             debugger.watched = False
             debugger.abort()
-        if debugger.ended or self._on_disconnect != "wait":
+        if debugger.ended:  # one that leaves earlier does not free the process for the next
             self._free.set()
 
 

@@ -92,6 +92,29 @@ def test_it_waits_for_another_front_where_the_program_stands(start):
     assert process.wait(30) == 4
 
 
+def test_a_later_front_may_look_at_the_end(start):
+    process = start()
+    address = parse_address(address_of(process))
+    first = connect(address)
+    first.start()
+    assert first.wait(30).paused
+    first.detach()
+    assert process.wait(30) == 4
+    process = start("--on-disconnect", "wait")
+    address = parse_address(address_of(process))
+    first = connect(address)
+    first.start()
+    assert first.wait(30).paused
+    first._channel.close()
+    assert first.wait_for_end(10)
+    second = connect(address)
+    second.cont()
+    assert second.wait(30).ended
+    assert second.conclusion()[0] == 4
+    second.detach()
+    assert process.wait(30) == 4
+
+
 def test_nothing_of_a_screen_is_loaded(start, tmp_path):
     source = "import sys\nprint([n for n in ('textual', 'rich', 'networkx') if n in sys.modules])\n"
     process = start("--run", source=source)

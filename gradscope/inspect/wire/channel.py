@@ -43,16 +43,12 @@ def encode(message: Any) -> bytes:
 
 def _unicode(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode() if value.isascii() else _replaced(value)
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
         return {_unicode(key): _unicode(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_unicode(item) for item in value]
     return value
-
-
-def _replaced(text: str) -> str:
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class Channel(Generic[T]):

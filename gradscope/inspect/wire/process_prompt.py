@@ -24,10 +24,9 @@ def _see_handled(came: int, handled: list[int], over: threading.Event) -> None:
     """Send the main thread a signal again that came just before it began to wait, and was not seen."""
     main = threading.main_thread().ident or 0
     while data := os.read(came, 1):
-        known = len(handled)
         if data[0] == signal.SIGINT:  # Ctrl-C is typed again, if it must be
             continue
-        if not over.wait(_SLICE) and len(handled) == known and not known and hasattr(signal, "pthread_kill"):
+        if not over.wait(_SLICE) and not handled and hasattr(signal, "pthread_kill"):
             signal.pthread_kill(main, data[0])
     os.close(came)
 

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -54,7 +55,6 @@ class ProgramProcess:
         The descriptor of its stdin without a terminal; None for an empty one.
     environment : mapping
         What its environment has beside this process's.
-
     """
 
     def __init__(
@@ -192,10 +192,10 @@ class ProgramProcess:
         """Wait until what the program has written so far has been passed on."""
         late = _LATE if self._master >= 0 else 0.0
         for reader in self._readers:
-            for _ in range(int(_DRAIN / 0.002)):
+            for _ in range(int(_DRAIN / _LATE)):
                 with contextlib.suppress(OSError, ValueError):
                     if select.select([reader.descriptor], [], [], late)[0]:
-                        threading.Event().wait(0.002)
+                        time.sleep(_LATE)
                         continue
                 with reader.busy:
                     break
