@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 import gradscope as gs
@@ -43,16 +45,12 @@ def test_a_script_that_is_never_started_ends(script, capsys):
 def test_set_trace_waits_for_a_front_and_says_so(capsys):
     debugger = RunningProgramDebugger("train.py")
     debugger.listen()
+    front = threading.Thread(target=lambda: (debugger.wait(timeout=60), debugger.cont()))
+    front.start()
     x = gs.ones(2, requires_grad=True)
-
-    def stop(grad):
-        import threading
-
-        threading.Timer(0.2, debugger.cont).start()
-        gi.set_trace()
-
-    x.register_hook(stop)
+    x.register_hook(lambda grad: gi.set_trace())
     (x * 3).sum().backward()
+    front.join()
     debugger.close()
     assert x.grad.tolist() == [3, 3]
     assert "gradscope: stopped: set_trace() at " in capsys.readouterr().err
