@@ -187,6 +187,7 @@ def _run_line(process: ProgramProcess, commands: list[str] | None) -> tuple[int,
         debugger.abort()
         debugger.wait(_LEAVE)
     except BrokenPipeError:  # nobody reads on; the script has exit handlers, which PyTorch needs too
+        mode.end_echo()
         debugger.abort()
         debugger.wait(_LEAVE)
         process.end()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..debugging.prompt.prompt import LineMode
 from ..records.records import SessionState
@@ -25,16 +25,20 @@ class RankPrompt(LineMode):
         self.group = RankGroup([process.debugger for process in processes])
         super().__init__(self.group)  # type: ignore[arg-type] # it has the same verbs
         self._processes = processes
+        # From before their start until after their ends: signal and exit handlers may have something to say.
+        self._end_echo = self.group.echo_to(self._echo)
 
     def conclude(self) -> tuple[int, str]:
         """Let the processes come to their ends; return the first exit status that is not 0, and a line for each."""
-        remove = self.group.echo_to(self._echo)  # exit handlers may have something to say
         try:
             found = [process.conclude() for process in self._processes]
         finally:
-            remove()
+            self._end_echo()
         status = next((status for status, _ in found if status), 0)
         return status, "\n".join(f"[rank {rank}] {text}" for rank, (_, text) in enumerate(found))
+
+    def _begin_echo(self) -> Callable[[], None]:
+        return lambda: None  # it has begun
 
     def say_stop(self) -> None:
         """Say where the chosen rank has stopped, and where the others are."""

@@ -7,7 +7,7 @@ import os
 import select
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ..debugging.prompt.prompt import LineMode
 from .program_process import ProgramProcess
@@ -42,19 +42,28 @@ class ProcessPrompt(LineMode):
     ----------
     process : ProgramProcess
         The program, not started.
+
+    Attributes
+    ----------
+    end_echo : callable
+        Writes no more of what the program writes.
     """
 
     def __init__(self, process: ProgramProcess) -> None:
         super().__init__(process.debugger)  # type: ignore[arg-type] # it has the same verbs
         self._process = process
+        # From before its start until after its end: signal and exit handlers may have something to say.
+        self.end_echo = self.debugger.echo_to(self._echo)
 
     def conclude(self) -> tuple[int, str]:
         """Let the process come to its end; return the exit status, and the line that says how it ended."""
-        remove = self.debugger.echo_to(self._echo)  # its exit handlers may have something to say
         try:
             return self._process.conclude()
         finally:
-            remove()
+            self.end_echo()
+
+    def _begin_echo(self) -> Callable[[], None]:
+        return lambda: None  # it has begun
 
     def _wait(self, presses: int = 0) -> None:
         with self._typing():

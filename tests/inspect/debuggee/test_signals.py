@@ -171,8 +171,5 @@ def test_the_command_ends_when_it_is_terminated_in_a_pause(tmp_path):
     with subprocess.Popen(command, cwd=tmp_path, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout.readline().startswith("stopped before node 0")
         process.terminate()
-        process.stdout.readline()
-        assert process.stdout.readline() == "saved\n"
-        time.sleep(0.2)
-        process.communicate("print\n", timeout=20)
-    assert process.returncode == 7
+        said, _ = process.communicate("print\n", timeout=60)
+    assert (process.returncode, "saved" in said) == (7, True), said

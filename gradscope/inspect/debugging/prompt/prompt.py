@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -123,7 +123,7 @@ class LineMode(BreakVerbs, InspectVerbs):
 
     @contextmanager
     def _output(self) -> Iterator[None]:
-        removes = [self.debugger.echo_to(self._echo), self.debugger.add_listener(self._listen)]
+        removes = [self._begin_echo(), self.debugger.add_listener(self._listen)]
         hook, sys.breakpointhook = sys.breakpointhook, self._breakpoint_hook(sys.breakpointhook)
         try:
             yield
@@ -131,6 +131,10 @@ class LineMode(BreakVerbs, InspectVerbs):
             sys.breakpointhook = hook
             for remove in removes:
                 remove()
+
+    def _begin_echo(self) -> Callable[[], None]:
+        """Write what the program writes from now on; return what ends it."""
+        return self.debugger.echo_to(self._echo)
 
     def _breakpoint_hook(self, hook: Any) -> Any:
         """Return what ``breakpoint()`` in the program does: Python's debugger, on the streams of this prompt."""
