@@ -130,6 +130,26 @@ def _agrees_with_copied_indices(divergence: Divergence) -> bool:
     return copied != last and first_divergence([*before, copied], divergence.watch) is None
 
 
+def _agrees_with_contiguous_operands(divergence: Divergence) -> bool:
+    """Whether the program does not diverge where what its last line writes into an out= lies in NumPy's order."""
+    *before, last = divergence.lines
+    if "out=" not in last:
+        return False
+    contiguous = re.sub(r"(?<!out=)\b(v\d+)\b", r"\1.contiguous()", last)
+    return first_divergence([*before, contiguous], divergence.watch) is None
+
+
+def _meets_unbounded(divergence: Divergence) -> bool:
+    """Whether a tensor that the last line names is infinite or NaN somewhere before it."""
+    pair = Pair(divergence.watch)
+    with quiet():
+        for line in divergence.lines[:-1]:
+            pair.run(line)
+        named = set(re.findall(r"\w+", divergence.lines[-1]))
+        tensors = pair.reference.tensors()
+        return any(not numpy.isfinite(pair.reference.values(tensors[name])).all() for name in named & set(tensors))
+
+
 def _agrees_on_the_same_numbers(divergence: Divergence) -> bool:
     """Whether the last line makes no difference where it meets PyTorch's very numbers, to the last bit."""
     pair = Pair(divergence.watch)
@@ -165,7 +185,10 @@ DIFFERENCES = (
     Difference(
         "layout of a result",
         "A result that is no view lies in memory as NumPy's does; PyTorch's order is followed where one copies.",
-        lambda d: d.what.startswith("strides of ") and (d.is_new_memory or "out=" in d.lines[-1]),
+        lambda d: (
+            (d.what.startswith("strides of ") and (d.is_new_memory or "out=" in d.lines[-1]))
+            or (d.what.startswith("values of ") and _agrees_with_contiguous_operands(d))  # of what holds the out=
+        ),
     ),
     Difference(
         "write to an expanded tensor",
@@ -310,18 +333,25 @@ DIFFERENCES = (
         ),
     ),
     Difference(
+        "the operands that einsum() saves",
+        "PyTorch saves views of them, which keep their memory when .data = gives the operand another.",
+        lambda d: (
+            d.what.startswith("values of ") and "einsum" in str(d.lines) and _agrees(d, ".data = ", ".clone().data = ")
+        ),
+    ),
+    Difference(
         "complex powers of zero",
         "PyTorch's are what the C++ library makes of exp(y * log(0)), NaN for 0 ** 0.",
         lambda d: _is_nan_in_pytorch(d) and bool(re.search(r"pow|\*\*", str(d.lines))) and "complex" in str(d.lines),
     ),
     Difference(
         "products with infinite complex numbers",
-        "cumprod() begins with a one, and add() and sub() multiply by their alpha: PyTorch makes NaN of an infinite "
-        "number times one.",
+        "cumprod() begins with a one, and add() and sub() multiply by their alpha: PyTorch makes NaN of both parts of "
+        "a number of which one is infinite or NaN, times one.",
         lambda d: (
             _is_nan_in_pytorch(d)
-            and d.dtype.startswith("complex")
-            and not numpy.isfinite(_other_elements(d)[1]).any()
+            and bool(re.search(r"complex|\dj\b", str(d.lines)))
+            and (not numpy.isfinite(_other_elements(d)[1]).any() or _meets_unbounded(d))
             and bool(re.search(r"cumprod|sub|add| [-+] |[-+]=", d.lines[-1]))
         ),
     ),
@@ -399,12 +429,23 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "a view of what requires grad that inference mode made",
-        "It leads nowhere, so that nothing need be saved for it; PyTorch saves for it and refuses.",
+        "a view of what requires grad that was made without grad mode",
+        "It leads nowhere: where PyTorch saves for it, and refuses, nothing need be saved here; and where PyTorch "
+        "saves nothing, so that a second backward passes, it is refused here. With grad mode both agree.",
         lambda d: (
-            _outcome(d, "RuntimeError", "ok")
-            and _says(d, "Inference tensors cannot be saved for backward")
-            and "inference_mode()" in str(d.lines)
+            (
+                _outcome(d, "RuntimeError", "ok")
+                and _says(d, "Inference tensors cannot be saved for backward")
+                and "inference_mode()" in str(d.lines)
+            )
+            or (
+                _outcome(d, "ok", "RuntimeError")
+                and _says(d, found="through the graph a second time")
+                and any(
+                    _agrees(d, mode, "torch.enable_grad()")
+                    for mode in ("torch.inference_mode()", "torch.no_grad()", "torch.set_grad_enabled(False)")
+                )
+            )
         ),
     ),
     Difference(
@@ -428,8 +469,11 @@ DIFFERENCES = (
     ),
     Difference(
         "operands that overlap with gaps",
-        "What a write reads of its own target is arbitrary, in PyTorch too.",
-        lambda d: d.what.startswith("values of ") and d.overlaps,
+        "What a write reads of its own target is arbitrary, in PyTorch too, which may find a zero there to divide by.",
+        lambda d: (
+            (d.what.startswith("values of ") or (_outcome(d, "RuntimeError", "ok") and _says(d, "ZeroDivisionError")))
+            and d.overlaps
+        ),
     ),
     Difference(
         "an expanded tensor that index_put_() has written",
@@ -535,6 +579,8 @@ DIFFERENCES = (
                 (d.what.startswith("version of ") and type(d.expected) is int and d.found == "RuntimeError: other")
                 or d.what.startswith(("_is_view of ", "is_inference of "))
                 or (_outcome(d, "RuntimeError", "ok") and _says(d, "Inplace update to inference tensor"))
+                # An operator of it alone records nothing in PyTorch.
+                or (d.what.startswith("requires_grad of ") and _agrees(d, ".data = ", ".clone().data = "))
             )
         ),
     ),

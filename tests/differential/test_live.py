@@ -369,6 +369,54 @@ def test_a_sum_of_infinite_complex_numbers_is_known() -> None:
     assert_known(["x = torch.tensor([complex('inf+infj')])", "y = x + x"], "products with infinite complex numbers")
 
 
+KNOWN = {
+    "layout of a result": """
+        v1 = torch.zeros(2, 3)
+        v2 = v1.diagonal(0)
+        v3 = torch.arange(8).reshape(2, 2, 2).transpose(0, 2)[1:]
+        v4 = torch.maximum(torch.zeros(2), v3)
+        torch.add(torch.zeros(2), v4, out=v2)
+        """,
+    "the operands that einsum() saves": """
+        x = torch.tensor([2.0, 3.0], requires_grad=True)
+        y = torch.einsum("i,i->i", x, x)
+        x.data = torch.tensor([5.0, 7.0])
+        v1 = torch.autograd.grad(y.sum(), [x])[0]
+        """,
+    "operands that overlap with gaps": """
+        v1 = torch.tensor([1, 3, 3], dtype=torch.uint8)
+        v2 = v1.as_strided((3,), (0,), 1)
+        v1.fmod_(v2)
+        """,
+    "products with infinite complex numbers": """
+        v1 = torch.tensor([1j])
+        v2 = v1.std(dim=0, keepdim=True)
+        v3 = v1.imag
+        v1.add_(v2)
+        """,
+    "what comes from inference mode": """
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        v1 = torch.autograd.grad((x * x).sum(), [x], create_graph=True)[0]
+        with torch.inference_mode():
+            v1.data = torch.tensor([3.0, 4.0])
+        v2 = torch.round(v1)
+        """,
+    "a view of what requires grad that was made without grad mode": """
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        with torch.inference_mode():
+            v1 = x[:1]
+        v2 = v1 * torch.tensor([3.0])
+        v2.backward(torch.ones(1))
+        v2.backward(torch.ones(1))
+        """,
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_difference_that_stays_is_known(name: str) -> None:
+    assert_known(lines_of(KNOWN[name]), name)
+
+
 def assert_known(lines: list[str], name: str) -> None:
     """Hold that the program diverges at its last line, in what has the given name."""
     divergence = first_divergence(lines, watch=False)
