@@ -64,9 +64,9 @@ class StopReason:
     ----------
     kind : str
         ``'entry'`` (first node of a backward), ``'step'``, ``'run-to'``, ``'breakpoint'``, ``'nan'``, ``'inf'``,
-        ``'violation'`` (a saved tensor has been modified), ``'exception'``, ``'pause'``, ``'trace'``
-        (``set_trace()``), ``'replay'`` (the cursor is at a node of the past), ``'live'`` (it is back) or
-        ``'finished'``.
+        ``'violation'`` (a saved tensor has been modified), ``'write'`` (one that a breakpoint watches has just been),
+        ``'exception'``, ``'pause'``, ``'trace'`` (``set_trace()``), ``'replay'`` (the cursor is at a node of the past),
+        ``'live'`` (it is back) or ``'finished'``.
     text : str
         One line to show.
     breakpoint : int or None

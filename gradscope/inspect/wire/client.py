@@ -324,7 +324,7 @@ class RemoteDebugger:
     def restart(self) -> None:
         """End the program and start it anew, in another process; stop at the first node of its first backward.
 
-        Breakpoints, watches and whether all is recorded stay.
+        Breakpoints but those on saved tensors, watches and whether all is recorded stay.
 
         Raises
         ------
@@ -339,6 +339,8 @@ class RemoteDebugger:
         before = self._standing
         self.start_again()
         for point in before.breakpoints:
+            if Breakpoint.told(point.id, point.spec).on_write:  # the memory was that of the process before
+                continue
             options = {"condition": point.condition, "temporary": point.temporary, "log": point.log}
             added = self.add_breakpoint(point.spec, **options)  # type: ignore[arg-type]
             if not point.enabled:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["complete", "install"]
 
 _NAMES = ("grad", "grads", "produced", "saved", "norm", "node", "index", "last", "changed(", "isnan(", "isinf(", "np")
-_SPECS = ("op:", "node:", "param:", "mod:", "line:", "iter:", "backward:", "nan", "inf")
+_SPECS = ("op:", "node:", "param:", "mod:", "line:", "iter:", "backward:", "saved:", "nan", "inf")
 _NEAR = 1000
 _HISTORY = "GRADSCOPE_HISTORY"
 _installed: list[Callable[[str, int], str | None]] = []

@@ -242,7 +242,7 @@ class LineMode(BreakVerbs, InspectVerbs):
             return [f"stopped in no backward - {reason}"]
         record = debugger.nodes[debugger.current]
         word = "before" if debugger.state is SessionState.PAUSED_BEFORE else "after"
-        if record.state == "failed" or reason.kind == "trace":
+        if record.state == "failed" or reason.kind in ("trace", "write"):
             word = "in"
         start = "looking at" if debugger.state is SessionState.REPLAYING else f"stopped {word}"
         text = f"{start} {title_of(record, len(debugger.nodes))} - {reason}"

@@ -42,7 +42,12 @@ class BreakVerbs(PromptCore):
     def _ahead(self, point: Breakpoint) -> str:
         """Say how many of the nodes to come a breakpoint names."""
         debugger = self.debugger
-        if point.on_value is not None or point.spec.startswith(("iter:", "backward:")) or not debugger.nodes:
+        if (
+            point.on_value is not None
+            or point.on_write
+            or point.spec.startswith(("iter:", "backward:"))
+            or not debugger.nodes
+        ):
             return ""
         ahead = sum(map(point.matches, candidates_of(debugger.nodes, debugger.current + 1)))
         return f", {ahead} of the nodes ahead in this backward"

@@ -7,6 +7,7 @@ backward, or the one chosen; backwards of other threads run through.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,10 +19,11 @@ from ...debuggee.pause_gate import Gate, NotParkedError, ProgramAborted
 from ...records.module_tracking import Tracker
 from ...records.records import NodeRecord, SessionState, StopReason, WriteRecord
 from ...records.write_account import WriteAccount
+from ...source.call_sites import place
 from ..history.history import History, HistoryPolicy
 from ..history.history_replay import PastContext, Replay, why_stop
 from ..stops import condition_names
-from ..stops.breakpoints import Breakpoint, BreakpointTable
+from ..stops.breakpoints import Breakpoint, BreakpointError, BreakpointTable, SavedMemory
 from ..stops.run_targets import RunCommand, RunTarget
 from ..stops.stop_decision import Stops
 from ..stops.watches import WatchList
@@ -148,8 +150,24 @@ class Session(Observer):
 
     def tensor_written(self, write: Write) -> None:
         """The program has written a tensor in place."""
-        if not self.deaf():
-            self._writes.note(self.adapter, write)
+        if self.deaf():
+            return
+        self._writes.note(self.adapter, write)
+        if self._breakpoints.on_writes:
+            self._stop_at_write(write)
+
+    def _stop_at_write(self, write: Write) -> None:
+        """Stop where the program has written a saved tensor that a breakpoint watches."""
+        memory = self.adapter.memory_key(write.tensor)
+        point = next((point for point in self._breakpoints.all() if point.watches(memory)), None)
+        if point is None or self.stopped or point.passes_by():
+            return
+        self.obey_abort()
+        where = f" at {place(write.location)}" if write.location is not None else ""
+        text = (
+            f"breakpoint {point.id} ({point}): {write.operator}{where} has written it; it is at version {write.version}"
+        )
+        self.stop_inside(StopReason("write", text, point.id), point)
 
     # --- backward ---
 
@@ -355,6 +373,40 @@ class Session(Observer):
 
     # --- stopping ---
 
+    def stop_inside(self, reason: StopReason, point: Breakpoint | None = None) -> None:
+        """Stop in the middle of what the program does on this thread: in a forward pass, or in a backward."""
+        frames = condition_names.user_frames()
+        thread, view = self._here()
+        inside = view is not None and view.call is not None
+        self.stop(SessionState.PAUSED_BEFORE, reason, thread, view, point, inside=inside, frames=frames)
+
+    def _here(self) -> tuple[BackwardThread | None, TaskView | None]:
+        """Return the backward that the calling thread is in, even one that began before anybody listened."""
+        thread = self.threads.mine()
+        view = thread.views[-1] if thread is not None and thread.views else None
+        call = None if view is not None and view.call is not None else self._call_in(condition_names.all_frames())
+        if view is None and call is not None:
+            thread, view = self.join_late(call)
+        if thread is not None:
+            self.threads.stop_in(thread)
+        if view is None:
+            return thread, None
+        if view.call is None:
+            # A hook runs before its node is announced.
+            with self.mute():
+                known = call if call is not None and call.task is view.task else view.next_call()
+                if known is not None:
+                    view.entered(known)
+        if not view.number:
+            self.number(view)
+        return thread, view
+
+    def _call_in(self, frames: list[FrameType]) -> Any:
+        # What a framework written in C++ is doing cannot be read from Python's frames.
+        look = getattr(self.adapter, "call_in", None)
+        with self.mute():
+            return None if look is None else look(frames)
+
     def stop(
         self,
         state: SessionState,
@@ -472,6 +524,31 @@ class Session(Observer):
         return tuple(dict.fromkeys(WriteRecord(saved.name, write.operator, write.location) for write in writes))
 
     # --- while it is stopped ---
+
+    def saved_memory(self, index: int, name: str) -> SavedMemory:
+        """Return the memory of what a node of the backward that is shown has saved; for the parked thread.
+
+        Raises
+        ------
+        BreakpointError
+            If there is no such saved tensor, or the node has released it.
+        """
+        view = self.shown[0]
+        if view is None or not 0 <= index < len(view.order):
+            raise BreakpointError(f"there is no node {index} in the backward that is shown")
+        record = view.record(index)
+        node = view.live_node(record.key)
+        with self.mute():
+            saved = {} if node is None else {one.name: one for one in self.adapter.saved(node)}
+            if name not in saved:
+                known = ", ".join(saved) or "nothing"
+                raise BreakpointError(f"node {index} {record.name} has no saved tensor {name!r}: it keeps {known}")
+            if saved[name].released:
+                raise BreakpointError(f"node {index} {record.name} has released `{name}`")
+            data = saved[name].data
+            owner = self.adapter.memory(data)
+            alive = (lambda: True) if owner is None else weakref.ref(owner)
+            return SavedMemory(self.adapter.memory_key(data), alive)
 
     def inspected(self, view: TaskView, index: int) -> NodeRecord:
         """Return the full record of a node, with who has written what it saved; for the parked thread."""

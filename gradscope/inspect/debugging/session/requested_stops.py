@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from types import FrameType
-from typing import Any
 
-from ...records.records import SessionState, StopReason
+from ...records.records import StopReason
 from ...source.call_sites import location_at, place
 from ..stops import condition_names
-from .backward_threads import BackwardThread
-from .debugged_backward import TaskView
 from .program_session import Session
 
 __all__ = ["stop_at_error", "stop_here"]
@@ -26,10 +22,7 @@ def stop_here(session: Session) -> None:
         return
     frames = condition_names.user_frames()
     where = f" at {place(location_at(frames[0], frames[0].f_lineno))}" if frames else ""
-    thread, view = _here(session)
-    reason = StopReason("trace", f"set_trace(){where}")
-    inside = view is not None and view.call is not None
-    session.stop(SessionState.PAUSED_BEFORE, reason, thread, view, inside=inside, frames=frames)
+    session.stop_inside(StopReason("trace", f"set_trace(){where}"))
 
 
 def stop_at_error(session: Session, error: BaseException) -> bool:
@@ -56,32 +49,3 @@ def stop_at_error(session: Session, error: BaseException) -> bool:
         session.log(note)
     session.stop_at_failure(thread, view, error, kind, frames=users)
     return True
-
-
-def _here(session: Session) -> tuple[BackwardThread | None, TaskView | None]:
-    """Return the backward that the calling thread is in, even one that began before anybody listened."""
-    thread = session.threads.mine()
-    view = thread.views[-1] if thread is not None and thread.views else None
-    call = None if view is not None and view.call is not None else _call_in(session, condition_names.all_frames())
-    if view is None and call is not None:
-        thread, view = session.join_late(call)
-    if thread is not None:
-        session.threads.stop_in(thread)
-    if view is None:
-        return thread, None
-    if view.call is None:
-        # A hook runs before its node is announced.
-        with session.mute():
-            known = call if call is not None and call.task is view.task else view.next_call()
-            if known is not None:
-                view.entered(known)
-    if not view.number:
-        session.number(view)
-    return thread, view
-
-
-def _call_in(session: Session, frames: list[FrameType]) -> Any:
-    # What a framework written in C++ is doing cannot be read from Python's frames.
-    look = getattr(session.adapter, "call_in", None)
-    with session.mute():
-        return None if look is None else look(frames)

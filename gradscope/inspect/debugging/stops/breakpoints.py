@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
 from .node_specs import USAGE, BreakpointError, Candidate, Matcher, parse_spec, split_spec
 
-__all__ = ["Breakpoint", "BreakpointError", "BreakpointTable", "Candidate", "parse_spec"]
+__all__ = ["Breakpoint", "BreakpointError", "BreakpointTable", "Candidate", "SavedMemory", "parse_spec", "saved_tensor"]
 
 _BAD_VALUES = {"nan": 0, "inf": 1}
 _FAILURES = ("violation", "exception")
+_SAVED = "saved:"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedMemory:
+    """The memory of a saved tensor, which a breakpoint watches.
+
+    Attributes
+    ----------
+    key : hashable
+        What tensors that share the memory share, as long as it lives.
+    owner : callable
+        Returns None once it has gone, and another may have its key.
+    """
+
+    key: Hashable
+    owner: Callable[[], Any]
 
 
 @dataclass(slots=True)
@@ -45,6 +63,7 @@ class Breakpoint:
     ignore: int = 0
     log: str | None = None
     _matcher: Matcher = field(default=lambda candidate: False, repr=False, compare=False)
+    _memory: SavedMemory | None = field(default=None, repr=False, compare=False)
     _code: CodeType | None = field(default=None, repr=False, compare=False)
     _log_code: CodeType | None = field(default=None, repr=False, compare=False)
 
@@ -59,6 +78,11 @@ class Breakpoint:
         return self.spec == "nan"
 
     @property
+    def on_write(self) -> bool:
+        """Whether it looks for a write into a saved tensor instead of for a node."""
+        return self.spec.startswith(_SAVED)
+
+    @property
     def asks_for_last(self) -> bool:
         """Whether its condition compares with the iteration before."""
         return _asks_for_last(self._code) or _asks_for_last(self._log_code)
@@ -66,6 +90,18 @@ class Breakpoint:
     def matches(self, candidate: Candidate) -> bool:
         """Whether `candidate` is a node this breakpoint names; the condition is not asked."""
         return self.enabled and self._matcher(candidate)
+
+    def watches(self, memory: Hashable) -> bool:
+        """Whether a write into `memory` is one into the saved tensor that it names."""
+        known = self._memory
+        return self.enabled and known is not None and known.key == memory and known.owner() is not None
+
+    def passes_by(self) -> bool:
+        """Whether this time is one of those that :attr:`ignore` counts, which is one less then."""
+        if not self.ignore:
+            return False
+        self.ignore -= 1
+        return True
 
     def holds(self, namespace: Mapping[str, Any]) -> bool:
         """Evaluate the condition in `namespace`; True without a condition.
@@ -138,10 +174,21 @@ class BreakpointTable:
         """Return the breakpoints in the order of their numbers."""
         return list(self._points.values())
 
+    @property
+    def on_writes(self) -> bool:
+        """Whether one looks for writes."""
+        return any(point.on_write for point in tuple(self._points.values()))
+
     def add(
-        self, spec: str, *, condition: str | None = None, temporary: bool = False, log: str | None = None
+        self,
+        spec: str,
+        *,
+        condition: str | None = None,
+        temporary: bool = False,
+        log: str | None = None,
+        memory: SavedMemory | None = None,
     ) -> Breakpoint:
-        """Add one; see :meth:`Debugger.add_breakpoint`."""
+        """Add one; see :meth:`Debugger.add_breakpoint`. `memory` is that of the saved tensor which `spec` names."""
         text, typed = split_spec(spec)
         if typed is not None:
             condition = typed if condition is None else f"({typed}) and ({condition})"
@@ -151,7 +198,11 @@ class BreakpointTable:
             raise BreakpointError(f"{text} is not a place: the session stops at one unless told `catch {text} off`")
         if text in _BAD_VALUES and condition:
             raise BreakpointError(f"`{text}` takes no condition: it stops where one first appears")
+        if text.startswith(_SAVED) and (condition or log is not None):
+            raise BreakpointError(f"`{text}` takes no condition, and stops instead of logging: at each write into it")
         matcher = _matcher_of(text)
+        if text.startswith(_SAVED) and memory is None:
+            raise BreakpointError(f"`{text}` is watched in a program that is paused in a backward")
         code = _compile(condition) if condition else None
         point = Breakpoint(
             self._next(),
@@ -160,6 +211,7 @@ class BreakpointTable:
             temporary,
             log=log,
             _matcher=matcher,
+            _memory=memory,
             _code=code,
             _log_code=None if log is None else _compile(log),
         )
@@ -212,7 +264,28 @@ def _asks_for_last(code: CodeType | None) -> bool:
 
 
 def _matcher_of(spec: str) -> Matcher:
-    return (lambda candidate: False) if spec in _BAD_VALUES else parse_spec(spec)
+    return (lambda candidate: False) if spec in _BAD_VALUES or saved_tensor(spec) is not None else parse_spec(spec)
+
+
+def saved_tensor(spec: str) -> tuple[int, str] | None:
+    """Return the node and the name of the saved tensor that a spec names; None if it names nodes.
+
+    Raises
+    ------
+    BreakpointError
+        If it names neither.
+
+    Examples
+    --------
+    >>> saved_tensor("saved:12.result"), saved_tensor("op:Mul*")
+    ((12, 'result'), None)
+    """
+    if not spec.startswith(_SAVED):
+        return None
+    found = re.fullmatch(r"saved:(\d+)\.(\S+)", spec)
+    if found is None:
+        raise BreakpointError(f"breakpoint {spec!r} needs a node and a name, such as saved:12.result")
+    return int(found[1]), found[2]
 
 
 def _compile(condition: str) -> CodeType:

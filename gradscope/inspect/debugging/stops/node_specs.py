@@ -17,7 +17,8 @@ KINDS = ("op", "node", "param", "mod", "line", "iter", "backward")
 
 USAGE = (
     "A breakpoint is an operator (AddmmBackward0, Addmm, op:Mul*), node:12, param:fc1.weight, mod:layers.*, "
-    "line:train.py:31, iter:3, backward:3, nan, inf or *, each with an optional `if CONDITION`, or a condition alone."
+    "line:train.py:31, iter:3, backward:3, nan, inf or *, each with an optional `if CONDITION`, or a condition alone; "
+    "saved:12.result is one for writes into what node 12 has saved."
 )
 
 

@@ -100,7 +100,7 @@ class Stops:
             return self._hit(point, f"breakpoint {point.id}: {words}")
         if point.log is None:
             return self._hit(point, text)
-        if not self._passes_by(point):
+        if not point.passes_by():
             self._print(point, place, view, call)
         return None
 
@@ -114,14 +114,7 @@ class Stops:
         self._log(f"logpoint {point.id} at node {view.index} {self._adapter.node_name(call.node)}: {text}")
 
     def _hit(self, point: Breakpoint, text: str, kind: str = "breakpoint") -> _Found:
-        return None if self._passes_by(point) else (StopReason(kind, text, point.id), point)
-
-    @staticmethod
-    def _passes_by(point: Breakpoint) -> bool:
-        if not point.ignore:
-            return False
-        point.ignore -= 1
-        return True
+        return None if point.passes_by() else (StopReason(kind, text, point.id), point)
 
     def _has(self, grads: Sequence[Any], kind: int) -> bool:
         return any(count_bad(self._adapter.to_host(g))[kind] for g in grads if g is not None)

@@ -7,7 +7,8 @@ from typing import Any
 from ...records.records import DebuggerEvent
 from ..session.session_lifecycle import DebuggerCore
 from ..session.session_records import TaskRecord, ThreadRecord, WatchRecord
-from .breakpoints import Breakpoint
+from .breakpoints import Breakpoint, saved_tensor
+from .node_specs import split_spec
 
 __all__ = ["StopSettings"]
 
@@ -41,7 +42,8 @@ class StopSettings(DebuggerCore):
             module and all inside it),
             ``'line:train.py:31'`` (the line that made the node), ``'iter:3'`` (the first node of the third backward
             called from one line), ``'backward:3'`` (of the third of the program), ``'nan'`` or ``'inf'`` (where one
-            first appears) or ``'*'``. ``' if CONDITION'`` or ``' and CONDITION'`` may follow; a condition alone is
+            first appears), ``'saved:12.result'`` (each write into what node 12 of this backward has saved so) or
+            ``'*'``. ``' if CONDITION'`` or ``' and CONDITION'`` may follow; a condition alone is
             one for every node.
         condition : str, optional
             A Python expression that must be true: ``'norm > 10'``, ``'isnan(grad)'``, ``'norm > 2 * last.norm'`` (the
@@ -54,9 +56,13 @@ class StopSettings(DebuggerCore):
         Raises
         ------
         BreakpointError
-            If the spec or the condition cannot be understood.
+            If the spec or the condition cannot be understood, or there is no such saved tensor.
+        NotParkedError
+            If the spec names a saved tensor, and the program is not paused.
         """
-        added = self._table.add(spec, condition=condition, temporary=temporary, log=log)
+        saved = saved_tensor(split_spec(spec)[0])
+        memory = None if saved is None else self._there(lambda: self._session.saved_memory(*saved))
+        added = self._table.add(spec, condition=condition, temporary=temporary, log=log, memory=memory)
         self._tell("breakpoints")
         return added
 
