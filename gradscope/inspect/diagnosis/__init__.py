@@ -9,10 +9,12 @@ dictionary (``to_dict()``) and, where people look rather than read, a picture (`
 - :mod:`~.flow`: how large gradients are on their way
 - :mod:`~.memory`: what is kept in memory, and by whom
 - :mod:`~.optimizers`: what optimizers do with gradients
+- :mod:`~.training`: modes, losses and steps, as the program sets them up
 - :mod:`~.functions`: custom Functions and failed backwards
 - :mod:`~.doctor`: the doctor: all of them at once over a program that runs by itself
 - :mod:`~.rules`: what it finds, a file a kind of finding; :mod:`~.rule_registry`: how one is written and registered
 - :mod:`~.program_facts`: what a rule may need to know; :mod:`~.examination`: what is looked at in each backward
+- :mod:`~.sampled_graphs`: the graphs that are looked into, walked once for all rules
 - :mod:`~.explanation`: what all explanations are
 - :mod:`~.rich_tables`, :mod:`~.plots`: explanations as tables and pictures
 - :mod:`~.topics`: what ``gradscope explain TOPIC`` prints

@@ -41,6 +41,7 @@ from .rule_registry import load_rules
 __all__ = ["Diagnosis", "Doctor", "Symptom"]
 
 _RULES = load_rules(f"{__package__}.rules")
+_WORST_FIRST = ("error", "silent-wrong", "warning")
 # What a diagnosis tells of, whether a rule needs it or not.
 _ALWAYS = (EXAMINATION, UPDATES, NAN, GROWTH, BLIND_REGIONS, FAILURE)
 
@@ -123,15 +124,16 @@ class Diagnosis(Explanation):
 
     @property
     def symptoms(self) -> tuple[Symptom, ...]:
-        """The findings, the worst first."""
+        """The findings, the worst first; what another finding explains is left out."""
         facts = {**self._facts, OTHERS.name: self.others}
-        found = (
-            Symptom(rule.kind, text, location, rule.code)
-            for rule in _RULES
+        found = [
+            (rule, Symptom(rule.kind, text, location, rule.code))
+            for rule in sorted(_RULES, key=lambda rule: _WORST_FIRST.index(rule.severity))
             if all(fact.name in facts for fact in rule.needs)
             for text, location in rule.judge(*(facts[fact.name] for fact in rule.needs))
-        )
-        return (*self.others, *found)
+        ]
+        explained = {code for rule, _ in found for code in rule.explains}
+        return (*self.others, *(symptom for rule, symptom in found if rule.code not in explained))
 
     def __bool__(self) -> bool:
         return bool(self.symptoms)

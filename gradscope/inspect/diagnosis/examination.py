@@ -26,13 +26,12 @@ from .no_gradient.dataflow_ledger import Ledger
 from .no_gradient.loss_terms import LossTerm, terms_of
 from .no_gradient.missing_gradients import MissingGradients, ModelNames
 from .no_gradient.no_grad_records import GradientReport
+from .sampled_graphs import BackwardSampler
 
 __all__ = ["Examination", "Examiner", "FlowTrouble", "ZeroGradient", "named"]
 
 _SHOWN = 4
 
-# After the first backward passes only every 2**k-th is looked into: a training run has many, and they resemble.
-_FIRST = 4
 # A gradient so many times as large as its matrix: one step of an optimizer throws the matrix away.
 _WILD = 1e4
 
@@ -189,7 +188,7 @@ class Examiner(Observer):
         self.memory: MemoryReport | None = None
         self._hooks = OptimizerHooks(after=self._stepped)
         self._vanishing = ""
-        self._seen: dict[Location | None, int] = {}
+        self._sampler = BackwardSampler()
         self._open: dict[int, _RunningBackward] = {}
         self._saved = threading.local()
         self._latest: Location | None = None
@@ -218,10 +217,8 @@ class Examiner(Observer):
         """Look at the graph."""
         self._hooks.look()
         roots = list(self.adapter.task_roots(task))
-        made = None if not roots else self.adapter.location(roots[0][0])
-        times = self._seen[made] = self._seen.get(made, 0) + 1
         self._latest = caller()
-        if not roots or (times > _FIRST and times & (times - 1)):
+        if not roots or not self._sampler.is_due(self.adapter.location(roots[0][0])):
             return
         nodes = [node for node, _ in roots]
         memory = memory_of(self.adapter, nodes, self.recorder.parameters(), self.recorder)

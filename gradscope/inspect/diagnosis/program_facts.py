@@ -17,6 +17,7 @@ from .memory.graph_growth import GrowthWatch
 from .nan.nan_origin import NanWatch
 from .no_gradient.dataflow_ledger import Ledger
 from .optimizers.optimizer_updates import UpdateWatch
+from .sampled_graphs import SampledGraphs
 
 __all__ = [
     "BLIND_REGIONS",
@@ -74,11 +75,14 @@ class WatchedProgram:
     ----------
     ledger : Ledger
         Of the dataflow.
+    graphs : SampledGraphs
+        Of the backward passes that are looked into.
     """
 
     def __init__(self, adapter: Adapter, facts: Iterable[Fact]) -> None:
         self.adapter = adapter
         self.ledger = Ledger(adapter=adapter)
+        self.graphs = SampledGraphs(adapter)
         self._watches: dict[str, tuple[Fact, Any]] = {}
         self._observations: list[Any] = []
         for fact in facts:
@@ -103,6 +107,7 @@ class WatchedProgram:
     def open(self) -> None:
         """Let the watches hear what happens."""
         self.ledger.__enter__()
+        self._observations.append(self.adapter.observe(self.graphs, forward=False, backward=True))
         for fact, watch in self._watches.values():
             told = {name: getattr(fact, name) for name in ("forward", "backward", "operators", "writes")}
             if any(told.values()):

@@ -51,6 +51,8 @@ class Rule:
         What the doctor calls it, in front of the text.
     topic : str
         Of ``gradscope explain``, which says more; empty where there is none.
+    explains : tuple of str
+        The codes of findings that are what this one leads to: the doctor leaves them out where it has found this one.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Rule:
     good: ClassVar[str]
     kind: ClassVar[str] = ""
     topic: ClassVar[str] = ""
+    explains: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

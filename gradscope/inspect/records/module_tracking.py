@@ -83,6 +83,10 @@ class Tracker(Observer):
             return module
         return self._users.get(self._adapter.key(node), "")
 
+    def inside_module(self) -> bool:
+        """Whether a module runs on this thread."""
+        return bool(self._running.modules)
+
     def roots(self) -> dict[str, Any]:
         """Return the outermost modules seen that still live, by what their paths begin with."""
         alive = ((label, reference()) for label, reference in list(self._roots.items()))

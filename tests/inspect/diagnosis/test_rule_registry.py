@@ -53,6 +53,11 @@ def test_codes_keep_their_meaning():
         "D315": "gradients that explode",
         "D316": "gradients that are zero",
         "D317": "units that are dead",
+        "D318": "a model that trains in eval mode",
+        "D319": "a model that is validated in training mode",
+        "D320": "a softmax or sigmoid before a loss that has its own",
+        "D321": "a softmax along the wrong dimension",
+        "D322": "two optimizers that step with the same gradients",
     }
 
 

@@ -1,0 +1,106 @@
+"""D321: A softmax is taken along the wrong dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy
+
+from ...adapters import Observer
+from ...records.execution_order import NodeLinks
+from ...records.records import Location, operator_name
+from ..explanation import at
+from ..nan.nan_producers import saved_values
+from ..program_facts import Fact, WatchedProgram
+from ..rule_registry import Rule
+from ..sampled_graphs import RESHAPING, senders, users_of
+
+__all__ = ["SoftmaxDimension"]
+
+# What stands between attention's weights and the product with the values: a dropout, and the bmm() that matmul() is.
+_BESIDE_WEIGHTS = RESHAPING | {"Mul", "NativeDropout", "Div"}
+_PRODUCTS = {"Bmm", "Mm", "Baddbmm"}
+# A sum of probabilities in half precision is one as far as this.
+_ONE = 1e-2
+
+
+class SoftmaxWatch(Observer):
+    """Compares the dimension that a softmax makes sum to one with the one that its user needs."""
+
+    def __init__(self, program: WatchedProgram) -> None:
+        self._adapter = program.adapter
+        self._graphs = program.graphs
+        self.found: dict[Location | None, str] = {}
+
+    def task_started(self, task: Any) -> None:
+        """Look at the graph."""
+        links = self._graphs.of(task)
+        above = senders(links)
+        for key, link in links.items():
+            name = operator_name(self._adapter.node_name(link.node))
+            if name in ("Softmax", "LogSoftmax"):
+                text = self._judged(name, link, key, above)
+                if text:
+                    self.found.setdefault(self._adapter.location(link.node), text)
+
+    def _judged(self, name: str, link: NodeLinks, key: int, above: Mapping[int, list[tuple[NodeLinks, int]]]) -> str:
+        result = saved_values(self._adapter, link.node).get("result")
+        if result is None or not result.shape:
+            return ""
+        values = numpy.asarray(self._adapter.to_host(result), dtype=numpy.float64)
+        probabilities = numpy.exp(values) if name == "LogSoftmax" else values
+        if not numpy.isfinite(values).all():
+            return ""
+        if values.size > 1 and 1 in values.shape and (probabilities == 1).all():
+            return f"of shape {values.shape} is 1 everywhere: it runs along a dimension of one entry"
+        if values.ndim < 2 or _is_one(probabilities, -1):
+            return ""
+        for user, index in users_of(self._adapter, above, key, _BESIDE_WEIGHTS | {"Log"}):
+            operator = operator_name(self._adapter.node_name(user.node))
+            if operator == "NllLoss" and values.ndim == 2 and _is_one(probabilities, 0):
+                return f"of shape {values.shape} runs along the batch: the examples compete, and the classes do not"
+            if operator in _PRODUCTS and index == 0 and _is_one(probabilities, -2):
+                sums = probabilities.sum(axis=-1)
+                return (
+                    f"of shape {values.shape} runs along dimension {values.ndim - 2}, the queries: the weights of "
+                    f"a query, which multiply the values, sum to between {sums.min():.2g} and {sums.max():.2g}"
+                )
+        return ""
+
+
+def _is_one(probabilities: Any, axis: int) -> bool:
+    return bool((abs(probabilities.sum(axis=axis) - 1) < _ONE).all())
+
+
+SOFTMAX_DIMENSIONS = Fact("softmax dimensions", SoftmaxWatch, lambda watch: tuple(watch.found.items()), backward=True)
+
+
+class SoftmaxDimension(Rule):
+    """A softmax is taken along the wrong dimension."""
+
+    code = "D321"
+    title = "a softmax along the wrong dimension"
+    severity = "silent-wrong"
+    needs = (SOFTMAX_DIMENSIONS,)
+    kind = "softmax"
+    explains = ("D316",)
+    what = """
+        The probabilities of a classifier sum to one over the classes, the weights of an attention over the keys. Along
+        the batch, the examples compete for one probability; along the queries, the keys do; along a dimension of one
+        entry the result is always 1. Nothing raises, as all dimensions are allowed.
+        """
+    bad = """
+        logits = gs.nn.Linear(3, 4)(gs.randn(8, 3))
+        gs.nn.functional.nll_loss(gs.log_softmax(logits, dim=0), gs.arange(8) % 4).backward()
+        """
+    good = """
+        logits = gs.nn.Linear(3, 4)(gs.randn(8, 3))
+        gs.nn.functional.nll_loss(gs.log_softmax(logits, dim=1), gs.arange(8) % 4).backward()
+        """
+    topic = "not-learning"
+
+    def judge(self, found: Iterable[tuple[Location | None, str]]) -> Iterator[tuple[str, Location | None]]:
+        """Yield what is found, and where."""
+        for location, text in found:
+            yield f"the softmax{at(location)} {text}\n  Take it along the last dimension: dim=-1.", location

@@ -1,0 +1,115 @@
+"""The graphs that are looked into: those of the first few backward passes from each line, then every 2**k-th."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..adapters import Adapter, Observer
+from ..records.execution_order import NodeLinks, walk
+from ..records.records import Location, operator_name
+
+__all__ = ["RESHAPING", "BackwardSampler", "SampledGraphs", "senders", "source_of", "users_of"]
+
+# A training run has many backward passes, and they resemble.
+_FIRST = 4
+
+RESHAPING = frozenset(
+    {"Alias", "Clone", "Expand", "Permute", "Reshape", "ReshapeAlias", "Select", "Slice", "Squeeze", "T", "ToCopy"}
+    | {"Transpose", "Unsqueeze", "UnsafeView", "View"}
+)
+"""Operators whose results are elements of their input, by what their nodes are called."""
+
+
+class BackwardSampler:
+    """Says which backward passes are looked into.
+
+    Examples
+    --------
+    >>> sampler = BackwardSampler()
+    >>> [sampler.is_due(None) for _ in range(10)]
+    [True, True, True, True, False, False, False, True, False, False]
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[Location | None, int] = {}
+
+    def is_due(self, made: Location | None) -> bool:
+        """Count a backward of a loss made at a line; return whether it is one to look into."""
+        times = self._seen[made] = self._seen.get(made, 0) + 1
+        return times <= _FIRST or not times & (times - 1)
+
+
+class SampledGraphs(Observer):
+    """The graph of the backward that starts, walked once for all who ask."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+        self._sampler = BackwardSampler()
+        self._latest: tuple[tuple[int, ...], dict[int, NodeLinks]] = (), {}
+
+    def of(self, task: Any) -> dict[int, NodeLinks]:
+        """Return the nodes of a backward that starts, by key; none where it is not looked into."""
+        roots = [node for node, _ in self._adapter.task_roots(task)]
+        asked = (id(task), *map(self._adapter.key, roots))
+        if asked != self._latest[0]:
+            due = bool(roots) and self._sampler.is_due(self._adapter.location(roots[0]))
+            self._latest = asked, walk(self._adapter, roots) if due else {}
+        return self._latest[1]
+
+    def task_finished(self, task: Any) -> None:
+        """Let go of the nodes."""
+        self._latest = (), {}
+
+    def task_failed(self, task: Any, error: BaseException) -> None:
+        """Let go of the nodes."""
+        self._latest = (), {}
+
+
+def source_of(adapter: Adapter, links: Mapping[int, NodeLinks], key: int | None) -> NodeLinks | None:
+    """Return the first node, from one inwards, that does more than reshape.
+
+    Parameters
+    ----------
+    links : mapping of int to NodeLinks
+        The nodes of a graph, by key.
+    key : int or None
+        Where to begin.
+    """
+    while key is not None:
+        link = links[key]
+        if operator_name(adapter.node_name(link.node)) not in RESHAPING:
+            return link
+        key = link.edges[0][0]
+    return None
+
+
+def senders(links: Mapping[int, NodeLinks]) -> dict[int, list[tuple[NodeLinks, int]]]:
+    """Return, by the key of a node, those that send it a gradient, each with the number of that gradient."""
+    found: dict[int, list[tuple[NodeLinks, int]]] = {}
+    for link in links.values():
+        for index, (child, _) in enumerate(link.edges):
+            if child is not None:
+                found.setdefault(child, []).append((link, index))
+    return found
+
+
+def users_of(
+    adapter: Adapter, above: Mapping[int, list[tuple[NodeLinks, int]]], key: int, skipped: frozenset[str] = RESHAPING
+) -> Iterator[tuple[NodeLinks, int]]:
+    """Yield the nodes that use a node's result, and as which of their inputs, past those that reshape it.
+
+    Parameters
+    ----------
+    above : mapping
+        What :func:`senders` gives.
+    skipped : frozenset of str
+        The operators to pass.
+    """
+    stack = [key]
+    while stack:
+        for link, index in above.get(stack.pop(), ()):
+            if operator_name(adapter.node_name(link.node)) in skipped:
+                stack.append(adapter.key(link.node))
+            else:
+                yield link, index

@@ -1,0 +1,4 @@
+"""Training: how the program sets it up, and what its steps come to.
+
+- :mod:`~.module_modes`: in which mode modules train and are validated
+"""

@@ -1,0 +1,51 @@
+"""Programs as people break them, written before the rules were: how many causes the doctor names.
+
+The table in docs/explanations.md is made of :data:`NAMED`, :data:`SYMPTOM` and :data:`MISSED`.
+"""
+
+import contextlib
+import io
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+
+from gradscope.cli import main
+
+PROGRAMS = Path(__file__).parent / "broken_programs"
+
+# The cause is named, by which finding, and nothing else is said.
+NAMED = {
+    "attention_over_queries": "D321",
+    "eval_not_undone": "D318",
+    "never_put_into_train_mode": "D318",
+    "sigmoid_before_logits": "D320",
+    "softmax_in_the_model": "D320",
+    "softmax_over_the_batch": "D321",
+    "two_optimizers": "D322",
+    "validated_in_train_mode": "D319",
+}
+
+CASES = [
+    pytest.param(name, framework, marks=pytest.mark.torch if framework == "torch" else ())
+    for name in NAMED
+    for framework in ("gradscope", "torch")
+]
+
+
+def codes_in(name, framework, folder):
+    """Return the codes of what the doctor finds in a program, under a framework."""
+    if framework == "torch":
+        pytest.importorskip("torch")
+    path = folder / f"{name}.py"
+    path.write_text((PROGRAMS / f"{name}.py").read_text().replace("torch", framework))
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), warnings.catch_warnings(action="ignore"):
+        main(["doctor", "--format", "json", str(path)])
+    return [symptom["code"] for symptom in json.loads(out.getvalue())["symptoms"]]
+
+
+@pytest.mark.parametrize(("name", "framework"), CASES)
+def test_the_cause_is_named_once(name, framework, tmp_path):
+    assert codes_in(name, framework, tmp_path) == [NAMED[name]]
