@@ -76,7 +76,9 @@ from .records.records import NodeRecord as NodeRecord
 from .records.records import SavedRecord as SavedRecord
 from .records.records import SessionState as SessionState
 from .records.records import StopReason as StopReason
+from .records.records import TensorPage as TensorPage
 from .records.records import TensorSpec as TensorSpec
+from .records.records import TensorSubject as TensorSubject
 from .records.records import TensorSummary as TensorSummary
 from .records.tensor_statistics import summarize as summarize
 from .wire.listening import Listening as Listening

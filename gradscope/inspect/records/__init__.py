@@ -3,6 +3,7 @@
 - :mod:`~.records`: the records that every face reads: nodes, edges, tensors, places, states
 - :mod:`~.snapshots`: from live nodes and tensors to records
 - :mod:`~.tensor_statistics`: a tensor in numbers: norm, range, zeros, NaN, magnitudes
+- :mod:`~.tensor_pages`: parts of a tensor, its extreme elements, how two differ
 - :mod:`~.naming`: what leaves and nodes are called
 - :mod:`~.module_tracking`: which module a node belongs to, learned while forward runs
 - :mod:`~.execution_order`: the order in which the engine will run a graph

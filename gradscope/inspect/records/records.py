@@ -9,22 +9,29 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 __all__ = [
     "DebuggerEvent",
     "EdgeRecord",
+    "Index",
     "Location",
     "NodeRecord",
     "SavedRecord",
     "SessionState",
     "StopReason",
+    "TensorPage",
     "TensorSpec",
+    "TensorSubject",
     "TensorSummary",
     "WriteRecord",
     "dtype_name",
     "operator_name",
 ]
+
+
+Index: TypeAlias = int | tuple[int, int]
+"""A place in a dimension of a tensor, or where a part of it begins and ends."""
 
 
 class SessionState(StrEnum):
@@ -194,6 +201,44 @@ class TensorSummary:
     infs: int
     histogram: tuple[tuple[int, int], ...]
     preview: str
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSubject:
+    """A tensor to look at, or two to compare.
+
+    Attributes
+    ----------
+    expression : str
+        As for :meth:`gradscope.inspect.Debugger.evaluate`: ``'grad'``, ``'at_node(12).saved["mat1"]'``, ...
+    against : str
+        What it is compared with; empty for nothing.
+    measure : str
+        By what: ``'difference'`` or ``'relative error'``, that is the difference divided by the larger magnitude.
+    """
+
+    expression: str
+    against: str = ""
+    measure: str = "difference"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorPage:
+    """Some numbers of a tensor.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the whole tensor.
+    dtype : str
+        NumPy's name of it; of a comparison ``'float64'`` or ``'complex128'``.
+    values : tuple
+        Numbers, in C order; a complex one is a pair.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    values: tuple[bool | int | float | tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,16 @@ from ..debuggee.broadcast import Broadcast, Listener, Write
 from ..debugging.session.session_errors import SessionError
 from ..debugging.session.session_records import TaskRecord, ThreadRecord, WatchRecord, WhatIf
 from ..debugging.stops.breakpoints import Breakpoint
-from ..records.records import DebuggerEvent, NodeRecord, SessionState, StopReason
+from ..records.records import (
+    DebuggerEvent,
+    Index,
+    NodeRecord,
+    SessionState,
+    StopReason,
+    TensorPage,
+    TensorSubject,
+    TensorSummary,
+)
 from . import messages as m
 from .addresses import Address, reach
 from .channel import Channel, ChannelError
@@ -425,7 +434,7 @@ class RemoteDebugger:
         """Return the ``repr`` of an expression's value, made on the program's thread."""
         return str(self._ask(m.Evaluate(expression)))
 
-    def elements(self, expression: str, start: int = 0, stop: int = 1 << 20) -> m.TensorValues:
+    def elements(self, expression: str, start: int = 0, stop: int = 1 << 20) -> TensorPage:
         """Return elements of an expression's value, which is a tensor, an array or a number, in C order.
 
         Raises
@@ -433,7 +442,31 @@ class RemoteDebugger:
         TypeError
             If it is something else.
         """
-        found: m.TensorValues = self._ask(m.Tensor(expression, start, stop))
+        found: TensorPage = self._ask(m.Elements(expression, start, stop))
+        return found
+
+    def tensor_page(self, subject: TensorSubject, index: Sequence[Index]) -> TensorPage:
+        """Return a part of a tensor: for each dimension one place, or where the part begins and ends there."""
+        found: TensorPage = self._ask(m.PageOfTensor(subject, tuple(index)))
+        return found
+
+    def tensor_summary(self, subject: TensorSubject) -> TensorSummary:
+        """Return a tensor in numbers."""
+        found: TensorSummary = self._ask(m.SummaryOfTensor(subject))
+        return found
+
+    def find_element(self, subject: TensorSubject, sought: str, after: int = -1) -> int | None:
+        """Return the place of an element in C order: the next ``'not finite'``, the ``'largest'``, ``'smallest'``."""
+        found: int | None = self._ask(m.FindElement(subject, sought, after))
+        return found
+
+    def save_tensor(self, subject: TensorSubject, path: str) -> str:
+        """Write a tensor into a new file where the program runs, as ``numpy.save`` does; return its path."""
+        return str(self._ask(m.SaveTensor(subject, path)))
+
+    def derivative(self, node_name: str) -> tuple[tuple[str, str], ...]:
+        """Return, for each argument of the operator of a node, the expression of its gradient."""
+        found: tuple[tuple[str, str], ...] = self._ask(m.Derivative(node_name))
         return found
 
     def execute(self, statement: str) -> None:

@@ -12,16 +12,16 @@ from typing import TypeAlias
 from msgspec import Raw, Struct
 
 from ..debugging.session.session_records import TaskRecord, ThreadRecord, WatchRecord
-from ..records.records import SessionState, StopReason
+from ..records.records import Index, SessionState, StopReason, TensorSubject
 
 __all__ = [
     "PROTOCOL", "Abort", "AddBreakpoint", "AddWatch", "Ask", "Back", "BreakpointRecord", "Cancel", "Catch", "Changed",
-    "Conclude", "Conclusion", "Continue", "EnableBreakpoint", "Evaluate", "Execute", "Explain", "Failure",
-    "FollowThread", "FromFront", "FromProgram", "GoLive", "Goto", "Hello", "IgnoreBreakpoint", "Inspect", "Into",
-    "Leave", "Logged", "Message", "NextBackward", "Nodes", "Out", "ParameterNames", "Pause", "Proof", "RecordAlways",
-    "Records", "Refused", "RemoveBreakpoint", "RemoveWatch", "Reply", "Request", "ReverseContinue", "RunTo",
-    "ScaleGrad", "SetGrad", "Skip", "Standing", "Start", "Step", "Tensor", "TensorValues", "Until", "Verb", "Welcome",
-    "WhatIfAsked", "Where", "Whereabouts", "ZeroGrad",
+    "Conclude", "Conclusion", "Continue", "Derivative", "Elements", "EnableBreakpoint", "Evaluate", "Execute",
+    "Explain", "Failure", "FindElement", "FollowThread", "FromFront", "FromProgram", "GoLive", "Goto", "Hello",
+    "IgnoreBreakpoint", "Inspect", "Into", "Leave", "Logged", "Message", "NextBackward", "Nodes", "Out", "PageOfTensor",
+    "ParameterNames", "Pause", "Proof", "RecordAlways", "Records", "Refused", "RemoveBreakpoint", "RemoveWatch",
+    "Reply", "Request", "ReverseContinue", "RunTo", "SaveTensor", "ScaleGrad", "SetGrad", "Skip", "Standing", "Start",
+    "Step", "SummaryOfTensor", "Until", "Verb", "Welcome", "WhatIfAsked", "Where", "Whereabouts", "ZeroGrad",
 ]  # fmt: skip
 
 PROTOCOL = 1
@@ -447,7 +447,7 @@ class Evaluate(Verb):
     expression: str
 
 
-class Tensor(Verb):
+class Elements(Verb):
     """Return the numbers of an expression's value, which is a tensor, an array or a number.
 
     `start` and `stop` cut its elements, in C order.
@@ -456,6 +456,43 @@ class Tensor(Verb):
     expression: str
     start: int = 0
     stop: int = 1 << 20
+
+
+class PageOfTensor(Verb, tag="tensor-page"):
+    """Return a part of a tensor: for each dimension one place, or where the part begins and ends there."""
+
+    subject: TensorSubject
+    index: tuple[Index, ...]
+
+
+class SummaryOfTensor(Verb, tag="tensor-summary"):
+    """Return a tensor in numbers."""
+
+    subject: TensorSubject
+
+
+class FindElement(Verb):
+    """Return the place of an element in C order, or nothing.
+
+    `sought` is ``'not finite'`` (the next after the element `after`), ``'largest'`` or ``'smallest'``, by magnitude.
+    """
+
+    subject: TensorSubject
+    sought: str
+    after: int = -1
+
+
+class SaveTensor(Verb):
+    """Write a tensor into a new file where the program runs, as ``numpy.save`` does; returns its path."""
+
+    subject: TensorSubject
+    path: str
+
+
+class Derivative(Verb):
+    """Return, for each argument of the operator of a node, the expression of its gradient."""
+
+    node_name: str
 
 
 class Execute(Verb):
@@ -540,33 +577,13 @@ class Conclusion(Struct, frozen=True):
     traceback: str
 
 
-class TensorValues(Struct, frozen=True):
-    """Some elements of a tensor.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the whole tensor.
-    dtype : str
-        NumPy's name of it.
-    start : int
-        The first element, in C order.
-    values : tuple
-        Numbers; a complex one is a pair.
-    """
-
-    shape: tuple[int, ...]
-    dtype: str
-    start: int
-    values: tuple[bool | int | float | tuple[float, float], ...]
-
-
 AnyVerb: TypeAlias = (
     Start | Step | Into | Out | Continue | RunTo | Until | NextBackward | Pause | Abort | Leave
     | Back | ReverseContinue | Goto | GoLive | RecordAlways
     | AddBreakpoint | RemoveBreakpoint | EnableBreakpoint | IgnoreBreakpoint | Catch | AddWatch | RemoveWatch
     | FollowThread
-    | Nodes | Records | Inspect | Evaluate | Tensor | Execute | Where | Whereabouts | Explain
+    | Nodes | Records | Inspect | Evaluate | Elements | PageOfTensor | SummaryOfTensor | FindElement | SaveTensor
+    | Derivative | Execute | Where | Whereabouts | Explain
     | Ask | ParameterNames | Conclude
     | SetGrad | ZeroGrad | ScaleGrad | Skip | WhatIfAsked
 )  # fmt: skip

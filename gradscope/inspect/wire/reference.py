@@ -64,7 +64,7 @@ def _verbs() -> Iterator[str]:
 
 def _records() -> Iterator[str]:
     yield "## Records\n"
-    kinds: list[Any] = [m.Standing, m.BreakpointRecord, m.Conclusion, m.TensorValues]
+    kinds: list[Any] = [m.Standing, m.BreakpointRecord, m.Conclusion]
     for module in (records, session_records):
         found = (value for value in vars(module).values() if inspect.isclass(value) and dataclasses.is_dataclass(value))
         kinds += [

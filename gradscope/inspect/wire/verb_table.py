@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..debuggee.whereabouts import whereabouts
 from ..debugging.session.session_records import WatchRecord, WhatIf
-from ..records.records import NodeRecord
+from ..records.records import NodeRecord, TensorPage, TensorSummary
 from . import messages as m
 from .standing import StandingSource
 
@@ -35,13 +35,14 @@ class Answered(NamedTuple):
     result: Any = None
 
 
-def _plain(name: str) -> Answered:
+def _plain(name: str, result: Any = None) -> Answered:
     """Return how a verb is answered whose fields are the arguments of a method."""
 
-    def answer(debugger: Debugger, verb: Any) -> None:
-        getattr(debugger, name)(*(getattr(verb, field) for field in verb.__struct_fields__))
+    def answer(debugger: Debugger, verb: Any) -> Any:
+        found = getattr(debugger, name)(*(getattr(verb, field) for field in verb.__struct_fields__))
+        return None if result is None else found
 
-    return Answered(answer)
+    return Answered(answer, result)
 
 
 def _add_breakpoint(debugger: Debugger, verb: m.AddBreakpoint) -> int:
@@ -61,25 +62,6 @@ def _ask(debugger: Debugger, verb: m.Ask) -> str:
 
 def _conclude(debugger: Debugger, verb: m.Conclude) -> m.Conclusion:
     return m.Conclusion(*debugger.conclusion(), debugger.traceback)
-
-
-def _tensor(debugger: Debugger, verb: m.Tensor) -> m.TensorValues:
-    if not 0 <= verb.start <= verb.stop <= verb.start + _LARGEST_PAGE:
-        raise ValueError(f"a page has 0 to {_LARGEST_PAGE:,} elements, got {verb.start} to {verb.stop}")
-    value = debugger.evaluate(verb.expression)
-    if not hasattr(value, "dtype"):
-        if not isinstance(value, bool | int | float | complex):
-            raise TypeError(f"`{verb.expression}` is a {type(value).__name__}, and no tensor")
-        value = _as_array(value)
-    part = value.reshape(-1)[verb.start : verb.stop]
-    numbers = [(number.real, number.imag) for number in part.tolist()] if value.dtype.kind == "c" else part.tolist()
-    return m.TensorValues(tuple(value.shape), value.dtype.name, verb.start, tuple(numbers))
-
-
-def _as_array(value: complex) -> Any:
-    import numpy  # a front, which reads this table, does without
-
-    return numpy.asarray(value)
 
 
 VERBS: dict[type[m.Verb], Answered] = {
@@ -109,7 +91,12 @@ VERBS: dict[type[m.Verb], Answered] = {
     m.Records: Answered(lambda debugger, verb: debugger.records(verb.start, verb.stop), list[NodeRecord]),
     m.Inspect: Answered(lambda debugger, verb: debugger.inspect(verb.index), NodeRecord),
     m.Evaluate: Answered(lambda debugger, verb: debugger.evaluate_text(verb.expression), str),
-    m.Tensor: Answered(_tensor, m.TensorValues),
+    m.Elements: _plain("elements", TensorPage),
+    m.PageOfTensor: _plain("tensor_page", TensorPage),
+    m.SummaryOfTensor: _plain("tensor_summary", TensorSummary),
+    m.FindElement: _plain("find_element", int | None),
+    m.Derivative: _plain("derivative", tuple[tuple[str, str], ...]),
+    m.SaveTensor: _plain("save_tensor", str),
     m.Execute: _plain("execute"),
     m.Where: Answered(lambda debugger, verb: debugger.where(), str),
     m.Whereabouts: Answered(lambda debugger, verb: whereabouts(), str),

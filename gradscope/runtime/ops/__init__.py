@@ -4,6 +4,7 @@
 - :mod:`~.execution`: how a declared operator runs
 - :mod:`~.families`: the list of all modules that declare operators
 - :mod:`~.generated_source`: what a declaration becomes, as ``python -m gradscope.runtime.ops show mul`` prints it
+- :mod:`~.derivative_text`: the derivative of a node as its declaration has it
 - :mod:`~.pointwise`: elementwise operators
 - :mod:`~.special`: special functions
 - :mod:`~.reduce`: reductions, sorting, counting

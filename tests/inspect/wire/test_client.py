@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradscope.inspect import BreakpointError, Debugger, SessionError, SessionState
+from gradscope.inspect import BreakpointError, Debugger, SessionError, SessionState, TensorSubject
 
 from .programs import served, train
 
@@ -56,10 +56,25 @@ def test_it_asks_what_the_debugger_is_asked(pair):
     assert remote.why_no_grad("0.weight") == str(debugger.why_no_grad("0.weight"))
     assert remote.what_if(0, "grad * 3") == debugger.what_if(0, "grad * 3")
     assert remote.parameter_names() == debugger.parameter_names()
+    assert remote.derivative("MulBackward0") == debugger.derivative("MulBackward0")
     values = remote.elements("grads[0] + 1j", 0, 3)
     assert (values.dtype, values.values) == ("complex64", ((1.0, 1.0),))
     with pytest.raises(TypeError, match=r"`node` is a .*, and no tensor"):
         remote.elements("node")
+
+
+def test_it_looks_into_tensors_as_the_debugger_does(pair, tmp_path):
+    debugger, remote = pair
+    remote.step(3)
+    assert remote.wait(10).paused
+    subject = TensorSubject("at_node(2).grads[0]", "at_node(2).grads[0] * 2", "relative error")
+    assert remote.tensor_page(subject, (0, (0, 1))) == debugger.tensor_page(subject, (0, (0, 1)))
+    assert remote.tensor_summary(subject) == debugger.tensor_summary(subject)
+    assert remote.find_element(subject, "largest") == 0
+    assert remote.find_element(subject, "not finite") is None
+    assert remote.save_tensor(subject, str(tmp_path / "error.npy")) == str(tmp_path / "error.npy")
+    with pytest.raises(FileExistsError, match="kept as it is"):
+        remote.save_tensor(subject, str(tmp_path / "error.npy"))
 
 
 def test_a_gradient_is_changed(pair):

@@ -21,7 +21,7 @@ def test_a_page_is_cut_at_both_ends():
     assert nodes(source, m.Nodes(number, 3, 1)) == []
     assert [node.index for node in nodes(source, m.Nodes(number, 1, 3))] == [1, 2]
     with pytest.raises(ValueError, match="a page has 0 to"):
-        VERBS[m.Tensor].answer(debugger, m.Tensor("grad", 5, 1))
+        VERBS[m.Elements].answer(debugger, m.Elements("grad", 5, 1))
     with pytest.raises(ValueError, match="a question is one of memory, gradient_flow, why_no_grad, got 'evaluate'"):
         VERBS[m.Ask].answer(debugger, m.Ask("evaluate", "1"))
     assert result_type(m.Step) is None

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import sqlite3
 
+import numpy
 import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
+from gradscope.inspect import TensorSubject
 from gradscope.inspect.debugging.session.session_errors import SessionError
 from gradscope_tui.actions import unavailable
 from gradscope_tui.panes.log_pane import LogPane
@@ -48,6 +50,23 @@ def test_steps_go_from_backward_to_backward_and_back(session):
     session.previous_iteration()
     session.previous_backward()
     assert (session.task_index, session.current) == (1, 0)
+
+
+def test_tensors_are_looked_into_and_compared_with_another_backward(session, tmp_path):
+    mul = next(node.index for node in session.nodes if node.operator == "Mul" and node.index > 1)
+    subject = TensorSubject(f"at_node({mul}).produced[0]", f"at_node({mul}, backward=2).produced[0]")
+    assert session.tensor_page(TensorSubject(subject.expression), ((0, 2),)).values == (1.0, 2.0)
+    assert session.tensor_page(subject, (1,)).values == pytest.approx((0.4,))
+    assert session.tensor_summary(subject).numel == 2
+    assert session.find_element(subject, "largest") == 1
+    path = session.save_tensor(subject, str(tmp_path / "difference"))
+    assert numpy.load(path).tolist() == pytest.approx([0.2, 0.4])
+    with pytest.raises(TypeError, match="is a SavedRecord, and no tensor"):
+        session.tensor_page(TensorSubject(f"at_node({mul}).saved['self']"), (0,))
+    with pytest.raises(ValueError, match="no backward 9 in this recording: it has 3"):
+        session.tensor_summary(TensorSubject("at_node(0, backward=9).grad"))
+    with pytest.raises(ValueError, match="there is no node 99 in backward 3"):
+        session.tensor_summary(TensorSubject("at_node(99, backward=3).grad"))
 
 
 def test_a_nan_is_explained_as_far_as_it_is_recorded(session, tmp_path):

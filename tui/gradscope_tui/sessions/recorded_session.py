@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from types import SimpleNamespace
+from functools import partial
 from typing import Any
 
 import numpy
@@ -12,11 +12,25 @@ import numpy
 from gradscope.inspect.debugging.session.session_errors import SessionError
 from gradscope.inspect.debugging.session.session_records import TaskRecord as TaskInProgress
 from gradscope.inspect.debugging.session.session_records import ThreadRecord, WatchRecord, WhatIf
+from gradscope.inspect.debugging.session.tensor_queries import save_array
 from gradscope.inspect.debugging.stops.breakpoints import Breakpoint, BreakpointTable
+from gradscope.inspect.debugging.stops.condition_names import NodeNames
 from gradscope.inspect.debugging.stops.watches import WatchList
 from gradscope.inspect.recording import Recording, RecordingError, TaskRecord
 from gradscope.inspect.recording.reports.text_view import overview_text, violations_text
-from gradscope.inspect.records.records import DebuggerEvent, NodeRecord, SessionState, StopReason
+from gradscope.inspect.records.records import (
+    DebuggerEvent,
+    Index,
+    NodeRecord,
+    SavedRecord,
+    SessionState,
+    StopReason,
+    TensorPage,
+    TensorSubject,
+    TensorSummary,
+)
+from gradscope.inspect.records.tensor_pages import compare, find_element, page_of
+from gradscope.inspect.records.tensor_statistics import summarize
 from gradscope_tui.sessions.recorded_nodes import RecordedNodes
 
 __all__ = ["RecordedSession"]
@@ -343,8 +357,57 @@ class RecordedSession:
         """Return the ``repr`` of an expression's value."""
         return repr(self.evaluate(expression))
 
+    def derivative(self, node_name: str) -> tuple[tuple[str, str], ...]:
+        """Return, for each argument of the operator of a node, the expression of its gradient."""
+        # The operators load when the first node is inspected.
+        from gradscope.inspect.debugging.session.session_queries import derivative_of
+
+        return derivative_of(node_name)
+
+    def tensor_page(self, subject: TensorSubject, index: Sequence[Index]) -> TensorPage:
+        """Return a part of a tensor, or of how it differs from another."""
+        return page_of(self._array(subject.expression), index, self._array(subject.against), subject.measure)
+
+    def tensor_summary(self, subject: TensorSubject) -> TensorSummary:
+        """Return a tensor, or how it differs from another, in numbers."""
+        return summarize(self._compared(subject), subject.expression)
+
+    def find_element(self, subject: TensorSubject, sought: str, after: int = -1) -> int | None:
+        """Return the place of an element in C order, None if there is none."""
+        array, against = self._array(subject.expression), self._array(subject.against)
+        return find_element(array, sought, after, against, subject.measure)
+
+    def save_tensor(self, subject: TensorSubject, path: str) -> str:
+        """Write a tensor into a new file as ``numpy.save`` does; return its path."""
+        return save_array(self._compared(subject), path)
+
+    def _compared(self, subject: TensorSubject) -> Any:
+        array, against = self._array(subject.expression), self._array(subject.against)
+        return array if against is None else compare(array, against, subject.measure)
+
+    def _array(self, expression: str) -> Any:
+        value = self.evaluate(expression) if expression else None
+        if value is not None and not isinstance(value, numpy.ndarray | numpy.generic | int | float | complex):
+            raise TypeError(f"`{expression}` is a {type(value).__name__}, and no tensor")
+        return value if value is None else numpy.asarray(value)
+
     def _namespace(self, place: int, node: NodeRecord) -> dict[str, Any]:
-        return _Names(self._recording, self._tasks[place], node)
+        names = _Names(self._recording, self._tasks[place], node)
+        names["at_node"] = lambda index, backward=None: self._at_node(place, index, backward)
+        return names
+
+    def _at_node(self, place: int, index: int, backward: int | None) -> NodeNames:
+        """Return what is kept of the tensors of a node; `backward` counts from 1, as :attr:`task_index` does."""
+        if backward is not None and not 1 <= backward <= len(self._tasks):
+            raise ValueError(f"there is no backward {backward} in this recording: it has {len(self._tasks)}")
+        task = self._tasks[place if backward is None else backward - 1]
+        nodes = RecordedNodes(self._recording, task)
+        if not 0 <= index < len(nodes):
+            raise ValueError(
+                f"there is no node {index} in backward {self._tasks.index(task) + 1}: it has {len(nodes)} nodes"
+            )
+        names = _Names(self._recording, task, nodes[index])
+        return NodeNames(index, {name: partial(names.__getitem__, name) for name in NodeNames.KNOWN})
 
     # --- breakpoints and watches ---
 
@@ -476,7 +539,7 @@ class _Names(dict[str, Any]):
             "grads": lambda: self._values("grad_outputs", self._node.grad_outputs),
             "produced": lambda: self._values("grad_inputs", self._node.grad_inputs),
             "norm": lambda: first.norm if first is not None else 0.0,
-            "saved": lambda: SimpleNamespace(**{saved.name: saved for saved in self._node.saved}),
+            "saved": lambda: _Saved(self._node.saved),
             "isnan": lambda: numpy.isnan,
             "isinf": lambda: numpy.isinf,
         }
@@ -493,3 +556,24 @@ class _Names(dict[str, Any]):
         if value is None:
             raise ValueError(f"{side}[{nr}] of node {self._node.index} was not kept; record with --keep all")
         return value
+
+
+class _Saved:
+    """The saved tensors of a recorded node, of which only numbers are kept: ``saved.mat1``, ``saved["self"]``."""
+
+    def __init__(self, records: Sequence[SavedRecord]) -> None:
+        self._records = records
+
+    def __getitem__(self, name: str | int) -> SavedRecord:
+        if isinstance(name, int):
+            return self._records[name]
+        found = next((saved for saved in self._records if saved.name == name), None)
+        if found is None:
+            raise KeyError(f"this node saved {', '.join(s.name for s in self._records) or 'nothing'}, and no {name!r}")
+        return found
+
+    def __getattr__(self, name: str) -> SavedRecord:
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(error.args[0]) from None

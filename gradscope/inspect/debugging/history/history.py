@@ -86,6 +86,10 @@ class History:
         self._views = [known for known in self._views if id(known) not in gone]
         self.positions = [position for position in self.positions if id(position.view) not in gone]
 
+    def backward(self, number: int) -> TaskView | None:
+        """Return a backward by its number, None where nothing of it is kept."""
+        return next((view for view in self._views if view.number == number), None)
+
     def entered(self, view: TaskView) -> None:
         """Note that a node is about to run."""
         if not self.positions or self.positions[-1] != (view, view.index):

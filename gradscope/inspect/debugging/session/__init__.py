@@ -12,5 +12,6 @@
 - :mod:`~.node_sequence`: nodes as a sequence that makes a record when somebody looks at it
 - :mod:`~.pause_context`: what can be done at a stop: look, evaluate, edit a gradient
 - :mod:`~.session_queries`: what a stopped program is asked: memory, flow, why no gradient
+- :mod:`~.tensor_queries`: looking into a tensor page by page, comparing two, saving one
 - :mod:`~.session_records`: records of watches, threads, stacks, what-ifs
 """

@@ -23,13 +23,14 @@ from .pause_context import PauseContext
 from .session_errors import ProgramEndedError, SessionError
 from .session_queries import SessionQueries
 from .session_records import WhatIf
+from .tensor_queries import TensorQueries
 
 __all__ = ["Debugger", "ProgramEndedError", "SessionError"]
 
 _GO_TO_A_NODE = "step() goes to the first node of a backward, back() and goto() to one that was recorded."
 
 
-class Debugger(TimeTravel, StopSettings, SessionQueries):
+class Debugger(TimeTravel, StopSettings, SessionQueries, TensorQueries):
     """A session with one program.
 
     Parameters
@@ -289,9 +290,10 @@ class Debugger(TimeTravel, StopSettings, SessionQueries):
         ----------
         expression : str
             Knows ``grad`` (the first incoming gradient), ``grads``, ``produced``, ``saved``, ``norm``, ``node``,
-            ``index``, ``last``, ``changed``, ``isnan``, ``isinf``, ``np``, then the variables of the function that
-            called backward(), and, unless these are among them, ``iteration`` and ``backward`` (which one it is, from
-            1). At a node of the past gradients are those recorded.
+            ``index``, ``last``, ``changed``, ``isnan``, ``isinf``, ``np``, ``at_node(12)`` and ``at_node(12,
+            backward=3)`` (another node's ``grads``, ``produced`` and ``saved``), then the variables of the function
+            that called backward(), and, unless these are among them, ``iteration`` and ``backward`` (which one it is,
+            from 1). At a node of the past gradients are those recorded.
 
         Returns
         -------

@@ -22,6 +22,8 @@ from .session_records import WhatIf
 
 __all__ = ["About", "PauseContext"]
 
+_ARRAYS = (numpy.ndarray, numpy.generic, int, float, complex)
+
 About = Callable[[Hashable], dict[str, Callable[[], Any]]]
 """Gives an expression (named by who asks) the names that compare with the iteration before."""
 
@@ -41,6 +43,11 @@ class PauseContext:
         The user's, innermost first.
     inside : bool
         Whether the node is in the middle of running.
+
+    Attributes
+    ----------
+    elsewhere : callable or None
+        Returns the place of another node, by its number and that of its backward.
     """
 
     def __init__(
@@ -60,6 +67,7 @@ class PauseContext:
         self._produced = produced
         self.frames = frames
         self.about = about
+        self.elsewhere: Callable[[int, int | None], PauseContext] | None = None
         self._inside = inside
         self._index = -1 if view is None else view.index
 
@@ -91,6 +99,29 @@ class PauseContext:
         """Return the ``repr`` of an expression's value."""
         return repr(self.value(expression))
 
+    def array(self, expression: str) -> Any:
+        """Return a tensor, an array or a number as an array, of what it is and not of a copy; None for nothing.
+
+        Raises
+        ------
+        TypeError
+            If the expression is something else.
+        """
+        if not expression:
+            return None
+        value = self.value(expression)
+        if not (self._adapter.is_tensor(value) or isinstance(value, _ARRAYS)):
+            raise TypeError(f"`{expression}` is a {type(value).__name__}, and no tensor")
+        return condition_names.host(self._adapter, value)
+
+    def at_node(self, index: int, backward: int | None = None) -> condition_names.NodeNames:
+        """Return the tensors of a node; `backward` is the number of its backward, by default of this one."""
+        if index == self._index and backward is None:
+            return condition_names.NodeNames(index, self._makers())
+        if self.elsewhere is None:
+            raise ValueError("no backward is shown here")
+        return condition_names.NodeNames(index, self.elsewhere(index, backward)._makers())
+
     def execute(self, statement: str) -> None:
         """Run a Python statement in the frame of the user's function, as if it stood there."""
         if not self.frames:
@@ -100,6 +131,7 @@ class PauseContext:
     def namespace(self, asker: Hashable = "eval") -> condition_names.Namespace:
         """Return what expressions know here; `asker` tells one expression from another."""
         names = self._makers()
+        names["at_node"] = lambda: self.at_node
         if self.about is not None:
             names.update(self.about(asker))
         view = self._view

@@ -20,7 +20,7 @@ from ...records.module_tracking import Tracker
 from ...records.records import NodeRecord, SessionState, StopReason, WriteRecord
 from ...records.write_account import WriteAccount
 from ...source.call_sites import place
-from ..history.history import History, HistoryPolicy
+from ..history.history import History, HistoryPolicy, HistoryPosition
 from ..history.history_replay import PastContext, Replay, why_stop
 from ..stops import condition_names
 from ..stops.breakpoints import Breakpoint, BreakpointError, BreakpointTable, SavedMemory
@@ -592,12 +592,24 @@ class Session(Observer):
 
     def _place(self) -> PauseContext:
         standing, position = self._standing, self.replay.position
+        place = standing
         if position is not None:
             frames, about = ([], None) if standing is None else (standing.frames, standing.about)
-            return PastContext(self.adapter, position, frames, about)
-        if standing is None:
+            place = PastContext(self.adapter, position, frames, about)
+        if place is None:
             raise NotParkedError
-        return standing
+        place.elsewhere = self._elsewhere
+        return place
+
+    def _elsewhere(self, index: int, backward: int | None) -> PauseContext:
+        """Return the place of a node of the backward that is shown, or of another that is recorded."""
+        view = self.shown[0] if backward is None else self.history.backward(backward)
+        if view is None:
+            what = "no backward is shown here" if backward is None else f"nothing is recorded of backward {backward}"
+            raise ValueError(what)
+        if not 0 <= index < len(view.order):
+            raise ValueError(f"there is no node {index} in backward {view.number}: it has {len(view.order)} nodes")
+        return PastContext(self.adapter, HistoryPosition(view, index), [])
 
     def travel(self, move: Callable[[Replay, int], StopReason]) -> StopReason:
         """Move the cursor; `move` gets the replay and the first position that is not in the past."""

@@ -20,7 +20,27 @@ if TYPE_CHECKING:
     from ...diagnosis.memory.graph_memory import MemoryReport
     from ...diagnosis.no_gradient.no_grad_records import GradientReport, NoGradient
 
-__all__ = ["SessionQueries"]
+__all__ = ["SessionQueries", "derivative_of"]
+
+
+def derivative_of(node_name: str) -> tuple[tuple[str, str], ...]:
+    """Return the derivative of the operator that a node belongs to, as gradscope's own declares it.
+
+    Returns
+    -------
+    tuple of (str, str)
+        For each argument the expression of its gradient, in which ``g`` is the gradient that arrives; for a longer one
+        where it stands. Empty for a node of no operator, such as that of a custom Function.
+
+    Examples
+    --------
+    >>> derivative_of("MulBackward0")
+    (('self', 'g * conj(other)'), ('other', 'g * conj(self)'))
+    """
+    # What recordings are looked at with has no other need of the operators.
+    from ....runtime.ops.derivative_text import derivative_text
+
+    return derivative_text(node_name)
 
 
 class SessionQueries(DebuggerCore):
@@ -29,6 +49,10 @@ class SessionQueries(DebuggerCore):
     def parameter_names(self) -> list[str]:
         """Return the paths of the parameters of the modules that have run, from input to output."""
         return list(self._parameters())
+
+    def derivative(self, node_name: str) -> tuple[tuple[str, str], ...]:
+        """Return the derivative of the operator that a node belongs to; see :func:`derivative_of`."""
+        return derivative_of(node_name)
 
     def memory(self, loss: str = "") -> MemoryReport:
         """Return what the graph of a loss keeps in memory; see :func:`gradscope.inspect.memory`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 
@@ -17,6 +17,7 @@ from ...source.frame_variables import variables_of
 __all__ = [
     "HOW_TO_KEEP",
     "Namespace",
+    "NodeNames",
     "SavedNamespace",
     "all_frames",
     "frames_of",
@@ -62,6 +63,30 @@ class SavedNamespace:
 
     def __repr__(self) -> str:
         return f"<saved tensors: {', '.join(self) or 'none'}>"
+
+
+class NodeNames:
+    """The tensors of a node: ``at_node(12).grads[0]``, ``.produced[0]``, ``.saved["self"]``."""
+
+    KNOWN: ClassVar[tuple[str, ...]] = ("grad", "grads", "produced", "saved", "norm")
+
+    def __init__(self, index: int, makers: dict[str, Callable[[], Any]]) -> None:
+        self._index = index
+        self._makers = makers
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.KNOWN:
+            raise AttributeError(f"a node has grad, grads, produced, saved and norm; there is no {name!r}")
+        value = self._makers[name]()
+        if value is None or (isinstance(value, tuple) and not value):
+            raise RuntimeError(
+                f"the gradients of node {self._index} are not known: it has not run, or nobody looked\n"
+                "`record on` records nodes while the program runs free."
+            )
+        return value
+
+    def __repr__(self) -> str:
+        return f"<tensors of node {self._index}>"
 
 
 def _value(view: SavedView) -> Any:
