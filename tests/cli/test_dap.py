@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import subprocess
 import sys
+import types
 
 import pytest
 
 from gradscope.inspect.dap.framing import Stream
+
+from ..dap_schema import check
 
 SCRIPT = """\
 import gradscope as gs
@@ -37,8 +42,13 @@ class Editor:
 
     def request(self, command, **arguments):
         self.stream.send({"type": "request", "command": command, "arguments": arguments})
-        while (message := self.stream.receive())["type"] == "event":
+        while (message := self.receive())["type"] == "event":
             self.events.append(message)
+        return message
+
+    def receive(self):
+        message = self.stream.receive()
+        check(message)
         return message
 
     def ask(self, command, **arguments):
@@ -48,7 +58,7 @@ class Editor:
 
     def wait_for(self, name):
         while not any(event["event"] == name for event in self.events):
-            self.events.append(self.stream.receive())
+            self.events.append(self.receive())
         found = next(event for event in self.events if event["event"] == name)
         self.events.remove(found)
         return found["body"]
@@ -69,6 +79,16 @@ def script(tmp_path):
     return str(path)
 
 
+def scopes(editor, frame=1):
+    found = editor.ask("scopes", frameId=frame)["scopes"]
+    return {scope["name"]: scope["variablesReference"] for scope in found}
+
+
+def variables(editor, reference, **page):
+    found = editor.ask("variables", variablesReference=reference, **page)["variables"]
+    return {one["name"]: one for one in found}
+
+
 def test_a_session_with_a_breakpoint_steps_both_ways_and_a_gradient_that_is_set(editor, script):
     assert editor.ask("initialize")["supportsStepBack"]
     editor.ask("launch", program=script)
@@ -87,9 +107,9 @@ def test_a_session_with_a_breakpoint_steps_both_ways_and_a_gradient_that_is_set(
     assert editor.ask("stackTrace", threadId=1)["stackFrames"][0]["name"] == "1 ExpBackward0"
     editor.ask("next", threadId=1)
     editor.wait_for("stopped")
-    editor.ask("scopes", frameId=1)
-    (gradient,) = editor.ask("variables", variablesReference=1)["variables"]
-    editor.ask("setVariable", variablesReference=1, name=gradient["name"], value="5.0")
+    scope = scopes(editor)["Gradients in"]
+    (gradient,) = editor.ask("variables", variablesReference=scope)["variables"]
+    editor.ask("setVariable", variablesReference=scope, name=gradient["name"], value="5.0")
     page = editor.ask("variables", variablesReference=gradient["variablesReference"], start=1, count=2)["variables"]
     assert [(one["name"], one["value"]) for one in page] == [("[1]", "5.0"), ("[2]", "5.0")]
     assert editor.ask("evaluate", expression="1 + 1")["result"] == "2"
@@ -140,12 +160,17 @@ def test_the_stack_leads_to_the_loss_and_to_the_line_that_called_backward(editor
     assert stack(editor)[:3] == ["2 SqrtBackward0", "1 MulBackward0", "0 SumBackward0"]
     frames = editor.ask("stackTrace", threadId=1, startFrame=3)["stackFrames"]
     assert [(frame["name"], frame["line"]) for frame in frames] == [("train", 4), ("<module>", 5)]
-    answer = editor.request("setVariable", variablesReference=2, name="produced[0]", value="1")
+    produced = scopes(editor)["Gradients out"]
+    answer = editor.request("setVariable", variablesReference=produced, name="produced[0]", value="1")
     assert "cannot be set here" in answer["message"]
     editor.ask("stepIn", threadId=1)
     stopped = editor.wait_for("stopped")
     assert (stopped["reason"], "NaN" in stopped["description"]) == ("exception", True)
-    editor.ask("setVariable", variablesReference=2, name="produced[0]", value="1")
+    info = editor.ask("exceptionInfo", threadId=1)
+    assert (info["exceptionId"], "NaN" in info["description"]) == ("nan", True)
+    assert "line 4, in train" in info["details"]["stackTrace"]
+    produced = scopes(editor)["Gradients out"]
+    editor.ask("setVariable", variablesReference=produced, name="produced[0]", value="1")
     editor.ask("reverseContinue", threadId=1)
     editor.wait_for("stopped")
     editor.ask("terminate")
@@ -155,12 +180,12 @@ def test_the_stack_leads_to_the_loss_and_to_the_line_that_called_backward(editor
 def test_a_logpoint_prints_and_a_hit_count_passes_by(editor, tmp_path):
     (tmp_path / "loop.py").write_text(LOOP)
     editor.ask("launch", module="loop", cwd=str(tmp_path))
-    points = [{"line": 6, "hitCondition": "7"}, {"line": 6, "logMessage": "index * 100"}]
+    points = [{"line": 6, "hitCondition": "7"}, {"line": 6, "logMessage": "at {index * 100}!"}]
     editor.ask("setBreakpoints", source={"path": str(tmp_path / "loop.py")}, breakpoints=points)
     editor.ask("configurationDone")
     assert editor.wait_for("stopped")["reason"] == "breakpoint"
     printed = "".join(event["body"].get("output", "") for event in editor.events)
-    assert "100" in printed
+    assert "at 100!" in printed
     editor.ask("setBreakpoints", source={"path": str(tmp_path / "loop.py")}, breakpoints=[])
     editor.ask("continue", threadId=1)
     editor.ask("pause", threadId=1)
@@ -186,7 +211,12 @@ def test_what_is_unknown_or_comes_too_early_is_refused(editor):
     assert "does not know the request 'fly'" in editor.request("fly")["message"]
     assert "launch or attach comes first" in editor.request("continue")["message"]
     editor.stream.send({"type": "request", "command": "next", "arguments": [1]})
-    assert "are an object, got list" in editor.stream.receive()["message"]
+    assert "are an object, got list" in editor.receive()["message"]
+    assert "launch needs `program`" in editor.request("launch")["message"]
+    assert "attach needs `processId`" in editor.request("attach")["message"]
+    assert "Expected `str`, got `int`" in editor.request("launch", program=3)["message"]
+    assert "no program listens" in editor.request("attach", address="/nowhere.sock")["message"]
+    assert editor.request("setExceptionBreakpoints", filters=["nan"])["success"] is False
     editor.ask("disconnect")
 
 
@@ -195,3 +225,237 @@ def test_what_is_no_message_ends_with_one_line():
     assert done.returncode == 2
     assert done.stderr.startswith(b"gradscope dap: a line of a header")
     assert done.stderr.count(b"\n") == 1
+
+
+WRITES = """\
+import gradscope as gs
+x = gs.ones(3, 2, requires_grad=True)
+y = x.exp()
+z = (y * 2).sum()
+z.backward(retain_graph=True)
+with gs.no_grad():
+    y.add_(1)
+z.backward()
+"""
+
+
+def launched(editor, tmp_path, text, **arguments):
+    (tmp_path / "program.py").write_text(text)
+    editor.ask("initialize")
+    editor.ask("launch", program="program.py", cwd=str(tmp_path), **arguments)
+    editor.wait_for("initialized")
+    return str(tmp_path / "program.py")
+
+
+def test_a_write_into_a_saved_tensor_stops_in_the_line_that_writes(editor, tmp_path):
+    path = launched(editor, tmp_path, WRITES)
+    editor.ask("setBreakpoints", source={"path": path}, breakpoints=[{"line": 3}])
+    editor.ask("configurationDone")
+    editor.wait_for("stopped")
+    saved = scopes(editor)["Saved tensors"]
+    (result,) = variables(editor, saved).values()
+    assert (result["name"], result["value"][:13], result["type"]) == ("result", "ok, version 0", "float32[3, 2]")
+    rows = variables(editor, result["variablesReference"], start=1, count=2)
+    assert [(row["name"], row["value"], row["indexedVariables"]) for row in rows.values()] == [
+        ("[1]", "[2]", 2), ("[2]", "[2]", 2),
+    ]  # fmt: skip
+    elements = variables(editor, rows["[2]"]["variablesReference"])
+    assert [round(float(one["value"]), 3) for one in elements.values()] == [2.718, 2.718]
+    info = editor.ask("dataBreakpointInfo", variablesReference=saved, name="result")
+    assert (info["accessTypes"], info["canPersist"]) == (["write"], False)
+    wanted = [{"dataId": info["dataId"]}, {"dataId": "7 saved:2.result"}, {"dataId": "1 saved:2.nothing"}]
+    points = editor.ask("setDataBreakpoints", breakpoints=wanted)["breakpoints"]
+    assert [point["verified"] for point in points] == [True, False, False]
+    again = editor.ask("setDataBreakpoints", breakpoints=wanted[:1])["breakpoints"]
+    assert again == points[:1]
+    editor.ask("setBreakpoints", source={"path": path}, breakpoints=[])
+    editor.ask("continue", threadId=1)
+    stopped = editor.wait_for("stopped")
+    assert (stopped["reason"], stopped["hitBreakpointIds"]) == ("data breakpoint", [points[0]["id"]])
+    frame = editor.ask("stackTrace", threadId=1)["stackFrames"][0]
+    assert (frame["name"], frame["line"]) == ("<module>", 7)
+    assert variables(editor, scopes(editor)["Locals"])["y"]["type"] == "Tensor"
+    assert editor.ask("dataBreakpointInfo", name="y")["dataId"] is None
+    editor.ask("continue", threadId=1)
+    assert editor.wait_for("stopped")["reason"] == "exception"
+    info = editor.ask("exceptionInfo", threadId=1)
+    assert (info["exceptionId"], "`result` was written by add_ at" in info["description"]) == ("violation", True)
+    editor.ask("disconnect")
+
+
+def test_the_program_starts_again_with_the_breakpoints_that_were_set(editor, tmp_path):
+    path = launched(editor, tmp_path, WRITES)
+    (line,) = editor.ask("setBreakpoints", source={"path": path}, breakpoints=[{"line": 3}])["breakpoints"]
+    editor.ask("setExceptionBreakpoints", filters=[])
+    editor.ask("configurationDone")
+    editor.wait_for("stopped")
+    saved = scopes(editor)["Saved tensors"]
+    data = editor.ask("dataBreakpointInfo", variablesReference=saved, name="result")["dataId"]
+    (point,) = editor.ask("setDataBreakpoints", breakpoints=[{"dataId": data}])["breakpoints"]
+    editor.ask("restart")
+    lost = editor.wait_for("breakpoint")["breakpoint"]
+    assert (lost["id"], lost["verified"], "can be watched while" in lost["message"]) == (point["id"], False, True)
+    assert editor.wait_for("stopped")["hitBreakpointIds"] == [line["id"]]
+    editor.ask("setBreakpoints", source={"path": path}, breakpoints=[])
+    editor.ask("continue", threadId=1)
+    assert editor.wait_for("exited")["exitCode"] == 1
+    editor.wait_for("terminated")
+    assert not [event for event in editor.events if event["event"] in ("exited", "stopped")]
+    editor.ask("disconnect")
+
+
+LAYERS = """\
+import gradscope as gs
+model = gs.nn.Sequential(gs.nn.Linear(2, 3), gs.nn.Tanh(), gs.nn.Linear(3, 1))
+loss = model(gs.ones(4, 2)).sum()
+weights = [1, 2]
+loss.backward()
+"""
+
+
+def test_goto_goes_back_to_a_node_or_on_to_one(editor, tmp_path):
+    path = launched(editor, tmp_path, LAYERS, stopOnEntry=True)
+    editor.ask("configurationDone")
+    assert editor.wait_for("stopped")["reason"] == "entry"
+    targets = editor.ask("gotoTargets", source={"path": path}, line=3)["targets"]
+    assert targets[0]["label"].startswith("back to 0 SumBackward0")
+    tanh = next(target for target in targets if "Tanh" in target["label"])
+    assert tanh["label"].startswith("run to ")
+    for target in (tanh, targets[0]):
+        editor.ask("goto", threadId=1, targetId=target["id"])
+        assert editor.wait_for("stopped")["reason"] == "goto"
+        name = editor.ask("stackTrace", threadId=1)["stackFrames"][0]["name"]
+        assert name.startswith(target["label"].partition(" to ")[2])
+    assert editor.ask("gotoTargets", source={"path": path}, line=1)["targets"] == []
+    assert editor.request("goto", threadId=1, targetId=999)["success"] is False
+    editor.ask("disconnect")
+
+
+def test_modules_sources_and_completions_are_those_of_the_program(editor, tmp_path):
+    path = launched(editor, tmp_path, LAYERS, stopOnEntry=True)
+    editor.ask("configurationDone")
+    editor.wait_for("stopped")
+    found = editor.ask("modules")
+    assert ({one["name"] for one in found["modules"]}, found["totalModules"]) == ({"0", "1", "2"}, 3)
+    assert [one["id"] for one in editor.ask("modules", startModule=1, moduleCount=1)["modules"]] == ["1"]
+    assert editor.ask("loadedSources")["sources"] == [{"name": "program.py", "path": path}]
+
+    def completed(text):
+        found = editor.ask("completions", text=text, column=len(text) + 1, frameId=1)["targets"]
+        return {one["label"] for one in found}, {(one["start"], one["length"]) for one in found}
+
+    assert completed("1 + we") == ({"weights"}, {(5, 2)})
+    assert completed("model.state_d") == ({"state_dict"}, {(7, 7)})
+    assert completed("weights[0].bit_l") == ({"bit_length"}, {(12, 5)})
+    assert completed("print('(.") == (set(), set())
+    assert editor.ask("evaluate", expression="weights.append(3)", context="repl")["result"] == "None"
+    assert editor.ask("evaluate", expression="weights += [4]", context="repl")["result"] == ""
+    assert editor.ask("evaluate", expression="weights", context="watch")["result"] == "[1, 2, 3, 4]"
+    assert "SyntaxError" not in editor.request("evaluate", expression="(", context="repl")["message"]
+    editor.ask("disconnect")
+
+
+def test_a_run_without_debugging_stops_nowhere(editor, tmp_path):
+    path = launched(editor, tmp_path, WRITES, noDebug=True, stopOnEntry=True, env={"HOME": None})
+    (point,) = editor.ask("setBreakpoints", source={"path": path}, breakpoints=[{"line": 3}])["breakpoints"]
+    assert (point["verified"], point["message"]) == (False, "the program runs without debugging")
+    editor.ask("setExceptionBreakpoints", filters=["violation", "exception", "nan"])
+    editor.ask("configurationDone")
+    assert editor.wait_for("exited")["exitCode"] == 1
+    assert not [event for event in editor.events if event["event"] == "stopped"]
+    editor.ask("disconnect")
+
+
+def test_terminate_ends_a_program_and_disconnect_the_session(editor, tmp_path):
+    launched(editor, tmp_path, LOOP)
+    editor.ask("configurationDone")
+    assert "runs on" in editor.request("disconnect", terminateDebuggee=False)["message"]
+    editor.ask("terminate")
+    editor.wait_for("terminated")
+    editor.ask("disconnect")
+    assert editor.stream.receive() is None
+
+
+def test_what_has_been_attached_to_ends_only_where_the_editor_asks_for_it(editor, tmp_path):
+    path = tmp_path / "loop.py"
+    path.write_text(LOOP)
+    environment = {**os.environ, "GRADSCOPE_LISTEN": "1"}
+    with subprocess.Popen([sys.executable, path], env=environment, stdout=subprocess.PIPE) as program:
+        assert program.stdout.readline() == b"ready\n"
+        assert editor.ask("initialize")["supportsRestartRequest"]
+        editor.ask("attach", processId=program.pid, stopOnEntry=False)
+        told = editor.wait_for("capabilities")["capabilities"]
+        assert told == {"supportTerminateDebuggee": True, "supportsRestartRequest": False}
+        assert editor.wait_for("process")["systemProcessId"] == program.pid
+        assert "not started anew from here" in editor.request("restart")["message"]
+        editor.ask("configurationDone")
+        editor.ask("disconnect", terminateDebuggee=True)
+        assert program.wait(60) != 0
+
+
+THREADS = """\
+import threading
+import gradscope as gs
+def work():
+    x = gs.ones(2, requires_grad=True)
+    while True:
+        (x * 3).sum().backward()
+        both.wait()
+both = threading.Barrier(2)
+threads = [threading.Thread(target=work, name=name, daemon=True) for name in ("one", "two")]
+for thread in threads:
+    thread.start()
+threading.Event().wait()
+"""
+
+
+def test_one_thread_stops_at_a_time_and_the_other_is_seen_to_run(editor, tmp_path):
+    path = launched(editor, tmp_path, THREADS)
+    editor.ask("setBreakpoints", source={"path": path}, breakpoints=[{"line": 6}])
+    editor.ask("configurationDone")
+    followed = editor.wait_for("stopped")["threadId"]
+    while len(threads := editor.ask("threads")["threads"]) < 2:  # the other is on its way
+        editor.ask("continue", threadId=followed)
+        editor.wait_for("stopped")
+    assert {thread["name"] for thread in threads} == {"one", "two"}
+    other = next(thread["id"] for thread in threads if thread["id"] != followed)
+    assert editor.ask("stackTrace", threadId=followed)["stackFrames"]
+    assert editor.ask("stackTrace", threadId=other) == {"stackFrames": [], "totalFrames": 0}
+    assert f"thread {other} runs" in editor.request("next", threadId=other)["message"]
+    editor.ask("disconnect")
+
+
+def test_editors_come_to_a_port_one_after_the_other(script):
+    server = subprocess.Popen([*COMMAND, "--port", "0"], stderr=subprocess.PIPE, text=True)
+    try:
+        port = int(server.stderr.readline().rpartition(":")[2])
+        for _ in range(2):
+            with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rwb") as stream:
+                editor = Editor(types.SimpleNamespace(stdin=stream, stdout=stream))
+                editor.ask("launch", program=script)
+                editor.ask("configurationDone")
+                assert editor.wait_for("exited")["exitCode"] == 0
+                editor.ask("disconnect")
+        taken = subprocess.run([*COMMAND, "--port", str(port)], capture_output=True, text=True, timeout=60)
+        assert (taken.returncode, taken.stderr.count("\n")) == (2, 1)
+        assert f"cannot listen at 127.0.0.1:{port}" in taken.stderr
+        server.send_signal(signal.SIGINT)
+        assert server.wait(60) == 0
+    finally:
+        server.kill()
+        server.wait()
+        server.stderr.close()
+
+
+def test_an_editor_that_dies_takes_its_program_along(tmp_path):
+    (tmp_path / "loop.py").write_text(LOOP)
+    with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        editor = Editor(process)
+        editor.ask("launch", program="loop.py", cwd=str(tmp_path))
+        program = editor.wait_for("process")["systemProcessId"]
+        editor.ask("configurationDone")
+        process.stdout.close()
+        process.stdin.close()
+        assert process.wait(60) == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(program, 0)

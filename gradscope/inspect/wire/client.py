@@ -14,7 +14,7 @@ import msgspec
 
 from ..debuggee.broadcast import Broadcast, Listener, Write
 from ..debugging.session.session_errors import SessionError
-from ..debugging.session.session_records import TaskRecord, ThreadRecord, WatchRecord, WhatIf
+from ..debugging.session.session_records import TaskRecord, ThreadRecord, VariableRecord, WatchRecord, WhatIf
 from ..debugging.stops.breakpoints import Breakpoint
 from ..records.records import (
     DebuggerEvent,
@@ -472,6 +472,10 @@ class RemoteDebugger:
     def execute(self, statement: str) -> None:
         """Run a Python statement in the paused function of the program."""
         self._ask(m.Execute(statement))
+
+    def variables(self) -> list[VariableRecord]:
+        """Return the variables of the function that is paused."""
+        return list(self._ask(m.Variables()))
 
     def where(self) -> str:
         """Return the user's lines that led to this backward, as a traceback has them."""

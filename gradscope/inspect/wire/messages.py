@@ -21,7 +21,8 @@ __all__ = [
     "IgnoreBreakpoint", "Inspect", "Into", "Leave", "Logged", "Message", "NextBackward", "Nodes", "Out", "PageOfTensor",
     "ParameterNames", "Pause", "Proof", "RecordAlways", "Records", "Refused", "RemoveBreakpoint", "RemoveWatch",
     "Reply", "Request", "ReverseContinue", "RunTo", "SaveTensor", "ScaleGrad", "SetGrad", "Skip", "Standing", "Start",
-    "Step", "SummaryOfTensor", "Until", "Verb", "Welcome", "WhatIfAsked", "Where", "Whereabouts", "ZeroGrad",
+    "Step", "SummaryOfTensor", "Until", "Variables", "Verb", "Welcome", "WhatIfAsked", "Where", "Whereabouts",
+    "ZeroGrad",
 ]  # fmt: skip
 
 PROTOCOL = 1
@@ -501,6 +502,10 @@ class Execute(Verb):
     statement: str
 
 
+class Variables(Verb):
+    """Return the variables of the function that is paused."""
+
+
 class Where(Verb):
     """Return the user's lines that led to this backward, as a traceback has them."""
 
@@ -583,7 +588,7 @@ AnyVerb: TypeAlias = (
     | AddBreakpoint | RemoveBreakpoint | EnableBreakpoint | IgnoreBreakpoint | Catch | AddWatch | RemoveWatch
     | FollowThread
     | Nodes | Records | Inspect | Evaluate | Elements | PageOfTensor | SummaryOfTensor | FindElement | SaveTensor
-    | Derivative | Execute | Where | Whereabouts | Explain
+    | Derivative | Execute | Variables | Where | Whereabouts | Explain
     | Ask | ParameterNames | Conclude
     | SetGrad | ZeroGrad | ScaleGrad | Skip | WhatIfAsked
 )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..debuggee.whereabouts import whereabouts
-from ..debugging.session.session_records import WatchRecord, WhatIf
+from ..debugging.session.session_records import VariableRecord, WatchRecord, WhatIf
 from ..records.records import NodeRecord, TensorPage, TensorSummary
 from . import messages as m
 from .standing import StandingSource
@@ -98,6 +98,7 @@ VERBS: dict[type[m.Verb], Answered] = {
     m.Derivative: _plain("derivative", tuple[tuple[str, str], ...]),
     m.SaveTensor: _plain("save_tensor", str),
     m.Execute: _plain("execute"),
+    m.Variables: Answered(lambda debugger, verb: debugger.variables(), list[VariableRecord]),
     m.Where: Answered(lambda debugger, verb: debugger.where(), str),
     m.Whereabouts: Answered(lambda debugger, verb: whereabouts(), str),
     m.Explain: Answered(lambda debugger, verb: debugger.explain(), str),

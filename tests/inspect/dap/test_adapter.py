@@ -11,4 +11,7 @@ def test_a_request_without_what_it_needs_is_refused_by_name():
     Stream(io.BytesIO(), asked).send({"type": "request", "command": "launch", "arguments": {}})
     Adapter(Stream(io.BytesIO(asked.getvalue()), sink)).run()
     answer = Stream(io.BytesIO(sink.getvalue()), io.BytesIO()).receive()
-    assert (answer["success"], answer["message"]) == (False, "launch has no 'program'")
+    assert (answer["success"], answer["message"]) == (
+        False,
+        "launch needs `program`, a script's path, or `module`, a module's name",
+    )

@@ -5,6 +5,7 @@ Everything here runs on the program's own thread, through the gate.
 
 from __future__ import annotations
 
+import reprlib
 import traceback
 from collections.abc import Callable, Hashable, Iterable
 from types import FrameType
@@ -14,15 +15,17 @@ import numpy
 
 from ...adapters import Adapter, expected_spec
 from ...records.records import NodeRecord
-from ...source.frame_variables import run_in
+from ...source.frame_variables import run_in, variables_of
 from ..history.what_if import what_if
 from ..stops import condition_names
 from .debugged_backward import CallFacts, TaskView
-from .session_records import WhatIf
+from .session_records import VariableRecord, WhatIf
 
 __all__ = ["About", "PauseContext"]
 
 _ARRAYS = (numpy.ndarray, numpy.generic, int, float, complex)
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 400
 
 About = Callable[[Hashable], dict[str, Callable[[], Any]]]
 """Gives an expression (named by who asks) the names that compare with the iteration before."""
@@ -186,6 +189,11 @@ class PauseContext:
             )
         return list(self._call.grad_outputs)
 
+    def variables(self) -> list[VariableRecord]:
+        """Return the variables of the user's function that is paused, in the order in which they were made."""
+        found = variables_of(self.frames[0]) if self.frames else {}
+        return [_described(name, value) for name, value in found.items() if not name.startswith("__")]
+
     # --- changing ---
 
     def set_grad(self, slot: int, value: Any) -> None:
@@ -243,3 +251,8 @@ class PauseContext:
             seen.incoming = group
         else:
             seen.produced = group
+
+
+def _described(name: str, value: Any) -> VariableRecord:
+    shape = getattr(value, "shape", None) if hasattr(value, "dtype") else None
+    return VariableRecord(name, type(value).__name__, _SHORT.repr(value), None if shape is None else tuple(shape))

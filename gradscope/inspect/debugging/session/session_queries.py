@@ -14,6 +14,7 @@ from ...records.module_tracking import join
 from ...records.naming import named_tensors
 from .pause_context import PauseContext
 from .session_lifecycle import DebuggerCore
+from .session_records import VariableRecord
 
 if TYPE_CHECKING:
     from ...diagnosis.flow.gradient_flow import GradientFlow
@@ -53,6 +54,16 @@ class SessionQueries(DebuggerCore):
     def derivative(self, node_name: str) -> tuple[tuple[str, str], ...]:
         """Return the derivative of the operator that a node belongs to; see :func:`derivative_of`."""
         return derivative_of(node_name)
+
+    def variables(self) -> list[VariableRecord]:
+        """Return the variables of the function that is paused: the one that called backward(), or ``set_trace()``.
+
+        Raises
+        ------
+        NotParkedError
+            If the program is not paused.
+        """
+        return self._at_stop(lambda place: place.variables())
 
     def memory(self, loss: str = "") -> MemoryReport:
         """Return what the graph of a loss keeps in memory; see :func:`gradscope.inspect.memory`.

@@ -1,11 +1,11 @@
-"""More records: watches, threads, the stack of backwards, and what a what-if has found."""
+"""More records: watches, variables, threads, the stack of backwards, and what a what-if has found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["ParameterChange", "TaskRecord", "ThreadRecord", "WatchRecord", "WhatIf"]
+__all__ = ["ParameterChange", "TaskRecord", "ThreadRecord", "VariableRecord", "WatchRecord", "WhatIf"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,26 @@ class WatchRecord:
     def text(self) -> str:
         """The value, or why there is none."""
         return self.error or (self.value if self.value is not None else "not evaluated yet")
+
+
+@dataclass(frozen=True, slots=True)
+class VariableRecord:
+    """A variable of the function that is paused.
+
+    Attributes
+    ----------
+    kind : str
+        The name of its value's class.
+    text : str
+        The ``repr`` of its value, cut where that is long; its class and address where it raised.
+    shape : tuple of int or None
+        Of a tensor or an array; None for anything else.
+    """
+
+    name: str
+    kind: str
+    text: str
+    shape: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

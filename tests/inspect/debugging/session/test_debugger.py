@@ -888,3 +888,22 @@ def test_listeners_hear_of_every_change():
             ("breakpoints", "paused before"),
         ]  # fmt: skip
         stop()
+
+
+def test_the_variables_of_the_paused_function_are_told():
+    class Shy:
+        def __repr__(self):
+            raise ValueError
+
+    def run():
+        x, many, shy = gs.ones(2, requires_grad=True), list(range(1000)), Shy()
+        (x * 2).sum().backward()
+        return many, shy
+
+    with debugging(run) as session:
+        session.start()
+        wait(session)
+        found = {one.name: one for one in session.variables()}
+    assert (found["x"].kind, found["x"].shape) == ("Tensor", (2,))
+    assert (found["many"].kind, found["many"].shape, len(found["many"].text) < 100) == ("list", None, True)
+    assert found["shy"].text.startswith("<Shy instance at ")

@@ -1,0 +1,233 @@
+"""Scopes of a frame, and what an editor can unfold in them: tensors by slices, for as long as the program stands."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..debugging.session.session_errors import SessionError
+from ..records.records import NodeRecord, SavedRecord, SessionState, TensorSummary
+from ..wire.client import RemoteDebugger
+from .stack import Frame
+
+__all__ = ["Variables", "is_harmless"]
+
+_PAGE = 1000
+_GRADIENT = re.compile(r"(?P<group>grads|produced)\[(?P<slot>\d+)\]")
+
+Shown = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Unfolding:
+    """What is inside of a variable or a scope: its parts, as of a slice, and how one of them is changed."""
+
+    parts: Callable[[int, int], list[Shown]]
+    change: Callable[[str, str], str] | None = None
+
+
+class Variables:
+    """The variables of a program that is paused, by the numbers that the editor knows them by."""
+
+    def __init__(self) -> None:
+        self._known: list[_Unfolding] = []
+        self._forgotten = 0
+
+    def forget(self) -> None:
+        """Forget all numbers: the program stands elsewhere."""
+        self._forgotten += len(self._known)
+        self._known = []
+
+    def scopes(self, debugger: RemoteDebugger, frame: Frame) -> list[Shown]:
+        """Return the scopes of a frame, without those that have nothing in them."""
+        found = self._node_scopes(debugger, frame.node) if frame.node >= 0 else {}
+        if frame.innermost:
+            found["Locals"] = _Unfolding(
+                lambda start, stop: self._locals(debugger)[start:stop],
+                lambda name, value: _assign(debugger, name, value),
+            )
+        return [
+            {"name": name, "variablesReference": self._add(inside), "expensive": False}
+            for name, inside in found.items()
+        ]
+
+    def _node_scopes(self, debugger: RemoteDebugger, index: int) -> dict[str, _Unfolding]:
+        node, here = debugger.inspect(index), index == debugger.current
+        where = "" if here else f"at_node({index})."
+
+        def change(name: str, value: str) -> str:
+            return _set_gradient(debugger, name, value)
+
+        found = {
+            "Gradients in": _Unfolding(_listed(self._gradients(debugger, f"{where}grads", node.grad_outputs)), change),
+            "Gradients out": _Unfolding(
+                _listed(self._gradients(debugger, f"{where}produced", node.grad_inputs)), change
+            ),
+            "Saved tensors": _Unfolding(_listed([self._saved(debugger, where, one) for one in node.saved])),
+            "Module": _Unfolding(_listed(_about(node))),
+        }
+        if here and debugger.watches:
+            watches = [_plain(watch.expression, watch.text) for watch in debugger.watches]
+            found["Watches"] = _Unfolding(_listed(watches))
+        return found
+
+    def unfold(self, reference: int, start: int, count: int) -> list[Shown]:
+        """Return what is inside of a variable; `count` is 0 for all of it, of which there are a thousand at most.
+
+        Raises
+        ------
+        ValueError
+            If there is no such variable any more.
+        """
+        parts = self._of(reference).parts(start, start + (count or _PAGE + 1))
+        return parts if count or len(parts) <= _PAGE else [*parts[:_PAGE], _plain("...", f"{_PAGE} are shown")]
+
+    def change(self, reference: int, name: str, value: str) -> str:
+        """Set a variable inside of another to the value of an expression; return how it is shown then.
+
+        Raises
+        ------
+        ValueError
+            If it cannot be set.
+        """
+        change = self._of(reference).change
+        if change is None:
+            raise ValueError(f"{name} cannot be set: a gradient and a variable of the program can")
+        return change(name, value)
+
+    def of_expression(self, debugger: RemoteDebugger, expression: str) -> Shown:
+        """Return what an editor shows of the value of an expression."""
+        text = debugger.evaluate_text(expression)
+        shape = None
+        if is_harmless(expression):  # it is asked a second time
+            with contextlib.suppress(TypeError, ValueError, RuntimeError, SessionError):
+                shape = debugger.elements(expression, 0, 0).shape
+        return {"result": text, **self._inside(debugger, expression, shape)}
+
+    def _of(self, reference: int) -> _Unfolding:
+        place = reference - 1 - self._forgotten
+        if not 0 <= place < len(self._known):
+            raise ValueError("this variable is of an earlier stop")
+        return self._known[place]
+
+    def _add(self, inside: _Unfolding) -> int:
+        self._known.append(inside)
+        return self._forgotten + len(self._known)
+
+    # --- what is shown ---
+
+    def _gradients(
+        self, debugger: RemoteDebugger, group: str, found: tuple[TensorSummary | None, ...] | None
+    ) -> list[Shown]:
+        shown = []
+        for slot, summary in enumerate(found or ()):
+            expression = f"{group}[{slot}]"
+            name = expression.rpartition(".")[2]
+            if summary is None:
+                shown.append(_plain(name, "None"))
+                continue
+            kind = {"type": f"{summary.dtype}{list(summary.shape)}"}
+            inside = self._inside(debugger, expression, summary.shape)
+            shown.append({"name": name, "value": summary.preview, **kind, **inside})
+        return shown
+
+    def _saved(self, debugger: RemoteDebugger, where: str, saved: SavedRecord) -> Shown:
+        kind = f"{saved.dtype}{list(saved.shape or ())}"
+        versions = f"version {saved.saved_version}" if saved.saved_version is not None else "no version"
+        if saved.current_version not in (None, saved.saved_version):
+            versions += f", now {saved.current_version}"
+        preview = f" {saved.summary.preview}" if saved.summary is not None else ""
+        shape = saved.shape if saved.state != "released" else None
+        inside = self._inside(debugger, f"{where}saved[{saved.name!r}]", shape)
+        return {"name": saved.name, "value": f"{saved.state}, {versions}{preview}", "type": kind, **inside}
+
+    def _locals(self, debugger: RemoteDebugger) -> list[Shown]:
+        return [
+            {"name": v.name, "value": v.text, "type": v.kind, **self._inside(debugger, v.name, v.shape)}
+            for v in debugger.variables()
+        ]
+
+    def _inside(
+        self, debugger: RemoteDebugger, expression: str, shape: tuple[int, ...] | None, first: int = 0
+    ) -> Shown:
+        """Return the fields that let a tensor be unfolded; `first` is the place of its first element in the whole."""
+        if not shape or not math.prod(shape):
+            return {"variablesReference": 0}
+
+        def parts(start: int, stop: int) -> list[Shown]:
+            places = range(*slice(start, stop).indices(shape[0]))
+            if len(shape) == 1:
+                page = debugger.elements(expression, first + places.start, first + max(places.start, places.stop))
+                return [_plain(f"[{place}]", str(value)) for place, value in zip(places, page.values)]
+            size = math.prod(shape[1:])
+            return [self._slice(debugger, expression, shape[1:], place, first + place * size) for place in places]
+
+        def change(name: str, value: str) -> str:
+            return _set_element(debugger, expression, first, name, value)
+
+        unfolding = _Unfolding(parts, change if len(shape) == 1 and _GRADIENT.fullmatch(expression) else None)
+        whole = {"evaluateName": expression} if not first else {}
+        return {"variablesReference": self._add(unfolding), "indexedVariables": shape[0], **whole}
+
+    def _slice(
+        self, debugger: RemoteDebugger, expression: str, shape: tuple[int, ...], place: int, first: int
+    ) -> Shown:
+        return {"name": f"[{place}]", "value": f"{list(shape)}", **self._inside(debugger, expression, shape, first)}
+
+
+def is_harmless(expression: str) -> bool:
+    """Whether an expression only looks: it calls nothing.
+
+    Examples
+    --------
+    >>> is_harmless("model.weight.grad[0]"), is_harmless("queue.pop()"), is_harmless("x = 1")
+    (True, False, False)
+    """
+    try:
+        tree = ast.parse(expression.strip(), mode="eval")
+    except (SyntaxError, ValueError):
+        return False
+    return not any(isinstance(node, (ast.Call, ast.NamedExpr, ast.Await)) for node in ast.walk(tree))
+
+
+def _listed(shown: list[Shown]) -> Callable[[int, int], list[Shown]]:
+    return lambda start, stop: shown[start:stop]
+
+
+def _plain(name: str, value: str) -> Shown:
+    return {"name": name, "value": value, "variablesReference": 0}
+
+
+def _about(node: NodeRecord) -> list[Shown]:
+    facts = {"module": node.module, "parameter": node.parameter, "operator": node.operator, "state": node.state}
+    return [_plain(name, value) for name, value in facts.items() if value]
+
+
+def _check_gradient(debugger: RemoteDebugger, name: str) -> int:
+    """Return which gradient a name means, one that can be set where the program stands."""
+    group = "produced" if debugger.state is SessionState.PAUSED_AFTER else "grads"
+    found = _GRADIENT.fullmatch(name)
+    if found is None or found["group"] != group:
+        raise ValueError(f"{name} cannot be set here: before a node its grads can, after it what it has produced")
+    return int(found["slot"])
+
+
+def _set_gradient(debugger: RemoteDebugger, name: str, value: str) -> str:
+    debugger.set_grad(_check_gradient(debugger, name), value)
+    return debugger.evaluate_text(name)
+
+
+def _set_element(debugger: RemoteDebugger, gradient: str, first: int, name: str, value: str) -> str:
+    slot, place = _check_gradient(debugger, gradient), first + int(name.strip("[]"))
+    debugger.set_grad(slot, f"(lambda all: np.put(all, {place}, ({value})) or all)(np.array({gradient}))")
+    return str(debugger.elements(gradient, place, place + 1).values[0])
+
+
+def _assign(debugger: RemoteDebugger, name: str, value: str) -> str:
+    debugger.execute(f"{name} = ({value})")
+    return debugger.evaluate_text(name)
