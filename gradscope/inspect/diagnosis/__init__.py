@@ -15,6 +15,7 @@ dictionary (``to_dict()``) and, where people look rather than read, a picture (`
 - :mod:`~.rules`: what it finds, a file a kind of finding; :mod:`~.rule_registry`: how one is written and registered
 - :mod:`~.program_facts`: what a rule may need to know; :mod:`~.examination`: what is looked at in each backward
 - :mod:`~.sampled_graphs`: the graphs that are looked into, walked once for all rules
+- :mod:`~.limits`: the numbers beyond which the doctor speaks
 - :mod:`~.explanation`: what all explanations are
 - :mod:`~.rich_tables`, :mod:`~.plots`: explanations as tables and pictures
 - :mod:`~.topics`: what ``gradscope explain TOPIC`` prints

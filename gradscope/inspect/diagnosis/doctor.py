@@ -16,6 +16,7 @@ from .flow.dead_units import DeadUnits
 from .flow.gradient_flow import GradientFlow
 from .functions.custom_derivatives import CheckedFunction
 from .functions.failed_backward import FailedBackward, failed_backward
+from .limits import Limits
 from .memory.gradient_aliasing import GradientAliasing
 from .memory.graph_growth import Growth
 from .memory.graph_memory import MemoryReport
@@ -181,6 +182,8 @@ class Doctor:
     functions : bool, optional
         Also compare the backward of each custom Function with its forward, which runs it again on copies once the
         diagnosis is asked for: see :class:`functions`.
+    limits : Limits, optional
+        The numbers beyond which something is said.
     adapter : Adapter, optional
         Of one framework only; all by default.
 
@@ -202,12 +205,14 @@ class Doctor:
     ['detached', 'detached']
     """
 
-    def __init__(self, *, functions: bool = False, adapter: Adapter | None = None) -> None:
+    def __init__(
+        self, *, functions: bool = False, limits: Limits | None = None, adapter: Adapter | None = None
+    ) -> None:
         self._adapter = adapter_of(None, adapter)
         needed = dict.fromkeys((*_ALWAYS, *(fact for rule in _RULES for fact in rule.needs)))
         if not functions:
             needed.pop(FUNCTIONS)
-        self._program = WatchedProgram(self._adapter, needed)
+        self._program = WatchedProgram(self._adapter, needed, limits)
 
     @property
     def diagnosis(self) -> Diagnosis:

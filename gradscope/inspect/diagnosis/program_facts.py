@@ -13,6 +13,7 @@ from ..adapters import Adapter, Observer
 from .examination import Examiner
 from .functions.custom_derivatives import functions
 from .functions.failed_backward import FailedBackward
+from .limits import Limits
 from .memory.graph_growth import GrowthWatch
 from .nan.nan_origin import NanWatch
 from .no_gradient.dataflow_ledger import Ledger
@@ -25,6 +26,7 @@ __all__ = [
     "FAILURE",
     "FUNCTIONS",
     "GROWTH",
+    "LIMITS",
     "NAN",
     "OTHERS",
     "UPDATES",
@@ -70,6 +72,8 @@ class WatchedProgram:
         Of the framework that the program uses.
     facts : iterable of Fact
         What is to be known of it.
+    limits : Limits, optional
+        Beyond which there is something to say.
 
     Attributes
     ----------
@@ -79,8 +83,9 @@ class WatchedProgram:
         Of the backward passes that are looked into.
     """
 
-    def __init__(self, adapter: Adapter, facts: Iterable[Fact]) -> None:
+    def __init__(self, adapter: Adapter, facts: Iterable[Fact], limits: Limits | None = None) -> None:
         self.adapter = adapter
+        self.limits = limits or Limits()
         self.ledger = Ledger(adapter=adapter)
         self.graphs = SampledGraphs(adapter)
         self._watches: dict[str, tuple[Fact, Any]] = {}
@@ -191,6 +196,9 @@ FUNCTIONS = Fact(
 
 FAILURE = Fact("failure", lambda _: FailureWatch(), lambda watch: watch.failed)
 """Where the backward failed that ended the program: a :class:`~.failed_backward.FailedBackward` or None."""
+
+LIMITS = Fact("limits", lambda program: program.limits, lambda limits: limits)
+"""Beyond which numbers there is something to say: :class:`~.limits.Limits`."""
 
 OTHERS = Fact("others", lambda _: None, lambda _: ())
 """What other instruments have found: a tuple of :class:`~.doctor.Symptom`, known to the diagnosis alone."""

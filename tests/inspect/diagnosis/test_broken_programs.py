@@ -18,13 +18,23 @@ PROGRAMS = Path(__file__).parent / "broken_programs"
 # The cause is named, by which finding, and nothing else is said.
 NAMED = {
     "attention_over_queries": "D321",
+    "clipped_to_nothing": "D325",
+    "column_and_row": "D306",
     "eval_not_undone": "D318",
+    "layer_made_in_forward": "D308",
+    "learning_rate_too_large": "D324",
+    "learning_rate_too_small": "D325",
+    "mask_without_channel": "D306",
     "never_put_into_train_mode": "D318",
+    "optimizer_of_the_old_model": "D308",
+    "schedule_for_epochs_run_for_batches": "D323",
     "sigmoid_before_logits": "D320",
     "softmax_in_the_model": "D320",
     "softmax_over_the_batch": "D321",
+    "summed_loss": "D324",
     "two_optimizers": "D322",
     "validated_in_train_mode": "D319",
+    "weight_decay_too_strong": "D326",
 }
 
 CASES = [

@@ -58,6 +58,10 @@ def test_codes_keep_their_meaning():
         "D320": "a softmax or sigmoid before a loss that has its own",
         "D321": "a softmax along the wrong dimension",
         "D322": "two optimizers that step with the same gradients",
+        "D323": "a learning rate that a schedule has taken away",
+        "D324": "steps that move the weights by more than their size",
+        "D325": "steps that hardly move the weights",
+        "D326": "weight decay that takes the weights away",
     }
 
 

@@ -29,6 +29,8 @@ __all__ = ["RESCALING", "DataflowObserver", "TensorKinds", "operator_of", "overf
 # in which case it has left the optimizer's step out.
 RESCALING = "_amp_update_scale"
 
+# What overwrites all of a tensor, whatever it was.
+_FILLING = {"copy", "fill", "normal", "uniform", "zero"}
 _MAKERS = 4_096
 _RAN = "gradscope.inspect.ran"
 _MADE_BY = "gradscope.inspect.entry"
@@ -122,7 +124,7 @@ class DataflowObserver(Tracker):
         inputs, location = self._tensors(call.inputs), call.location
         written = set(map(id, inputs)).intersection(map(id, outputs))
         if written and all(id(t) in written and self._is_leaf(t) for t in outputs):
-            self._initialised(outputs, location)
+            self._initialised(outputs, location, operator_of(call.name))
             return  # a parameter was initialised or updated, which is no use of it
         entry = LedgerEntry(operator_of(call.name), tuple(dict.fromkeys([self._used(t, location) for t in inputs])))
         entry.location = location
@@ -307,8 +309,11 @@ class DataflowObserver(Tracker):
 
     # --- keeping ---
 
-    def _initialised(self, leaves: Iterable[Any], location: Location | None) -> None:
+    def _initialised(self, leaves: Iterable[Any], location: Location | None, operator: str) -> None:
         for leaf in leaves:
+            if operator in _FILLING:
+                # Nothing is left of what computed its memory, or of what lay there before it.
+                self._makers.pop(self._address(leaf), None)
             known = self._first_written.get(id(leaf))
             if known is None or known[0]() is not leaf:
                 self._first_written[id(leaf)] = (self._watch(leaf, self._first_written), location)

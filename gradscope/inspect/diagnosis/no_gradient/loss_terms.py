@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -40,7 +42,7 @@ class LossTerm:
 
 
 def crossed(shapes: Sequence[tuple[int, ...]]) -> str:
-    """Return what broadcasting makes of a column and a row of as many elements.
+    """Return what broadcasting makes of two shapes that differ in dimensions of one element alone.
 
     Parameters
     ----------
@@ -50,19 +52,31 @@ def crossed(shapes: Sequence[tuple[int, ...]]) -> str:
     Returns
     -------
     str
-        Empty where nothing of the sort happens.
+        Empty where the result is as large as they are, or where as many dimensions show that all pairs are wanted.
 
     Examples
     --------
-    >>> crossed([(8, 1), (8,)]), crossed([(8, 1), (4,)])
-    ('(8, 1) and (8,) broadcast to (8, 8)', '')
+    >>> crossed([(8, 1), (8,)]), crossed([(8, 1), (4,)]), crossed([(8, 1), (1, 8)])
+    ('(8, 1) and (8,) broadcast to (8, 8)', '', '')
+    >>> crossed([(4, 1, 6, 6), (4, 6, 6)])
+    '(4, 1, 6, 6) and (4, 6, 6) broadcast to (4, 4, 6, 6)'
     """
-    if len(shapes) != 2:
+    if len(shapes) != 2 or len(shapes[0]) == len(shapes[1]):
         return ""
-    flat, column = sorted(shapes, key=len)
-    if len(flat) != 1 or flat[0] < 2 or column != (*flat, 1):
+    one, other = shapes
+    elements = [size for size in one if size != 1]
+    if elements != [size for size in other if size != 1]:
         return ""
-    return f"{tuple(shapes[0])} and {tuple(shapes[1])} broadcast to {(*flat, *flat)}"
+    result = _broadcast(one, other)
+    if math.prod(result) == math.prod(one):
+        return ""
+    return f"{tuple(one)} and {tuple(other)} broadcast to {result}"
+
+
+def _broadcast(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of a result; -1 where two shapes do not go together, which the operator has refused."""
+    pairs = itertools.zip_longest(reversed(one), reversed(other), fillvalue=1)
+    return tuple(reversed([a if b == 1 else b if a == 1 or a == b else -1 for a, b in pairs]))
 
 
 def terms_of(loss: LedgerEntry, backward: Location | None) -> Iterable[LossTerm]:

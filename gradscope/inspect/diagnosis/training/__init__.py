@@ -1,4 +1,5 @@
 """Training: how the program sets it up, and what its steps come to.
 
 - :mod:`~.module_modes`: in which mode modules train and are validated
+- :mod:`~.update_sizes`: how far steps move the weights
 """

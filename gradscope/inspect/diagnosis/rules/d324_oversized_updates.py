@@ -1,0 +1,73 @@
+"""D324: Steps move the weights by more than their own size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ...records.records import Location
+from ..explanation import at
+from ..limits import Limits
+from ..program_facts import LIMITS
+from ..rule_registry import Rule
+from ..training.update_sizes import UPDATE_SIZES, OptimizerRun
+
+__all__ = ["OversizedUpdates"]
+
+# Optimizers that divide by the size of the gradient: a factor in the loss does not change their steps.
+_NORMALISING = {"Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad", "Adadelta", "Rprop", "Adafactor"}
+_FIRST, _LEAST = 4, 3
+
+
+class OversizedUpdates(Rule):
+    """Steps move the weights by more than their own size."""
+
+    code = "D324"
+    title = "steps that move the weights by more than their size"
+    severity = "warning"
+    needs = (UPDATE_SIZES, LIMITS)
+    kind = "updates"
+    explains = ("D302", "D315", "D316", "D317")
+    what = """
+        Each of its first steps moves the weights by more than their own norm, and the steps do not become smaller:
+        nothing of how the weights were initialised is left. The learning rate is too large, or the loss is: a sum over
+        a batch has as many times the gradient of a mean as the batch has elements.
+        """
+    bad = """
+        model = gs.nn.Sequential(gs.nn.Linear(4, 32), gs.nn.Tanh(), gs.nn.Linear(32, 1))
+        optimizer = gs.optim.Adam(model.parameters(), lr=2.0)
+        for _ in range(4):
+            optimizer.zero_grad()
+            (model(gs.randn(8, 4)) - 1).square().mean().backward()
+            optimizer.step()
+        """
+    good = """
+        model = gs.nn.Sequential(gs.nn.Linear(4, 32), gs.nn.Tanh(), gs.nn.Linear(32, 1))
+        optimizer = gs.optim.Adam(model.parameters(), lr=2e-3)
+        for _ in range(4):
+            optimizer.zero_grad()
+            (model(gs.randn(8, 4)) - 1).square().mean().backward()
+            optimizer.step()
+        """
+    topic = "not-learning"
+
+    def judge(self, runs: Iterable[OptimizerRun], limits: Limits) -> Iterator[tuple[str, Location | None]]:
+        """Yield what is found, and where."""
+        for run in runs:
+            first = [sample.ratio for sample in run.samples[:_FIRST]]
+            # Weights that start far from where they belong get there by large steps, which become smaller.
+            if len(first) < _LEAST or min(first) <= limits.large_update or first[-1] < first[0] / 4:
+                continue
+            sums = [] if run.name in _NORMALISING else list(run.sums)
+            text = (
+                f"each of the first {len(first)} steps of {run.name}{at(run.location)} moved the weights by more than "
+                f"{min(first):.2g} times the norm that they had at first (1e-3 is usual)"
+            )
+            if sums:
+                text += (
+                    f": the loss{at(sums[0].location)} is a sum over {sums[0].elements} elements, whose gradient is as "
+                    'many times that of their mean\n  Use the mean (reduction="mean"), or divide the learning rate.'
+                )
+                yield text, sums[0].location
+            else:
+                text += f": its learning rate is {run.rates[0]:.2g}\n  Try {run.rates[0] / first[0] / 100:.0e}."
+                yield text, run.location

@@ -1,0 +1,69 @@
+"""D325: Steps hardly move the weights."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator
+
+from ...records.records import Location
+from ..explanation import at
+from ..limits import Limits
+from ..program_facts import LIMITS
+from ..rule_registry import Rule
+from ..training.update_sizes import UPDATE_SIZES, OptimizerRun
+
+__all__ = ["UndersizedUpdates"]
+
+# Gradients of which clipping leaves so little are small by it.
+_CLIPPED = 0.1
+
+
+class UndersizedUpdates(Rule):
+    """Steps hardly move the weights."""
+
+    code = "D325"
+    title = "steps that hardly move the weights"
+    severity = "warning"
+    needs = (UPDATE_SIZES, LIMITS)
+    kind = "updates"
+    what = """
+        Every step moves the weights by less than a millionth of their norm: at that pace nothing is learned in a
+        hundred thousand steps. The learning rate is too small for the gradients, or clipping leaves too little of them.
+        """
+    bad = """
+        model = gs.nn.Linear(4, 4)
+        optimizer = gs.optim.SGD(model.parameters(), lr=1e-9)
+        for _ in range(8):
+            optimizer.zero_grad()
+            (model(gs.randn(8, 4)) - 1).square().mean().backward()
+            optimizer.step()
+        """
+    good = """
+        model = gs.nn.Linear(4, 4)
+        optimizer = gs.optim.SGD(model.parameters(), lr=1e-2)
+        for _ in range(8):
+            optimizer.zero_grad()
+            (model(gs.randn(8, 4)) - 1).square().mean().backward()
+            optimizer.step()
+        """
+    topic = "not-learning"
+
+    def judge(self, runs: Iterable[OptimizerRun], limits: Limits) -> Iterator[tuple[str, Location | None]]:
+        """Yield what is found, and where."""
+        for run in runs:
+            ratios = [sample.ratio for sample in run.samples]
+            warms_up = any(later > earlier for earlier, later in zip(run.rates, run.rates[1:]))
+            if len(ratios) < limits.watched_steps or warms_up or not max(ratios) < limits.small_update:
+                continue
+            clipped = statistics.median(sample.clipped for sample in run.samples)
+            why = f"its learning rate is {run.rates[0]:.2g}\n  Raise it."
+            if clipped < _CLIPPED:
+                why = (
+                    f"clipping leaves {clipped:.2g} of the gradients' norm\n"
+                    "  Clip at a norm that most gradients are below: log what clip_grad_norm_() returns."
+                )
+            yield (
+                f"no step of {run.name}{at(run.location)} moved the weights by more than {max(ratios):.1e} times their "
+                f"norm (1e-3 is usual): {why}",
+                run.location,
+            )
