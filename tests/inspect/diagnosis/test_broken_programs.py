@@ -18,6 +18,9 @@ PROGRAMS = Path(__file__).parent / "broken_programs"
 # The cause is named, by which finding, and nothing else is said.
 NAMED = {
     "attention_over_queries": "D321",
+    "clipped_after_the_step": "D327",
+    "clipped_before_backward": "D327",
+    "clipped_while_scaled": "D328",
     "clipped_to_nothing": "D325",
     "column_and_row": "D306",
     "eval_not_undone": "D318",

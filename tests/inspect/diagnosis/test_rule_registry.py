@@ -62,6 +62,8 @@ def test_codes_keep_their_meaning():
         "D324": "steps that move the weights by more than their size",
         "D325": "steps that hardly move the weights",
         "D326": "weight decay that takes the weights away",
+        "D327": "gradients clipped after the step",
+        "D328": "gradients clipped before they are unscaled",
     }
 
 

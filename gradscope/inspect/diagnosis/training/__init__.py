@@ -2,4 +2,5 @@
 
 - :mod:`~.module_modes`: in which mode modules train and are validated
 - :mod:`~.update_sizes`: how far steps move the weights
+- :mod:`~.gradient_clipping`: when gradients are clipped
 """

@@ -1,0 +1,159 @@
+"""When gradients are clipped: before the step that uses them, after it, or while a loss scale is in them."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from ...adapters import Adapter, Observer
+from ...records.optimizer_steps import OptimizerHooks, held_by
+from ...records.records import Location
+from ...source.call_sites import caller
+from ..flow.amplification import loss_scale
+from ..no_gradient.dataflow import operator_of
+from ..program_facts import Fact, WatchedProgram
+
+__all__ = ["CLIPPING", "ClippedGradients", "ClippingWatch"]
+
+# What clipping does with a gradient, in either framework.
+_CLIPS = {"clip_grad_norm", "clip_grad_value", "mul", "div", "clamp", "clamp_min", "clamp_max"}
+_CLIPS |= {f"_foreach_{name}" for name in _CLIPS}
+# The functions in which a GradScaler divides gradients by its scale, in gradscope by mul_().
+_UNSCALING = {"_unscale_gradients", "_unscale_grads_"}
+
+
+@dataclass(frozen=True)
+class ClippedGradients:
+    """Gradients that are changed on a line.
+
+    Attributes
+    ----------
+    location : Location or None
+        Which line.
+    in_time, late, scaled : int
+        In how many iterations before the optimizer's step, after it, and with a loss scale in them.
+    step : Location or None
+        The step that came before, where it was late.
+    scale : float
+        Of the loss.
+    """
+
+    location: Location | None
+    in_time: int = 0
+    late: int = 0
+    scaled: int = 0
+    step: Location | None = None
+    scale: float = 1.0
+
+
+@dataclass
+class _Clips:
+    """The iterations, by their number, in which a line has clipped in each way."""
+
+    in_time: set[int]
+    late: set[int]
+    scaled: set[int]
+    step: Location | None = None
+    scale: float = 1.0
+
+
+class ClippingWatch(Observer):
+    """Notes when gradients are written in place."""
+
+    def __init__(self, program: WatchedProgram) -> None:
+        self._adapter = program.adapter
+        self._hooks = OptimizerHooks(before=self._steps, after=self._stepped)
+        self._owners: dict[int, tuple[weakref.ref[Any], int]] = {}
+        self._used: dict[int, Location | None] = {}
+        self._stepping = 0
+        self._backwards = 0
+        self._scale = 1.0
+        # Lines that have clipped since the last backward while its scale was in the gradients.
+        self._while_scaled: set[Location | None] = set()
+        self._clips: dict[Location | None, _Clips] = {}
+
+    def close(self) -> None:
+        """Listen to optimizers no more."""
+        self._hooks.close()
+
+    @property
+    def clipped(self) -> tuple[ClippedGradients, ...]:
+        """Where gradients are clipped."""
+        return tuple(
+            ClippedGradients(line, len(c.in_time), len(c.late), len(c.scaled), c.step, c.scale)
+            for line, c in self._clips.items()
+        )
+
+    def task_started(self, task: Any) -> None:
+        """Note the scale of the loss."""
+        self._hooks.look()
+        self._backwards += 1
+        self._while_scaled.clear()
+        self._scale = max((loss_scale(self._adapter, node) for node, _ in self._adapter.task_roots(task)), default=1.0)
+
+    def node_exited(self, call: Any) -> None:
+        """Note which tensor is the gradient of a leaf now."""
+        leaf = self._adapter.variable(call.node)
+        grad = None if leaf is None else self._adapter.leaf_grad(leaf)
+        if grad is not None:
+            self._owners[id(grad)] = weakref.ref(leaf), id(leaf)
+            self._used.pop(id(leaf), None)
+
+    def tensor_written(self, write: Any) -> None:
+        """Note whether a gradient is clipped."""
+        found = self._owners.get(id(write.tensor))
+        if found is None or self._stepping:
+            return
+        leaf = found[0]()
+        if leaf is None or self._adapter.leaf_grad(leaf) is not write.tensor:
+            return
+        if _unscales():
+            self._unscaled()
+        elif operator_of(write.operator) in _CLIPS:
+            self._clipped(found[1], write.location)
+
+    def _clipped(self, leaf: int, line: Location | None) -> None:
+        clips = self._clips.setdefault(line, _Clips(set(), set(), set()))
+        if leaf in self._used:
+            clips.late.add(self._backwards)
+            clips.step = self._used[leaf]
+        else:
+            clips.in_time.add(self._backwards)
+            if self._scale > 1:
+                self._while_scaled.add(line)
+
+    def _unscaled(self) -> None:
+        for line in self._while_scaled:
+            self._clips[line].scaled.add(self._backwards)
+            self._clips[line].scale = self._scale
+        self._while_scaled.clear()
+        self._scale = 1.0
+
+    def _steps(self, optimizer: Any) -> None:
+        self._stepping += 1
+
+    def _stepped(self, optimizer: Any) -> None:
+        self._stepping = max(0, self._stepping - 1)
+        line = caller()
+        self._used.update(_with_gradients(held_by(optimizer), self._adapter, line))
+
+
+def _unscales() -> bool:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name in _UNSCALING:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _with_gradients(leaves: Iterable[Any], adapter: Adapter, line: Location | None) -> dict[int, Location | None]:
+    return {id(leaf): line for leaf in leaves if adapter.leaf_grad(leaf) is not None}
+
+
+CLIPPING = Fact("clipping", ClippingWatch, lambda watch: watch.clipped, backward=True, writes=True)
+"""When gradients are clipped: a tuple of :class:`ClippedGradients`."""

@@ -1,0 +1,44 @@
+"""Gradients that are changed in time are no finding."""
+
+import gradscope.inspect as gi
+
+
+def codes_of(fw, after_backward, after_step):
+    model = fw.nn.Linear(2, 1)
+    optimizer = fw.optim.SGD(model.parameters(), lr=0.01)
+    with gi.Doctor() as doctor:
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(fw.randn(8, 2)).square().mean().backward()
+            after_backward(model)
+            optimizer.step()
+            after_step(model)
+    return [symptom.code for symptom in doctor.diagnosis.symptoms]
+
+
+def nothing(model):
+    pass
+
+
+def test_clipping_by_hand_between_backward_and_step_is_no_finding(fw):
+    def clip(model):
+        for parameter in model.parameters():
+            parameter.grad.clamp_(-1, 1)
+
+    assert codes_of(fw, clip, nothing) == []
+    assert codes_of(fw, nothing, clip) == ["D327"]
+
+
+def test_a_norm_that_is_only_read_after_the_step_is_no_finding(fw):
+    def norm(model):
+        return [parameter.grad.norm().item() for parameter in model.parameters()]
+
+    assert codes_of(fw, nothing, norm) == []
+
+
+def test_gradients_set_to_zero_after_the_step_are_no_finding(fw):
+    def clear(model):
+        for parameter in model.parameters():
+            parameter.grad.zero_()
+
+    assert codes_of(fw, nothing, clear) == []
