@@ -16,7 +16,7 @@ class Classifier(gs.nn.Module):
 
 gs.manual_seed(0)
 model = Classifier()
-optimizer = gs.optim.SGD(model.parameters(), lr=0.5)
+optimizer = gs.optim.SGD(model.parameters(), lr=1e-5)
 rows, labels = 200 * gs.randn(32, 5), gs.randint(0, 4, (32,))
 
 for step in range(3):

@@ -48,6 +48,22 @@ class Limits:
         "learning rate times weight decay: what a step takes from every weight",
         "0.01 * 1e-3 is AdamW's default (Loshchilov and Hutter, 2019); at 0.05 a weight is halved in 14 steps",
     )
+    layer_gain: float = _limit(
+        3.0,
+        "by how much a layer makes the signal larger in the first forward pass, to be counted as one that grows it",
+        "He and Glorot initialisation keep the size: 1 to sqrt(2) (He et al., 2015; Glorot and Bengio, 2010)",
+    )
+    forward_gain: float = _limit(
+        1e3, "by how much all layers that grow the signal do so together", "seven layers at the limit of one"
+    )
+    saturated: float = _limit(
+        0.9,
+        "the share of the results of a tanh or sigmoid that are at the ends of its range in both first backwards",
+        "unit variance puts under 1 % of a tanh's results there",
+    )
+    large_input: float = _limit(
+        10.0, "the largest number that a model is given, to be blamed for saturation", "ten deviations of scaled data"
+    )
 
 
 def limits_table() -> str:

@@ -87,6 +87,11 @@ class Tracker(Observer):
         """Whether a module runs on this thread."""
         return bool(self._running.modules)
 
+    def path_of(self, module: Any) -> str:
+        """Return the path of a module that was seen, or an empty string."""
+        reference, path = self._paths.get(id(module), (None, ""))
+        return path if reference is not None and reference() is module else ""
+
     def roots(self) -> dict[str, Any]:
         """Return the outermost modules seen that still live, by what their paths begin with."""
         alive = ((label, reference()) for label, reference in list(self._roots.items()))

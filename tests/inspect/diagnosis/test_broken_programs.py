@@ -24,6 +24,7 @@ NAMED = {
     "clipped_to_nothing": "D325",
     "column_and_row": "D306",
     "eval_not_undone": "D318",
+    "inputs_not_scaled": "D331",
     "layer_made_in_forward": "D308",
     "learning_rate_too_large": "D324",
     "learning_rate_too_small": "D325",
@@ -38,6 +39,8 @@ NAMED = {
     "two_optimizers": "D322",
     "validated_in_train_mode": "D319",
     "weight_decay_too_strong": "D326",
+    "weights_all_alike": "D329",
+    "weights_of_variance_one": "D330",
 }
 
 CASES = [

@@ -64,6 +64,9 @@ def test_codes_keep_their_meaning():
         "D326": "weight decay that takes the weights away",
         "D327": "gradients clipped after the step",
         "D328": "gradients clipped before they are unscaled",
+        "D329": "units that start alike",
+        "D330": "an initialisation that explodes",
+        "D331": "units that are saturated",
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterable, Iterator
 
 from ...records.records import Location
@@ -53,7 +55,7 @@ class OversizedUpdates(Rule):
     def judge(self, runs: Iterable[OptimizerRun], limits: Limits) -> Iterator[tuple[str, Location | None]]:
         """Yield what is found, and where."""
         for run in runs:
-            first = [sample.ratio for sample in run.samples[:_FIRST]]
+            first = list(itertools.takewhile(math.isfinite, (sample.ratio for sample in run.samples[:_FIRST])))
             # Weights that start far from where they belong get there by large steps, which become smaller.
             if len(first) < _LEAST or min(first) <= limits.large_update or first[-1] < first[0] / 4:
                 continue

@@ -1,6 +1,7 @@
 """Training: how the program sets it up, and what its steps come to.
 
 - :mod:`~.module_modes`: in which mode modules train and are validated
+- :mod:`~.initial_weights`: how weights start
 - :mod:`~.update_sizes`: how far steps move the weights
 - :mod:`~.gradient_clipping`: when gradients are clipped
 """
