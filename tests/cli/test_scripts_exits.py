@@ -68,6 +68,14 @@ def test_the_graph_is_drawn_though_the_script_leaves_by_os_exit(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
 
 
+@pytest.mark.parametrize("status", [0, 9])
+def test_the_debugger_ends_as_a_script_that_leaves_by_os_exit(status, tmp_path):
+    done = run(tmp_path, f"print('last', flush=True)\nimport os; os._exit({status})\n", "debug", "-c", "continue")
+    assert done.returncode == status, done.stderr
+    assert "last\n" in done.stdout
+    assert f"script.py has ended (exit status {status})" in done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(
     "stream",
     ["None", "type('Tee', (), {'write': lambda self, text: real.write(text), 'flush': lambda self: real.flush()})()"],

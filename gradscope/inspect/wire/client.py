@@ -575,7 +575,7 @@ class RemoteDebugger:
         try:
             found: m.Conclusion = self._ask(m.Conclude())
         except SessionError:
-            return m.Conclusion(self.exit_status or 1, self._gone, "")
+            return m.Conclusion(1 if self.exit_status is None else self.exit_status, self._gone, "")
         return found
 
     def _ask(self, verb: m.Verb) -> Any:

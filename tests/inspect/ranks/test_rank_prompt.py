@@ -11,6 +11,7 @@ import pytest
 from gradscope.inspect.ranks.launch import rank_environments
 
 TRAIN = """\
+import os
 import sys
 import torch
 import torch.distributed as dist
@@ -26,8 +27,9 @@ for _ in range(2):
     optimizer.step()
 with open(f"{sys.argv[1]}{dist.get_rank()}", "w") as file:
     file.write(str([p.tolist() for p in model.parameters()]))
-print("done")
-dist.destroy_process_group()
+print("done", flush=True)
+dist.barrier()
+os._exit(0)  # PyTorch's own threads may abort as they are taken down
 """
 
 HANG = """\

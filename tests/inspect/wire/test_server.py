@@ -74,10 +74,8 @@ def test_a_slow_front_does_not_hold_the_program_up():
         introduced(channel)
         channel.send(m.Request(1, m.AddBreakpoint("*", log="'x' * 20_000")))
         channel.send(m.Request(2, m.Continue()))
-        deadline = time.monotonic() + 60
-        while not debugger.ended and time.monotonic() < deadline:
+        while not debugger.ended:  # were it held up, the suite's time limit would say where every thread stands
             time.sleep(0.01)
-        assert debugger.ended
         assert len(debugger.log) == 1800
 
 
