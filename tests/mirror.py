@@ -6,6 +6,7 @@ ACROSS = {
     "differential": "random programs and PyTorch's operator database, on gradscope and on PyTorch",
     "distributions/test_distributions.py": "what every distribution must pass",
     "docs": "what the pages of the documentation show is what is printed",
+    "editors": "the extensions for editors, and the client that Microsoft tests adapters with",
     "examples": "the programs of the gallery and the examples",
     "hostile": "mutated recordings, names and checkpoints, with kills and moves",
     "inspect/adapters/test_both.py": "the instruments do the same on both frameworks",
