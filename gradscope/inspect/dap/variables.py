@@ -44,7 +44,7 @@ class Variables:
         self._known = []
 
     def scopes(self, debugger: RemoteDebugger, frame: Frame) -> list[Shown]:
-        """Return the scopes of a frame, without those that have nothing in them."""
+        """Return the scopes of a frame."""
         found = self._node_scopes(debugger, frame.node) if frame.node >= 0 else {}
         if frame.innermost:
             found["Locals"] = _Unfolding(
