@@ -308,6 +308,21 @@ FOUND = {
         z = torch.linalg.vector_norm(x, 2, 0)
         u = torch.tensor([complex("nan+1j"), complex("inf+1j"), 1j]).norm()
         """,
+    "a part of a leaf that was used is not written": """
+        x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        x[::2] = x[::2] * 2
+        y = x * 1
+        y[::2] = y[::2] * 2
+        y.sum().backward()
+        """,
+    "a part of what was saved is written where saved tensors may be": """
+        x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        y = x * 1
+        with torch.autograd.graph.allow_mutation_on_saved_tensors():
+            z = y * y
+            y[0:1] = (x * 5)[0:1]
+            z.sum().backward()
+        """,
     "an out= that has room for the result keeps its memory": """
         x = torch.arange(6.0).reshape(2, 3)
         y = x.T

@@ -637,7 +637,9 @@ def _assigned(self: Array, index: Any, value: Any) -> bool:
 def _copied(self: Array, index: Any, value: Any) -> bool:
     """Let NumPy assign a tensor of the part's shape and dtype, and record it as copy_() of the part would be."""
     array = self._memory
-    if type(value) is not Tensor or self._view is not None or (self._edge is None and self.requires_grad):
+    if type(value) is not Tensor or self._view is not None or state.local.before_write is not None:
+        return False
+    if self.requires_grad and self._known_edge() is None:  # a leaf, which is refused
         return False
     if self._dtype.kind not in dtypes.INEXACT or (not array.flags.forc and overlaps_itself(array)):
         return False
