@@ -64,6 +64,11 @@ class Limits:
     large_input: float = _limit(
         10.0, "the largest number that a model is given, to be blamed for saturation", "ten deviations of scaled data"
     )
+    underflow: float = _limit(
+        0.25,
+        "the share of the gradients in float16 that become zero at one node, all others being below 6e-5",
+        "6e-5 is the smallest normal number of float16 (IEEE 754)",
+    )
 
 
 def limits_table() -> str:

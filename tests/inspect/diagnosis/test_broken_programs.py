@@ -18,12 +18,15 @@ PROGRAMS = Path(__file__).parent / "broken_programs"
 # The cause is named, by which finding, and nothing else is said.
 NAMED = {
     "attention_over_queries": "D321",
+    "causal_mask_inverted": "D332",
     "clipped_after_the_step": "D327",
     "clipped_before_backward": "D327",
     "clipped_while_scaled": "D328",
     "clipped_to_nothing": "D325",
     "column_and_row": "D306",
     "eval_not_undone": "D318",
+    "half_without_scaler": "D334",
+    "hidden_detached_each_step": "D333",
     "inputs_not_scaled": "D331",
     "layer_made_in_forward": "D308",
     "learning_rate_too_large": "D324",
@@ -37,6 +40,7 @@ NAMED = {
     "softmax_over_the_batch": "D321",
     "summed_loss": "D324",
     "two_optimizers": "D322",
+    "tying_lost": "D335",
     "validated_in_train_mode": "D319",
     "weight_decay_too_strong": "D326",
     "weights_all_alike": "D329",

@@ -67,6 +67,10 @@ def test_codes_keep_their_meaning():
         "D329": "units that start alike",
         "D330": "an initialisation that explodes",
         "D331": "units that are saturated",
+        "D332": "a causal mask that is inverted",
+        "D333": "a hidden state that is detached at every step",
+        "D334": "gradients that underflow in half precision",
+        "D335": "a weight tying that was lost",
     }
 
 
