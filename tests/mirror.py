@@ -202,7 +202,7 @@ TESTED_THROUGH = {
     "inspect/debugging/prompt/prompt_core": "inspect/debugging/prompt/prompt",
     "inspect/debugging/prompt/prompt_look": "inspect/debugging/prompt/prompt",
     "inspect/debugging/prompt/prompt_stops": "inspect/debugging/prompt/prompt",
-    "inspect/debugging/session/requested_stops": "inspect/debugging/session/set_trace",
+    "inspect/debugging/session/requested_stops": "inspect/debugging/session/inline_prompt",
     "inspect/debugging/session/session_queries": "inspect/debugging/session/debugger",
     "inspect/debugging/stops/stop_decision": "inspect/debugging/session/program_session",
     "inspect/diagnosis/flow/zero_gradients": "inspect/diagnosis/no_gradient/why_no_grad",

@@ -3,13 +3,12 @@ from .debugging.history.history import HistoryPolicy as HistoryPolicy
 from .debugging.session.debug_call import debug as debug
 from .debugging.session.debugger import Debugger as Debugger
 from .debugging.session.debugger import SessionError as SessionError
+from .debugging.session.inline_prompt import post_mortem as post_mortem
 from .debugging.session.session_records import ParameterChange as ParameterChange
 from .debugging.session.session_records import TaskRecord as TaskRecord
 from .debugging.session.session_records import ThreadRecord as ThreadRecord
 from .debugging.session.session_records import WatchRecord as WatchRecord
 from .debugging.session.session_records import WhatIf as WhatIf
-from .debugging.session.set_trace import post_mortem as post_mortem
-from .debugging.session.set_trace import set_trace as set_trace
 from .debugging.stops.breakpoints import Breakpoint as Breakpoint
 from .debugging.stops.breakpoints import BreakpointError as BreakpointError
 from .diagnosis.doctor import Diagnosis as Diagnosis
@@ -83,3 +82,4 @@ from .records.records import TensorSummary as TensorSummary
 from .records.tensor_statistics import summarize as summarize
 from .wire.listening import Listening as Listening
 from .wire.listening import listen as listen
+from .wire.set_trace import set_trace as set_trace

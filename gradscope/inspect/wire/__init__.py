@@ -18,5 +18,6 @@ a :class:`~.client.RemoteDebugger`, which has the same verbs and reads the same 
 - :mod:`~.process_prompt`: a prompt on such a script
 - :mod:`~.attached_prompt`: a prompt on a program that was running before
 - :mod:`~.listening`: ``gi.listen()``: a program that runs, and fronts that come and go
+- :mod:`~.set_trace`: ``gi.set_trace()``: at the terminal, or by whoever attaches
 - :mod:`~.reference`: the protocol as a page
 """

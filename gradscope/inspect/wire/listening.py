@@ -11,7 +11,7 @@ from .addresses import Address, listening_socket, own_address, parse_address
 from .served_debugger import RunningProgramDebugger, ServedDebugger
 from .server import DebugServer
 
-__all__ = ["Listening", "listen", "listen_as_told", "serve"]
+__all__ = ["Listening", "begin", "listen", "listen_as_told", "serve"]
 
 TOKEN = "GRADSCOPE_TOKEN"
 
@@ -91,6 +91,16 @@ def listen(address: str = "", *, token: str = "", adapter: object = None) -> Lis
     True
     >>> listening.close()
     """
+    fresh = not _LISTENING
+    listening = begin(address, token=token, adapter=adapter)
+    if fresh:
+        command = _command(parse_address(listening.address))
+        say(f"gradscope: listening at {listening.address}; `{command}` attaches", file=sys.stderr)
+    return listening
+
+
+def begin(address: str = "", *, token: str = "", adapter: object = None) -> Listening:
+    """Do what :func:`listen` does, and say nothing."""
     if _LISTENING:
         return _LISTENING[0]
     title = os.path.basename(sys.argv[0] if sys.argv and sys.argv[0] else "python")
@@ -101,7 +111,6 @@ def listen(address: str = "", *, token: str = "", adapter: object = None) -> Lis
     listening = Listening(debugger, server)
     _LISTENING.append(listening)
     atexit.register(listening._end)
-    say(f"gradscope: listening at {server.address}; `{_command(server.address)}` attaches", file=sys.stderr)
     return listening
 
 

@@ -1,7 +1,4 @@
-"""Stops that a program asks for: ``gi.set_trace()`` in the middle of it, ``gi.post_mortem()`` after a failure.
-
-Without a session around it, the prompt opens on the terminal, on the thread that asked.
-"""
+"""The prompt on the program's own thread: that of ``gi.post_mortem()``, and of ``gi.set_trace()`` at a terminal."""
 
 from __future__ import annotations
 
@@ -17,11 +14,10 @@ from ..prompt.prompt import LineMode
 from ..stops.condition_names import user_frame
 from ..stops.run_targets import RunCommand
 from .debugger import Debugger
-from .program_session import ACTIVE
 from .requested_stops import stop_at_error, stop_here
 from .session_errors import SessionError
 
-__all__ = ["post_mortem", "set_trace"]
+__all__ = ["post_mortem", "prompt_here"]
 
 
 class _PromptGate(Gate):
@@ -136,38 +132,8 @@ class _InlinePrompt(LineMode):
             self.say_stop()
 
 
-def set_trace(*, adapter: Adapter | None = None, stdin: TextIO | None = None, stdout: TextIO | None = None) -> None:
-    r"""Stop here: in the forward pass, a hook, or a backward of one's own.
-
-    Under ``gradscope debug`` or another session it stops that session. Otherwise line mode opens on the terminal, with
-    the variables of this function; in a backward, with its nodes. ``step`` goes to the next node of a backward,
-    ``continue`` on with the program, ``quit`` raises :class:`ProgramAborted` here.
-
-    Parameters
-    ----------
-    stdin, stdout : file, optional
-        The process's own by default.
-
-    See Also
-    --------
-    post_mortem
-
-    Examples
-    --------
-    >>> import io
-    >>> import gradscope as gs
-    >>> import gradscope.inspect as gi
-    >>> x = gs.ones(2, requires_grad=True)
-    >>> handle = x.register_hook(lambda grad: gi.set_trace(stdin=io.StringIO("print grad * 2\ncontinue\n")))
-    >>> (x * 3).sum().backward()  # doctest: +ELLIPSIS
-    stopped in node 2 of 3: AccumulateGrad... - set_trace() at <doctest ...>:1
-    (gradscope) print grad * 2
-    tensor([6., 6.])
-    (gradscope) continue
-    """
-    if ACTIVE:
-        stop_here(ACTIVE[-1])
-        return
+def prompt_here(adapter: Adapter | None = None, stdin: TextIO | None = None, stdout: TextIO | None = None) -> None:
+    """Stop in the function that calls, and ask at a prompt what to do; see :func:`gradscope.inspect.set_trace`."""
     debugger = _InlineDebugger(adapter or AnyAdapter())
     prompt = _InlinePrompt(debugger, stdin=stdin, stdout=stdout)
     debugger.attach(prompt.ask)
