@@ -22,6 +22,7 @@ from gradscope.inspect.debugging.session.session_records import (
     WatchRecord,
     WhatIf,
 )
+from gradscope.inspect.debugging.session.tensor_queries import save_array
 from gradscope.inspect.debugging.stops.breakpoints import BreakpointTable
 from gradscope.inspect.debugging.stops.watches import WatchList
 from gradscope.inspect.records.records import (
@@ -32,8 +33,12 @@ from gradscope.inspect.records.records import (
     SavedRecord,
     SessionState,
     StopReason,
+    TensorPage,
+    TensorSubject,
     TensorSummary,
 )
+from gradscope.inspect.records.tensor_pages import compare, find_element, page_of
+from gradscope.inspect.records.tensor_statistics import summarize
 from gradscope_tui.app import GradscopeApp
 from gradscope_tui.widgets.prompt_line import Prompt
 
@@ -100,6 +105,7 @@ class FakeSession:
         self.current = -1
         self.output: list[str] = []
         self.calls: list[Call] = []
+        self.tensors: dict[str, Any] = {}
         self.held = held
         self.live = -1
         self.ended = False
@@ -347,6 +353,29 @@ class FakeSession:
 
     def scale_grad(self, slot: int, factor: float) -> None:
         self.calls.append(Call("scale_grad", (slot, factor)))
+
+    def derivative(self, node_name: str) -> tuple[tuple[str, str], ...]:
+        return (("self", "g * mask"),) if node_name.startswith("Relu") else ()
+
+    def _array(self, expression: str) -> Any:
+        if expression and expression not in self.tensors:
+            raise NameError(f"name {expression!r} is not defined")
+        return self.tensors[expression] if expression else None
+
+    def tensor_page(self, subject: TensorSubject, index: Any) -> TensorPage:
+        self.calls.append(Call("tensor_page", (subject, index)))
+        return page_of(self._array(subject.expression), index, self._array(subject.against), subject.measure)
+
+    def tensor_summary(self, subject: TensorSubject) -> TensorSummary:
+        array, against = self._array(subject.expression), self._array(subject.against)
+        return summarize(array if against is None else compare(array, against, subject.measure))
+
+    def find_element(self, subject: TensorSubject, sought: str, after: int = -1) -> int | None:
+        array, against = self._array(subject.expression), self._array(subject.against)
+        return find_element(array, sought, after, against, subject.measure)
+
+    def save_tensor(self, subject: TensorSubject, path: str) -> str:
+        return save_array(self._array(subject.expression), path)
 
     def evaluate_text(self, expression: str) -> str:
         return repr(self.evaluate(expression))

@@ -23,6 +23,7 @@ from gradscope_tui.navigation import Navigation
 from gradscope_tui.pane_layout import LOW, NARROW, WIDE, PaneLayout
 from gradscope_tui.pane_verbs import PaneVerbs
 from gradscope_tui.panes.graph_pane import GraphPane
+from gradscope_tui.panes.inspector_pane import InspectorPane
 from gradscope_tui.panes.modules_pane import ModulesPane
 from gradscope_tui.refusal import refuse
 from gradscope_tui.run_verbs import RunVerbs
@@ -221,10 +222,19 @@ class GradscopeApp(App[int]):
     def _outline_read(self) -> None:
         with unless_closed():
             self.watcher.show_outline()
+            self.watcher.look()
 
     @on(ModulesPane.Switched)
     def _module_switched(self, event: ModulesPane.Switched) -> None:
         self.navigation.toggle_fold(event.module, event.first)
+
+    @on(InspectorPane.NodeFollowed)
+    def _node_followed(self, event: InspectorPane.NodeFollowed) -> None:
+        self.navigation.show_node(event.index)
+
+    @on(InspectorPane.TensorOpened)
+    def _tensor_opened(self, event: InspectorPane.TensorOpened) -> None:
+        self.pane_verbs.open_tensor(event.link)
 
     @on(StatusBar.Clicked)
     def _timeline_clicked(self, event: StatusBar.Clicked) -> None:

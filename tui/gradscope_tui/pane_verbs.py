@@ -7,10 +7,13 @@ from typing import Any
 
 from textual.app import App
 
+from gradscope.inspect.records.records import TensorSubject
 from gradscope_tui.pane_layout import PaneLayout
 from gradscope_tui.panes.graph_pane import GraphPane
+from gradscope_tui.panes.inspector_pane import TensorLink
 from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.refusal import refuse
+from gradscope_tui.screens.tensor_screen import TensorScreen
 from gradscope_tui.sessions.session_protocol import Session
 from gradscope_tui.sessions.session_watcher import SessionWatcher
 from gradscope_tui.terminal.external_editor import edit_command, run_editor
@@ -64,6 +67,12 @@ class PaneVerbs:
         self._app.copy_to_clipboard(text)
         first, _, more = text.partition("\n")
         self._app.notify(f"copied {first}{' …' if more else ''}", timeout=2, markup=False)
+
+    def open_tensor(self, link: TensorLink) -> None:
+        """Look into a tensor of the node under the cursor; the same one a backward before is there to compare with."""
+        backward = self._session.task_index - 1
+        before = link.expression.replace(")", f", backward={backward})", 1) if backward > 0 else ""
+        self._app.push_screen(TensorScreen(self._session, TensorSubject(link.expression), link.title, before))
 
     def action_editor(self) -> None:
         """Open the line that made the node under the cursor in the person's editor."""

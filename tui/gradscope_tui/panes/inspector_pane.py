@@ -1,61 +1,124 @@
-"""What is known about one node: gradients in and out, saved tensors with their versions, where it was made."""
+"""What is known about one node: its derivative, gradients in and out, saved tensors, and the nodes beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import isfinite
 from textwrap import wrap
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rich.style import Style
 from rich.text import Text
+from textual import events
+from textual.message import Message
 
 from gradscope.inspect.debugging.prompt.plain_text import node_text
-from gradscope_tui.widgets.histogram import histogram_lines
+from gradscope_tui.sessions.session_snapshot import Focus
+from gradscope_tui.widgets.histogram import HistogramAxis
 from gradscope_tui.widgets.labels import NODE_STATES, UNREADABLE, basename, short_value
-from gradscope_tui.widgets.line_pane import LinePane, Place
+from gradscope_tui.widgets.line_pane import CursorPane, Place
 
 if TYPE_CHECKING:
     from gradscope.inspect.records.records import NodeRecord, SavedRecord, TensorSummary, WriteRecord
-    from gradscope_tui.sessions.session_snapshot import Focus, Snapshot
+    from gradscope_tui.sessions.session_protocol import Session
+    from gradscope_tui.sessions.session_snapshot import Neighbour, Snapshot
 
-__all__ = ["InspectorPane", "describe"]
+__all__ = ["Description", "InspectorPane", "TensorLink", "describe"]
 
 Color = Callable[[str], Style]
-PRODUCED = "Gradients out"
+PRODUCED = "grad out"
 WAITING = dict.fromkeys(("pending", "current"), "known when it has run")
 NOT_SEEN = "not seen: it ran while nobody looked"
 _NOTHING_OUT = WAITING | {"failed": "none: it failed", "skipped": "none: it is left out"}
-_SAVED = {"ok": ("ok", "good"), "modified": ("‼ MODIFIED", "bad"), "released": ("released", "dim")}
+_SAVED = {"ok": "good", "modified": "bad", "released": "dim"}
+_STATISTICS = ("norm", "mean", "std", "min", "max")
+_LEFT_OUT_FIRST = ("std", "mean", "zero", "min", "max")
+"""Columns that go where there is no room for all of them."""
 
 
-class InspectorPane(LinePane, inherit_bindings=False):
-    """The pane about the node under the cursor."""
+class TensorLink(NamedTuple):
+    """A tensor of a node, for the viewer.
+
+    Parameters
+    ----------
+    expression : str
+        What the program calls it, such as ``at_node(12).grads[0]``.
+    title : str
+        What a person does.
+    """
+
+    expression: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line, and where Enter leads from it: to a tensor, or to a node by its index."""
+
+    text: Text
+    link: TensorLink | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What the pane shows: lines that stay at the top, and the others."""
+
+    head: tuple[Line, ...] = ()
+    body: tuple[Line, ...] = ()
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """All lines."""
+        return self.head + self.body
+
+
+class InspectorPane(CursorPane, inherit_bindings=False):
+    """The pane about the node under the cursor of the graph."""
 
     NUMBER: ClassVar[int] = 2
     TITLE: ClassVar[str] = "Inspector"
     PLACE: ClassVar[Place] = Place.ABOVE
     KEY_HELP: ClassVar[str] = "Go to the inspector of the node under the cursor"
     ABOUT: ClassVar[str] = (
-        "The node under the cursor: gradients in and out with statistics and histogram, saved tensors with the version "
-        "at which they were saved and the version now, the line that made it."
+        "The node under the cursor: the line that made it, its derivative as a formula, the nodes that its gradients "
+        "come from and go to, gradients and saved tensors in numbers and as histograms on one axis, with the version "
+        "at which each was saved, the version now and who wrote it since. Enter on a tensor opens it, on a node goes "
+        "there; a click does too."
     )
     EMPTY: ClassVar[str] = "no node yet"
 
+    class TensorOpened(Message):
+        """A tensor is to be looked at."""
+
+        def __init__(self, link: TensorLink) -> None:
+            super().__init__()
+            self.link = link
+
+    class NodeFollowed(Message):
+        """Another node is to be looked at."""
+
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._focus: Focus | None = None
+        self._focus = Focus()
         self._records: Sequence[NodeRecord] = ()
-        self._node: NodeRecord | None = None
-        self._names: Mapping[int, str] = {}
-        self._lines: list[Text] = []
-        self._drawn_for = 0
+        self._shown = Description()
+        self._drawn_for = (0, 0)
         self._to_produced = False
 
     @property
     def node(self) -> NodeRecord | None:
         """The node that is shown, with all that is known about it."""
-        return self._node
+        return self._focus.node
+
+    @property
+    def text(self) -> str:
+        """All that is shown."""
+        return "\n".join(line.text.plain for line in self._shown.lines)
 
     def show_produced(self) -> None:
         """At the next look, begin with what the node has produced."""
@@ -65,8 +128,7 @@ class InspectorPane(LinePane, inherit_bindings=False):
         """Show the node under the cursor."""
         self._records = snapshot.nodes
         if snapshot.focus is not self._focus:
-            self._focus = snapshot.focus
-            self.show(snapshot.focus.node, snapshot.focus.names)
+            self.show(snapshot.focus)
 
     def stopped(self, snapshot: Snapshot) -> None:
         """After a node, begin with what it has produced."""
@@ -75,112 +137,325 @@ class InspectorPane(LinePane, inherit_bindings=False):
 
     def copied(self) -> str:
         """Return all that is known about the node."""
-        return node_text(self._node, self._records) if self._node is not None else ""
+        return node_text(self.node, self._records) if self.node is not None else ""
 
-    def show(self, node: NodeRecord | None, names: Mapping[int, str]) -> None:
-        """Show a node.
+    def switch(self, session: Session) -> None:
+        """Follow the line under the cursor: open a tensor, go to a node."""
+        lines = self._shown.lines
+        link = lines[self.cursor].link if self.cursor < len(lines) else None
+        if isinstance(link, TensorLink):
+            self.post_message(self.TensorOpened(link))
+        elif link is not None:
+            self.post_message(self.NodeFollowed(link))
+        else:
+            self.post_message(self.VerbRefused("Enter opens a tensor or goes to a node: move to a line of one"))
 
-        Parameters
-        ----------
-        node : NodeRecord or None
-            The whole record, with gradients and saved tensors.
-        names : mapping of int to str
-            For the targets of its edges: how they are called here.
-        """
-        if (node, names) == (self._node, self._names) and not self._to_produced:
-            return
-        same = not self._to_produced and node is not None and self._node is not None and node.key == self._node.key
-        self._node, self._names = node, names
+    def show(self, focus: Focus) -> None:
+        """Show a node."""
+        before, self._focus = self._focus.node, focus
+        node = focus.node
+        same = not self._to_produced and node is not None and before is not None and node.key == before.key
         self.set_heading(about=f"#{node.index} {node.operator}" if node else "")
         self.redraw()
         if not same:
-            self.scroll_to(0, self._first_row(), animate=False, force=True)
+            self.scroll_to(0, 0, animate=False, force=True)
+            self.set_reactive(InspectorPane.cursor, 0)
+            self.cursor = self._first_row()
 
     def _first_row(self) -> int:
-        """Return the line at which a node is shown first."""
+        """Return the line at which a node is shown first: the first that leads to a tensor."""
         wanted, self._to_produced = self._to_produced, False
-        heads = (row for row, line in enumerate(self._lines) if wanted and line.plain.startswith(PRODUCED))
-        return next(heads, 0)
+        lines = list(enumerate(self._shown.lines))
+        tensors = [row for row, line in lines if isinstance(line.link, TensorLink)]
+        produced = [row for row, line in lines if wanted and line.link and line.text.plain.startswith(PRODUCED)]
+        return next(iter([*produced, *tensors]), 0)
 
     def redraw(self) -> None:
-        """Write the node down again: with another node, in another width or in other colors."""
-        width = self.scrollable_content_region.width
-        self._drawn_for = width
-        tall = 2 if self.scrollable_content_region.height < 20 else 4
-        self._lines = describe(self._node, width, self.color, self._names, tall) if self._node and width else []
+        """Write the node down again: with another node, in another size or in other colors."""
+        region = self.scrollable_content_region
+        self._drawn_for = region.width, region.height
+        fit = self.node is not None and region.width > 0
+        self._shown = describe(self._focus, region.width, self.color, _tall(region.height)) if fit else Description()
         super().content_changed()
 
     def content_changed(self) -> None:
-        """Draw again if the width is another one, and measure."""
-        if self.scrollable_content_region.width != self._drawn_for:
+        """Draw again if the size is another one, and measure."""
+        region = self.scrollable_content_region
+        if (region.width, region.height) != self._drawn_for:
             self.redraw()
         else:
             super().content_changed()
 
     def line_count(self) -> int:
         """Return the number of lines about the node."""
-        return len(self._lines)
+        return len(self._shown.lines)
 
     def line_width(self) -> int:
         """Return the width of the widest line."""
-        return max((line.cell_len for line in self._lines), default=0)
+        return max((line.text.cell_len for line in self._shown.lines), default=0)
 
     def line(self, row: int, width: int) -> Text:
         """Return one line."""
-        return self._lines[row]
+        return self._shown.lines[row].text
+
+    def is_marked(self, row: int) -> bool:
+        """Mark the cursor line, where it leads anywhere."""
+        return row == self.cursor and self._shown.lines[row].link is not None
+
+    def row_at(self, y: int) -> int:
+        """Return the row that is drawn at a line of the pane: those of the head stay."""
+        return y if y < len(self._shown.head) else super().row_at(y)
+
+    def reveal(self, row: int) -> None:
+        """Scroll, if need be, so that `row` is seen below the head."""
+        head, height, top = len(self._shown.head), self.scrollable_content_region.height, self.scroll_offset.y
+        if row < top + head:
+            self.scroll_to(y=max(0, row - head), animate=False, force=True)
+        elif row >= top + height > top:
+            self.scroll_to(y=row - height + 1, animate=False, force=True)
+
+    def on_click(self, event: events.Click) -> None:
+        """Follow a link that is clicked."""
+        super().on_click(event)
+        if event.get_content_offset(self) is not None:
+            self.call_later(self.switch_clicked)
+
+    def switch_clicked(self) -> None:
+        """Follow the line under the cursor, if it leads anywhere."""
+        if self.cursor < self.line_count() and self._shown.lines[self.cursor].link is not None:
+            self.app.call_later(self.app.run_action, "switch")
 
 
-def describe(node: NodeRecord, width: int, color: Color, names: Mapping[int, str], tall: int = 2) -> list[Text]:
+def _tall(height: int) -> int:
+    """Return how many lines a histogram has in a pane of so many."""
+    return 1 if height < 20 else 2 if height < 40 else 3
+
+
+def describe(focus: Focus, width: int, color: Color, tall: int = 1) -> Description:
     """Write what is known about a node.
 
     Parameters
     ----------
-    node : NodeRecord
-        The whole record.
+    focus : Focus
+        The node, and its neighbours.
     width : int
         Cells that a line should take at most.
     color : callable
         Gives the style for ``'head'``, ``'dim'``, ``'strong'``, ``'good'``, ``'warn'``, ``'bad'`` and ``'now'``.
-    names : mapping of int to str
-        How the targets of the node's edges are called.
     tall : int
-        Rows of the histograms of gradients.
-
-    Returns
-    -------
-    list of Text
-        The lines.
+        Rows of a histogram.
     """
+    node = focus.node
+    assert node is not None
     if node.name == UNREADABLE:
         text = f"Node #{node.index} cannot be read: the recording is damaged where it stands."
-        return [Text(line, color("bad")) for line in wrap(text, max(width, 1))]
+        return Description(tuple(Line(Text(line, color("bad"))) for line in wrap(text, max(width, 1))))
+    return Description(tuple(_head(node, color)), tuple(_Body(focus, node, width, color).lines(tall)))
+
+
+def _head(node: NodeRecord, color: Color) -> list[Line]:
+    """Return the lines that stay: which node it is, and where it was made."""
     glyph, word, style = NODE_STATES[str(node.state)]
-    lines = [Text.assemble((node.name, color("strong")), f" #{node.index}  ", (f"{glyph} {word}", color(style)))]
-    for label, value in (("parameter", node.parameter), ("module", node.module)):
-        if value:
-            lines.append(Text.assemble((f"{label} ", color("dim")), value))
-    if node.location is not None:
-        place = f"{basename(node.location.filename)}:{node.location.lineno}"
-        lines.append(Text.assemble(("made at ", color("dim")), place, (f" in {node.location.function}", color("dim"))))
-    for saved in node.saved:
-        if saved.state == "modified":
-            lines.append(Text(f"‼ {saved.name} was written after it had been saved for this node", color("bad")))
-            lines += [Text(f"  by {_writer(write)}", color("bad")) for write in saved.writes]
-    unknown = "known when it is about to run" if node.state in WAITING else NOT_SEEN
-    lines += _gradients("Gradients in", node.grad_outputs, width, color, tall, {}, unknown)
-    targets = {
-        slot: "nothing" if edge.target_key is None else names.get(edge.target_key, "a node outside this backward")
-        for slot, edge in enumerate(node.edges)
-    }
-    lines += _gradients(PRODUCED, node.grad_inputs, width, color, tall, targets, _NOTHING_OUT.get(node.state, NOT_SEEN))
-    if not node.edges:
-        lines.append(Text(f"  added to {node.parameter}.grad" if node.parameter else "  none", color("dim")))
-    lines += _head("Saved tensors", width, color)
-    for saved in node.saved:
-        lines += _saved(saved, width, color)
-    if not node.saved:
-        lines.append(Text("  none", color("dim")))
-    return lines
+    first = Text.assemble((node.name, color("strong")), f" #{node.index}  ", (f"{glyph} {word}", color(style)))
+    if node.parameter or node.module:
+        first.append(f"  {node.parameter or node.module}", color("head"))
+    second = Text("made at ", color("dim"))
+    if node.location is None:
+        second = Text("the line that made it is not known", color("dim"))
+        if node.parameter:
+            second = Text.assemble(("adds to ", color("dim")), f"{node.parameter}.grad")
+    else:
+        place = node.location
+        second.append(f"{basename(place.filename)}:{place.lineno}").append(f" {place.function}  ", color("dim"))
+        second.append(place.source.strip())
+    return [Line(first), Line(second)]
+
+
+class _Tensor(NamedTuple):
+    """A row of the table: a gradient or a saved tensor."""
+
+    label: str
+    about: str
+    summary: TensorSummary | None
+    link: TensorLink
+
+
+class _Body:
+    """Writes what scrolls."""
+
+    def __init__(self, focus: Focus, node: NodeRecord, width: int, color: Color) -> None:
+        self._focus = focus
+        self._node = node
+        self._width = width
+        self._color = color
+
+    def lines(self, tall: int) -> list[Line]:
+        """Return all lines."""
+        tensors = [*self._gradients("grad in", self._node.grad_outputs, "grads"), *self._produced(), *self._saved()]
+        return [
+            *self._violations(),
+            *self._derivative(),
+            *self._neighbours(),
+            *self._unknown(),
+            *self._table(tensors),
+            *self._versions(),
+            *self._histograms([t for t in tensors if t.summary is not None and t.summary.numel > 1], tall),
+        ]
+
+    def _title(self, title: str, more: str = "") -> Line:
+        more = f" {more}" if more and len(title) + len(more) < self._width else ""
+        text = Text.assemble((title, self._color("head")), (more, self._color("dim")))
+        return Line(text.append(" " + "─" * max(0, self._width - text.cell_len - 1), self._color("dim")))
+
+    def _violations(self) -> list[Line]:
+        lines = []
+        for saved in self._node.saved:
+            if saved.state == "modified":
+                text = f"‼ {saved.name} was written after it had been saved for this node"
+                lines.append(Line(Text(text, self._color("bad"))))
+                lines += [Line(Text(f"  by {_writer(write)}", self._color("bad"))) for write in saved.writes]
+        return lines
+
+    def _derivative(self) -> list[Line]:
+        """Return the formulas, with g for the gradient that arrives."""
+        found = []
+        for name, formula in self._focus.derivative:
+            rows = wrap(f"grad of {name} = {formula}", max(20, self._width - 2), subsequent_indent="  ")
+            found += [Line(Text(f"  {row}")) for row in rows]
+        return [self._title("Derivative", "g is the gradient that arrives"), *found] if found else []
+
+    def _neighbours(self) -> list[Line]:
+        """Return the nodes that its gradients come from, and those they go to."""
+        lines = [self._neighbour("from", source) for source in self._focus.sources]
+        for slot, edge in enumerate(self._node.edges):
+            target = None if edge.target_key is None else self._focus.targets.get(edge.target_key)
+            nowhere = "nothing" if edge.target_key is None else "a node outside this backward"
+            lines.append(self._neighbour("to", target, slot, nowhere))
+        return [self._title("Gradients"), *lines] if lines else []
+
+    def _neighbour(self, word: str, node: Neighbour | None, slot: int | None = None, nowhere: str = "") -> Line:
+        which = "" if slot is None or len(self._node.edges) < 2 else f"[{slot}] "
+        text = Text.assemble((f"  {word:<5}", self._color("dim")), which)
+        if node is None:
+            return Line(text.append(nowhere, self._color("dim")))
+        return Line(text.append(node.label, self._color("strong") + Style(underline=True)), node.index)
+
+    def _unknown(self) -> list[Line]:
+        """Say which gradients are not known, and why."""
+        lines, node = [], self._node
+        if node.grad_outputs is None:
+            known = "known when it is about to run" if node.state in WAITING else NOT_SEEN
+            lines.append(Line(Text(f"  grad in: {known}", self._color("dim"))))
+        if node.grad_inputs is None and node.edges:
+            text = f"  grad out: {_NOTHING_OUT.get(node.state, NOT_SEEN)}"
+            lines.append(Line(Text(text, self._color("dim"))))
+        return lines
+
+    def _gradients(self, title: str, gradients: Sequence[TensorSummary | None] | None, name: str) -> list[_Tensor]:
+        many = len(gradients or ()) > 1
+        found = []
+        for slot, summary in enumerate(gradients or ()):
+            label = f"{title} {slot}" if many else title
+            link = TensorLink(f"at_node({self._node.index}).{name}[{slot}]", f"{label} of #{self._node.index}")
+            found.append(_Tensor(label, _shape(summary.shape) if summary is not None else "None", summary, link))
+        return found
+
+    def _produced(self) -> list[_Tensor]:
+        return self._gradients(PRODUCED, self._node.grad_inputs, "produced")
+
+    def _saved(self) -> list[_Tensor]:
+        found = []
+        for place, saved in enumerate(self._node.saved):
+            if saved.shape is not None:
+                expression = f"at_node({self._node.index}).saved[{place}]"
+                link = TensorLink(expression, f"saved {saved.name} of #{self._node.index}")
+                found.append(_Tensor(f"saved {saved.name}", _shape(saved.shape), saved.summary, link))
+        return found
+
+    def _table(self, tensors: Sequence[_Tensor]) -> list[Line]:
+        """Return an aligned grid: a row for a tensor, a column for a statistic."""
+        if not tensors:
+            return []
+        kinds = {f"{t.summary.dtype} {t.summary.device}" for t in tensors if t.summary is not None}
+        bad = [name for name in ("NaN", "Inf") if any(t.summary is not None and _bad(t.summary, name) for t in tensors)]
+        columns = ["norm", *bad, "mean", "std", "min", "max", "zero"]
+        cells = [{name: _cell(tensor.summary, name) for name in columns} for tensor in tensors]
+        label = max(len(tensor.label) for tensor in tensors) + 2
+        shape = max(len(tensor.about) for tensor in tensors)
+        widths = {name: max(len(name), *(len(row[name]) for row in cells)) + 2 for name in columns}
+        for name in (*_LEFT_OUT_FIRST, *bad):
+            if label + shape + sum(widths.values()) > self._width:
+                widths.pop(name, None)
+        head = Text(" " * (label + shape)).append("".join(f"{n:>{w}}" for n, w in widths.items()), self._color("dim"))
+        lines = [self._title("Tensors", " and ".join(sorted(kinds)))]
+        lines += [Line(head)] if any(t.summary is not None and t.summary.numel > 1 for t in tensors) else []
+        for tensor, row in zip(tensors, cells):
+            text = Text(f"{tensor.label:<{label}}", self._color("strong"))
+            text = Text.assemble(text, (f"{tensor.about:>{shape}}", self._color("dim")))
+            lines.append(Line(self._statistics(text, tensor.summary, row, widths), tensor.link))
+        return lines
+
+    def _statistics(
+        self, text: Text, summary: TensorSummary | None, row: dict[str, str], widths: dict[str, int]
+    ) -> Text:
+        if summary is None:
+            return text
+        if summary.numel < 2:
+            value = summary.preview.strip("[]") if summary.numel else "no elements"
+            return text.append(f"  {value}", self._color("bad" if summary.nans or summary.infs else ""))
+        for name, room in widths.items():
+            alarm = _is_bad(summary, name)
+            text.append(f"{row[name]:>{room}}", self._color("bad" if alarm else ""))
+        return text
+
+    def _versions(self) -> list[Line]:
+        """Return what has become of each saved tensor."""
+        if not self._node.saved:
+            return []
+        lines = [self._title("Saved")]
+        for saved in self._node.saved:
+            text = Text.assemble("  ", (saved.name, self._color("strong")))
+            if saved.shape is None:
+                text.append(f" {saved.dtype}")
+            lines.append(Line(text.append("  ").append(_state(saved), self._color(_SAVED[str(saved.state)]))))
+        return lines
+
+    def _histograms(self, tensors: Sequence[_Tensor], tall: int) -> list[Line]:
+        if not tensors:
+            return []
+        margin = max(len(tensor.label) for tensor in tensors) + 1 if self._width >= 50 else 0
+        summaries = [tensor.summary for tensor in tensors if tensor.summary is not None]
+        axis = HistogramAxis(summaries, self._width - margin)
+        lines = [self._title("Histograms", "how many per power of two")]
+        for tensor, summary in zip(tensors, summaries):
+            if not margin:
+                lines.append(Line(Text(tensor.label, self._color("dim")), tensor.link))
+            for at, bars in enumerate(axis.bars(summary, tall)):
+                text = Text(f"{tensor.label if at == 0 and margin else '':<{margin}}", self._color("dim"))
+                lines.append(Line(Text.assemble(text, (bars, self._color("good"))), tensor.link))
+        return [*lines, Line(Text(" " * margin + axis.labels(), self._color("dim")))]
+
+
+def _cell(summary: TensorSummary | None, name: str) -> str:
+    if summary is None or summary.numel < 2:
+        return ""
+    if name in _STATISTICS:
+        sign = "‼" if _is_bad(summary, name) else ""
+        return sign + short_value(getattr(summary, name))
+    if name == "zero":
+        return f"{summary.zeros / summary.numel:.0%}"
+    return f"‼{_bad(summary, name)}" if _bad(summary, name) else "0"
+
+
+def _bad(summary: TensorSummary, name: str) -> int:
+    return summary.nans if name == "NaN" else summary.infs
+
+
+def _is_bad(summary: TensorSummary, name: str) -> bool:
+    if name in _STATISTICS:
+        value = getattr(summary, name)
+        return value is not None and not isfinite(value)
+    return name in ("NaN", "Inf") and _bad(summary, name) > 0
 
 
 def _writer(write: WriteRecord) -> str:
@@ -188,82 +463,14 @@ def _writer(write: WriteRecord) -> str:
     return write.operator if place is None else f"{write.operator} at {basename(place.filename)}:{place.lineno}"
 
 
-def _head(title: str, width: int, color: Color) -> list[Text]:
-    return [Text.assemble((f"{title} ", color("head")), ("─" * max(0, width - len(title) - 1), color("dim")))]
-
-
-def _gradients(
-    title: str,
-    gradients: Sequence[TensorSummary | None] | None,
-    width: int,
-    color: Color,
-    tall: int,
-    targets: dict[int, str],
-    unknown: str,
-) -> list[Text]:
-    """Write the gradients of one side, with where they go; without gradients, only where they will go."""
-    lines = _head(title, width, color)
-    slots = range(max(len(gradients) if gradients is not None else 0, len(targets)))
-    if gradients is None and (targets or title == "Gradients in"):
-        lines.append(Text(f"  {unknown}", color("dim")))
-    for slot in slots:
-        gradient = gradients[slot] if gradients is not None and slot < len(gradients) else None
-        line = Text.assemble((f"[{slot}] ", color("strong")))
-        if gradient is not None:
-            line.append(f"{gradient.dtype} {_shape(gradient.shape)} {gradient.device}")
-        elif gradients is not None:
-            line.append("None", color("dim"))
-        if slot in targets:
-            line.append(f"{'' if gradients is None else ' '}→ {targets[slot]}", color("dim"))
-        lines.append(line)
-        if gradient is not None:
-            lines += _statistics(gradient, width, color, tall)
-    return lines
-
-
-def _statistics(tensor: TensorSummary, width: int, color: Color, height: int) -> list[Text]:
-    """Write the statistics and the histogram of a tensor."""
-    if tensor.numel < 2:
-        value = tensor.preview.strip("[]") if tensor.numel else "no elements"
-        return [Text(f"    {value}", color("bad" if tensor.nans or tensor.infs else ""))]
-    facts = [
-        (name, short_value(value), "bad" if value is not None and not isfinite(value) else "")
-        for name, value in (
-            ("norm", tensor.norm),
-            ("mean", tensor.mean),
-            ("std", tensor.std),
-            ("min", tensor.min),
-            ("max", tensor.max),
-        )
-    ]
-    if tensor.nans or tensor.infs:
-        facts.insert(1, ("finite", f"{tensor.numel - tensor.nans - tensor.infs} of {tensor.numel}", ""))
-    facts.append(("zero", f"{tensor.zeros / tensor.numel:.0%}", ""))
-    facts += [(n, str(count), "bad" if count else "") for n, count in (("NaN", tensor.nans), ("inf", tensor.infs))]
-    lines = [Text("   ")]
-    for name, value, alarm in facts:
-        if lines[-1].cell_len + len(name) + len(value) + 2 > max(width, 24):
-            lines.append(Text("   "))
-        mark = "‼" if alarm else " "
-        lines[-1].append(f"{mark}{name} ", color(alarm or "dim"))
-        lines[-1].append(value, color(alarm))
-    return lines + [Text(f"    {line}", color("good")) for line in histogram_lines(tensor.histogram, width - 5, height)]
-
-
-def _saved(saved: SavedRecord, width: int, color: Color) -> list[Text]:
-    """Write a saved tensor: what it is, and whether it is still what was saved."""
-    word, style = _SAVED[str(saved.state)]
-    line = Text.assemble((saved.name, color("strong")), f" {saved.dtype} ")
-    if saved.shape is not None:
-        line.append(f"{_shape(saved.shape)} ")
-    if saved.saved_version is not None and saved.current_version is not None:
-        sign = "=" if saved.saved_version == saved.current_version else "≠"
-        line.append(f"v{saved.saved_version}{sign}v{saved.current_version} ", color(style))
-    line.append(word, color(style))
-    lines = [line]
-    if saved.summary is not None:
-        lines += _statistics(saved.summary, width, color, 1)
-    return lines
+def _state(saved: SavedRecord) -> str:
+    """Return what has become of a saved tensor."""
+    before, now = saved.saved_version, saved.current_version
+    if saved.state == "modified":
+        return f"‼ MODIFIED: saved at version {before}, now {now}"
+    if saved.state == "released":
+        return "released"
+    return "unchanged" if before is None else f"unchanged since version {before}"
 
 
 def _shape(shape: Sequence[int]) -> str:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from gradscope.inspect.debugging.session.session_records import TaskRecord, ThreadRecord, WatchRecord, WhatIf
     from gradscope.inspect.debugging.stops.breakpoints import Candidate
-    from gradscope.inspect.records.records import DebuggerEvent, NodeRecord, StopReason
+    from gradscope.inspect.records.records import (
+        DebuggerEvent,
+        Index,
+        NodeRecord,
+        StopReason,
+        TensorPage,
+        TensorSubject,
+        TensorSummary,
+    )
 
 __all__ = [
     "Breakpoint", "Session", "can_look_back", "has_ended", "is_over", "is_past", "is_paused", "order_of", "why_not",
@@ -217,6 +225,21 @@ class Session(Protocol):
 
     def evaluate_text(self, expression: str) -> str:
         """Evaluate an expression on the paused thread of the program. Blocks until the program has answered."""
+
+    def derivative(self, node_name: str) -> tuple[tuple[str, str], ...]:
+        """Return, for each argument of a node's operator, the expression of its gradient. Blocks as `inspect` does."""
+
+    def tensor_page(self, subject: TensorSubject, index: Sequence[Index]) -> TensorPage:
+        """Return a part of a tensor, or of how it differs from another. Blocks until the program has answered."""
+
+    def tensor_summary(self, subject: TensorSubject) -> TensorSummary:
+        """Return a tensor, or how it differs from another, in numbers. Blocks until the program has answered."""
+
+    def find_element(self, subject: TensorSubject, sought: str, after: int = -1) -> int | None:
+        """Return the place of an element in C order. Blocks until the program has answered."""
+
+    def save_tensor(self, subject: TensorSubject, path: str) -> str:
+        """Write a tensor into a new file, and return its path. Blocks until the program has answered."""
 
     def where(self) -> str:
         """Return the lines of the program that led to this backward."""

@@ -14,7 +14,23 @@ if TYPE_CHECKING:
     from gradscope.inspect.records.records import NodeRecord, StopReason
     from gradscope_tui.sessions.session_protocol import Breakpoint
 
-__all__ = ["Focus", "Snapshot"]
+__all__ = ["Focus", "Neighbour", "Snapshot"]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A node that another one exchanges gradients with.
+
+    Parameters
+    ----------
+    index : int
+        Its place in the backward.
+    label : str
+        How it is called here.
+    """
+
+    index: int
+    label: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,12 +41,18 @@ class Focus:
     ----------
     node : NodeRecord or None
         With all that is known about it; None where there is no node.
-    names : mapping of int to str
-        For the targets of its edges, by their keys: how they are called here.
+    targets : mapping of int to Neighbour
+        The nodes that its gradients go to, by their keys.
+    sources : tuple of Neighbour
+        The nodes that its gradients come from.
+    derivative : tuple of (str, str)
+        For each argument of its operator the expression of its gradient; empty where that is not known.
     """
 
     node: NodeRecord | None = None
-    names: Mapping[int, str] = field(default_factory=dict)
+    targets: Mapping[int, Neighbour] = field(default_factory=dict)
+    sources: tuple[Neighbour, ...] = ()
+    derivative: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,8 @@ from gradscope_tui.sessions.session_protocol import (
     is_past,
     is_paused,
 )
-from gradscope_tui.sessions.session_snapshot import Focus, Snapshot
+from gradscope_tui.sessions.session_snapshot import Focus, Neighbour, Snapshot
+from gradscope_tui.widgets.graph_rows import NOTHING, Outline, sources_in
 from gradscope_tui.widgets.key_bar import KeyBar
 from gradscope_tui.widgets.line_pane import LinePane
 from gradscope_tui.widgets.status_bar import Status, StatusBar
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from gradscope.inspect.records.records import DebuggerEvent, NodeRecord, StopReason
 
 __all__ = ["SessionChanged", "SessionWatcher", "unless_closed"]
+
+Derivative = tuple[tuple[str, str], ...]
 
 POLL = 1 / 10
 """Seconds between two looks at a session that is running."""
@@ -119,6 +122,8 @@ class SessionWatcher:
         self._printed: deque[tuple[str, str]] = deque(maxlen=LogPane.KEPT)
         self._stop_listening: Callable[[], None] = lambda: None
         self._question = "", 0
+        self._derivatives: dict[str, Derivative] = {}
+        self._sources: tuple[Outline, list[list[int]]] = NOTHING, []
         self._told = threading.Event()
         self._stale = threading.Event()
 
@@ -327,29 +332,50 @@ class SessionWatcher:
         if not 0 <= index < len(nodes):
             self._focus_on(None)
             return
-        node = nodes[index]
+        node, derivative = nodes[index], self._derivatives.get(nodes[index].name, ())
+        sources = await self._sources_of(index)
         if self._session.state != "running":
-            asked = asyncio.ensure_future(on_thread(lambda: self._session.inspect(index)))
+            asked = asyncio.ensure_future(on_thread(lambda: self._ask_about(index)))
             try:
                 done, _ = await asyncio.wait({asked}, timeout=PATIENCE)
                 if not done:
-                    self._focus_on(node)
-                node = await asked
+                    self._focus_on(node, sources, derivative)
+                node, derivative = await asked
             except (RuntimeError, ValueError):  # it has gone on meanwhile: what is known is shown
                 pass
             finally:
                 asked.cancel()
-        self._focus_on(node)
+        self._focus_on(node, sources, derivative)
 
-    def _focus_on(self, node: NodeRecord | None) -> None:
+    def _ask_about(self, index: int) -> tuple[NodeRecord, Derivative]:
+        """Ask for all that is known of a node, and, for its operator once, for the derivative."""
+        node = self._session.inspect(index)
+        if node.name not in self._derivatives:
+            self._derivatives[node.name] = self._session.derivative(node.name)
+        return node, self._derivatives[node.name]
+
+    async def _sources_of(self, index: int) -> list[int]:
+        """Return the nodes that the gradients of a node come from."""
+        outline = self._snapshot.outline
+        if self._sources[0] is not outline:
+            self._sources = outline, await on_thread(lambda: sources_in(outline), collect=False)
+        found = self._sources[1]
+        return found[index] if index < len(found) else []
+
+    def _focus_on(self, node: NodeRecord | None, sources: Sequence[int] = (), derivative: Derivative = ()) -> None:
         """Show a node in the panes that follow the cursor."""
         graph, nodes = self._app.query_one(GraphPane), self._snapshot.nodes
-        names = {}
+
+        def neighbour(index: int) -> Neighbour:
+            found = nodes[index]
+            return Neighbour(index, f"#{index} {found.operator} {found.parameter or found.module}".rstrip())
+
+        targets = {}
         for edge in node.edges if node is not None else ():
             position = graph.position(edge.target_key)
             if position is not None and edge.target_key is not None:
-                target = nodes[position]
-                names[edge.target_key] = f"#{position} {target.operator} {target.parameter or target.module}".rstrip()
-        self._snapshot = replace(self._snapshot, focus=Focus(node, names))
+                targets[edge.target_key] = neighbour(position)
+        focus = Focus(node, targets, tuple(map(neighbour, sources)), derivative)
+        self._snapshot = replace(self._snapshot, focus=focus)
         with self._app.batch_update():
             self._update_followers()

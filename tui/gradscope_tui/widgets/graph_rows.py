@@ -12,7 +12,7 @@ from gradscope.inspect.debugging.stops.breakpoints import parse_spec
 if TYPE_CHECKING:
     from gradscope.inspect.records.records import NodeRecord
 
-__all__ = ["NOTHING", "NodeFilter", "Outline", "Rows", "ancestors", "fold", "has_bad", "node_filter"]
+__all__ = ["NOTHING", "NodeFilter", "Outline", "Rows", "ancestors", "fold", "has_bad", "node_filter", "sources_in"]
 
 
 class Outline(NamedTuple):
@@ -46,6 +46,22 @@ class Outline(NamedTuple):
 
 NOTHING = Outline((), (), {})
 """The outline of a graph that has not been read."""
+
+
+def sources_in(outline: Outline) -> list[list[int]]:
+    """Return for each node of an outline the nodes that its gradients come from.
+
+    Examples
+    --------
+    >>> sources_in(Outline(["", "", ""], [(1, 2), (2,), ()], {}))
+    [[], [0], [0, 1]]
+    """
+    found: list[list[int]] = [[] for _ in outline.targets]
+    for source, targets in enumerate(outline.targets):
+        for target in targets:
+            if source not in found[target][-1:]:
+                found[target].append(source)
+    return found
 
 
 class Rows:

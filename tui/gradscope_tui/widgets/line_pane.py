@@ -158,6 +158,10 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         """Return the style of one of the colors of `PaneGrid`; a plain one for an empty name."""
         return text_style(self.parent, f"pane--{name}") if name and isinstance(self.parent, PaneGrid) else Style.null()
 
+    def row_at(self, y: int) -> int:
+        """Return the row that is drawn at a line of the pane."""
+        return y + self.scroll_offset.y
+
     def content_changed(self) -> None:
         """Measure again and repaint."""
         self.virtual_size = Size(self.line_width(), self.line_count())
@@ -201,8 +205,8 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         """Render one line of the screen."""
-        left, top = self.scroll_offset
-        row, width = y + top, self.size.width
+        left = self.scroll_offset.x
+        row, width = self.row_at(y), self.size.width
         base = self.visual_style.rich_style  # unlike self.rich_style, remembered
         count = self.line_count()
         if row >= max(count, 1):
@@ -287,8 +291,8 @@ class CursorPane(LinePane, inherit_bindings=False):
     def on_click(self, event: events.Click) -> None:
         """Put the cursor where the mouse has clicked."""
         offset = event.get_content_offset(self)
-        if offset is not None and offset.y + self.scroll_offset.y < self.line_count():
-            self.cursor = self.row_clicked(offset.y + self.scroll_offset.y, offset.x)
+        if offset is not None and self.row_at(offset.y) < self.line_count():
+            self.cursor = self.row_clicked(self.row_at(offset.y), offset.x)
 
     def row_clicked(self, row: int, x: int) -> int:
         """Return where the cursor goes at a click on a row, `x` cells from its left."""
