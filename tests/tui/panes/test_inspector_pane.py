@@ -29,7 +29,7 @@ def test_a_node_that_has_not_run_says_what_is_not_known_yet():
     assert "  grad in: known when it is about to run" in shown
     assert "  grad out: known when it has run" in shown
     assert "  to   [0] #2 AccumulateGrad layers.0.weight" in shown
-    assert "  to   [1] a node outside this backward" in shown
+    assert "  to   [1] outside this backward" in shown
     assert "  mat1  unchanged since version 0" in shown
 
 

@@ -329,7 +329,7 @@ class _Body:
         lines = [self._neighbour("from", source) for source in self._focus.sources]
         for slot, edge in enumerate(self._node.edges):
             target = None if edge.target_key is None else self._focus.targets.get(edge.target_key)
-            nowhere = "nothing" if edge.target_key is None else "a node outside this backward"
+            nowhere = "nothing" if edge.target_key is None else "outside this backward"
             lines.append(self._neighbour("to", target, slot, nowhere))
         return [self._title("Gradients"), *lines] if lines else []
 
