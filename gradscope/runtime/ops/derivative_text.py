@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
-from collections.abc import Callable
+import tokenize
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from tokenize import COMMENT, NAME, NEWLINE, NL, TokenInfo
 from typing import Any
 
 from .declaration.registry import OPERATORS, Operator
 
 __all__ = ["derivative_text"]
+
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
 @functools.cache
@@ -51,35 +54,49 @@ def _formula(function: Callable[..., Any]) -> str:
     code = getattr(function, "__code__", None)
     if code is None:
         return str(getattr(function, "__name__", function))
-    body = _body(Path(code.co_filename), code.co_firstlineno, code.co_varnames[: code.co_argcount])
-    if body is not None:
-        return " ".join(ast.unparse(body).split())
+    names = inspect.signature(function).parameters
+    found = list(_lambdas(_tokens(Path(code.co_filename)), code.co_firstlineno, list(names)))
+    if len(found) == 1:
+        return found[0]
     where = Path(code.co_filename).relative_to(Path(__file__).parents[3]).as_posix()
-    name, arguments = code.co_name.replace("<lambda>", "derivative"), ", ".join(inspect.signature(function).parameters)
-    return f"{name}({arguments}), {where}:{code.co_firstlineno}"
+    name = code.co_name.replace("<lambda>", "derivative")
+    return f"{name}({', '.join(names)}), {where}:{code.co_firstlineno}"
 
 
-def _body(path: Path, line: int, names: tuple[str, ...]) -> ast.expr | None:
-    """Return what a function returns, if that is all it does and no other on its line has its arguments."""
-    found = [function for function in _functions_of(path).get(line, ()) if _arguments(function) == names]
-    if len(found) != 1:
-        return None
-    if isinstance(found[0], ast.Lambda):
-        return found[0].body
-    last = found[0].body[-1]
-    documented = isinstance(found[0].body[0], ast.Expr)
-    return last.value if len(found[0].body) == 1 + documented and isinstance(last, ast.Return) else None
+def _lambdas(tokens: Sequence[TokenInfo], line: int, names: list[str]) -> Iterator[str]:
+    """Yield the bodies of the lambdas that begin on a line and take these arguments."""
+    for at, token in enumerate(tokens):
+        if token.string == "lambda" and token.start[0] == line:
+            colon = next(k for k in range(at, len(tokens)) if tokens[k].string == ":")
+            if [t.string for t in tokens[at + 1 : colon] if t.type == NAME] == names:
+                yield " ".join(_joined(_expression(tokens, colon + 1)).split())
 
 
-def _arguments(function: ast.Lambda | ast.FunctionDef) -> tuple[str, ...]:
-    return tuple(argument.arg for argument in (*function.args.posonlyargs, *function.args.args))
+def _expression(tokens: Sequence[TokenInfo], start: int) -> Iterator[TokenInfo]:
+    """Yield the tokens of the expression that begins somewhere, up to the comma, bracket or line that ends it."""
+    depth = 0
+    for token in tokens[start:]:
+        depth += (token.string in _OPENING) - (token.string in _CLOSING)
+        if depth < 0 or (depth == 0 and (token.string == "," or token.type == NEWLINE)):
+            return
+        if token.type not in (COMMENT, NL):
+            yield token
+
+
+def _joined(tokens: Iterator[TokenInfo]) -> str:
+    """Return tokens as they stand in their lines, of several lines one."""
+    text, before = "", None
+    for token in tokens:
+        if before is not None and before.end[0] == token.start[0]:
+            text += " " * (token.start[1] - before.end[1])
+        elif before is not None and before.string not in _OPENING and token.string not in _CLOSING:
+            text += " "
+        text, before = text + token.string, token
+    return text
 
 
 @functools.cache
-def _functions_of(path: Path) -> dict[int, list[ast.Lambda | ast.FunctionDef]]:
-    """Return the functions of a source file by the lines where they begin."""
-    found: dict[int, list[ast.Lambda | ast.FunctionDef]] = {}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Lambda | ast.FunctionDef):
-            found.setdefault(node.lineno, []).append(node)
-    return found
+def _tokens(path: Path) -> list[TokenInfo]:
+    # Not the parser's tree: Python 3.11 fails to make one while another thread does.
+    with tokenize.open(path) as file:
+        return list(tokenize.generate_tokens(file.readline))

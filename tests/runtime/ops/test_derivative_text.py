@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[3]
 
 def test_a_formula_is_the_expression_of_its_declaration():
     assert derivative_text("SqrtBackward0") == (("self", "g / conj(result * 2)"),)
-    assert dict(derivative_text("DivBackward0"))["other"] == "-g * conj(self / other / other)"
+    assert dict(derivative_text("DivBackward0"))["other"] == "-g * conj((self / other) / other)"
 
 
 def test_a_longer_derivative_says_where_it_stands():
