@@ -42,8 +42,8 @@ CUBE = numpy.arange(24, dtype=numpy.float32).reshape(2, 3, 4) - 5
 def test_a_tensor_is_a_table_of_a_slice(size):
     async def scenario(app, pilot, screen):
         await until(pilot, lambda: "[0, 0, 0] = -5.0" in text_of(app))
-        shown = " ".join(text_of(app).replace("│", " ").split())
-        assert "float32 2 × 3 × 4 slice [0, ↓, →] norm" in shown
+        facts = "float32 2 × 3 × 4 slice [0, ↓, →] norm"
+        await until(pilot, lambda: facts in " ".join(text_of(app).replace("│", " ").split()))
         await pilot.press("]", "j", "l")
         await until(pilot, lambda: "[1, 1, 1] = 12.0" in text_of(app))
         await pilot.press("]")
