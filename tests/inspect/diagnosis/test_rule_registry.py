@@ -71,6 +71,7 @@ def test_codes_keep_their_meaning():
         "D333": "a hidden state that is detached at every step",
         "D334": "gradients that underflow in half precision",
         "D335": "a weight tying that was lost",
+        "D336": "samples of a batch that influence each other",
     }
 
 

@@ -61,7 +61,7 @@ class BackwardReplay:
         """Whether a backward has freed what this one would need."""
         return bool(freed_nodes(self.adapter, self.links))
 
-    def run(self, visit: Visit, grad: Any = None) -> None:
+    def run(self, visit: Visit, grad: Any = None, *, leave_out: Callable[[Any], bool] = lambda node: False) -> None:
         """Run the nodes; call ``visit(node, grad_outputs, grad_inputs)`` after each.
 
         Parameters
@@ -70,6 +70,8 @@ class BackwardReplay:
             An AccumulateGrad is visited too, with no ``grad_inputs``.
         grad : Tensor, optional
             The gradient of the loss; ones by default.
+        leave_out : callable, optional
+            Whether a node is not to be run: it is visited, with no ``grad_inputs``, and hands nothing on.
 
         Raises
         ------
@@ -90,11 +92,18 @@ class BackwardReplay:
             for key in self.order:
                 grads = waiting.pop(key, None)
                 if grads is not None:
-                    self._run(key, grads, waiting, visit)
+                    self._run(key, grads, waiting, visit, leave_out)
 
-    def _run(self, key: int, grads: list[Any], waiting: dict[int, list[Any]], visit: Visit) -> None:
+    def _run(
+        self,
+        key: int,
+        grads: list[Any],
+        waiting: dict[int, list[Any]],
+        visit: Visit,
+        leave_out: Callable[[Any], bool],
+    ) -> None:
         link = self.links[key]
-        if self.adapter.variable(link.node) is not None:
+        if self.adapter.variable(link.node) is not None or leave_out(link.node):
             visit(link.node, grads, ())
             return
         results = list(self.adapter.run_node(link.node, grads))
