@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import types
 import pytest
 
 from gradscope.inspect.dap.framing import Stream
+from gradscope.inspect.dap.requests import Arguments
 
 from ..dap_schema import check
 
@@ -217,6 +219,50 @@ def test_what_is_unknown_or_comes_too_early_is_refused(editor):
     assert "Expected `str`, got `int`" in editor.request("launch", program=3)["message"]
     assert "no program listens" in editor.request("attach", address="/nowhere.sock")["message"]
     assert editor.request("setExceptionBreakpoints", filters=["nan"])["success"] is False
+    editor.ask("disconnect")
+
+
+JUNK = [
+    None,
+    True,
+    -1,
+    10**12,
+    0.5,
+    "",
+    "x",
+    "saved:",
+    "1 saved:9.x",
+    [],
+    [1],
+    {},
+    {"path": 3, "line": "x"},
+    [{"line": 1}],
+]
+
+COMMANDS = [
+    "launch", "attach", "setBreakpoints", "setFunctionBreakpoints", "setExceptionBreakpoints", "dataBreakpointInfo",
+    "setDataBreakpoints", "threads", "stackTrace", "scopes", "variables", "setVariable", "evaluate", "completions",
+    "exceptionInfo", "modules", "loadedSources", "gotoTargets", "goto", "stepBack", "reverseContinue",
+]  # fmt: skip
+
+
+def test_whatever_is_asked_is_answered(editor, script):
+    editor.ask("launch", program=script, stopOnEntry=True)
+    editor.ask("configurationDone")
+    editor.wait_for("stopped")
+    chance = random.Random(0)
+    fields = [*Arguments.__annotations__, "program", "processId"]
+    leaked = ("object is not", "has no attribute", "indices must be", "argument must be", "not supported between")
+    for _ in range(500):
+        command = chance.choice(COMMANDS)
+        arguments = {chance.choice(fields): chance.choice(JUNK) for _ in range(4)}
+        if command in ("launch", "attach"):
+            arguments |= {"program": 3, "processId": []}
+        answer = editor.request(command, **arguments)
+        assert answer["command"] == command
+        assert answer["success"] or not any(words in answer["message"] for words in leaked), answer
+    editor.stream.send({"type": "response", "command": "runInTerminal", "request_seq": 1, "success": True})
+    assert editor.ask("evaluate", expression="x.tolist()")["result"] == "[1.0, 1.0, 1.0]"
     editor.ask("disconnect")
 
 

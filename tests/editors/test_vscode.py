@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from gradscope import __version__
-from gradscope.inspect.dap.adapter import AttachArguments, LaunchArguments
+from gradscope.inspect.dap.requests import AttachArguments, LaunchArguments
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "editors" / "vscode"

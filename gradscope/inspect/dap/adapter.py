@@ -10,15 +10,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from ..records.records import DebuggerEvent, SessionState, StopReason
 from ..wire.addresses import parse_address
 from ..wire.client import RemoteDebugger, connect
 from ..wire.program_process import ProgramProcess
 from .completions import complete
 from .framing import Stream
-from .stack import Frame, Stack, node_records, same_file
+from .requests import Arguments, AttachArguments, LaunchArguments, converted
+from .stack import Frame, node_records, same_file, stack_of
 from .stop_points import TROUBLE, StopPoints, data_id, line_spec
 from .variables import Variables
 
@@ -54,26 +53,6 @@ _GOING_ON = {
 }  # fmt: skip
 
 
-class LaunchArguments(msgspec.Struct, rename="camel"):
-    """What ``launch`` takes; other fields are an editor's own."""
-
-    program: str = ""
-    module: str = ""
-    args: list[str] = []
-    cwd: str = ""
-    env: dict[str, str | None] = {}
-    stop_on_entry: bool = False
-    no_debug: bool = False
-
-
-class AttachArguments(msgspec.Struct, rename="camel"):
-    """What ``attach`` takes; other fields are an editor's own."""
-
-    process_id: int | str = ""
-    address: str = ""
-    stop_on_entry: bool = True
-
-
 class Adapter:
     """A session between an editor and one program.
 
@@ -88,7 +67,6 @@ class Adapter:
         self._process: ProgramProcess | None = None
         self._debugger: RemoteDebugger | None = None
         self._points = StopPoints()
-        self._stack = Stack()
         self._variables = Variables()
         self._frames: list[Frame] | None = None
         self._first_line = self._first_column = 1
@@ -141,7 +119,8 @@ class Adapter:
             while not self._left and (asked := self._stream.receive()) is not None:
                 # What an answer brings about is told after it.
                 with self._turn:
-                    self._answer(asked)
+                    if asked.get("type") == "request":
+                        self._answer(asked)
         except (BrokenPipeError, ConnectionResetError):  # the editor is gone
             pass
         finally:
@@ -155,7 +134,8 @@ class Adapter:
                 raise ValueError(f"gradscope does not know the request {command!r}")
             if not isinstance(arguments, dict):
                 raise ValueError(f"the arguments of {command} are an object, got {type(arguments).__name__}")
-            body = self._answers[command](arguments)
+            own = command in ("launch", "attach")
+            body = self._answers[command](arguments if own else dict(converted(arguments, Arguments)))
         except Exception as error:  # whatever it is, the editor shows it, and the session goes on
             text = f"{command} has no {error}" if isinstance(error, KeyError) else str(error)
             body = {"error": {"id": 1, "format": "{text}", "variables": {"text": text}, "showUser": True}}
@@ -177,7 +157,7 @@ class Adapter:
         return _CAPABILITIES
 
     def _launch(self, asked: dict[str, Any]) -> None:
-        wanted = _converted(asked, LaunchArguments)
+        wanted = converted(asked, LaunchArguments)
         if not wanted.program and not wanted.module:
             raise ValueError("launch needs `program`, a script's path, or `module`, a module's name")
         program = ["-m", wanted.module] if wanted.module else [wanted.program]
@@ -193,7 +173,7 @@ class Adapter:
         self._take(self._process.debugger)
 
     def _attach(self, asked: dict[str, Any]) -> None:
-        wanted = _converted(asked, AttachArguments)
+        wanted = converted(asked, AttachArguments)
         where = wanted.address or str(wanted.process_id)
         if not where:
             raise ValueError("attach needs `processId`, the number of a program that listens, or `address`")
@@ -394,14 +374,14 @@ class Adapter:
 
     def _at(self, frame: int) -> Frame:
         if self._frames is None:
-            self._frames = self._stack.read(self._known)
+            self._frames = stack_of(self._known)
         if not 0 < frame <= len(self._frames):
             raise ValueError(f"there is no frame {frame}: the stack has {len(self._frames)}")
         return self._frames[frame - 1]
 
     def _stack_trace(self, asked: dict[str, Any]) -> dict[str, Any]:
         if self._frames is None:
-            self._frames = self._stack.read(self._known)
+            self._frames = stack_of(self._known)
         found = (
             [] if self._runs(asked) else [self._frame(number, frame) for number, frame in enumerate(self._frames, 1)]
         )
@@ -474,13 +454,6 @@ class Adapter:
 
 def _source(path: str) -> dict[str, Any]:
     return {"name": os.path.basename(path), "path": path}
-
-
-def _converted(asked: dict[str, Any], kind: type[Any]) -> Any:
-    try:
-        return msgspec.convert(asked, kind)
-    except msgspec.ValidationError as error:
-        raise ValueError(f"an argument is of another type: {error}") from None
 
 
 def _is_statement(text: str) -> bool:

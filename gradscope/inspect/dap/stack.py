@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Hashable
 from dataclasses import dataclass
 
 from ..debugging.session.node_sequence import candidates_of
 from ..records.records import Location, NodeRecord
 from ..wire.client import RemoteDebugger
 
-__all__ = ["Frame", "Stack", "same_file"]
+__all__ = ["Frame", "node_records", "same_file", "stack_of"]
 
 _DEEPEST = 100
+_FARTHEST = 10_000
 _CALLER = re.compile(r'^ *File "(?P<path>.*)", line (?P<line>\d+), in (?P<name>.*)$', re.MULTILINE)
 
 
@@ -38,42 +38,31 @@ class Frame:
     innermost: bool = False
 
 
-class Stack:
-    """Reads the stack of a program that is paused."""
+def stack_of(debugger: RemoteDebugger) -> list[Frame]:
+    """Return the frames of a program that is paused, the current node first."""
+    frames = [_of_node(node) for node in _to_the_loss(debugger)]
+    callers = [found.groupdict() for found in _CALLER.finditer(debugger.where())][::-1]
+    for place, caller in enumerate(callers):
+        path, line = os.path.abspath(caller["path"]), int(caller["line"])
+        frames.append(Frame(caller["name"], path, line, innermost=not place))
+    return frames
 
-    def __init__(self) -> None:
-        self._order: Hashable = None
-        self._senders: dict[int, NodeRecord] = {}
 
-    def read(self, debugger: RemoteDebugger) -> list[Frame]:
-        """Return the frames, the current node first."""
-        frames = [_of_node(node) for node in self._to_the_loss(debugger)]
-        callers = [found.groupdict() for found in _CALLER.finditer(debugger.where())][::-1]
-        for place, caller in enumerate(callers):
-            path, line = os.path.abspath(caller["path"]), int(caller["line"])
-            frames.append(Frame(caller["name"], path, line, innermost=not place))
-        return frames
+def _to_the_loss(debugger: RemoteDebugger) -> list[NodeRecord]:
+    """Return the node at hand, and before each the one that sent it the last of its gradient, up to the loss.
 
-    def _to_the_loss(self, debugger: RemoteDebugger) -> list[NodeRecord]:
-        """Return the node at hand, and those that its gradient came through, from the last to the loss."""
-        if debugger.current < 0:
-            return []
-        self._read_senders(debugger)
-        found = [debugger.node]
-        while found[-1].key in self._senders and len(found) < _DEEPEST:
-            found.append(self._senders[found[-1].key])
-        return found
-
-    def _read_senders(self, debugger: RemoteDebugger) -> None:
-        """Note which node sends a gradient to which: the first one that does."""
-        order = getattr(debugger.nodes, "order", None)
-        if order == self._order:
-            return
-        self._order, self._senders = order, {}
-        for node in node_records(debugger):
-            for edge in node.edges:
-                if edge.target_key is not None:
-                    self._senders.setdefault(edge.target_key, node)
+    In a long backward the way may end before the loss: only so many nodes are looked at.
+    """
+    current, nodes = debugger.current, debugger.nodes
+    if current < 0:
+        return []
+    found = [debugger.node]
+    for index in range(current - 1, max(-1, current - 1 - _FARTHEST), -1):
+        if any(edge.target_key == found[-1].key for edge in nodes[index].edges):
+            found.append(nodes[index])
+            if len(found) == _DEEPEST:
+                break
+    return found
 
 
 def node_records(debugger: RemoteDebugger) -> list[NodeRecord]:

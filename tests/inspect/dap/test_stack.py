@@ -2,18 +2,17 @@ from __future__ import annotations
 
 import itertools
 
-from gradscope.inspect.dap.stack import Stack, same_file
+from gradscope.inspect.dap.stack import same_file, stack_of
 
 
 def test_it_leads_from_the_node_to_the_loss_and_to_the_call_of_backward(program):
-    stack = Stack()
-    frames = stack.read(program)
+    frames = stack_of(program)
     assert [frame.name for frame in frames if frame.node >= 0] == ["0 SumBackward0"]
     assert [frame.node for frame in frames if frame.innermost] == [-1]
     assert next(frame for frame in frames if frame.innermost).name == "train"
     program.until("op:Tanh")
     program.wait(10)
-    nodes = [frame for frame in stack.read(program) if frame.node >= 0]
+    nodes = [frame for frame in stack_of(program) if frame.node >= 0]
     assert nodes[0].name == f"{program.current} TanhBackward0  1"
     assert nodes[-1].name == "0 SumBackward0"
     known = {node.index: node for node in program.nodes}

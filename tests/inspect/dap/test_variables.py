@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from gradscope.inspect.dap.stack import Stack
+from gradscope.inspect.dap.stack import stack_of
 from gradscope.inspect.dap.variables import Variables
 
 
 def scopes(variables, program, frame=0):
-    found = variables.scopes(program, Stack().read(program)[frame])
+    found = variables.scopes(program, stack_of(program)[frame])
     return {scope["name"]: scope["variablesReference"] for scope in found}
 
 
@@ -83,7 +83,7 @@ def test_a_gradient_and_one_element_of_it_can_be_set(tanh):
 
 def test_a_variable_of_the_paused_function_can_be_set(tanh):
     variables = Variables()
-    frame = next(place for place, one in enumerate(Stack().read(tanh)) if one.innermost)
+    frame = next(place for place, one in enumerate(stack_of(tanh)) if one.innermost)
     scope = scopes(variables, tanh, frame)["Locals"]
     assert names(variables, scope)["model"]["type"] == "Sequential"
     assert variables.change(scope, "count", "1 + 2") == "3"
@@ -109,7 +109,7 @@ def test_what_was_shown_at_an_earlier_stop_is_known_no_more(tanh):
 
 def test_an_earlier_node_on_the_stack_shows_what_has_been_seen_of_it(tanh):
     variables = Variables()
-    node = Stack().read(tanh)[1].node
+    node = stack_of(tanh)[1].node
     found = scopes(variables, tanh, 1)
     (shown,) = [one for one in variables.unfold(found["Gradients out"], 0, 0) if one["type"] == "float32[5, 4]"]
     assert shown["evaluateName"] == f"at_node({node}).{shown['name']}"
