@@ -352,7 +352,7 @@ def test_states_are_told_without_colour(monkeypatch):
         await until(pilot, lambda: status(app).total)
         await pilot.press("n", "n")
         await until(pilot, lambda: "PAUSED before #2/13" in text_of(app))
-        rows = [line for line in text_of(app).split("\n") if "AccumulateGrad" in line or "Backward0" in line]
+        rows = text_of(app).split("\n")
         assert any(line.startswith("│▶   2 ‖ now ") for line in rows)
         assert any(line.startswith("│    0 ✓ done") for line in rows)
         assert any(line.startswith("│    3 · wait") for line in rows)

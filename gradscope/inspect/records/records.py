@@ -215,6 +215,12 @@ class TensorSubject:
         What it is compared with; empty for nothing.
     measure : str
         By what: ``'difference'`` or ``'relative error'``, that is the difference divided by the larger magnitude.
+
+    Examples
+    --------
+    >>> import gradscope.inspect as gi
+    >>> gi.TensorSubject("grad", against="at_node(0).grad", measure="relative error")
+    TensorSubject(expression='grad', against='at_node(0).grad', measure='relative error')
     """
 
     expression: str
@@ -234,6 +240,17 @@ class TensorPage:
         NumPy's name of it; of a comparison ``'float64'`` or ``'complex128'``.
     values : tuple
         Numbers, in C order; a complex one is a pair.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> session = gi.debug((gs.ones(3, requires_grad=True) * 2).sum())
+    >>> state = session.wait()
+    >>> session.elements("grad")
+    TensorPage(shape=(), dtype='float32', values=(1.0,))
+    >>> session.cont()
+    >>> state = session.wait()
     """
 
     shape: tuple[int, ...]
@@ -317,6 +334,8 @@ class NodeRecord:
         The produced gradients.
     outputs : tuple of TensorSpec
         What the forward operator returned, so what the incoming gradients look like.
+    norm : float or None
+        The 2-norm over all elements of the incoming gradients; None when nobody looked, or when all are undefined.
 
     Examples
     --------
@@ -324,8 +343,8 @@ class NodeRecord:
     >>> import gradscope.inspect as gi
     >>> session = gi.debug(gs.ones(3, requires_grad=True).exp().sum())
     >>> state = session.wait()
-    >>> session.node.name, session.node.operator
-    ('SumBackward0', 'Sum')
+    >>> session.node.name, session.node.operator, session.node.norm
+    ('SumBackward0', 'Sum', 1.0)
     >>> session.cont()
     >>> state = session.wait()
     """
@@ -344,6 +363,7 @@ class NodeRecord:
     grad_inputs: tuple[TensorSummary | None, ...] | None = None
     saved: tuple[SavedRecord, ...] = ()
     outputs: tuple[TensorSpec, ...] = ()
+    norm: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy
 
 from .records import TensorSummary
 
-__all__ = ["count_bad", "norm_of", "summarize"]
+__all__ = ["combined_norm", "count_bad", "norm_of", "summarize"]
 
 _PREVIEW = 6
 
@@ -157,6 +158,20 @@ def norm_of(array: Any) -> float:
             if _LEAST_SQUARES < squares < _MOST_SQUARES:
                 return math.sqrt(squares)
         return _norm(_magnitudes(values))
+
+
+def combined_norm(norms: Iterable[float | None]) -> float | None:
+    """Return the 2-norm over all elements of several tensors from theirs; None is that of an undefined gradient.
+
+    Examples
+    --------
+    >>> combined_norm([3.0, None, 4.0]), combined_norm([None]), combined_norm([float("inf"), float("nan")])
+    (5.0, None, nan)
+    """
+    defined = [norm for norm in norms if norm is not None]
+    if any(map(math.isnan, defined)):  # hypot() lets an infinity win
+        return math.nan
+    return math.hypot(*defined) if defined else None
 
 
 def count_bad(array: Any) -> tuple[int, int]:

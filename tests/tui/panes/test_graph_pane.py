@@ -76,3 +76,28 @@ def test_the_same_shape_in_another_order_is_laid_out_anew():
         assert (graph.position(1005), graph.position(1004)) == (4, 5)
 
     play(scenario)
+
+
+def with_norms(values):
+    return [replace(node, norm=value) for node, value in zip(chain(len(values)), values, strict=True)]
+
+
+def test_a_row_shows_how_large_the_gradient_is_and_by_what_it_has_grown():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        await until(pilot, lambda: "×0.25" in text_of(app))
+        lines = text_of(app).split("\n")
+        assert "5.0e-01 ███" in next(line for line in lines if "×0.25" in line)
+        assert any("NaN" in line and "█" in line for line in lines)
+        assert "norm 1e-8…1e+3" in text_of(app)
+
+    play(scenario, FakeSession(with_norms([2.0, 0.5, float("nan"), None])), size=(160, 48))
+
+
+def test_a_narrow_row_shows_the_norm_where_the_name_leaves_room():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        await until(pilot, lambda: "2.0e+00" in rows(app)[0])
+        assert rows(app)[2] == "    2 · │ ○ AccumGrad  layers.0.weight"
+
+    play(scenario, FakeSession(with_norms([2.0, 0.5, 1e-9, None])))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
 from rich.text import Text
+from textual import events
 from textual.message import Message
 from textual.worker import Worker
 
@@ -17,6 +18,7 @@ from gradscope_tui.widgets.graph_rows import NOTHING, NodeFilter, Outline, Rows,
 from gradscope_tui.widgets.labels import NODE_STATES, basename, shorten
 from gradscope_tui.widgets.lane_layout import MAX_LANES, LaneRow, draw_row, lay_out
 from gradscope_tui.widgets.line_pane import CursorPane, Place
+from gradscope_tui.widgets.norm_columns import came_from, norm_columns, norm_scale
 from gradscope_tui.worker_thread import on_thread
 
 if TYPE_CHECKING:
@@ -28,6 +30,9 @@ __all__ = ["GraphPane"]
 
 _WIDE = 56
 """Cells from which on a line has room for the word of a state and for the module."""
+
+_ROOMY = 66
+"""Cells from which on a line has room for a bar."""
 
 _AT_ONCE = 10_000
 """Nodes up to which the graph is read and laid out while the screen waits."""
@@ -51,8 +56,10 @@ class GraphPane(CursorPane, inherit_bindings=False):
     KEY_HELP: ClassVar[str] = "Go to the graph"
     ABOUT: ClassVar[str] = (
         "The nodes in the engine's order, with a lane for each edge that still waits. `○` a node still to run, `◉` one "
-        "that has run or is about to, `▣` a folded module. Everything below follows its cursor `›`, which need not be "
-        "where the program stands."
+        "that has run or is about to, `▣` a folded module. To the right stands, once it is known, the norm of the "
+        "gradient that comes in, with a bar on a logarithmic scale, and by what it has been multiplied since the node "
+        "where it comes from: red for NaN and Inf, yellow below 1e-7 and above 1e3. Everything below follows its "
+        "cursor `›`, which need not be where the program stands."
     )
     EMPTY: ClassVar[str] = "no backward yet"
 
@@ -69,6 +76,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         self._records: Sequence[NodeRecord] = ()
         self._shape: tuple[object, ...] = ()
         self._outline = NOTHING
+        self._came_from: Sequence[int] = ()
         self._rows = Rows(range(0))
         self._layout: list[LaneRow] = []
         self._lanes = 1
@@ -96,6 +104,16 @@ class GraphPane(CursorPane, inherit_bindings=False):
         if self.filtered:
             about += f" {len(self.found)} of {len(snapshot.nodes)} nodes"
         self.set_heading(about=about.strip())
+        self._label_scale()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Measure again: bars may have room now."""
+        super().on_resize(event)
+        self._label_scale()
+
+    def _label_scale(self) -> None:
+        """Write into the border what the bars stand for, where there are any."""
+        self.border_subtitle = norm_scale() if self.scrollable_content_region.width >= _ROOMY else ""
 
     def stopped(self, snapshot: Snapshot) -> None:
         """Put the cursor on the node where the session stands."""
@@ -129,7 +147,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         shape = (task, order_of(nodes))
         if shape != self._shape:
             self._shape = shape
-            self._outline, self._found, self._only_found = NOTHING, [], False
+            self._outline, self._came_from, self._found, self._only_found = NOTHING, (), [], False
             self._rows, self._layout, self._lanes = Rows(range(len(nodes))), [], 1
             self.content_changed()
             self.select(min(self.index, max(0, len(nodes) - 1)))
@@ -152,6 +170,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     def _take_outline(self, outline: Outline) -> None:
         self._outline = outline
+        self._came_from = came_from(outline.targets)
         self.post_message(self.Read())
         self._arrange()
         if self._match is not None:
@@ -401,15 +420,32 @@ class GraphPane(CursorPane, inherit_bindings=False):
             beyond = lane.hidden + (lane.below >> lanes).bit_count()
             text.append(f"{f'+{beyond}' if beyond else '':<{len(str(self._lanes)) + 2}}", dim)
         strong = self.color("now") if state == "current" else self.color("strong")
+        live = "  ◀ LIVE" if self._live in self._rows.span(row) else ""
+        columns = self._columns(first, width)
+        room = width - len(live) - columns.cell_len
         if module:
             count = len(self._rows.span(row))
             text.append(f"▸ {module}", strong)
             text.append(f"  {count} node{'s' if count != 1 else ''}", dim)
         else:
-            self._label(text, first, width, wide, strong, dim)
-        live = "  ◀ LIVE" if self._live in self._rows.span(row) else ""
-        text.truncate(width - len(live), overflow="ellipsis")
+            self._label(text, first, room if wide else width - len(live), wide, strong, dim)
+        if wide or text.cell_len <= room:  # where there is little, the name is worth more than the number
+            text.truncate(room, overflow="ellipsis")
+            text.pad_right(room - text.cell_len)
+            text.append_text(columns)
+        else:
+            text.truncate(width - len(live), overflow="ellipsis")
         return text.append(live, self.color("now"))
+
+    def _columns(self, node: NodeRecord, width: int) -> Text:
+        """Return what there is to show of the gradient that comes to a node."""
+        source = self._came_from[node.index] if 0 <= node.index < len(self._came_from) else -1
+        before = self._records[source].norm if source >= 0 and node.norm is not None else None
+        bar = 0 if width < _ROOMY else min(22, (width - _ROOMY) // 2 + 6)
+        text = Text(" ", no_wrap=True, end="")
+        for piece, color in norm_columns(node.norm, before, bar):
+            text.append(piece, self.color(color))
+        return text
 
     def _margin(self, row: int, dim: Style) -> Text:
         """Return the signs before a row: where the session stands, the cursor, breakpoints, matches, the number."""
@@ -438,10 +474,10 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     def _label(self, text: Text, node: NodeRecord, width: int, wide: bool, strong: Style, dim: Style) -> None:
         label = node.parameter or node.module or _place(node, wide)
-        name = node.name if wide else node.operator.replace("AccumulateGrad", "AccumGrad")
+        name = node.operator if wide else node.operator.replace("AccumulateGrad", "AccumGrad")
         room = max(4, width - text.cell_len)
         if label:
-            text.append(f"{name:<{min(20 if wide else 10, room)}}", strong)
+            text.append(f"{name:<{min(15 if wide else 10, room)}}", strong)
             text.append(f" {shorten(label, width - text.cell_len - 1)}", dim)
         else:
             text.append(name, strong)

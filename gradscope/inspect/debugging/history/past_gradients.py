@@ -10,7 +10,7 @@ import numpy
 
 from ...adapters import Adapter
 from ...records.records import TensorSpec, TensorSummary
-from ...records.tensor_statistics import summarize
+from ...records.tensor_statistics import combined_norm, norm_of, summarize
 
 __all__ = ["GradientCopies", "ValueStore"]
 
@@ -26,7 +26,7 @@ class GradientCopies:
         ``'grad_outputs'`` or ``'grad_inputs'``.
     """
 
-    __slots__ = ("_arrays", "_name", "_specs", "_summaries", "nbytes")
+    __slots__ = ("_arrays", "_name", "_norm", "_specs", "_summaries", "nbytes")
 
     def __init__(self, adapter: Adapter, grads: Sequence[Any], name: str) -> None:
         arrays = [None if g is None else numpy.array(adapter.to_host(g)) for g in grads]
@@ -34,6 +34,7 @@ class GradientCopies:
         self._specs: tuple[TensorSpec | None, ...] = tuple(None if g is None else adapter.spec(g) for g in grads)
         self._arrays: list[numpy.ndarray | None] | None = arrays
         self._summaries: tuple[TensorSummary | None, ...] | None = None
+        self._norm: float | None = None
         self.nbytes = sum(a.nbytes for a in arrays if a is not None)
 
     @property
@@ -48,6 +49,18 @@ class GradientCopies:
         if self._summaries is None and arrays is not None:
             self._summaries = tuple(self._summary(index, array) for index, array in enumerate(arrays))
         return self._summaries or ()
+
+    @property
+    def norm(self) -> float | None:
+        """The 2-norm over all of them; None where all are undefined."""
+        if self._norm is None:
+            arrays, summaries = self._arrays, self._summaries
+            if summaries is None and arrays is not None:
+                norms = [None if array is None else norm_of(array) for array in arrays]
+            else:
+                norms = [None if summary is None else summary.norm for summary in self.summaries]
+            self._norm = combined_norm(norms)
+        return self._norm
 
     def _summary(self, index: int, array: numpy.ndarray | None) -> TensorSummary | None:
         spec = self._specs[index]

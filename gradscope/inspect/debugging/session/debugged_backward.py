@@ -330,6 +330,7 @@ class TaskView:
             grad_outputs=None if seen.incoming is None else seen.incoming.known,
             grad_inputs=None if seen.produced is None else seen.produced.known,
             saved=seen.saved,
+            norm=None if seen.incoming is None else seen.incoming.norm,
         )
 
     def candidate(self, index: int) -> CallFacts | FinishedNodeFacts:

@@ -10,6 +10,7 @@ import numpy
 
 from ...output.terminal_text import one_line
 from ...records.records import EdgeRecord, Location, NodeRecord, SavedRecord, TensorSpec, TensorSummary, operator_name
+from ...records.tensor_statistics import combined_norm
 from .node_pages import STATES, Page
 from .untrusted_database import Database
 
@@ -87,6 +88,7 @@ class RecordDecoder:
             number, state, sequence_nr, _, _, incoming, produced = row
             node = static[number]
             end = begin + max(incoming, 0)
+            grad_outputs = self._group(view, begin, incoming, "grad_outputs")
             records.append(
                 NodeRecord(
                     index=first + start + offset,
@@ -99,10 +101,11 @@ class RecordDecoder:
                     location=node.location,
                     edges=node.edges,
                     state=STATES[state],
-                    grad_outputs=self._group(view, begin, incoming, "grad_outputs"),
+                    grad_outputs=grad_outputs,
                     grad_inputs=self._group(view, end, produced, "grad_inputs"),
                     saved=node.saved,
                     outputs=node.outputs,
+                    norm=combined_norm(None if known is None else known.norm for known in grad_outputs or ()),
                 )
             )
         return records

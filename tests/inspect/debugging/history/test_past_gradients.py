@@ -1,5 +1,7 @@
 """Copies of gradients that passed, and how many of them are kept."""
 
+import math
+
 import gradscope as gs
 from gradscope.inspect.adapters import NativeAdapter
 from gradscope.inspect.debugging.history.past_gradients import GradientCopies, ValueStore
@@ -27,3 +29,13 @@ def test_the_newest_values_are_kept():
     assert [g.tensors(NativeAdapter()) is not None for g in groups] == [False, False, True, True]
     assert store.nbytes == 32
     assert [g.summaries[0].max for g in groups] == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_the_norm_is_that_of_all_of_them_before_and_after_the_values_have_gone():
+    adapter = NativeAdapter()
+    grads = [gs.tensor([3.0]), None, gs.tensor([4.0])]
+    kept, gone = (GradientCopies(adapter, grads, "grad_outputs") for _ in range(2))
+    gone.drop()
+    assert (kept.norm, gone.norm) == (5.0, 5.0)
+    assert GradientCopies(adapter, [None], "grad_outputs").norm is None
+    assert math.isnan(GradientCopies(adapter, [gs.tensor([math.inf]), gs.tensor([math.nan])], "grad_outputs").norm)

@@ -29,6 +29,7 @@ def test_nodes_are_a_sequence(tmp_path):
     assert nodes[2:5] == [nodes[2], nodes[3], nodes[4]]
     assert nodes[::-3] == [nodes[8], nodes[5], nodes[2]]
     assert nodes[7:2] == []
+    assert [node.norm for node in nodes] == [node.grad_outputs[0].norm for node in nodes]
     with pytest.raises(IndexError, match="there is no 9"):
         nodes[9]
 
