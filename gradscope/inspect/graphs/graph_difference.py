@@ -2,42 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..output.number_format import format_shape
+from ..records.node_identity import Identity, node_identities
 from ..records.records import SavedRecord, TensorSpec
 from .graph_model import BackwardGraph, execution_order
 
 __all__ = ["GraphDifference", "Identity", "NodeChange", "graph_difference", "identities"]
-
-
-class Identity(NamedTuple):
-    """The facts by which two nodes of different graphs count as the same one.
-
-    The place is the function and the text of the line, not its number, so that an edit elsewhere in the file changes no
-    node.
-
-    Attributes
-    ----------
-    occurrence : int
-        How many nodes of this kind came before in the engine's order.
-    """
-
-    module: str
-    parameter: str
-    name: str
-    place: str
-    occurrence: int
-
-    def __str__(self) -> str:
-        owner = self.parameter or self.module
-        number = f" #{self.occurrence + 1}" if self.occurrence else ""
-        where = f"  [{self.place}]" if self.place else ""
-        return f"{self.name}{number}{' of ' + owner if owner else ''}{where}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,20 +119,10 @@ def graph_difference(before: BackwardGraph, after: BackwardGraph) -> GraphDiffer
 
 def identities(graph: BackwardGraph) -> dict[Any, Identity]:
     """Return the stable identity of every node, by key, in the engine's order."""
-    seen: Counter[tuple[str, str, str, str]] = Counter()
-    found: dict[Any, Identity] = {}
-    for key in execution_order(graph):
-        data = graph.nodes[key]
-        kind = (data["module"], data["parameter"], data["name"], _place(data["location"]))
-        found[key] = Identity(*kind, seen[kind])
-        seen[kind] += 1
-    return found
-
-
-def _place(location: Any) -> str:
-    if location is None:
-        return ""
-    return f"{os.path.basename(location.filename)}, {location.function}: {location.source or location.lineno}"
+    keys = execution_order(graph)
+    facts = (graph.nodes[key] for key in keys)
+    found = node_identities((data["module"], data["parameter"], data["name"], data["location"]) for data in facts)
+    return dict(zip(keys, found, strict=True))
 
 
 def _changes(

@@ -2,5 +2,6 @@
 
 - :mod:`~.launch`: starts the ranks, each a process with what ``torchrun`` gives it
 - :mod:`~.rank_group`: the debuggers of all ranks as one, which stop together
+- :mod:`~.rank_comparison`: the current node on every rank, and whose graph differs
 - :mod:`~.rank_prompt`: the prompt on them
 """

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from ..debugging.prompt.prompt import LineMode
 from ..records.records import SessionState
 from ..wire.program_process import ProgramProcess
+from .rank_comparison import comparison_lines
 from .rank_group import RankGroup
 
 __all__ = ["RankPrompt"]
@@ -56,6 +57,9 @@ class RankPrompt(LineMode):
     def _list(self) -> None:
         for rank in range(len(self.group.members)):
             self._say(("> " if rank == self.group.rank else "  ") + self.group.describe(rank))
+
+    def _do_ranks(self, argument: str) -> None:
+        self._say("\n".join(comparison_lines(self.group)))
 
     def _do_rank(self, argument: str) -> None:
         if not argument:

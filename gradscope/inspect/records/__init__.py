@@ -5,6 +5,7 @@
 - :mod:`~.tensor_statistics`: a tensor in numbers: norm, range, zeros, NaN, magnitudes
 - :mod:`~.tensor_pages`: parts of a tensor, its extreme elements, how two differ
 - :mod:`~.naming`: what leaves and nodes are called
+- :mod:`~.node_identity`: what a node has in common with the same one of another run or process
 - :mod:`~.module_tracking`: which module a node belongs to, learned while forward runs
 - :mod:`~.execution_order`: the order in which the engine will run a graph
 - :mod:`~.optimizer_steps`: when optimizers step

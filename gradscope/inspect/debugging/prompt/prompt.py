@@ -319,6 +319,9 @@ class LineMode(BreakVerbs, InspectVerbs):
     def _do_rank(self, argument: str) -> None:
         raise UsageError("the program has no ranks: `gradscope debug --nproc-per-node N` starts one that has")
 
+    def _do_ranks(self, argument: str) -> None:
+        self._do_rank(argument)
+
     # --- help ---
 
     def _do_help(self, argument: str) -> None:

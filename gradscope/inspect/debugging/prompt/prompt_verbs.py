@@ -122,7 +122,8 @@ SECTIONS: tuple[tuple[str, tuple[Verb, ...]], ...] = (
         Verb(("python", "!"), "STATEMENT", "run a Python statement in the paused function: !lr = 0.1", "needed"),
     )),
     ("ranks", (
-        Verb(("rank", "ranks"), "[RANK]", "list the ranks and where each waits, or look at another one", "optional"),
+        Verb(("rank",), "[RANK]", "list the ranks and where each waits, or look at another one", "optional"),
+        Verb(("ranks",), "", "the norm of the current node on every rank, and whose graph differs"),
     )),
     ("leaving", (
         Verb(("abort",), "", "end the program here, and put .grad back as before this backward"),

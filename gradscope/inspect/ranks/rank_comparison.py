@@ -1,0 +1,80 @@
+"""The current node of one rank on all others: the norm there, where they stand, and whose graph differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ..debugging.prompt.plain_text import number, title_of
+from ..debugging.session.session_errors import SessionError
+from ..records.node_identity import Identity, node_identities
+from ..wire.client import RemoteDebugger
+from .rank_group import RankGroup
+
+__all__ = ["comparison_lines"]
+
+
+def comparison_lines(group: RankGroup) -> Iterator[str]:
+    """Yield the node of the chosen rank, a line for each rank, and how graphs differ from the chosen rank's.
+
+    Nodes are matched by module, parameter, operator, line and occurrence, so the ranks need not have the same numbers
+    of nodes.
+
+    Raises
+    ------
+    SessionError
+        If the chosen rank is at no node.
+    """
+    chosen = group.chosen
+    if not _at_a_node(chosen):
+        raise SessionError(f"{group.describe(group.rank)}: there is no node to compare\n`rank N` chooses another rank.")
+    ours = _identities(chosen)
+    sought = ours[chosen.current]
+    yield f"{title_of(chosen.nodes[chosen.current], len(ours))}, on {len(group.members)} ranks"
+    differences = []
+    for rank, member in enumerate(group.members):
+        norm, place = "-", group.describe(rank)
+        if _comparable(member, chosen):
+            theirs = ours if member is chosen else _identities(member)
+            norm, remark = _at_node(member, theirs, sought)
+            place += remark
+            differences += [f"rank {rank}: {text}" for text in _difference(ours, theirs, group.rank)]
+        elif _at_a_node(member):
+            place += ", another than here"
+        yield f"{'>' if rank == group.rank else ' '} norm {norm:<10} {place}"
+    yield from differences
+
+
+def _at_a_node(member: RemoteDebugger) -> bool:
+    return member.state.paused and member.current >= 0
+
+
+def _comparable(member: RemoteDebugger, chosen: RemoteDebugger) -> bool:
+    return member is chosen or (_at_a_node(member) and member.task_index == chosen.task_index)
+
+
+def _identities(member: RemoteDebugger) -> list[Identity]:
+    nodes = member.nodes.bare()  # type: ignore[attr-defined] # they are RemoteNodes
+    return node_identities((node.module, node.parameter, node.name, node.location) for node in nodes)
+
+
+def _at_node(member: RemoteDebugger, theirs: list[Identity], sought: Identity) -> tuple[str, str]:
+    """Return the norm of the incoming gradient of a node on a rank, and what is to be said of it."""
+    if sought not in theirs:
+        return "-", "; it has no such node"
+    record = member.inspect(theirs.index(sought))
+    norms = [summary.norm for summary in record.grad_outputs or () if summary is not None]
+    if not norms:
+        return "-", "; it has not come to this node" if record.state == "pending" else "; no gradient was kept there"
+    return number(math.hypot(*norms)), ""
+
+
+def _difference(ours: list[Identity], theirs: list[Identity], rank: int) -> Iterator[str]:
+    """Yield in what another rank's graph differs from the chosen one's."""
+    for alone, others, text in (
+        (theirs, frozenset(ours), "nodes of its own"),
+        (ours, frozenset(theirs), f"nodes of rank {rank} that it lacks"),
+    ):
+        found = [identity for identity in alone if identity not in others]
+        if found:
+            yield f"its graph differs; {text}: {len(found)}, first {found[0]}"
