@@ -59,7 +59,8 @@ def test_the_screen_starts_without_what_its_first_paint_does_not_show() -> None:
 
 def test_a_front_loads_no_framework() -> None:
     """The program that it looks at does, in its own process."""
-    for front in ("gradscope_tui.app", "gradscope.cli.debug, gradscope.inspect.wire.process_prompt", "gradscope.cli"):
+    prompt = "gradscope.cli.debug, gradscope.inspect.wire.process_prompt"
+    for front in ("gradscope_tui.app", prompt, "gradscope.inspect.dap.adapter", "gradscope.cli"):
         loaded = modules_after(f"import {front}")
         assert loaded.isdisjoint({"numpy", "torch", "gradscope.runtime", "gradscope.inspect.adapters"})
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 
+from ..debugging.prompt.completion import NAMES
 from ..wire.client import RemoteDebugger
 from .variables import is_harmless
 
 __all__ = ["complete"]
 
-_NAMES = ("changed", "grad", "grads", "index", "isinf", "isnan", "last", "node", "norm", "np", "produced", "saved")
 _WORD = re.compile(r"(?:(?P<owner>[\w.\[\]'\"]+)\.)?(?P<start>\w*)$")
 
 
@@ -29,7 +29,7 @@ def complete(debugger: RemoteDebugger, text: str) -> tuple[list[str], int]:
     elif text.removesuffix(start).endswith("."):  # of something that would have to be computed
         words = []
     else:
-        words = [*_NAMES, *(one.name for one in debugger.variables())]
+        words = [*(name.rstrip("(") for name in NAMES), *(one.name for one in debugger.variables())]
     hidden = not start.startswith("_")
     return sorted({word for word in words if word.startswith(start) and not (hidden and word[0] == "_")}), len(start)
 

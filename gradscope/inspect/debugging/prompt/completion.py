@@ -12,9 +12,14 @@ from .prompt_verbs import VERBS
 if TYPE_CHECKING:
     from ..session.debugger import Debugger
 
-__all__ = ["complete", "install"]
+__all__ = ["NAMES", "complete", "install"]
 
-_NAMES = ("grad", "grads", "produced", "saved", "norm", "node", "index", "last", "changed(", "isnan(", "isinf(", "np")
+NAMES = (
+    "grad", "grads", "produced", "saved", "norm", "node", "index", "last", "at_node(", "changed(", "isnan(", "isinf(",
+    "np",
+)  # fmt: skip
+"""What expressions know at a node; a function with its parenthesis."""
+
 _SPECS = ("op:", "node:", "param:", "mod:", "line:", "iter:", "backward:", "saved:", "nan", "inf")
 _NEAR = 1000
 _HISTORY = "GRADSCOPE_HISTORY"
@@ -63,7 +68,7 @@ def _arguments(debugger: Debugger, verb: str, condition: bool) -> list[str]:
         "flow": [],
         "thread": [str(thread.number) for thread in debugger.threads],
     }
-    return fixed.get(verb, list(_NAMES))
+    return fixed.get(verb, list(NAMES))
 
 
 def _places(debugger: Debugger) -> list[str]:
