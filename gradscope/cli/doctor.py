@@ -30,7 +30,8 @@ _DESCRIPTION = f"""\
 Run a script as `python SCRIPT args` would and report what is wrong with its gradients: in-place writes that spoil one
 (as `gradscope check` does), parameters without one and why, where NaN and Inf come from, gradients that vanish or
 explode, are zero or share memory, gradients that an optimizer uses twice or never, parameters that no optimizer holds,
-optimizers that never step, graphs that grow from one iteration to the next. Frozen parameters are named below. The
+optimizers that never step, graphs that grow from one iteration to the next, and causes: modes, losses, initialisation,
+steps that are too large or too small, masks, hidden states, precision. Frozen parameters are named below. The
 script computes what it computes without, more slowly.
 {SCRIPT}
 
@@ -47,7 +48,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         help="run a script and report what is wrong with its gradients; alone, report on the installation",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="gradscope doctor [-h] [--format {text,json}] [--functions] [-m] [SCRIPT [args ...]]",
+        usage="gradscope doctor [-h] [--format {text,json}] [--functions] [--steps N] [-m] [SCRIPT [args ...]]",
         allow_abbrev=False,
     )
     add_format_argument(parser)
@@ -56,6 +57,12 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         action="store_true",
         help="when the script has ended, run each custom Function again on copies of its first inputs and compare its "
         "backward with finite differences of its forward",
+    )
+    parser.add_argument(
+        "--steps",
+        type=_positive,
+        metavar="N",
+        help="end the script when one of its optimizers has stepped N times; rules that compare steps need 6",
     )
     add_script_arguments(parser, optional=True)
     parser.set_defaults(run=run)
@@ -76,6 +83,13 @@ def run(args: argparse.Namespace) -> int:
         return _examine(args, stream)
 
 
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
 def _examine(args: argparse.Namespace, stream: TextIO) -> int:
     """Run the script, write the report, and return the exit status."""
     # The instruments load when the command runs.
@@ -83,10 +97,11 @@ def _examine(args: argparse.Namespace, stream: TextIO) -> int:
     from ..inspect import Doctor
     from ..inspect.debuggee.program import print_uncaught
     from ..inspect.debuggee.streams import flush
+    from ..inspect.diagnosis.step_limit import EnoughSeen
 
     pid = os.getpid()
     try:
-        with Sanitizer() as sanitizer, Doctor(functions=args.functions) as doctor:
+        with Sanitizer() as sanitizer, Doctor(functions=args.functions, steps=args.steps) as doctor:
 
             def diagnosis() -> Diagnosis:
                 return replace(doctor.diagnosis, others=_findings_of(sanitizer))
@@ -103,6 +118,8 @@ def _examine(args: argparse.Namespace, stream: TextIO) -> int:
         say(f"gradscope doctor: {error}", file=sys.stderr)
         return FAILED
     flush()
+    if isinstance(result.error, EnoughSeen):
+        result = replace(result, error=None, exit_code=0)
     if result.error is not None and not explained:
         print_uncaught(result.error)
     if os.getpid() != pid:  # a child that the script has forked

@@ -16,6 +16,7 @@ dictionary (``to_dict()``) and, where people look rather than read, a picture (`
 - :mod:`~.program_facts`: what a rule may need to know; :mod:`~.examination`: what is looked at in each backward
 - :mod:`~.sampled_graphs`: the graphs that are looked into, walked once for all rules
 - :mod:`~.limits`: the numbers beyond which the doctor speaks
+- :mod:`~.step_limit`: the end of a program that is run for some steps alone
 - :mod:`~.explanation`: what all explanations are
 - :mod:`~.rich_tables`, :mod:`~.plots`: explanations as tables and pictures
 - :mod:`~.topics`: what ``gradscope explain TOPIC`` prints

@@ -32,12 +32,14 @@ from .program_facts import (
     FAILURE,
     FUNCTIONS,
     GROWTH,
+    LIMITS,
     NAN,
     OTHERS,
     UPDATES,
     WatchedProgram,
 )
-from .rule_registry import load_rules
+from .rule_registry import Rule, load_rules
+from .step_limit import EnoughSeen, step_limit
 
 __all__ = ["Diagnosis", "Doctor", "Symptom"]
 
@@ -59,12 +61,15 @@ class Symptom:
         it.
     code : str
         Of the rule that found it, such as ``'D303'``.
+    certainty : str
+        ``'certain'``: it was seen; ``'likely'``: a number was beyond one of the :class:`~.limits.Limits`.
     """
 
     kind: str
     text: str
     location: Location | None = None
     code: str = ""
+    certainty: str = "certain"
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,7 +133,7 @@ class Diagnosis(Explanation):
         """The findings, the worst first; what another finding explains is left out."""
         facts = {**self._facts, OTHERS.name: self.others}
         found = [
-            (rule, Symptom(rule.kind, text, location, rule.code))
+            (rule, Symptom(rule.kind, text, location, rule.code, _certainty_of(rule)))
             for rule in sorted(_RULES, key=lambda rule: _WORST_FIRST.index(rule.severity))
             if all(fact.name in facts for fact in rule.needs)
             for text, location in rule.judge(*(facts[fact.name] for fact in rule.needs))
@@ -157,7 +162,8 @@ class Diagnosis(Explanation):
         for symptom in self.symptoms:
             first, *rest = symptom.text.splitlines()
             indented = rest if all(line.startswith("  ") for line in rest) else [f"  {line}" for line in rest]
-            yield "\n".join([f"{symptom.kind}: {first}", *indented, ""])
+            likely = " (likely)" if symptom.certainty == "likely" else ""
+            yield "\n".join([f"{symptom.kind}{likely}: {first}", *indented, ""])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields and ``symptoms`` as numbers, text, lists and dictionaries."""
@@ -174,6 +180,10 @@ class Diagnosis(Explanation):
             yield (symptom.kind, place(symptom.location), symptom.text)
 
 
+def _certainty_of(rule: Rule) -> str:
+    return "likely" if LIMITS in rule.needs else "certain"
+
+
 class Doctor:
     """Context manager: watch a program, and say what is wrong with its gradients.
 
@@ -184,6 +194,8 @@ class Doctor:
         diagnosis is asked for: see :class:`functions`.
     limits : Limits, optional
         The numbers beyond which something is said.
+    steps : int, optional
+        End the block by :class:`~.step_limit.EnoughSeen` after so many steps of one optimizer.
     adapter : Adapter, optional
         Of one framework only; all by default.
 
@@ -206,12 +218,21 @@ class Doctor:
     """
 
     def __init__(
-        self, *, functions: bool = False, limits: Limits | None = None, adapter: Adapter | None = None
+        self,
+        *,
+        functions: bool = False,
+        limits: Limits | None = None,
+        steps: int | None = None,
+        adapter: Adapter | None = None,
     ) -> None:
         self._adapter = adapter_of(None, adapter)
         needed = dict.fromkeys((*_ALWAYS, *(fact for rule in _RULES for fact in rule.needs)))
         if not functions:
             needed.pop(FUNCTIONS)
+        if steps is not None:
+            if steps < 1:
+                raise ValueError(f"steps must be at least 1, got {steps}\nIt is how many steps of an optimizer to see.")
+            needed[step_limit(steps)] = None  # the last: all others have heard of the step
         self._program = WatchedProgram(self._adapter, needed, limits)
 
     @property
@@ -242,7 +263,7 @@ class Doctor:
 
     def explain(self, error: BaseException | None) -> bool:
         """Look into what has ended the program; return whether the diagnosis says where it comes from."""
-        if error is None or isinstance(error, KeyboardInterrupt):  # which does not come from the gradients
+        if error is None or isinstance(error, (KeyboardInterrupt, EnoughSeen)):  # which do not come from the gradients
             return False
         missing = self._program.watch_of(EXAMINATION).missing
         refused, of_none = loss_without_graph(self._adapter, error), gradients_of_none(self._adapter, error)

@@ -20,6 +20,7 @@ class ZeroGradients(Rule):
     severity = "warning"
     needs = (EXAMINATION,)
     kind = "gradient flow"
+    explains = ("D325",)
     what = """
         A parameter has a gradient, and all of it is zero: a step function, a clamp outside its range, a ReLU without
         an active input lies on every way to the loss. The finding names the operator whose derivative is zero.

@@ -28,7 +28,7 @@ class SquashedLoss:
     Attributes
     ----------
     squash : str
-        ``'softmax'`` or ``'sigmoid'``.
+        ``'softmax'``, ``'sigmoid'`` or ``'relu'``.
     loss : str
         The loss, by its operator.
     module : str
@@ -70,6 +70,7 @@ class LossInputs(Observer):
                 for user, _ in users_of(self._adapter, above, key):
                     if operator_name(self._adapter.node_name(user.node)).startswith("NllLoss"):
                         self._compare(links, link, user, "Softmax")
+                        self._compare(links, link, user, "Relu")
 
     def _compare(self, links: Mapping[int, NodeLinks], inner: NodeLinks, loss: NodeLinks, squash: str) -> None:
         source = source_of(self._adapter, links, inner.edges[0][0])
@@ -122,6 +123,8 @@ class SquashedTwice(Rule):
 def _effect(loss: SquashedLoss) -> str:
     if loss.loss == "nll_loss":
         return ": it takes the logarithm of probabilities\n  Use log_softmax(), or cross_entropy() of the logits."
+    if loss.squash == "relu":
+        return ": no logit can be negative, and where all are zero nothing is learned\n  Leave the last layer linear."
     if loss.squash == "sigmoid":
         return (
             ", and has a sigmoid of its own: for a negative example it never falls below log 2 = 0.69"

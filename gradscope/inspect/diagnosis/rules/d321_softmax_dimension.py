@@ -23,6 +23,8 @@ _BESIDE_WEIGHTS = RESHAPING | {"Mul", "NativeDropout", "Div"}
 _PRODUCTS = {"Bmm", "Mm", "Baddbmm"}
 # A sum of probabilities in half precision is one as far as this.
 _ONE = 1e-2
+_HELP_ONE = "\n  Use a sigmoid for one output."
+_HELP = "\n  Take it along the last dimension: dim=-1."
 
 
 class SoftmaxWatch(Observer):
@@ -53,18 +55,20 @@ class SoftmaxWatch(Observer):
         if not numpy.isfinite(values).all():
             return ""
         if values.size > 1 and 1 in values.shape and (probabilities == 1).all():
-            return f"of shape {values.shape} is 1 everywhere: it runs along a dimension of one entry"
+            return f"of shape {values.shape} is 1 everywhere: it runs along a dimension of one entry{_HELP_ONE}"
         if values.ndim < 2 or _is_one(probabilities, -1):
             return ""
         for user, index in users_of(self._adapter, above, key, _BESIDE_WEIGHTS | {"Log"}):
             operator = operator_name(self._adapter.node_name(user.node))
             if operator == "NllLoss" and values.ndim == 2 and _is_one(probabilities, 0):
-                return f"of shape {values.shape} runs along the batch: the examples compete, and the classes do not"
+                return (
+                    f"of shape {values.shape} runs along the batch: the examples compete, and the classes do not{_HELP}"
+                )
             if operator in _PRODUCTS and index == 0 and _is_one(probabilities, -2):
                 sums = probabilities.sum(axis=-1)
                 return (
                     f"of shape {values.shape} runs along dimension {values.ndim - 2}, the queries: the weights of "
-                    f"a query, which multiply the values, sum to between {sums.min():.2g} and {sums.max():.2g}"
+                    f"a query, which multiply the values, sum to between {sums.min():.2g} and {sums.max():.2g}{_HELP}"
                 )
         return ""
 
@@ -84,7 +88,7 @@ class SoftmaxDimension(Rule):
     severity = "silent-wrong"
     needs = (SOFTMAX_DIMENSIONS,)
     kind = "softmax"
-    explains = ("D316",)
+    explains = ("D316", "D325")
     what = """
         The probabilities of a classifier sum to one over the classes, the weights of an attention over the keys. Along
         the batch, the examples compete for one probability; along the queries, the keys do; along a dimension of one
@@ -103,4 +107,4 @@ class SoftmaxDimension(Rule):
     def judge(self, found: Iterable[tuple[Location | None, str]]) -> Iterator[tuple[str, Location | None]]:
         """Yield what is found, and where."""
         for location, text in found:
-            yield f"the softmax{at(location)} {text}\n  Take it along the last dimension: dim=-1.", location
+            yield f"the softmax{at(location)} {text}", location

@@ -52,6 +52,7 @@ class _Followed:
     reference: weakref.ref[Any]
     trained: bool = False  # since the last step, in training mode
     evaluated: bool = False  # since the last step, in eval mode, recorded
+    line: Location | None = None  # where that was, the last time
 
 
 class ModeWatch(Observer):
@@ -121,7 +122,7 @@ class ModeWatch(Observer):
             followed.trained = True
         else:
             followed.evaluated = True
-            followed.modes.eval_line = followed.modes.eval_line or caller()
+            followed.line = caller()
 
     def _learns(self, module: Any) -> bool:
         return any(parameter.requires_grad for _, parameter in self._adapter.named_parameters(module))
@@ -135,7 +136,9 @@ class ModeWatch(Observer):
             if not any(id(parameter) in held for _, parameter in self._adapter.named_parameters(module)):
                 continue
             followed.modes.steps += 1
-            followed.modes.steps_in_eval += followed.evaluated and not followed.trained
+            if followed.evaluated and not followed.trained:
+                followed.modes.steps_in_eval += 1
+                followed.modes.eval_line = followed.modes.eval_line or followed.line
             followed.trained = followed.evaluated = False
 
 
