@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..inspect.output.terminal_text import say
 
 if TYPE_CHECKING:
+    from ..inspect.debugging.prompt.prompt import LineMode
     from ..inspect.wire.client import RemoteDebugger
 
 __all__ = ["PLACE", "add_parser", "run"]
@@ -24,7 +25,9 @@ or by `python -m gradscope.debuggee SCRIPT`, or that waits in set_trace() withou
 It stops at the next node of a backward. Leaving lets it run on; attach again as often as you like.
 
 WHERE is the number of its process, the path of a Unix socket or tcp://HOST:PORT; without it, the one program of yours
-that listens. Over TCP the environment variable GRADSCOPE_TOKEN is the token that the program was given.
+that listens. With --ranks the session is with all ranks of a job that torchrun has started, and WHERE the process of
+any of them, or nothing where there is one job. Over TCP the environment variable GRADSCOPE_TOKEN is the token that the
+program was given.
 
 exit status: 0; 1 if a command of -c failed; 2 if there is no such program, or it refuses"""
 
@@ -34,6 +37,7 @@ examples:
   gradscope attach 31337
   gradscope attach --line 31337
   gradscope attach -c 'print; where' 31337
+  torchrun --nproc-per-node 2 -m gradscope.debuggee train.py & gradscope attach --ranks --line
   ssh -N -L /tmp/train.sock:/run/user/1000/gradscope/31337.sock server & gradscope attach /tmp/train.sock"""
 
 
@@ -51,6 +55,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "-c", dest="commands", metavar="COMMANDS", help="carry out debugger commands, and leave; needs no terminal"
     )
+    parser.add_argument("--ranks", action="store_true", help="all ranks of a torch.distributed job; with --line or -c")
     parser.add_argument("where", metavar="WHERE", nargs="?", help="a process, a socket or tcp://HOST:PORT")
     parser.set_defaults(run=run)
     return parser
@@ -62,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     Parameters
     ----------
     args : argparse.Namespace
-        ``where``, ``line`` and ``commands``.
+        ``where``, ``ranks``, ``line`` and ``commands``.
     """
     # The instruments load when the command runs.
     from ..inspect.debugging.prompt.prompt_verbs import UsageError, find_verb, split_commands
@@ -75,6 +80,8 @@ def run(args: argparse.Namespace) -> int:
         terminal = sys.stdin.isatty() and sys.stdout.isatty()
         if not (terminal or args.line or commands is not None):
             return _refuse("the terminal UI needs a terminal; use --line for a prompt, or -c COMMANDS")
+        if args.ranks:
+            return _run_ranks(args, commands)
         debugger = connect(_address(args.where), os.environ.get(_TOKEN, "").encode())
     except (UsageError, OSError) as error:
         return _refuse(str(error))
@@ -100,11 +107,33 @@ def _address(where: str | None) -> Any:
     return parse_address(str(found[0]))
 
 
+def _run_ranks(args: argparse.Namespace, commands: list[str] | None) -> int:
+    # The instruments load when the command runs.
+    from ..inspect.ranks.rank_discovery import attach_ranks, find_ranks
+    from ..inspect.ranks.rank_prompt import AttachedRankPrompt
+
+    if not args.line and commands is None:
+        return _refuse("several ranks have a prompt, and no terminal UI: add --line, or -c COMMANDS")
+    if args.where is not None and not args.where.isdecimal():
+        return _refuse(f"ranks are found by the number of a process, got {args.where!r}")
+    processes = find_ranks(None if args.where is None else int(args.where))
+    mode = AttachedRankPrompt(attach_ranks(processes))
+    status = _converse(mode, commands)
+    ended, title = mode.group.ended, mode.group.title
+    mode.group.detach()
+    say(f"all ranks of {title} have ended" if ended else f"{len(processes)} ranks of {title} run on")
+    return status
+
+
 def _run_line(debugger: RemoteDebugger, commands: list[str] | None) -> int:
     # The instruments load when the command runs.
     from ..inspect.wire.attached_prompt import AttachedPrompt
 
-    mode = AttachedPrompt(debugger)
+    return _left(debugger, _converse(AttachedPrompt(debugger), commands))
+
+
+def _converse(mode: LineMode, commands: list[str] | None) -> int:
+    """Take commands from the prompt, or carry out those given; return the exit status."""
     try:
         if commands is None:
             mode.run()
@@ -112,7 +141,7 @@ def _run_line(debugger: RemoteDebugger, commands: list[str] | None) -> int:
             mode.run_commands(commands)
     except KeyboardInterrupt:
         mode.interrupted = True
-    return _left(debugger, int(commands is not None and mode.failures > 0))
+    return int(commands is not None and mode.failures > 0)
 
 
 def _run_app(debugger: RemoteDebugger) -> int:

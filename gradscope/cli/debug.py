@@ -204,12 +204,12 @@ def _run_ranks(target: list[str], args: argparse.Namespace, commands: list[str] 
     """Run a session with all ranks at a prompt; return the exit status."""
     # The instruments load when the command runs.
     from ..inspect.ranks.launch import start_ranks
-    from ..inspect.ranks.rank_prompt import RankPrompt
+    from ..inspect.ranks.rank_prompt import StartedRankPrompt
     from ..inspect.wire.channel import ChannelError
 
     processes = start_ranks(target, args.nproc_per_node)
     try:
-        mode = RankPrompt(processes)
+        mode = StartedRankPrompt(processes)
     except ChannelError as error:
         for process in processes:
             process.send_signal(signal.SIGTERM)

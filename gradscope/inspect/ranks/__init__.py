@@ -1,6 +1,7 @@
 """One debugger over all ranks of a ``torch.distributed`` program.
 
 - :mod:`~.launch`: starts the ranks, each a process with what ``torchrun`` gives it
+- :mod:`~.rank_discovery`: the ranks of a job that `torchrun` has started, and that listen
 - :mod:`~.rank_group`: the debuggers of all ranks as one, which stop together
 - :mod:`~.rank_comparison`: the current node on every rank, and whose graph differs
 - :mod:`~.rank_prompt`: the prompt on them

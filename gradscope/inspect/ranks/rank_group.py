@@ -143,7 +143,22 @@ class RankGroup:
         while not holds() and (deadline is None or time.monotonic() < deadline):
             time.sleep(_SLICE)
 
-    # --- listing, leaving ---
+    # --- coming, listing, leaving ---
+
+    def join(self) -> None:
+        """Start the ranks that have not begun, and pause those that run."""
+        for member in self.members:
+            with contextlib.suppress(SessionError):  # it has stopped by itself meanwhile, or has ended
+                if member.state is SessionState.NOT_STARTED:
+                    member.start()
+                elif member.state is SessionState.RUNNING:
+                    member.pause()
+        self._awaited = list(self.members)
+
+    def detach(self) -> None:
+        """Let all ranks run on."""
+        for member in self.members:
+            member.detach()
 
     def describe(self, rank: int) -> str:
         """Return where a rank is, in a line."""

@@ -1,4 +1,4 @@
-"""The prompt on all ranks of a program."""
+"""The prompt on all ranks of a program: those that were started for it, or that were running before."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 
 from ..debugging.prompt.prompt import LineMode
 from ..records.records import SessionState
+from ..wire.client import RemoteDebugger
 from ..wire.program_process import ProgramProcess
 from .rank_comparison import comparison_lines
 from .rank_group import RankGroup
 
-__all__ = ["RankPrompt"]
+__all__ = ["AttachedRankPrompt", "RankPrompt", "StartedRankPrompt"]
 
 
 class RankPrompt(LineMode):
@@ -18,28 +19,16 @@ class RankPrompt(LineMode):
 
     Parameters
     ----------
-    processes : sequence of ProgramProcess
-        By rank, not started.
+    members : sequence of RemoteDebugger
+        By rank.
     """
 
-    def __init__(self, processes: Sequence[ProgramProcess]) -> None:
-        self.group = RankGroup([process.debugger for process in processes])
+    def __init__(self, members: Sequence[RemoteDebugger]) -> None:
+        self.group = RankGroup(members)
         super().__init__(self.group)  # type: ignore[arg-type] # it has the same verbs
-        self._processes = processes
-        # From before their start until after their ends: signal and exit handlers may have something to say.
-        self._end_echo = self.group.echo_to(self._echo)
-
-    def conclude(self) -> tuple[int, str]:
-        """Let the processes come to their ends; return the first exit status that is not 0, and a line for each."""
-        try:
-            found = [process.conclude() for process in self._processes]
-        finally:
-            self._end_echo()
-        status = next((status for status, _ in found if status), 0)
-        return status, "\n".join(f"[rank {rank}] {text}" for rank, (_, text) in enumerate(found))
 
     def _begin_echo(self) -> Callable[[], None]:
-        return lambda: None  # it has begun
+        return lambda: None  # who has started the ranks has what they write
 
     def say_stop(self) -> None:
         """Say where the chosen rank has stopped, and where the others are."""
@@ -70,3 +59,45 @@ class RankPrompt(LineMode):
             self._say(self.group.describe(self.group.rank))
         else:
             self.say_stop()
+
+
+class StartedRankPrompt(RankPrompt):
+    """A session with ranks that end with it.
+
+    Parameters
+    ----------
+    processes : sequence of ProgramProcess
+        By rank, not started.
+    """
+
+    def __init__(self, processes: Sequence[ProgramProcess]) -> None:
+        super().__init__([process.debugger for process in processes])
+        self._processes = processes
+        # From before their start until after their ends: signal and exit handlers may have something to say.
+        self._end_echo = self.group.echo_to(self._echo)
+
+    def conclude(self) -> tuple[int, str]:
+        """Let the processes come to their ends; return the first exit status that is not 0, and a line for each."""
+        try:
+            found = [process.conclude() for process in self._processes]
+        finally:
+            self._end_echo()
+        status = next((status for status, _ in found if status), 0)
+        return status, "\n".join(f"[rank {rank}] {text}" for rank, (_, text) in enumerate(found))
+
+
+class AttachedRankPrompt(RankPrompt):
+    """A session with ranks that were there before, and run on afterwards."""
+
+    def _start(self) -> None:
+        group = self.group
+        if any(member.state is SessionState.RUNNING for member in group.members):
+            self._say(f"attached to {len(group.members)} ranks of {group.title}; they stop at their next nodes")
+        group.join()
+        self._wait()
+
+    def _over(self) -> bool:
+        return self._leaving or self.group.ended
+
+    def _leave(self) -> None:
+        """Let the ranks run on."""

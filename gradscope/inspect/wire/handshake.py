@@ -14,6 +14,7 @@ from typing import Any
 from ...version import __version__
 from .channel import LARGEST, Channel, ChannelError
 from .messages import PROTOCOL, Hello, Proof, Refused
+from .own_rank import OwnRank, own_rank
 
 __all__ = ["PATIENCE", "HandshakeError", "shake_hands"]
 
@@ -53,7 +54,8 @@ def shake_hands(channel: Channel[Any], role: str, token: bytes, patience: float 
         If the connection breaks, or nothing comes in time.
     """
     channel.largest = _LARGEST
-    mine = Hello(PROTOCOL, __version__, os.getpid(), secrets.token_bytes(_NONCE))
+    place = own_rank() if role == "program" else OwnRank()
+    mine = Hello(PROTOCOL, __version__, os.getpid(), secrets.token_bytes(_NONCE), *place)
     channel.send(mine)
     theirs: Hello = _expect(channel, Hello, patience)
     if theirs.protocol != PROTOCOL:

@@ -57,12 +57,21 @@ class Hello(Message):
         The sender's process.
     nonce : bytes
         32 random bytes, which the other side's proof is about.
+    rank : int or None
+        Which rank of a `torch.distributed` job the program is, as `RANK` in its environment says; nothing for none.
+    world : int
+        How many ranks the job has.
+    job : str
+        What the ranks of one job have in common: where the first of them is reached.
     """
 
     protocol: int
     version: str
     pid: int
     nonce: bytes
+    rank: int | None = None
+    world: int = 1
+    job: str = ""
 
 
 class Proof(Message):

@@ -1,0 +1,48 @@
+"""Which rank of which job this process is, as ``torchrun`` tells it by its environment."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+__all__ = ["OwnRank", "own_rank"]
+
+_LONGEST = 256
+"""Characters of a job's name that are told: a message before the proof is short."""
+
+
+class OwnRank(NamedTuple):
+    """A rank of a job.
+
+    Attributes
+    ----------
+    rank : int or None
+        None where the process is no rank.
+    world : int
+        How many ranks the job has; 1 where it is none.
+    job : str
+        What ranks of one job have in common, and no others: where the first of them is reached.
+    """
+
+    rank: int | None = None
+    world: int = 1
+    job: str = ""
+
+
+def own_rank() -> OwnRank:
+    """Return which rank this process is.
+
+    Examples
+    --------
+    >>> import os
+    >>> from unittest import mock
+    >>> told = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
+    >>> with mock.patch.dict(os.environ, told):
+    ...     own_rank()
+    OwnRank(rank=1, world=2, job='localhost:29500')
+    """
+    rank, world = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
+    if not (rank.isdecimal() and world.isdecimal()) or int(rank) >= int(world):
+        return OwnRank()
+    job = f"{os.environ.get('MASTER_ADDR', '')}:{os.environ.get('MASTER_PORT', '')}"
+    return OwnRank(int(rank), int(world), job[:_LONGEST])
