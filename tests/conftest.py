@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -56,6 +57,14 @@ def own_objects() -> None:
     gc.freeze()
 
 
+def _collector_comes_back() -> bool:
+    """Whether the collector is on, at the latest when an aborted program has laid down what it held."""
+    deadline = time.monotonic() + 10
+    while not gc.isenabled() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return gc.isenabled()
+
+
 @pytest.fixture(autouse=True)
 def _untouched_modes() -> Iterator[None]:
     """A test leaves the modes and listeners of the runtime as it found them."""
@@ -67,6 +76,9 @@ def _untouched_modes() -> Iterator[None]:
         leaked.append("inference mode is on")
     if state.anomaly:
         leaked.append("anomaly mode is on")
+    if not _collector_comes_back():
+        gc.enable()
+        leaked.append("the garbage collector is off")
     if state.special:
         leaked.append(f"listeners or hook pairs are left ({state.modes_on} modes are on)")
     state.local.grad_enabled, state.local.inference, state.local.saved_hooks = True, False, ()

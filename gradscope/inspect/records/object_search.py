@@ -123,10 +123,12 @@ def no_collection() -> Iterator[None]:
     try:
         yield
     finally:
-        if gc.get_count()[0] > _MANY_YOUNG:
-            _grow_old()
-        if enabled:
-            gc.enable()
+        try:
+            if gc.get_count()[0] > _MANY_YOUNG:
+                _grow_old()
+        finally:  # an abort may come in between
+            if enabled:
+                gc.enable()
 
 
 def _grow_old() -> None:

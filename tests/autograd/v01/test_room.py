@@ -11,7 +11,7 @@ ROOM = PACKAGE / "autograd" / "v01"
 # A word is one of that API's names, or speaks of it. REINFORCE, the estimator, is a word of the literature.
 WORDS = re.compile(
     r"volatile|\bcreator\b|previous_functions|retain_variables|mark_shared_storage|shared_pairs"
-    r"|\breinforce|[Ss]tochastic_?\s?([Ff]unction|sampling)|\bVariable(Meta)?\(|import Variable"
+    r"|\breinforce|[Ss]tochastic_?\s?([Ff]unction|sampling)|\bVariable(Meta)?\(|import Variable\b"
     r"|InstanceStyle|autograd\.legacy|\.legacy import|v01\b|PyTorch 0\.1|\b0\.1[- ](style|era)"
 )
 
