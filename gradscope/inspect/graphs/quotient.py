@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import networkx
 
+from ..records.tensor_statistics import combined_norm
 from .record_interning import collector_paused
 
 if TYPE_CHECKING:
     from .graph_model import BackwardGraph
 
-__all__ = ["acyclic", "group_attributes", "mark_of", "members_of", "quotient", "topological"]
+__all__ = ["acyclic", "group_attributes", "incoming_norm", "mark_of", "members_of", "quotient", "topological"]
 
 Partition = dict[Any, Hashable]
 
@@ -271,6 +272,17 @@ def mark_of(data: Mapping[str, Any]) -> str:
         if saved.state == "modified":
             return "modified"
     return "failed" if data.get("state") == "failed" else ""
+
+
+def incoming_norm(data: Mapping[str, Any]) -> float | None:
+    """Return the 2-norm over all elements of a node's incoming gradients; None where none has been seen.
+
+    Parameters
+    ----------
+    data : mapping
+        The node's attributes.
+    """
+    return combined_norm(None if summary is None else summary.norm for summary in data.get("grad_outputs") or ())
 
 
 def members_of(folded: BackwardGraph, key: Any) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from ..debugging.prompt.plain_text import number, title_of
@@ -63,10 +62,9 @@ def _at_node(member: RemoteDebugger, theirs: list[Identity], sought: Identity) -
     if sought not in theirs:
         return "-", "; it has no such node"
     record = member.inspect(theirs.index(sought))
-    norms = [summary.norm for summary in record.grad_outputs or () if summary is not None]
-    if not norms:
+    if record.norm is None:
         return "-", "; it has not come to this node" if record.state == "pending" else "; no gradient was kept there"
-    return number(math.hypot(*norms)), ""
+    return number(record.norm), ""
 
 
 def _difference(ours: list[Identity], theirs: list[Identity], rank: int) -> Iterator[str]:

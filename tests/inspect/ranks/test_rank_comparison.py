@@ -21,6 +21,14 @@ if rank == 1:
 (y * (rank + 1)).sum().backward()
 """
 
+UNBOUND = """\
+import os
+import gradscope as gs
+one, two = gs.ones(2, requires_grad=True).unbind()
+infinite = float("inf") if os.environ["RANK"] == "1" else 3.0
+(one * infinite + two * (infinite - infinite + 4)).backward()
+"""
+
 KILLED = """\
 import os, signal
 import gradscope as gs
@@ -53,6 +61,12 @@ def test_a_node_that_one_rank_alone_has_is_not_looked_for_by_its_number(tmp_path
     assert "rank 0: paused before node 2: MulBackward0, backward 1; it has no such node\n" in run.stdout
     assert "  norm -          rank 1: paused before node 2: ExpBackward0, backward 1; it has not come" in run.stdout
     assert "rank 0: its graph differs; nodes of rank 1 that it lacks: 1, first ExpBackward0" in run.stdout
+
+
+def test_an_infinite_gradient_hides_no_nan_beside_it(tmp_path):
+    run = compare(tmp_path, UNBOUND, "until op:Unbind; rank 0; ranks; quit")
+    assert "> norm 5          rank 0" in run.stdout, run.stdout + run.stderr
+    assert "  norm nan        rank 1" in run.stdout
 
 
 def test_a_rank_that_died_has_no_norm(tmp_path):

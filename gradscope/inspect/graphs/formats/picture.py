@@ -11,7 +11,7 @@ from ...debugging.prompt.plain_text import place_of, short_path
 from ...output.number_format import format_shape
 from ...records.records import TensorSpec
 from ..graph_statistics import format_bytes
-from ..quotient import mark_of
+from ..quotient import incoming_norm, mark_of
 
 if TYPE_CHECKING:
     from ..graph_model import BackwardGraph
@@ -123,7 +123,9 @@ def _box(data: Mapping[str, Any], root: bool) -> Box:
     lines = [] if leaf or not data["module"] else [_module_line(data["module"])]
     if data["outputs"]:
         lines.append(_outputs_line(data["outputs"]))
-    lines += _norm_lines(data)
+    norm = incoming_norm(data)
+    if norm is not None:
+        lines.append(f"gradient norm {norm:.3g}")
     if data["location"] is not None and not leaf:
         lines.append(f"{_short(data['location'].filename)}:{data['location'].lineno}")
     kind = "leaf" if leaf else "root" if root else "node"
@@ -146,11 +148,6 @@ def _short(filename: str) -> str:
     """Return a path that is below the current directory, and of others the name; the tooltip has the rest."""
     path = short_path(filename)
     return os.path.basename(path) if os.path.isabs(path) or path.startswith(os.pardir) else path
-
-
-def _norm_lines(data: Mapping[str, Any]) -> list[str]:
-    known = [summary for summary in data.get("grad_outputs") or () if summary is not None]
-    return [f"gradient norm {known[0].norm:.3g}"] if known else []
 
 
 def _group_lines(data: Mapping[str, Any]) -> tuple[str, ...]:

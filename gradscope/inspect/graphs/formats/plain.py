@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from ...records.records import Location, TensorSpec, TensorSummary
-from ..quotient import mark_of
+from ..quotient import incoming_norm, mark_of
 from .picture import specs_text
 
-__all__ = ["amounts", "edge_scalars", "node_json", "node_scalars", "norm_of"]
+__all__ = ["amounts", "edge_scalars", "node_json", "node_scalars"]
 
 _PLAIN = ("index", "name", "operator", "module", "parameter")
 
@@ -53,7 +53,7 @@ def node_scalars(data: Mapping[str, Any]) -> dict[str, Any]:
     plain["saved_bytes"] = amounts(data)[2]
     plain["mark"] = mark_of(data)
     plain["state"] = data.get("state", "")
-    norm = norm_of(data)
+    norm = incoming_norm(data)
     if norm is not None:
         plain["gradient_norm"] = norm
     if data.get("seconds") is not None:
@@ -64,17 +64,6 @@ def node_scalars(data: Mapping[str, Any]) -> dict[str, Any]:
 def edge_scalars(data: Mapping[str, Any]) -> dict[str, int]:
     """Return an edge's attributes."""
     return {name: data[name] for name in ("output_nr", "input_nr", "count") if name in data}
-
-
-def norm_of(data: Mapping[str, Any]) -> float | None:
-    """Return the norm of the first incoming gradient that has been seen.
-
-    Parameters
-    ----------
-    data : mapping
-        A node's attributes.
-    """
-    return next((summary.norm for summary in data.get("grad_outputs") or () if summary is not None), None)
 
 
 def node_json(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import networkx
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -21,6 +22,7 @@ import gradscope.inspect as gi
 from gradscope.inspect.graphs.formats.graph_files import FORMATS, format_of, render_graph
 from gradscope.inspect.graphs.formats.html import to_html
 from gradscope.inspect.graphs.formats.picture import PictureTooLargeError, make_picture
+from gradscope.inspect.graphs.formats.plain import node_scalars
 from gradscope.inspect.graphs.formats.svg import to_svg
 from tests.inspect.random_graphs import backward_graphs, graph_from, node
 
@@ -257,6 +259,23 @@ def test_what_has_been_seen_of_the_gradients_is_shown():
     assert "1 Inf" in boxes[1].tooltip
     assert json.loads(render_graph(graph, "json"))["nodes"][1]["grad_inputs"][0]["norm"] == "inf"
     assert 'class="gs-box gs-node gs-nonfinite"' in to_svg(graph, graphviz=False)
+
+
+@pytest.mark.parametrize(("scales", "norm"), [((3.0, 4.0), 5.0), ((np.inf, np.nan), np.nan), ((np.inf, 1.0), np.inf)])
+def test_the_norm_of_a_node_is_that_of_all_its_incoming_gradients(scales, norm):
+    one, two = gs.ones(2, requires_grad=True).unbind()
+    session = gi.debug(one * scales[0] + two * scales[1])
+    try:
+        session.until("op:Unbind")
+        session.wait(20)
+        graph = gi.graph_of(session)
+    finally:
+        session.abort()
+        session.wait(20)
+    box = next(box for box in make_picture(graph).boxes if box.title == "Unbind")
+    assert f"gradient norm {norm:.3g}" in box.lines
+    data = next(data for _, data in graph.nodes(data=True) if data["operator"] == "Unbind")
+    assert repr(node_scalars(data)["gradient_norm"]) == repr(float(norm))
 
 
 def test_a_picture_that_nobody_can_look_at_is_refused_and_fitted_otherwise():
