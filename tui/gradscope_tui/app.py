@@ -203,7 +203,7 @@ class GradscopeApp(App[int]):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Follow the focus, should the mouse have moved it; it may have gone on meanwhile."""
         pane = event.widget
-        if isinstance(pane, LinePane) and pane is self.focused and self.active != pane.NUMBER:
+        if isinstance(pane, LinePane) and pane.NUMBER and pane is self.focused and self.active != pane.NUMBER:
             self.pane_layout.action_pane(pane.NUMBER)
 
     @on(LinePane.Renamed)

@@ -136,7 +136,7 @@ class CommandLine:
             case "filter":
                 self._navigation.filter(text)
             case "find":
-                self._navigation.find_in_log(text)
+                self._navigation.find(text)
             case "save":
                 self._pane_verbs.save_log(text)
             case _:

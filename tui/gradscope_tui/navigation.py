@@ -10,7 +10,6 @@ from textual.app import App
 from gradscope.inspect.debugging.stops.breakpoints import BreakpointError
 from gradscope_tui.pane_layout import PaneLayout
 from gradscope_tui.panes.graph_pane import GraphPane
-from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.refusal import refuse
 from gradscope_tui.sessions.session_protocol import Session
 from gradscope_tui.sessions.session_watcher import SessionWatcher
@@ -21,7 +20,7 @@ __all__ = ["Navigation"]
 
 
 class Navigation:
-    """Finds nodes and folds them away; in the log, finds lines."""
+    """Finds nodes and folds them away; in other panes, finds lines."""
 
     def __init__(self, app: App[Any], session: Session, watcher: SessionWatcher, layout: PaneLayout) -> None:
         self._app = app
@@ -45,13 +44,14 @@ class Navigation:
     # Filter ----------------------------------------------------------------------------------------------------------
 
     def action_filter(self) -> None:
-        """Ask for a filter, or in the log for what to look for."""
-        self._app.query_one(Prompt).ask("find" if isinstance(self._layout.pane, LogPane) else "filter")
+        """Ask for a filter of the graph, or in another pane for what to look for."""
+        self._app.query_one(Prompt).ask("filter" if isinstance(self._layout.pane, GraphPane) else "find")
 
-    def find_in_log(self, text: str) -> None:
-        """Look for lines of the log."""
-        if not self._app.query_one(LogPane).search(text):
-            refuse(self._app, f"no line of the log has {text!r}")
+    def find(self, text: str) -> None:
+        """Look for lines of the active pane."""
+        pane = self._layout.pane
+        if not pane.search(text):
+            refuse(self._app, f"no line of pane {pane.NUMBER} has {text!r}")
 
     def filter(self, text: str) -> None:
         """Show only the nodes that match."""
@@ -91,7 +91,7 @@ class Navigation:
 
     def _seek(self, step: int) -> None:
         pane, graph = self._layout.pane, self._graph
-        if isinstance(pane, LogPane) and pane.found_line:
+        if pane.searching:
             pane.action_seek(step)
         elif not graph.found:
             refuse(self._app, "there is nothing to go to: / filters the graph first")

@@ -98,7 +98,7 @@ def test_capitals_matter_where_there_are_any_and_what_is_not_there_is_said():
         assert log.found_line == "Loss"
         assert log.search("[")
         await type_in(pilot, "LOSS", "/")
-        await until(pilot, lambda: "no line of the log has 'LOSS'" in text_of(app))
+        await until(pilot, lambda: "no line of pane 5 has 'LOSS'" in text_of(app))
         assert not log.found_line
 
     play(scenario)

@@ -24,7 +24,7 @@ _TROUBLE = {
 }
 
 
-class BreakpointsPane(CursorPane, inherit_bindings=False):
+class BreakpointsPane(CursorPane):
     """The breakpoints, one a line; below them the switches for trouble."""
 
     NUMBER: ClassVar[int] = 4

@@ -73,7 +73,7 @@ class Description:
         return self.head + self.body
 
 
-class InspectorPane(CursorPane, inherit_bindings=False):
+class InspectorPane(CursorPane):
     """The pane about the node under the cursor of the graph."""
 
     NUMBER: ClassVar[int] = 2

@@ -8,11 +8,9 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from rich.cells import cell_len, chop_cells
-from rich.style import Style
 from rich.text import Text
-from textual.binding import Binding
 
-from gradscope_tui.widgets.line_pane import LinePane, Place
+from gradscope_tui.widgets.line_pane import LinePane, Place, wanted_text
 
 __all__ = ["LogPane", "printable"]
 
@@ -26,14 +24,8 @@ SCRIPT = ("", "warn")
 """Inks of what the script itself has printed: to stdout, and to stderr."""
 
 
-class LogPane(LinePane, inherit_bindings=False):
+class LogPane(LinePane):
     """The log; it follows its end until somebody scrolls up, and lines can be looked for as in ``less``."""
-
-    BINDINGS = [  # only while something is looked for; the app has other uses for these keys
-        Binding("n", "seek(1)", "Next match", show=False),
-        Binding("N", "seek(-1)", "Match before", show=False),
-        Binding("escape", "forget", "End of the search", show=False),
-    ]
 
     NUMBER: ClassVar[int] = 5
     TITLE: ClassVar[str] = "Log"
@@ -54,7 +46,6 @@ class LogPane(LinePane, inherit_bindings=False):
         self._heights: list[int] = []
         self._wrapped_for = 0
         self._follow = False
-        self._wanted: re.Pattern[str] | None = None
         self._found: list[int] = []
         self._at = -1
         self._at_rows = range(0)
@@ -122,7 +113,7 @@ class LogPane(LinePane, inherit_bindings=False):
         bool
             Whether there is such a line.
         """
-        self._wanted = re.compile(re.escape(text), re.IGNORECASE if text == text.lower() else 0) if text else None
+        self._wanted = wanted_text(text)
         self._at = -1
         self._look()
         if self._found:
@@ -150,14 +141,6 @@ class LogPane(LinePane, inherit_bindings=False):
             self.post_message(
                 self.VerbRefused(f"this is the {'last' if step > 0 else 'first'} of {len(self._found)} matches")
             )
-
-    def action_forget(self) -> None:
-        """End the search."""
-        self.search("")
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave the keys to the app where nothing is looked for."""
-        return self._wanted is not None if action in ("seek", "forget") else super().check_action(action, parameters)
 
     def _look(self) -> None:
         wanted = self._wanted
@@ -226,10 +209,7 @@ class LogPane(LinePane, inherit_bindings=False):
     def line(self, row: int, width: int) -> Text:
         """Return one row."""
         text, color = self._rows[row]
-        shown = Text(text, self.color(color))
-        if self._wanted is not None:
-            shown.highlight_regex(self._wanted, Style(reverse=True))
-        return shown
+        return Text(text, self.color(color))
 
 
 def printable(line: str, tab: int = 8) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["ModulesPane"]
 
 
-class ModulesPane(CursorPane, inherit_bindings=False):
+class ModulesPane(CursorPane):
     """The modules of a backward, in the order in which their first node runs."""
 
     NUMBER: ClassVar[int] = 7

@@ -49,7 +49,7 @@ def _highlighted(filename: str, chunk: int, theme: str) -> tuple[Text, ...]:
     return tuple(text.split("\n", allow_blank=True))[: len(lines)]
 
 
-class SourcePane(LinePane, inherit_bindings=False):
+class SourcePane(LinePane):
     """A window of the file in which the node under the cursor was made."""
 
     NUMBER: ClassVar[int] = 3

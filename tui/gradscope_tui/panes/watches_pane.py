@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["WatchesPane"]
 
 
-class WatchesPane(CursorPane, inherit_bindings=False):
+class WatchesPane(CursorPane):
     """The watches, one a line; one that has changed is marked."""
 
     NUMBER: ClassVar[int] = 6

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,6 +12,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual import events
+from textual.binding import Binding
 from textual.containers import Container
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from gradscope_tui.sessions.session_protocol import Session
     from gradscope_tui.sessions.session_snapshot import Snapshot
 
-__all__ = ["CursorPane", "LinePane", "PaneGrid", "Place"]
+__all__ = ["CursorPane", "LinePane", "PaneGrid", "Place", "wanted_text"]
 
 
 class Place(Enum):
@@ -63,6 +66,12 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     Keys belong to the app, which sends every pane the same movements (`move`, `half_page`, `go_to_end`, `shift`) and
     verbs (`copied`, `switch`, `delete`); keys of its own are Textual's `BINDINGS`.
     """
+
+    BINDINGS = [  # only while something is looked for; the app has other uses for these keys
+        Binding("n", "seek(1)", "Next match", show=False),
+        Binding("N", "seek(-1)", "Match before", show=False),
+        Binding("escape", "forget", "End of the search", show=False),
+    ]
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"pane--cursor"}
     ALLOW_MAXIMIZE = False
@@ -104,6 +113,8 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     heading: str = ""
     """Number, name and count, as the border shows them."""
 
+    _wanted: re.Pattern[str] | None = None
+    _found_row: int = -1
     _title: str = ""
     _footing: Sequence[tuple[str, int]] = ()
 
@@ -172,6 +183,74 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         if not self.heading:
             self.set_heading()
 
+    # Search ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def searching(self) -> bool:
+        """Whether something is looked for."""
+        return self._wanted is not None
+
+    def search(self, text: str) -> bool:
+        """Look for lines, and go to the first from here on, or else to the last before.
+
+        Parameters
+        ----------
+        text : str
+            Part of a line; capitals matter where there are any. Nothing ends the search.
+
+        Returns
+        -------
+        bool
+            Whether there is such a line.
+        """
+        self._wanted, self._found_row = wanted_text(text), -1
+        rows = self._matches()
+        if rows:
+            self.show_match(rows[min(bisect_left(rows, self.first_row), len(rows) - 1)])
+        else:
+            self._wanted = None
+        self.refresh()
+        return bool(rows)
+
+    def seek(self, step: int) -> bool:
+        """Go to the next match, or with ``step=-1`` to the one before; return whether there is one."""
+        rows = self._matches()
+        place = bisect_left(rows, self._found_row) + step
+        if not 0 <= place < len(rows):
+            return False
+        self.show_match(rows[place])
+        return True
+
+    def show_match(self, row: int) -> None:
+        """Bring a match into view."""
+        self._found_row = row
+        height, top = self.scrollable_content_region.height, self.scroll_offset.y
+        if not top <= row < top + height:
+            self.scroll_to(y=max(0, row - height // 3), animate=False, force=True)
+        self.refresh()
+
+    @property
+    def first_row(self) -> int:
+        """The row from which a search begins."""
+        return self.scroll_offset.y
+
+    def _matches(self) -> list[int]:
+        wanted = self._wanted
+        return [r for r in range(self.line_count()) if wanted.search(self.line(r, 0).plain)] if wanted else []
+
+    def action_seek(self, step: int) -> None:
+        """Go to the next match, or to the one before."""
+        if not self.seek(step):
+            self.post_message(self.VerbRefused(f"this is the {'last' if step > 0 else 'first'} match"))
+
+    def action_forget(self) -> None:
+        """End the search."""
+        self.search("")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave the keys to the app where nothing is looked for."""
+        return self.searching if action in ("seek", "forget") else super().check_action(action, parameters)
+
     def set_heading(self, *, count: int = 0, about: str = "") -> None:
         """Write the pane's number and name into its border.
 
@@ -215,6 +294,9 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
             text = self.line(row, self.scrollable_content_region.width)
         else:
             text = Text(f" {self.empty or self.EMPTY}", self.color("dim"))
+        if self._wanted is not None:
+            text = text.copy()
+            text.highlight_regex(self._wanted, Style(reverse=True))
         strip = self._cut(Strip(text.render(self.app.console)), left, width)
         if isinstance(text.style, Style):  # Rich renders a text without spans without its style
             strip = strip.apply_style(text.style)
@@ -248,7 +330,12 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         self.scroll_relative(x=cells, animate=False, force=True)
 
 
-class CursorPane(LinePane, inherit_bindings=False):
+def wanted_text(text: str) -> re.Pattern[str] | None:
+    """Return what finds a text in a line; capitals matter where there are any."""
+    return re.compile(re.escape(text), re.IGNORECASE if text == text.lower() else 0) if text else None
+
+
+class CursorPane(LinePane):
     """A pane with a cursor line."""
 
     cursor: reactive[int] = reactive(0, repaint=False)
@@ -279,6 +366,16 @@ class CursorPane(LinePane, inherit_bindings=False):
         else:
             region = Region(self.scroll_offset.x, max(0, row - margin), 1, 1 + 2 * margin)
             self.scroll_to_region(region, animate=False, force=True)
+
+    def show_match(self, row: int) -> None:
+        """Put the cursor on a match."""
+        self._found_row = self.cursor = row
+        self.refresh()
+
+    @property
+    def first_row(self) -> int:
+        """The row of the cursor."""
+        return self.cursor
 
     def is_marked(self, row: int) -> bool:
         """Mark the cursor line."""

@@ -38,7 +38,7 @@ class Prompt(Horizontal):
         "break": ("break at ", "op:Mul* · param:fc1.weight · mod:layers.* · line:train.py:31 · … if norm > 10"),
         "watch": ("watch ", "norm · grad.max() · saved.self.mean() · any variable of the script"),
         "filter": ("/", "op:Mul* · mod:layers.* · param:*.weight · line:train.py:31 · nan · word · !word"),
-        "find": ("/", "part of a line of the log; capitals matter where there are any"),
+        "find": ("/", "part of a line of this pane; capitals matter where there are any"),
         "save": ("save the log in ", "FILE"),
         "type": ("to the script > ", "a line that it reads from its terminal"),
         "what if": ("what if gradient in ", "SLOT EXPRESSION, such as: 0 grad * 0"),
