@@ -183,6 +183,8 @@ class TensorSummary:
         ``(k, count)``: how many finite non-zero elements have a magnitude in ``[2**k, 2**(k+1))``; empty bins left out.
     preview : str
         The first elements.
+    negatives : tuple of (int, int) or None
+        The same for the negative elements alone; None where the sign is not known: of complex ones, in a recording.
     """
 
     name: str
@@ -201,6 +203,7 @@ class TensorSummary:
     infs: int
     histogram: tuple[tuple[int, int], ...]
     preview: str
+    negatives: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

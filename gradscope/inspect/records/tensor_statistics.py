@@ -78,6 +78,7 @@ def _numbers(values: Any) -> dict[str, Any]:
         "nans": nans,
         "infs": magnitudes.size - good - nans,
         "histogram": histogram,
+        "negatives": None if values.dtype.kind == "c" else _histogram(-signed[signed < 0])[0],
     }
 
 

@@ -92,7 +92,7 @@ def test_v_goes_through_heat_map_and_histogram():
         await pilot.press("v")
         await until(pilot, lambda: "▀▀▀▀" in text_of(app) and "yellow NaN" in text_of(app))
         await pilot.press("v")
-        await until(pilot, lambda: "2^4" in text_of(app) and "█" in text_of(app))
+        await until(pilot, lambda: "-2^4" in text_of(app) and "█" in text_of(app))
         await pilot.press("v")
         await until(pilot, lambda: "[0, 0, 0] = -5.0" in text_of(app))
 

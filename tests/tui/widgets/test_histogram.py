@@ -21,6 +21,17 @@ def test_a_magnitude_without_sign_has_one_side():
     assert drawn(tensor, 25, 2) == [" " * 15 + "█" * 10, " " * 5 + "█" * 20, "  0  2^0              2^1"]
 
 
+def test_negative_numbers_stand_on_the_left_largest_first():
+    tensor = replace(summary(), histogram=((0, 4), (3, 8)), negatives=((3, 8),), zeros=4)
+    left, zero, right = (line.ljust(45) for line in drawn(tensor, 45)[0].partition("  ▄  "))
+    assert left.strip() == "█" * 5
+    assert left.startswith("█")
+    assert zero.strip() == "▄"
+    assert right.strip() == "▄" * 5
+    labels = drawn(tensor, 45)[1]
+    assert labels.split() == ["-2^3", "-2^0", "0", "2^0", "2^3"]
+
+
 def test_nan_and_infinities_have_gutters_where_there_are_any():
     tensor = replace(summary(nans=2), infs=1)
     bars, labels = drawn(tensor, 40)
@@ -41,9 +52,9 @@ def test_two_tensors_stand_on_one_axis():
 bins = st.lists(st.tuples(st.integers(-60, 40), st.integers(1, 10**9)), min_size=1, unique_by=lambda pair: pair[0])
 
 
-@given(bins, st.integers(24, 120), st.integers(1, 6))
-def test_every_line_fits_and_every_tensor_is_seen(pairs, width, height):
-    tensor = replace(summary(), histogram=tuple(pairs))
+@given(bins, st.booleans(), st.integers(24, 120), st.integers(1, 6))
+def test_every_line_fits_and_every_tensor_is_seen(pairs, signed, width, height):
+    tensor = replace(summary(), histogram=tuple(pairs), negatives=tuple(pairs[:1]) if signed else None)
     lines = drawn(tensor, width, height)
     assert len(lines) == height + 1
     assert max(map(len, lines)) <= width

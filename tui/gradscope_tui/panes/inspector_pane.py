@@ -81,8 +81,10 @@ class InspectorPane(CursorPane):
     PLACE: ClassVar[Place] = Place.ABOVE
     KEY_HELP: ClassVar[str] = "Go to the inspector of the node under the cursor"
     ABOUT: ClassVar[str] = (
-        "The node under the cursor: gradients in and out with statistics and histogram, saved tensors with the version "
-        "at which they were saved and the version now, the line that made it."
+        "The node under the cursor: the line that made it, its derivative as a formula, the nodes that its gradients "
+        "come from and go to, gradients and saved tensors in numbers and as histograms on one axis, with the version "
+        "at which each was saved, the version now and who wrote it since. Enter on a tensor opens it, on a node goes "
+        "there; a click does too."
     )
     EMPTY: ClassVar[str] = "no node yet"
 

@@ -26,13 +26,26 @@ class HistogramAxis:
         All that is drawn on it.
     width : int
         Cells of a line.
+
+    Examples
+    --------
+    >>> from gradscope.inspect import TensorSummary
+    >>> facts = dict(norm=1.0, min=-2.0, max=2.0, mean=0.0, std=1.0, zeros=1, nans=0, infs=0, preview="")
+    >>> tensor = TensorSummary(
+    ...     "g", (7,), "float32", "cpu", 7, 28, **facts, histogram=((0, 4), (1, 2)), negatives=((0, 1),)
+    ... )
+    >>> axis = HistogramAxis([tensor], 25)
+    >>> for line in [*axis.bars(tensor), axis.labels()]:
+    ...     print(line)
+             ▃▃▃▃▃  ▃  █████▅▅▅▅▅
+    -2^1  -2^0  0  2^0   2^1
     """
 
     def __init__(self, tensors: Iterable[TensorSummary], width: int) -> None:
         drawn = list(tensors)
         exponents = [exponent for tensor in drawn for exponent, count in tensor.histogram if count > 0] or [0]
         self._low, self._high = min(exponents), max(exponents)
-        self._signed = any(_negatives(tensor) is not None for tensor in drawn)
+        self._signed = any(tensor.negatives is not None for tensor in drawn)
         self._others = [name for name in ("nans", "infs") if any(getattr(tensor, name) for tensor in drawn)]
         room = width - _GUTTER * (1 + len(self._others))
         self._side = max(1, room // 2 if self._signed else room)
@@ -45,7 +58,7 @@ class HistogramAxis:
 
         Bars of the bins are as high as the fullest bin; those of the gutters are cut there.
         """
-        counted, negatives = dict(tensor.histogram), dict(_negatives(tensor) or ())
+        counted, negatives = dict(tensor.histogram), dict(tensor.negatives or ())
         above = self._columns({exponent: n - negatives.get(exponent, 0) for exponent, n in counted.items()})
         below = self._columns(negatives)[::-1] if self._signed else []
         peak = max([*above, *below, 1])
@@ -73,12 +86,6 @@ class HistogramAxis:
     def _spread(self, cells: Sequence[str]) -> str:
         """Return bars that are as wide together as the side of the axis."""
         return "".join(cells[at * self._bins // self._side] for at in range(self._side))
-
-
-def _negatives(tensor: TensorSummary) -> tuple[tuple[int, int], ...] | None:
-    """Return the bins of the negative numbers, where their sign is known."""
-    found: tuple[tuple[int, int], ...] | None = getattr(tensor, "negatives", None)
-    return found
 
 
 def _bar(count: int, peak: int, row: int, height: int) -> str:
