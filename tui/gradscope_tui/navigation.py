@@ -50,7 +50,7 @@ class Navigation:
     def find(self, text: str) -> None:
         """Look for lines of the active pane."""
         pane = self._layout.pane
-        if not pane.search(text):
+        if not pane.find_lines(text):
             refuse(self._app, f"no line of pane {pane.NUMBER} has {text!r}")
 
     def filter(self, text: str) -> None:

@@ -94,9 +94,9 @@ def test_capitals_matter_where_there_are_any_and_what_is_not_there_is_said():
         log = app.query_one(LogPane)
         log.write([("loss", ""), ("Loss", ""), ("[x]", "")])
         await pilot.press("5")
-        assert log.search("Loss")
+        assert log.find_lines("Loss")
         assert log.found_line == "Loss"
-        assert log.search("[")
+        assert log.find_lines("[")
         await type_in(pilot, "LOSS", "/")
         await until(pilot, lambda: "no line of pane 5 has 'LOSS'" in text_of(app))
         assert not log.found_line
@@ -110,7 +110,7 @@ def test_a_match_stays_the_same_line_when_the_oldest_lines_go(monkeypatch):
     async def scenario(app, pilot):
         log = app.query_one(LogPane)
         log.write([(f"line {n}", "") for n in range(900)])
-        assert log.search("line 700")
+        assert log.find_lines("line 700")
         log.write([(f"more {n}", "") for n in range(200)])
         assert log.found_line == "line 700"
         log.write([(f"more {n}", "") for n in range(900)])

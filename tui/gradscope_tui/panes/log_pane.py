@@ -100,7 +100,7 @@ class LogPane(LinePane):
         """Return the match that is shown, or all that has been written."""
         return self.found_line or self.text
 
-    def search(self, text: str) -> bool:
+    def find_lines(self, text: str) -> bool:
         """Look for lines, and go to the first from here on, or else to the last before.
 
         Parameters

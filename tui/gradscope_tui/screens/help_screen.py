@@ -148,7 +148,7 @@ class HelpScreen(ModalScreen[None]):
     def _find(self, event: Input.Submitted) -> None:
         event.stop()
         self._close_entry()
-        if not self._help.search(event.value):
+        if not self._help.find_lines(event.value):
             refuse(self.app, f"no line of the help has {event.value!r}")
 
     @on(LinePane.VerbRefused)

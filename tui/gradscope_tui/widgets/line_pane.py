@@ -190,7 +190,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         """Whether something is looked for."""
         return self._wanted is not None
 
-    def search(self, text: str) -> bool:
+    def find_lines(self, text: str) -> bool:
         """Look for lines, and go to the first from here on, or else to the last before.
 
         Parameters
@@ -245,7 +245,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_forget(self) -> None:
         """End the search."""
-        self.search("")
+        self.find_lines("")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave the keys to the app where nothing is looked for."""
