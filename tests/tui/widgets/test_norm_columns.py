@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradscope_tui.widgets.norm_columns import came_from, norm_bar, norm_columns
+from gradscope_tui.widgets.norm_columns import norm_bar, norm_columns
 
 norms = st.none() | st.just(math.nan) | st.floats(min_value=0)
 
@@ -39,7 +39,3 @@ def test_a_ratio_is_told_where_there_is_one():
     assert [ratio(1.0, 2.0), ratio(3e-5, 1.0), ratio(1e9, 1.0)] == ["×0.5", "×3e-5", "×1e9"]
     assert [ratio(1.0, 0.0), ratio(math.nan, 1.0), ratio(1.0, None), ratio(None, 1.0)] == [""] * 4
     assert ratio(1e300, 1e-300) == ""
-
-
-def test_a_node_that_several_lead_to_comes_from_the_last():
-    assert came_from([(1, 3), (2,), (3,), ()]) == [-1, 0, 1, 2]

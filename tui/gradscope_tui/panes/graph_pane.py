@@ -18,7 +18,7 @@ from gradscope_tui.widgets.graph_rows import NOTHING, NodeFilter, Outline, Rows,
 from gradscope_tui.widgets.labels import NODE_STATES, basename, shorten
 from gradscope_tui.widgets.lane_layout import MAX_LANES, LaneRow, draw_row, lay_out
 from gradscope_tui.widgets.line_pane import CursorPane, Place
-from gradscope_tui.widgets.norm_columns import came_from, norm_columns, norm_scale
+from gradscope_tui.widgets.norm_columns import EXPLODING, VANISHING, norm_columns, norm_scale
 from gradscope_tui.worker_thread import on_thread
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ class GraphPane(CursorPane, inherit_bindings=False):
         "The nodes in the engine's order, with a lane for each edge that still waits. `○` a node still to run, `◉` one "
         "that has run or is about to, `▣` a folded module. To the right stands, once it is known, the norm of the "
         "gradient that comes in, with a bar on a logarithmic scale, and by what it has been multiplied since the node "
-        "where it comes from: red for NaN and Inf, yellow below 1e-7 and above 1e3. Everything below follows its "
-        "cursor `›`, which need not be where the program stands."
+        f"where it comes from: red for NaN and Inf, yellow below {VANISHING:g} and above {EXPLODING:g}. "
+        "Everything below follows its cursor `›`, which need not be where the program stands."
     )
     EMPTY: ClassVar[str] = "no backward yet"
 
@@ -76,7 +76,6 @@ class GraphPane(CursorPane, inherit_bindings=False):
         self._records: Sequence[NodeRecord] = ()
         self._shape: tuple[object, ...] = ()
         self._outline = NOTHING
-        self._came_from: Sequence[int] = ()
         self._rows = Rows(range(0))
         self._layout: list[LaneRow] = []
         self._lanes = 1
@@ -147,7 +146,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         shape = (task, order_of(nodes))
         if shape != self._shape:
             self._shape = shape
-            self._outline, self._came_from, self._found, self._only_found = NOTHING, (), [], False
+            self._outline, self._found, self._only_found = NOTHING, [], False
             self._rows, self._layout, self._lanes = Rows(range(len(nodes))), [], 1
             self.content_changed()
             self.select(min(self.index, max(0, len(nodes) - 1)))
@@ -170,7 +169,6 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     def _take_outline(self, outline: Outline) -> None:
         self._outline = outline
-        self._came_from = came_from(outline.targets)
         self.post_message(self.Read())
         self._arrange()
         if self._match is not None:
@@ -439,8 +437,8 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     def _columns(self, node: NodeRecord, width: int) -> Text:
         """Return what there is to show of the gradient that comes to a node."""
-        source = self._came_from[node.index] if 0 <= node.index < len(self._came_from) else -1
-        before = self._records[source].norm if source >= 0 and node.norm is not None else None
+        sources = self._outline.sources[node.index] if 0 <= node.index < len(self._outline.sources) else ()
+        before = self._records[sources[-1]].norm if sources and node.norm is not None else None
         bar = 0 if width < _ROOMY else min(22, (width - _ROOMY) // 2 + 6)
         text = Text(" ", no_wrap=True, end="")
         for piece, color in norm_columns(node.norm, before, bar):

@@ -203,7 +203,7 @@ class TensorScreen(ModalScreen[None]):
     @property
     def _plain(self) -> bool:
         """Whether numbers are drawn without colours."""
-        return self.app.no_color or getattr(self.app, "ascii", False)
+        return self.app.no_color
 
     # What is drawn ---------------------------------------------------------------------------------------------------
 

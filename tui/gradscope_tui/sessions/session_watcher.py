@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,6 @@ from gradscope_tui.sessions.session_protocol import (
     is_paused,
 )
 from gradscope_tui.sessions.session_snapshot import Focus, Neighbour, Snapshot
-from gradscope_tui.widgets.graph_rows import NOTHING, Outline, sources_in
 from gradscope_tui.widgets.key_bar import KeyBar
 from gradscope_tui.widgets.line_pane import LinePane
 from gradscope_tui.widgets.status_bar import Status, StatusBar
@@ -123,7 +122,6 @@ class SessionWatcher:
         self._stop_listening: Callable[[], None] = lambda: None
         self._question = "", 0
         self._derivatives: dict[str, Derivative] = {}
-        self._sources: tuple[Outline, list[list[int]]] = NOTHING, []
         self._told = threading.Event()
         self._stale = threading.Event()
 
@@ -333,19 +331,18 @@ class SessionWatcher:
             self._focus_on(None)
             return
         node, derivative = nodes[index], self._derivatives.get(nodes[index].name, ())
-        sources = await self._sources_of(index)
         if self._session.state != "running":
             asked = asyncio.ensure_future(on_thread(lambda: self._ask_about(index)))
             try:
                 done, _ = await asyncio.wait({asked}, timeout=PATIENCE)
                 if not done:
-                    self._focus_on(node, sources, derivative)
+                    self._focus_on(node, derivative)
                 node, derivative = await asked
             except (RuntimeError, ValueError):  # it has gone on meanwhile: what is known is shown
                 pass
             finally:
                 asked.cancel()
-        self._focus_on(node, sources, derivative)
+        self._focus_on(node, derivative)
 
     def _ask_about(self, index: int) -> tuple[NodeRecord, Derivative]:
         """Ask for all that is known of a node, and, for its operator once, for the derivative."""
@@ -354,15 +351,7 @@ class SessionWatcher:
             self._derivatives[node.name] = self._session.derivative(node.name)
         return node, self._derivatives[node.name]
 
-    async def _sources_of(self, index: int) -> list[int]:
-        """Return the nodes that the gradients of a node come from."""
-        outline = self._snapshot.outline
-        if self._sources[0] is not outline:
-            self._sources = outline, await on_thread(lambda: sources_in(outline), collect=False)
-        found = self._sources[1]
-        return found[index] if index < len(found) else []
-
-    def _focus_on(self, node: NodeRecord | None, sources: Sequence[int] = (), derivative: Derivative = ()) -> None:
+    def _focus_on(self, node: NodeRecord | None, derivative: Derivative = ()) -> None:
         """Show a node in the panes that follow the cursor."""
         graph, nodes = self._app.query_one(GraphPane), self._snapshot.nodes
 
@@ -375,7 +364,9 @@ class SessionWatcher:
             position = graph.position(edge.target_key)
             if position is not None and edge.target_key is not None:
                 targets[edge.target_key] = neighbour(position)
-        focus = Focus(node, targets, tuple(map(neighbour, sources)), derivative)
+        incoming = self._snapshot.outline.sources[node.index : node.index + 1] if node is not None else ()
+        sources = tuple(neighbour(source) for found in incoming for source in found)
+        focus = Focus(node, targets, sources, derivative)
         self._snapshot = replace(self._snapshot, focus=focus)
         with self._app.batch_update():
             self._update_followers()

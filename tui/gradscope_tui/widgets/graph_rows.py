@@ -12,7 +12,7 @@ from gradscope.inspect.debugging.stops.breakpoints import parse_spec
 if TYPE_CHECKING:
     from gradscope.inspect.records.records import NodeRecord
 
-__all__ = ["NOTHING", "NodeFilter", "Outline", "Rows", "ancestors", "fold", "has_bad", "node_filter", "sources_in"]
+__all__ = ["NOTHING", "NodeFilter", "Outline", "Rows", "ancestors", "fold", "has_bad", "node_filter"]
 
 
 class Outline(NamedTuple):
@@ -24,12 +24,15 @@ class Outline(NamedTuple):
         For each node in execution order its module, empty where it has none.
     targets : sequence of tuple of int
         Indices of the nodes that its gradients go to.
+    sources : sequence of tuple of int
+        Indices of the nodes that its gradients come from, ascending.
     positions : mapping of int to int
         The index of each node by its key.
     """
 
     modules: Sequence[str]
     targets: Sequence[tuple[int, ...]]
+    sources: Sequence[tuple[int, ...]]
     positions: Mapping[int, int]
 
     @classmethod
@@ -41,27 +44,11 @@ class Outline(NamedTuple):
             modules.append(node.module)
             edges.append(tuple(edge.target_key for edge in node.edges))
         targets = [tuple(positions[key] for key in keys if key is not None and key in positions) for keys in edges]
-        return cls(modules, targets, positions)
+        return cls(modules, targets, _sources(targets), positions)
 
 
-NOTHING = Outline((), (), {})
+NOTHING = Outline((), (), (), {})
 """The outline of a graph that has not been read."""
-
-
-def sources_in(outline: Outline) -> list[list[int]]:
-    """Return for each node of an outline the nodes that its gradients come from.
-
-    Examples
-    --------
-    >>> sources_in(Outline(["", "", ""], [(1, 2), (2,), ()], {}))
-    [[], [0], [0, 1]]
-    """
-    found: list[list[int]] = [[] for _ in outline.targets]
-    for source, targets in enumerate(outline.targets):
-        for target in targets:
-            if source not in found[target][-1:]:
-                found[target].append(source)
-    return found
 
 
 class Rows:
@@ -232,3 +219,12 @@ def has_bad(node: NodeRecord, *counts: str) -> bool:
 
 def _words(node: NodeRecord) -> str:
     return f"{node.name} {node.module} {node.parameter} {node.location or ''}".lower()
+
+
+def _sources(targets: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """Turn the edges round."""
+    found: list[list[int]] = [[] for _ in targets]
+    for source, indices in enumerate(targets):
+        for target in dict.fromkeys(indices):
+            found[target].append(source)
+    return [tuple(sources) for sources in found]

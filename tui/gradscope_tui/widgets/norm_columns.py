@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-__all__ = ["EXPLODING", "VANISHING", "came_from", "norm_bar", "norm_columns", "norm_scale"]
+__all__ = ["EXPLODING", "VANISHING", "norm_bar", "norm_columns", "norm_scale"]
 
 VANISHING = 1e-7
-"""Norms below are called vanishing: what a weight of 1 in float32 does not feel, 2 ** -23, at a learning rate of 1."""
+"""Norms below are called vanishing: a float32 weight of 1 cannot change by less than 2 ** -23, about 1e-7."""
 
 EXPLODING = 1e3
 """Norms above are called exploding."""
@@ -81,26 +80,6 @@ def norm_bar(norm: float | None, width: int) -> str:
     share = (math.log10(norm) - _LEAST) / (_MOST - _LEAST) if math.isfinite(norm) else 1.0
     eighths = max(1, round(min(1.0, share) * width * 8))
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
-
-
-def came_from(targets: Sequence[Sequence[int]]) -> list[int]:
-    """Return for each node the last one that gives it a gradient, -1 for a root.
-
-    Parameters
-    ----------
-    targets : sequence of sequence of int
-        For each node in execution order the nodes that its gradients go to.
-
-    Examples
-    --------
-    >>> came_from([(1, 2), (2,), ()])
-    [-1, 0, 1]
-    """
-    found = [-1] * len(targets)
-    for index, indices in enumerate(targets):
-        for target in indices:
-            found[target] = index
-    return found
 
 
 def _color(norm: float | None) -> str:
