@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy
@@ -102,10 +104,20 @@ def save_array(array: Any, path: str) -> str:
     """Write an array into a new file as ``numpy.save`` does; return its path."""
     name = path if path.endswith(".npy") else f"{path}.npy"
     try:
-        with open(name, "xb") as file:
+        with open(name, "xb") as file, _removed_unless_complete(name):
             numpy.save(file, array, allow_pickle=False)
     except FileExistsError:
         raise FileExistsError(f"{name} is there already, and is kept as it is\nChoose another name.") from None
     except OSError as error:
         raise OSError(f"cannot write {name}: {error.strerror or error}") from None
     return name
+
+
+@contextlib.contextmanager
+def _removed_unless_complete(name: str) -> Iterator[None]:
+    """Remove a file that could not be written to its end."""
+    try:
+        yield
+    except BaseException:
+        os.unlink(name)
+        raise

@@ -5,6 +5,7 @@ import pytest
 
 import gradscope as gs
 from gradscope.inspect import Debugger, HistoryPolicy, TensorSubject
+from gradscope.inspect.debugging.session.tensor_queries import save_array
 
 
 def train():
@@ -75,3 +76,9 @@ def test_elements_are_found_and_the_tensor_is_saved_once(session, tmp_path):
 def test_looking_copies_nothing_of_the_tensor(session):
     place = session._at_stop(lambda place: numpy.shares_memory(place.array("w"), place.value("w")._array))
     assert place
+
+
+def test_what_could_not_be_saved_leaves_no_file(tmp_path):
+    with pytest.raises(ValueError, match="allow_pickle"):
+        save_array(numpy.array([object()]), str(tmp_path / "w"))
+    assert list(tmp_path.iterdir()) == []
