@@ -248,7 +248,6 @@ TESTED_THROUGH = {
     "tui/panes": "tui/actions",
     "tui/refusal": "tui/app",
     "tui/screens/confirm_screen": "tui/app",
-    "tui/screens/help_screen": "tui/app",
     "tui/sessions/session_snapshot": "tui/panes/graph_pane",
     "tui/widgets/labels": "tui/widgets/status_bar",
     "tui/widgets/prompt_line": "tui/app",
