@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import functools
+import os
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from ..inspect.output.terminal_text import say
+
+if TYPE_CHECKING:
+    from ..inspect import Difference
 
 __all__ = ["PLACE", "add_parser", "run"]
 
@@ -17,6 +23,7 @@ SAME, DIFFERENT, FAILED = 0, 1, 2
 _DESCRIPTION = """\
 Compare two recordings, or two iterations of one (run.gscope:0 run.gscope:1), and show the first node at which they
 differ, on both sides. Nodes are the same when module, operator, parameter, line and occurrence are.
+Of two directories, with the recordings of many ranks each, every rank is compared with the same rank.
 
 exit status: 0 nothing differs, 1 something does, 2 a file cannot be read or the command line is wrong"""
 
@@ -24,7 +31,8 @@ _EXAMPLES = """\
 examples:
   gradscope diff before.gscope after.gscope
   gradscope diff rank0.gscope rank1.gscope --exact
-  gradscope diff run.gscope:10 run.gscope:11 --rtol 0.1"""
+  gradscope diff run.gscope:10 run.gscope:11 --rtol 0.1
+  gradscope diff before/ after/"""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -51,31 +59,58 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Run the command; return its exit status."""
     # The instruments load when the command runs.
+    from ..inspect.ranks.recorded_ranks import ranks_of
     from ..inspect.recording import RecordingError, open_recording
     from ..inspect.recording.reports.recording_difference import difference, split_source
 
     left, left_iteration = split_source(args.left)
     right, right_iteration = split_source(args.right)
+    compare = functools.partial(
+        difference,
+        left_iteration=left_iteration,
+        right_iteration=right_iteration,
+        rtol=args.rtol,
+        atol=args.atol,
+        exact=args.exact,
+    )
     try:
-        with open_recording(left) as one, open_recording(right) as two:
-            found = difference(
-                one,
-                two,
-                left_iteration=left_iteration,
-                right_iteration=right_iteration,
-                left_run=args.left_run,
-                right_run=args.right_run,
-                rtol=args.rtol,
-                atol=args.atol,
-                exact=args.exact,
-            )
+        if os.path.isdir(left) and os.path.isdir(right):
+            return _compare_ranks(left, right, compare, args.table)
+        with open_recording(ranks_of(left, None)) as one, open_recording(ranks_of(right, None)) as two:
+            found = compare(one, two, left_run=args.left_run, right_run=args.right_run)
     except RecordingError as error:
         say(f"gradscope diff: {error}", file=sys.stderr)
         return FAILED
-    if args.table:
+    _show(found, args.table)
+    return DIFFERENT if found else SAME
+
+
+def _compare_ranks(left: str, right: str, compare: Callable[..., Difference], table: bool) -> int:
+    """Compare each rank of one directory with the same rank of another; return the exit status."""
+    # The instruments load when the command runs.
+    from ..inspect.ranks.recorded_ranks import open_ranks
+    from ..inspect.recording import RecordingError
+
+    differ = False
+    with open_ranks(left) as ours, open_ranks(right) as theirs:
+        for note in (*ours.notes, *theirs.notes):
+            say(f"note: {note}")
+        both = {member.rank for member in ours.members} & {member.rank for member in theirs.members}
+        if not both:
+            raise RecordingError(f"{left} and {right} have no rank in common")
+        for rank in sorted(both):
+            one, two = ours.member(rank), theirs.member(rank)
+            say(f"rank {rank}:")
+            found = compare(one.recording, two.recording, left_run=one.run.id, right_run=two.run.id)
+            _show(found, table)
+            differ = differ or bool(found)
+    return DIFFERENT if differ else SAME
+
+
+def _show(found: Difference, table: bool) -> None:
+    if table:
         from rich.console import Console  # Rich loads when a table is asked for
 
         Console().print(found)
     else:
         say(found)
-    return DIFFERENT if found else SAME

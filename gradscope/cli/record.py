@@ -25,14 +25,19 @@ up to the last commit, a fraction of a second before; it can be looked at while 
 -o FILE may also stand last, where FILE ends in .gscope.
 {SCRIPT}
 
+Each rank of a torch.distributed program writes a file of its own: with -o DIR/ one in that directory, and otherwise
+FILE gets the rank into its name. {{rank}}, {{pid}} and {{time}} in FILE stand for what they are. A rank that cannot
+write its file runs unrecorded, so that it does not end the job.
+
 exit status: the script's own, 130 after Ctrl-C; 2 if the command line is wrong, there is no such script, or FILE
-cannot be written"""
+cannot be written by a program of one process"""
 
 _EXAMPLES = """\
 examples:
   gradscope record train.py --epochs 1
   gradscope record -o run.gscope --keep all --last 5 train.py
-  gradscope record --keep 'param:*,mod:layers.3.*' --budget 200MB -m package.train"""
+  gradscope record --keep 'param:*,mod:layers.3.*' --budget 200MB -m package.train
+  torchrun --nproc-per-node 2 -m gradscope record -o run/ train.py"""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -48,7 +53,10 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="the recording (default: the script's name with .gscope, here)"
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="the recording, or a directory for those of all ranks (default: the script's name with .gscope, here)",
     )
     parser.add_argument(
         "--keep",
@@ -85,10 +93,12 @@ def run(args: argparse.Namespace) -> int:
     try:
         target = find_target(script, module=args.module)
         path = output or _default_path(script)
-        recorder = record(
-            path, args.keep, last=args.last, budget=args.budget, append=args.append, title=target.title
-        ).start()
-    except (OSError, ImportError, ValueError, RecordingError) as error:
+        recorder = record(path, args.keep, last=args.last, budget=args.budget, append=args.append, title=target.title)
+        recorder.start()
+    except RecordingError as error:
+        say(f"gradscope record: {_of_rank()}{error}", file=sys.stderr)
+        return run_on_main_thread(target, arguments, processes) if _of_rank() else 2
+    except (OSError, ImportError, ValueError) as error:
         say(f"gradscope record: {error}", file=sys.stderr)
         return 2
 
@@ -104,6 +114,15 @@ def run(args: argparse.Namespace) -> int:
         recorder.stop()
     _tell(recorder, processes)
     return status
+
+
+def _of_rank() -> str:
+    """Return what to say of this process before why it is not recorded; an empty string where it is not one of many."""
+    # The instruments load when the command runs.
+    from ..inspect.records.own_rank import own_rank
+
+    place = own_rank()
+    return f"rank {place.rank} runs unrecorded: " if place.world > 1 else ""
 
 
 def _default_path(script: str) -> str:

@@ -27,7 +27,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", metavar="FILE", help="the recording")
+    parser.add_argument("file", metavar="FILE", help="the recording, or a directory with those of many ranks")
+    parser.add_argument("--rank", type=int, metavar="N", help="the recording of this rank, in a directory")
     parser.add_argument("-o", "--output", default="report.html", metavar="PAGE", help="default: report.html")
     parser.add_argument("--title", default="", help="the script's name by default")
     parser.set_defaults(run=run)
@@ -37,12 +38,13 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Run the command; return its exit status."""
     # The instruments load when the command runs.
+    from ..inspect.ranks.recorded_ranks import ranks_of
     from ..inspect.recording import RecordingError, open_recording
     from ..inspect.recording.file.schema import for_its_owner
     from ..inspect.recording.reports.html_report import html_report
 
     try:
-        with open_recording(args.file) as recording:
+        with open_recording(ranks_of(args.file, args.rank)) as recording:
             page = html_report(recording, title=args.title)
         with open(args.output, "w", encoding="utf-8", opener=for_its_owner) as file:
             file.write(page)

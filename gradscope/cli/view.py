@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,8 @@ PLACE = 7
 _DESCRIPTION = """\
 Open a recording in the terminal UI: step through its nodes forwards and back as in the debugger.
 With the options below, or without a terminal, print: an overview and its iterations, nodes and what is known of them.
-FILE may be of a program that still runs, or that was killed.
+FILE may be of a program that still runs, or that was killed. A directory of recordings, one for each rank of a
+torch.distributed program, is shown as one run: ranks and iterations side by side; --rank chooses one of them.
 
 exit status: 0; 1 if what was asked for is not there, 2 if FILE cannot be read or the command line is wrong"""
 
@@ -30,7 +32,9 @@ examples:
   gradscope view run.gscope --iteration 3 --filter 'param:*'
   gradscope view run.gscope --iteration 3 --node 12
   gradscope view run.gscope -c 'iteration 3; nodes mod:fc1; node 4; value'
-  gradscope view run.gscope --export trace.json"""
+  gradscope view run.gscope --export trace.json
+  gradscope view run/
+  gradscope view run/ --rank 1 --iteration 3"""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -42,7 +46,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", metavar="FILE", help="the recording")
+    parser.add_argument("file", metavar="FILE", help="the recording, or a directory with those of many ranks")
+    parser.add_argument("--rank", type=int, metavar="N", help="the recording of this rank, in a directory")
     parser.add_argument("--text", action="store_true", help="print the overview even on a terminal")
     parser.add_argument("--run", type=int, metavar="N", dest="number", help="only this run")
     parser.add_argument("--iteration", type=int, metavar="N", help="the backwards and nodes of this iteration")
@@ -52,7 +57,13 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--bad", action="store_true", help="only nodes with a NaN or Inf among their gradients")
     parser.add_argument("--violations", action="store_true", help="saved tensors that had been modified")
     parser.add_argument("--events", action="store_true", help="marks and errors")
-    parser.add_argument("--limit", type=int, default=40, metavar="N", help="so many nodes at most (default 40; 0: all)")
+    parser.add_argument(
+        "--limit",
+        type=int,
+        default=40,
+        metavar="N",
+        help="so many nodes, or iterations of many ranks, at most (default 40; 0: all)",
+    )
     parser.add_argument("--line", action="store_true", help="a prompt; `help` lists its verbs")
     parser.add_argument("-c", dest="commands", metavar="COMMANDS", help="verbs of the prompt, separated by semicolons")
     parser.add_argument(
@@ -68,14 +79,33 @@ def run(args: argparse.Namespace) -> int:
     """Run the command; return its exit status."""
     # The instruments load when the command runs.
     from ..inspect import BreakpointError, open_recording
+    from ..inspect.ranks.recorded_ranks import ranks_of
     from ..inspect.recording import RecordingError
 
     try:
-        with open_recording(args.file) as recording:
+        if os.path.isdir(args.file) and args.rank is None and not _asks_for_one(args):
+            return _ranks(args)
+        with open_recording(ranks_of(args.file, args.rank)) as recording:
             return _view(recording, args)
     except (RecordingError, BreakpointError, ImportError) as error:
         say(f"gradscope view: {error}", file=sys.stderr)
         return 2
+
+
+def _asks_for_one(args: argparse.Namespace) -> bool:
+    """Whether what is asked for is to be had of one recording alone."""
+    named = (args.number, args.iteration, args.backward, args.node, args.filter, args.commands, args.export)
+    return any(value is not None for value in named) or args.bad or args.violations or args.events or args.line
+
+
+def _ranks(args: argparse.Namespace) -> int:
+    # The instruments load when the command runs.
+    from ..inspect.ranks.recorded_ranks import open_ranks
+    from ..inspect.ranks.run_view import ranks_text
+
+    with open_ranks(args.file) as ranks:
+        say(ranks_text(ranks, limit=max(args.limit, 0)))
+    return 0
 
 
 def _view(recording: Recording, args: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 import pytest
 
 from gradscope.cli import main
+from tests.inspect.ranks.jobs import record_ranks
 from tests.inspect.recording.programs import recorded
 
 
@@ -44,3 +45,16 @@ def test_what_is_not_there(paths, tmp_path, capsys):
     assert main(["diff", paths["a"], str(tmp_path / "none")]) == 2
     assert main(["diff", f"{paths['a']}:9", f"{paths['a']}:1"]) == 2
     assert "has no iteration 9; it has 0 to 2" in capsys.readouterr().err
+
+
+def test_ranks_are_compared_one_by_one(tmp_path, capsys):
+    record_ranks(tmp_path / "a", 2)
+    record_ranks(tmp_path / "b", 2, [0])
+    record_ranks(tmp_path / "b", 2, [1], lr=0.3)
+    assert main(["diff", str(tmp_path / "a"), str(tmp_path / "a")]) == 0
+    assert capsys.readouterr().out.splitlines()[::2] == ["rank 0:", "rank 1:"]
+    assert main(["diff", str(tmp_path / "a"), str(tmp_path / "b")]) == 1
+    told = capsys.readouterr().out
+    assert "rank 0:\nno difference in 18 nodes of 2 iterations\nrank 1:\nfirst difference after 10 nodes" in told
+    assert main(["diff", str(tmp_path / "a"), str(tmp_path / "a" / "rank-0.gscope")]) == 2
+    assert "Choose one with --rank N" in capsys.readouterr().err

@@ -178,3 +178,14 @@ def test_no_script(tmp_path):
     command = [sys.executable, "-m", "gradscope", "record", "nowhere.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (2, "gradscope record: there is no script 'nowhere.py'\n")
+
+
+def test_ranks_write_apart_and_one_that_cannot_write_does_not_end_the_job(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "rank-1.gscope").write_text("somebody's own")
+    for rank, told in enumerate(("recorded 9 nodes in run/rank-0.gscope", "rank 1 runs unrecorded: run/rank-1.gscope")):
+        place = {"RANK": str(rank), "WORLD_SIZE": "2"}
+        done = record(tmp_path, TRAIN, before=["-o", "run/"], env={**os.environ, **place})
+        assert (done.returncode, done.stdout[:7]) == (0, "trained"), done.stderr
+        assert told in done.stderr
+    assert (tmp_path / "run" / "rank-1.gscope").read_text() == "somebody's own"

@@ -12,6 +12,7 @@ import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.cli import main
 from gradscope.inspect.recording.reports.recording_prompt import RecordingPrompt
+from tests.inspect.ranks.jobs import record_ranks
 from tests.inspect.recording.programs import recorded
 
 
@@ -163,3 +164,18 @@ def test_the_prompt_on_a_pipe(path):
     assert "no event" in text
     assert "no violation" in text
     assert text.count("3 iterations, 3 backwards, 27 nodes") == 3
+
+
+def test_a_directory_is_a_run_of_many_ranks(tmp_path, capsys):
+    record_ranks(tmp_path, 2)
+    status, out, _ = view(capsys, str(tmp_path))
+    assert (status, out.splitlines()[0].partition("  ")[0]) == (0, f"{tmp_path}: train.py, 2 of 2 ranks")
+    status, out, _ = view(capsys, str(tmp_path), "--rank", "1", "--text")
+    assert (status, out.split("  ")[0]) == (0, "run 1: train.py rank 1")
+    status, _, err = view(capsys, str(tmp_path), "--iteration", "0")
+    assert (status, err) == (
+        2,
+        f"gradscope view: {tmp_path} has the recordings of 2 ranks\nChoose one with --rank N.\n",
+    )
+    status, _, err = view(capsys, f"{tmp_path}/none/")
+    assert (status, err.splitlines()[0]) == (2, f"gradscope view: there is no directory {tmp_path}/none/")

@@ -1,8 +1,10 @@
-"""One debugger over all ranks of a ``torch.distributed`` program.
+"""All ranks of a ``torch.distributed`` program: one debugger over them, and their recordings as one run.
 
 - :mod:`~.launch`: starts the ranks, each a process with what ``torchrun`` gives it
 - :mod:`~.rank_discovery`: the ranks of a job that `torchrun` has started, and that listen
 - :mod:`~.rank_group`: the debuggers of all ranks as one, which stop together
 - :mod:`~.rank_comparison`: the current node on every rank, and whose graph differs
 - :mod:`~.rank_prompt`: the prompt on them
+- :mod:`~.recorded_ranks`: the recordings that the ranks have written apart, opened as one run
+- :mod:`~.run_view`: such a run as text
 """

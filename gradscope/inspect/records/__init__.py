@@ -10,5 +10,6 @@
 - :mod:`~.execution_order`: the order in which the engine will run a graph
 - :mod:`~.optimizer_steps`: when optimizers step
 - :mod:`~.write_account`: who wrote which memory, and who could
+- :mod:`~.own_rank`: which rank of a job this process is
 - :mod:`~.object_search`: finding living objects, wherever the program keeps them
 """

@@ -7,7 +7,6 @@ a :class:`~.client.RemoteDebugger`, which has the same verbs and reads the same 
 - :mod:`~.verb_table`: which method of a debugger answers which request
 - :mod:`~.channel`: frames on a socket
 - :mod:`~.handshake`: versions, and the proof that both sides know the token
-- :mod:`~.own_rank`: which rank of a job a program is
 - :mod:`~.addresses`: where programs listen, and for whom
 - :mod:`~.server`: a debugger that fronts talk to
 - :mod:`~.client`: a debugger in another process

@@ -12,9 +12,9 @@ import secrets
 from typing import Any
 
 from ...version import __version__
+from ..records.own_rank import OwnRank, own_rank
 from .channel import LARGEST, Channel, ChannelError
 from .messages import PROTOCOL, Hello, Proof, Refused
-from .own_rank import OwnRank, own_rank
 
 __all__ = ["PATIENCE", "HandshakeError", "shake_hands"]
 
@@ -55,7 +55,7 @@ def shake_hands(channel: Channel[Any], role: str, token: bytes, patience: float 
     """
     channel.largest = _LARGEST
     place = own_rank() if role == "program" else OwnRank()
-    mine = Hello(PROTOCOL, __version__, os.getpid(), secrets.token_bytes(_NONCE), *place)
+    mine = Hello(PROTOCOL, __version__, os.getpid(), secrets.token_bytes(_NONCE), place.rank, place.world, place.job)
     channel.send(mine)
     theirs: Hello = _expect(channel, Hello, patience)
     if theirs.protocol != PROTOCOL:

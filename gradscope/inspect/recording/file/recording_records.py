@@ -61,8 +61,14 @@ class RunRecord:
     ----------
     title, framework, keep : str
         The script, ``'gradscope'`` or ``'torch'``, and the policy.
-    host, rank, cwd : str
-        `rank` is the environment's ``RANK``, empty outside distributed programs.
+    rank : int or None
+        Which process of a distributed program it is; None outside of one.
+    world : int
+        How many ranks there are.
+    job : str
+        What the ranks of one program have in common: where the first of them is reached.
+    restart : int
+        How many times ``torchrun`` had started the ranks anew.
     started : int
         Nanoseconds since 1970.
     ended : int or None
@@ -77,11 +83,19 @@ class RunRecord:
     keep: str
     pid: int
     host: str
-    rank: str
+    rank: int | None
+    world: int
+    job: str
+    restart: int
     cwd: str
     started: int
     ended: int | None
     state: str
+
+    @property
+    def name(self) -> str:
+        """The script, and which rank of it this was."""
+        return self.title if self.rank is None else f"{self.title} rank {self.rank}"
 
 
 @dataclass(frozen=True, slots=True)

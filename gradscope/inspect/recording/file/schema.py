@@ -27,15 +27,15 @@ __all__ = [
 ]
 
 APPLICATION_ID = 0x47534350  # "GSCP"
-SCHEMA = 2
+SCHEMA = 3
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100  # bytes; the user version stands at 60, the application id at 68
 
 TABLES = """
 CREATE TABLE runs (
-    id INTEGER PRIMARY KEY, title TEXT, framework TEXT, keep TEXT, pid INTEGER, host TEXT, rank TEXT, cwd TEXT,
-    started INTEGER, ended INTEGER, state TEXT);
+    id INTEGER PRIMARY KEY, title TEXT, framework TEXT, keep TEXT, pid INTEGER, host TEXT, rank INTEGER, world INTEGER,
+    job TEXT, restart INTEGER, cwd TEXT, started INTEGER, ended INTEGER, state TEXT);
 CREATE TABLE iterations (
     id INTEGER PRIMARY KEY, run INTEGER, number INTEGER, started INTEGER, ended INTEGER, label TEXT);
 CREATE TABLE tasks (

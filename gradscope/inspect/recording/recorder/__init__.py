@@ -1,6 +1,7 @@
 """Making a recording while a program runs.
 
 - :mod:`~.recorder`: ``gi.record``
+- :mod:`~.recording_names`: which file it writes, where there are many ranks
 - :mod:`~.keep_policy`: what of each tensor is kept
 - :mod:`~.recorded_events`: what is heard, turned into rows on the program's thread
 - :mod:`~.gradient_capture`: each gradient, captured once

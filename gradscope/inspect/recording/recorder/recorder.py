@@ -15,9 +15,11 @@ from typing import Any, TypeVar
 
 from ...adapters import Adapter, AnyAdapter
 from ...records.optimizer_steps import OptimizerHooks
+from ...records.own_rank import own_rank
 from ..file.schema import RecordingError
 from .keep_policy import Policy
 from .recorded_events import EventRecorder
+from .recording_names import recording_path
 from .writer_thread import Writer, report
 
 __all__ = ["Recorder", "record"]
@@ -109,12 +111,14 @@ class Recorder:
         if self._events is not None:
             raise RecordingError(f"{self.path} is being recorded to already\nCall stop() first.")
         adapter = self._adapter or default_adapter()
-        writer = self._writer = Writer(self._path, self._policy, append=self._append, **self._limits)
+        place = own_rank()
+        # The ranks that torchrun starts anew add to what those before them have recorded.
+        append = self._append or place.restart > 0
+        writer = self._writer = Writer(recording_path(self._path, place), self._policy, append=append, **self._limits)
         self._run = writer.counter("runs")()
         facts = (
             self._run, self._title or os.path.basename(sys.argv[0] if sys.argv else "") or "python", adapter.name,
-            self._policy.keep, os.getpid(), socket.gethostname(), os.environ.get("RANK", ""), os.getcwd(),
-            time.time_ns(), None, "running",
+            self._policy.keep, os.getpid(), socket.gethostname(), *place, os.getcwd(), time.time_ns(), None, "running",
         )  # fmt: skip
         writer.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(facts))})", facts)
         writer.flush()
@@ -244,7 +248,9 @@ def record(
     Parameters
     ----------
     path : path-like
-        A recording that is there is replaced; any other file is not.
+        A recording that is there is replaced; any other file is not. ``{rank}``, ``{pid}`` and ``{time}`` in it stand
+        for the rank, the process and the moment of the start. A path that ends in ``/``, or that is a directory, gets a
+        file for each rank, and so does a name that would be the same in each (``run.gscope`` is ``run-rank1.gscope``).
     keep : str
         ``'none'`` keeps the structure of each backward and its times, ``'summaries'`` the statistics of every gradient
         too, ``'all'`` also its values. Nodes as a breakpoint names them (``'param:*'``, ``'mod:layers.3.*,op:Addmm'``)
@@ -266,7 +272,7 @@ def record(
     Raises
     ------
     ValueError
-        If `keep`, `last` or `budget` cannot be understood.
+        If `keep`, `last` or `budget` cannot be understood, or, when it starts, the braces in `path`.
     RecordingError
         When it starts: the file cannot be written, is no recording, or is being recorded to.
 

@@ -111,7 +111,7 @@ def _overview(recording: Recording) -> tuple[Sequence[str], Sequence[Sequence[st
         began = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.started / 1e9))
         state = run.state if run.state != "running" else "running, or killed"
         rows.append([
-            f"{run.title}{f' rank {run.rank}' if run.rank else ''}", began, state,
+            run.name, began, state,
             str(len({task.iteration for task in own})), str(len(own)), str(sum(task.count for task in own)),
             element("span", {"class": "bad"}, str(failed)) if failed else "0",
         ])  # fmt: skip

@@ -26,8 +26,7 @@ def trace_events(recording: Recording) -> Iterator[dict[str, Any]]:
     """
     threads: dict[tuple[int, str], int] = {}
     for run in recording.runs:
-        rank = f" rank {run.rank}" if run.rank else ""
-        yield {"ph": "M", "pid": run.id, "name": "process_name", "args": {"name": f"{run.title}{rank} ({run.pid})"}}
+        yield {"ph": "M", "pid": run.id, "name": "process_name", "args": {"name": f"{run.name} ({run.pid})"}}
     for iteration in recording.iterations():
         if iteration.ended is not None:
             name = iteration.label or f"iteration {iteration.number}"

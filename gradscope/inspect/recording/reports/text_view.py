@@ -13,11 +13,13 @@ from ..file.reader import Recording
 from ..file.recording_records import TaskRecord
 
 __all__ = [
+    "duration_text",
     "events_text",
     "iterations_text",
     "node_page",
     "nodes_text",
     "overview_text",
+    "table_text",
     "tasks_text",
     "violations_text",
 ]
@@ -35,10 +37,9 @@ def overview_text(recording: Recording) -> str:
     for run in recording.runs:
         own = tasks[run.id]
         began = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.started / 1e9))
-        lasted = f", {_seconds(run.ended - run.started)}" if run.ended is not None else ""
+        lasted = f", {duration_text(run.ended - run.started)}" if run.ended is not None else ""
         state = run.state if run.state != "running" else "running, or killed"
-        rank = f" rank {run.rank}" if run.rank else ""
-        lines.append(f"run {run.id}: {run.title}{rank}  {began}{lasted}  {state}  keep={run.keep}")
+        lines.append(f"run {run.id}: {run.name}  {began}{lasted}  {state}  keep={run.keep}")
         lines.append(
             f"  {_count(len({t.iteration for t in own}), 'iteration')}, {_count(len(own), 'backward')}, "
             f"{_count(sum(t.count for t in own), 'node')}"
@@ -75,25 +76,25 @@ def iterations_text(recording: Recording, *, run: int | None = None) -> str:
     rows = [("iteration", "backwards", "nodes", "time", "")]
     for iteration in recording.iterations(run):
         own = tasks[iteration.run, iteration.number]
-        lasted = _seconds(iteration.ended - iteration.started) if iteration.ended is not None else "-"
+        lasted = duration_text(iteration.ended - iteration.started) if iteration.ended is not None else "-"
         notes = [iteration.label] if iteration.label else []
         notes += ["failed"] if any(task.state == "failed" for task in own) else []
         notes += ["NaN or Inf"] if any(task.bad is not None for task in own) else []
         count = sum(task.count for task in own)
         rows.append((str(iteration.number), str(len(own)), str(count), lasted, ", ".join(notes)))
-    return _table(rows)
+    return table_text(rows)
 
 
 def tasks_text(tasks: Sequence[TaskRecord]) -> str:
     """Return backwards as a table."""
     rows = [("backward", "iteration", "nodes", "time", "thread", "state")]
     for task in tasks:
-        lasted = _seconds(task.ended - task.started) if task.ended is not None else "-"
+        lasted = duration_text(task.ended - task.started) if task.ended is not None else "-"
         state = task.state + (f": {task.error}" if task.error else "")
         state += f"; NaN or Inf from node {task.bad}" if task.bad is not None else ""
         state += f"; inside backward {task.parent}" if task.parent is not None else ""
         rows.append((str(task.id), str(task.iteration), str(task.count), lasted, task.thread, state))
-    return _table(rows)
+    return table_text(rows)
 
 
 def nodes_text(tasks: Sequence[TaskRecord], nodes: Iterable[tuple[int, NodeRecord]], *, limit: int = _MANY) -> str:
@@ -176,18 +177,25 @@ def events_text(recording: Recording) -> str:
         place = "" if event.iteration is None else f"iteration {event.iteration}"
         place += f", backward {event.task}" if event.task is not None else ""
         place += f", node {event.node}" if event.node is not None else ""
-        rows.append((_seconds(event.time), place, event.kind, event.text))
-    return _table(rows) if rows else "no event"
+        rows.append((duration_text(event.time), place, event.kind, event.text))
+    return table_text(rows) if rows else "no event"
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> str:
+def table_text(rows: Sequence[tuple[str, ...]]) -> str:
+    """Return rows of cells, of which the first has the headings, in columns."""
     rows = [tuple(map(one_line, row)) for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(*rows)]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
 
 
-def _seconds(nanoseconds: int) -> str:
-    """Return a duration as a person says it."""
+def duration_text(nanoseconds: int) -> str:
+    """Return a duration as a person says it.
+
+    Examples
+    --------
+    >>> duration_text(1_500_000)
+    '1.5 ms'
+    """
     if nanoseconds >= 10**9:
         return f"{nanoseconds / 1e9:.3g} s"
     return f"{nanoseconds / 1e6:.3g} ms" if nanoseconds >= 10**6 else f"{nanoseconds / 1e3:.3g} us"

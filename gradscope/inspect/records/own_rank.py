@@ -22,11 +22,14 @@ class OwnRank(NamedTuple):
         How many ranks the job has; 1 where it is none.
     job : str
         What ranks of one job have in common, and no others: where the first of them is reached.
+    restart : int
+        How many times ``torchrun`` has started the ranks anew after one has died.
     """
 
     rank: int | None = None
     world: int = 1
     job: str = ""
+    restart: int = 0
 
 
 def own_rank() -> OwnRank:
@@ -39,10 +42,11 @@ def own_rank() -> OwnRank:
     >>> told = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
     >>> with mock.patch.dict(os.environ, told):
     ...     own_rank()
-    OwnRank(rank=1, world=2, job='localhost:29500')
+    OwnRank(rank=1, world=2, job='localhost:29500', restart=0)
     """
     rank, world = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
     if not (rank.isdecimal() and world.isdecimal()) or int(rank) >= int(world):
         return OwnRank()
     job = f"{os.environ.get('MASTER_ADDR', '')}:{os.environ.get('MASTER_PORT', '')}"
-    return OwnRank(int(rank), int(world), job[:_LONGEST])
+    restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "")
+    return OwnRank(int(rank), int(world), job[:_LONGEST], int(restart) if restart.isdecimal() else 0)

@@ -1,0 +1,77 @@
+"""A run of many ranks as plain text: what each rank has done, and its iterations side by side."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+
+from ..output.terminal_text import one_line
+from ..recording import IterationRecord, TaskRecord
+from ..recording.reports.text_view import duration_text, table_text
+from .recorded_ranks import RankRecording, RecordedRanks
+
+__all__ = ["ranks_text"]
+
+_MANY = 40
+
+
+def ranks_text(ranks: RecordedRanks, *, limit: int = _MANY) -> str:
+    """Return what a run of many ranks holds: a line for each rank, and one for each iteration.
+
+    Parameters
+    ----------
+    limit : int
+        How many iterations at most, the first and the last of them; 0 for all.
+    """
+    first = ranks.members[0].run
+    began = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(min(m.run.started for m in ranks.members) / 1e9))
+    restart = f"  restart {first.restart}" if first.restart else ""
+    lines = [f"{one_line(ranks.path)}: {first.title}, {len(ranks.members)} of {ranks.world} ranks  {began}{restart}"]
+    lines += [f"  {one_line(note)}" for note in ranks.notes]
+    rows: list[tuple[str, ...]] = [("rank", "process", "state", "iterations", "backwards", "nodes", "")]
+    rows += [_rank_row(member) for member in ranks.members]
+    return "\n".join([*lines, table_text(rows), _iterations(ranks, limit)])
+
+
+def _rank_row(member: RankRecording) -> tuple[str, ...]:
+    run, tasks = member.run, member.tasks()
+    state = run.state if run.state != "running" else "running, or killed"
+    counts = len({task.iteration for task in tasks}), len(tasks), sum(task.count for task in tasks)
+    return (str(member.rank), f"{run.pid} on {run.host}", state, *map(str, counts), "; ".join(_alarms(tasks)))
+
+
+def _alarms(tasks: list[TaskRecord]) -> Iterator[str]:
+    bad = next((task for task in tasks if task.bad is not None), None)
+    if bad is not None:
+        yield f"NaN or Inf from iteration {bad.iteration}"
+    failed = next((task for task in tasks if task.state == "failed"), None)
+    if failed is not None:
+        yield f"failed in iteration {failed.iteration}: {failed.error}"
+
+
+def _iterations(ranks: RecordedRanks, limit: int) -> str:
+    found: dict[int, dict[int, IterationRecord]] = defaultdict(dict)
+    for member in ranks.members:
+        for iteration in member.recording.iterations(member.run.id):
+            found[iteration.number][member.rank] = iteration
+    numbers = sorted(found)
+    shown = numbers
+    if limit and len(numbers) > limit:
+        shown = [*numbers[: limit // 2], *numbers[len(numbers) - (limit - limit // 2) :]]
+    rows: list[tuple[str, ...]] = [("iteration", "ranks", "shortest", "longest", "")]
+    rows += [_iteration_row(number, found[number], len(ranks.members)) for number in shown]
+    lines = table_text(rows).split("\n")
+    if len(shown) < len(numbers):
+        lines.insert(1 + limit // 2, f"... {len(numbers) - len(shown)} more; --limit 0 shows all")
+    return "\n".join(lines)
+
+
+def _iteration_row(number: int, by_rank: dict[int, IterationRecord], count: int) -> tuple[str, ...]:
+    lasted = {rank: i.ended - i.started for rank, i in by_rank.items() if i.ended is not None}
+    if not lasted:
+        return str(number), str(len(by_rank)), "-", "-", ""
+    slowest = max(lasted, key=lasted.__getitem__)
+    shortest, longest = duration_text(min(lasted.values())), duration_text(lasted[slowest])
+    told = f"rank {slowest}" if count > 1 else ""
+    return str(number), str(len(by_rank)), shortest, longest, told

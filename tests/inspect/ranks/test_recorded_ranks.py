@@ -1,0 +1,101 @@
+"""The recordings of a directory are one run: of the ranks that were started together last."""
+
+from __future__ import annotations
+
+import pytest
+
+import gradscope.inspect as gi
+from gradscope.inspect.ranks.recorded_ranks import open_ranks, ranks_of
+from gradscope.inspect.recording import RecordingError
+from tests.inspect.ranks.jobs import being_rank, record_ranks
+
+
+def test_each_rank_has_a_file_of_its_own(tmp_path):
+    record_ranks(tmp_path / "run", 3)
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [f"rank-{rank}.gscope" for rank in range(3)]
+    with open_ranks(tmp_path / "run") as ranks:
+        assert [(m.rank, m.run.rank, m.run.world, len(m.tasks())) for m in ranks.members] == [
+            (rank, rank, 3, 2) for rank in range(3)
+        ]
+        assert (ranks.world, ranks.notes) == (3, ())
+
+
+def test_the_files_themselves_are_a_run_too(tmp_path):
+    record_ranks(tmp_path, 2)
+    with open_ranks(tmp_path / "rank-1.gscope", tmp_path / "rank-0.gscope") as ranks:
+        assert [member.rank for member in ranks.members] == [0, 1]
+
+
+def test_a_rank_without_a_recording_is_named(tmp_path):
+    record_ranks(tmp_path, 3, [0, 2])
+    with open_ranks(tmp_path) as ranks:
+        assert [member.rank for member in ranks.members] == [0, 2]
+        assert ranks.notes == ("no recording of rank 1: it was not started, or it could not write one",)
+        with pytest.raises(RecordingError, match="no recording of rank 1; it has those of 0, 2"):
+            ranks.member(1)
+
+
+def test_ranks_of_an_earlier_job_are_left_out(tmp_path):
+    record_ranks(tmp_path, 3)
+    record_ranks(tmp_path, 2)
+    with open_ranks(tmp_path) as ranks:
+        assert [(member.rank, member.run.world) for member in ranks.members] == [(0, 2), (1, 2)]
+        assert ranks.notes == (f"left out: {tmp_path}/rank-2.gscope: rank 2 of 3 of another start",)
+
+
+def test_ranks_that_are_started_anew_add_a_run(tmp_path):
+    record_ranks(tmp_path, 2, steps=3)
+    record_ranks(tmp_path, 2, steps=1, restart=1)
+    with open_ranks(tmp_path) as ranks:
+        assert [(m.run.restart, len(m.tasks())) for m in ranks.members] == [(1, 1), (1, 1)]
+        assert [run.restart for run in ranks.member(0).recording.runs] == [0, 1]
+
+
+def test_a_rank_that_an_elastic_restart_has_left_behind_is_named(tmp_path):
+    record_ranks(tmp_path, 3)
+    record_ranks(tmp_path, 2, restart=1, port=29501)
+    with open_ranks(tmp_path) as ranks:
+        assert [member.rank for member in ranks.members] == [0, 1]
+        assert ranks.notes == (f"left out: {tmp_path}/rank-2.gscope: rank 2 of 3 of another start",)
+
+
+def test_a_damaged_recording_does_not_hide_the_others(tmp_path):
+    record_ranks(tmp_path, 2)
+    (tmp_path / "rank-1.gscope").write_bytes(b"nothing of the kind, and longer than a header" * 3)
+    with open_ranks(tmp_path) as ranks:
+        assert [member.rank for member in ranks.members] == [0]
+        assert ranks.notes[0] == f"left out: {tmp_path}/rank-1.gscope is not a gradscope recording"
+    (tmp_path / "rank-0.gscope").write_bytes(b"")
+    with pytest.raises(RecordingError, match="none of the recordings can be read"):
+        open_ranks(tmp_path)
+
+
+def test_a_directory_without_recordings(tmp_path):
+    with pytest.raises(RecordingError, match="there is no recording in"):
+        open_ranks(tmp_path)
+    with pytest.raises(RecordingError, match=r"there is no directory .*none/"):
+        open_ranks(f"{tmp_path}/none/")
+
+
+def test_one_of_many_must_be_chosen(tmp_path):
+    record_ranks(tmp_path, 2)
+    assert ranks_of(str(tmp_path), 1) == f"{tmp_path}/rank-1.gscope"
+    assert ranks_of("run.gscope", None) == "run.gscope"
+    with pytest.raises(RecordingError, match="has the recordings of 2 ranks\nChoose one with --rank N"):
+        ranks_of(str(tmp_path), None)
+    with pytest.raises(RecordingError, match="is no directory"):
+        ranks_of("run.gscope", 1)
+
+
+def test_a_program_of_one_process_may_have_a_directory(tmp_path):
+    with gi.record(f"{tmp_path}/run/"):
+        pass
+    assert ranks_of(f"{tmp_path}/run/", None) == f"{tmp_path}/run/rank-0.gscope"
+
+
+def test_a_rank_that_still_runs_is_read(tmp_path):
+    record_ranks(tmp_path, 2, [0])
+    with being_rank(1, 2), gi.record(tmp_path) as recorder:
+        recorder.flush()
+        with open_ranks(tmp_path) as ranks:
+            assert [member.run.state for member in ranks.members] == ["finished", "running"]
