@@ -37,6 +37,19 @@ def compile(
     ----------
     fullgraph, dynamic, backend, mode, options, disable
         Taken for PyTorch's sake.
+
+    See Also
+    --------
+    gradscope.compiler.disable : leaves a function as it is, too.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import gradscope as gs
+    >>> model = gs.nn.Linear(2, 1)
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     gs.compile(model) is model
+    True
     """
     if model is None:
         return functools.partial(compile, disable=disable)

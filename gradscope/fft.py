@@ -381,7 +381,39 @@ def irfftn(
 def hfftn(
     input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the real Fourier transform of numbers of which the half along the last dimension is given."""
+    """Return the real Fourier transform of numbers of which the half along the last dimension is given.
+
+    Parameters
+    ----------
+    input : Tensor
+        The half, complex: its last of the dimensions has ``n // 2 + 1`` numbers for ``n`` of the result.
+    s : sequence of int, optional
+        The sizes of the result along the dimensions; -1 leaves one as it is.
+    dim : sequence of int, optional
+        All, or the last as many as `s` has sizes.
+    norm : {"backward", "forward", "ortho"}
+        Which direction is divided by the number of points; ``"ortho"`` divides both by its root.
+
+    Returns
+    -------
+    Tensor
+        Real.
+
+    See Also
+    --------
+    ihfftn : the inverse.
+    hfft : along one dimension.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> half = gs.fft.ihfftn(gs.arange(8.0).view(2, 4))
+    >>> half.shape, half.dtype
+    (gradscope.Size([2, 3]), gradscope.complex64)
+    >>> gs.fft.hfftn(half, s=(2, 4))
+    tensor([[0., 1., 2., 3.],
+            [4., 5., 6., 7.]])
+    """
 
     def compute() -> Tensor:
         half, axes, count = _axes_to_real("hfftn", input, s, dim)
@@ -394,7 +426,41 @@ def hfftn(
 def ihfftn(
     input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Return the inverse of :func:`hfftn`."""
+    """Return the inverse of :func:`hfftn`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real.
+    s : sequence of int, optional
+        The sizes to which the dimensions are cut, or filled with zeros; -1 leaves one as it is.
+    dim : sequence of int, optional
+        All, or the last as many as `s` has sizes.
+    norm : {"backward", "forward", "ortho"}
+        Which direction is divided by the number of points; ``"ortho"`` divides both by its root.
+
+    Returns
+    -------
+    Tensor
+        Complex; its last of the dimensions has ``n // 2 + 1`` numbers for ``n`` of the input.
+
+    Raises
+    ------
+    RuntimeError
+        If the input is complex.
+
+    See Also
+    --------
+    hfftn : the inverse.
+    ihfft : along one dimension.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.ihfftn(gs.tensor([[1.0, 3.0], [1.0, 3.0]]))
+    tensor([[ 2.-0.j, -1.-0.j],
+            [ 0.+0.j,  0.+0.j]])
+    """
 
     def compute() -> Tensor:
         if input.is_complex():
@@ -421,12 +487,101 @@ def _planar(function: Callable[..., Tensor], doc: str) -> Callable[..., Tensor]:
     return planar
 
 
-fft2 = _planar(fftn, "Return the Fourier transform along two dimensions, see :func:`fftn`.")
-ifft2 = _planar(ifftn, "Return the inverse of :func:`fft2`.")
-rfft2 = _planar(rfftn, "Return half the Fourier transform of real numbers along two dimensions, see :func:`rfftn`.")
-irfft2 = _planar(irfftn, "Return the inverse of :func:`rfft2`.")
-hfft2 = _planar(hfftn, "Return the real Fourier transform along two dimensions, see :func:`hfftn`.")
-ihfft2 = _planar(ihfftn, "Return the inverse of :func:`hfft2`.")
+fft2 = _planar(
+    fftn,
+    """Return the Fourier transform along two dimensions, the last ones unless told otherwise.
+
+    See Also
+    --------
+    fftn : along any dimensions.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.fft2(gs.ones(2, 2))
+    tensor([[4.+0.j, 0.+0.j],
+            [0.+0.j, 0.+0.j]])
+    """,
+)
+ifft2 = _planar(
+    ifftn,
+    """Return the inverse of :func:`fft2`.
+
+    See Also
+    --------
+    ifftn : along any dimensions.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.ifft2(gs.fft.fft2(gs.eye(2)))
+    tensor([[1.+0.j, 0.+0.j],
+            [0.+0.j, 1.+0.j]])
+    """,
+)
+rfft2 = _planar(
+    rfftn,
+    """Return half the Fourier transform of real numbers along two dimensions; the rest is its conjugate.
+
+    See Also
+    --------
+    rfftn : along any dimensions.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.rfft2(gs.ones(4, 4)).shape
+    gradscope.Size([4, 3])
+    """,
+)
+irfft2 = _planar(
+    irfftn,
+    """Return the inverse of :func:`rfft2`; `s` says whether its last size is odd.
+
+    See Also
+    --------
+    irfftn : along any dimensions.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.irfft2(gs.fft.rfft2(gs.eye(3)), s=(3, 3)).round(decimals=4)
+    tensor([[1., 0., 0.],
+            [0., 1., 0.],
+            [0., 0., 1.]])
+    """,
+)
+hfft2 = _planar(
+    hfftn,
+    """Return the real Fourier transform along two dimensions of numbers of which half is given.
+
+    See Also
+    --------
+    hfftn : along any dimensions.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.hfft2(gs.ones(2, 2, dtype=gs.complex64))
+    tensor([[4., 0.],
+            [0., 0.]])
+    """,
+)
+ihfft2 = _planar(
+    ihfftn,
+    """Return the inverse of :func:`hfft2`.
+
+    See Also
+    --------
+    ihfftn : along any dimensions.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.ihfft2(gs.ones(2, 4)).shape
+    gradscope.Size([2, 3])
+    """,
+)
 
 
 # --- frequencies ------------------------------------------------------------------------------------------------------

@@ -50,49 +50,176 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Return whether autocast is on for a device type, on this thread."""
+    """Return whether autocast is on for a device type, on this thread.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no such device type.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> with gs.autocast("cpu"):
+    ...     gs.is_autocast_enabled("cpu"), gs.is_autocast_enabled("cuda")
+    (True, False)
+    >>> gs.is_autocast_enabled("cpu")
+    False
+    """
     return settings.is_enabled(_kind(device_type))
 
 
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
-    """Switch autocast on or off for a device type, on this thread."""
+    """Switch autocast on or off for a device type, on this thread.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no such device type.
+
+    See Also
+    --------
+    gradscope.amp.autocast : switches it for a block.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.set_autocast_enabled("cpu", True)
+    >>> (gs.ones(2, 2) @ gs.ones(2, 2)).dtype
+    gradscope.bfloat16
+    >>> gs.set_autocast_enabled("cpu", False)
+    """
     kind = _kind(device_type)
     settings.set_enabled(kind, bool(enabled))
 
 
 def get_autocast_dtype(device_type: str) -> dtypes.dtype:
-    """Return the lower precision of autocast for a device type: on the CPU bfloat16, elsewhere float16, unless set."""
+    """Return the lower precision of autocast for a device type: on the CPU bfloat16, elsewhere float16, unless set.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no such device type.
+
+    See Also
+    --------
+    gradscope.amp.autocast : its argument `dtype` goes before this.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.get_autocast_dtype("cpu"), gs.get_autocast_dtype("cuda")
+    (gradscope.bfloat16, gradscope.float16)
+    """
     return settings.dtype_of(_kind(device_type))
 
 
 def set_autocast_dtype(device_type: str, dtype: dtypes.dtype) -> None:
-    """Set the lower precision of autocast for a device type, on this thread."""
+    """Set the lower precision of autocast for a device type, on this thread.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no such device type.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.set_autocast_dtype("cpu", gs.float16)
+    >>> with gs.autocast("cpu"):
+    ...     (gs.ones(2, 2) @ gs.ones(2, 2)).dtype
+    gradscope.float16
+    >>> gs.set_autocast_dtype("cpu", gs.bfloat16)
+    """
     settings.set_dtype(_kind(device_type), dtypes.to_dtype(dtype))
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Return whether a weight is cast once a block."""
+    """Return whether a weight is cast once a block.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.is_autocast_cache_enabled()
+    True
+    >>> with gs.autocast("cpu", cache_enabled=False):
+    ...     gs.is_autocast_cache_enabled()
+    False
+    """
     return settings.cache_enabled
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Set whether a weight is cast once a block."""
+    """Set whether a weight is cast once a block.
+
+    See Also
+    --------
+    gradscope.amp.autocast : takes it as ``cache_enabled`` for one block.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.set_autocast_cache_enabled(False)
+    >>> gs.is_autocast_cache_enabled()
+    False
+    >>> gs.set_autocast_cache_enabled(True)
+    """
     settings.cache_enabled = bool(enabled)
 
 
 def clear_autocast_cache() -> None:
-    """Forget the weights that were cast."""
+    """Forget the weights that were cast.
+
+    See Also
+    --------
+    gradscope.set_autocast_cache_enabled : keep none to begin with.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.Linear(2, 2)
+    >>> with gs.autocast("cpu"):
+    ...     before = layer(gs.ones(1, 2))
+    ...     gs.clear_autocast_cache()
+    ...     after = layer(gs.ones(1, 2))
+    >>> before.dtype, gs.equal(before, after)
+    (gradscope.bfloat16, True)
+    """
     settings.cache.clear()
 
 
 def autocast_increment_nesting() -> int:
-    """Enter a block by hand; return how many there are."""
+    """Enter a block by hand; return how many there are.
+
+    See Also
+    --------
+    gradscope.amp.autocast : does this, and leaves the block at its end.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.autocast_increment_nesting(), gs.autocast_increment_nesting()
+    (1, 2)
+    >>> gs.autocast_decrement_nesting(), gs.autocast_decrement_nesting()
+    (1, 0)
+    """
     settings.nesting += 1
     return settings.nesting
 
 
 def autocast_decrement_nesting() -> int:
-    """Leave a block by hand; return how many are left."""
+    """Leave a block by hand; return how many are left.
+
+    See Also
+    --------
+    gradscope.amp.autocast : does both, at the end of a block too that raises.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.autocast_increment_nesting(), gs.autocast_decrement_nesting()
+    (1, 0)
+    """
     settings.nesting -= 1
     return settings.nesting
 
@@ -236,6 +363,31 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_
     cast_inputs : dtype, optional
         Under autocast, cast the tensors of floating point among the arguments to it, and switch autocast off in the
         forward. Without it the forward runs as its surroundings do.
+
+    See Also
+    --------
+    custom_bwd : for the backward of the same Function.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> class Cube(gs.autograd.Function):
+    ...     @staticmethod
+    ...     @gs.amp.custom_fwd(device_type="cpu", cast_inputs=gs.float32)
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x**3
+    ...
+    ...     @staticmethod
+    ...     @gs.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, grad):
+    ...         (x,) = ctx.saved_tensors
+    ...         return 3 * x**2 * grad
+    >>> x = gs.tensor([0.1], dtype=gs.bfloat16, requires_grad=True)
+    >>> with gs.autocast("cpu"):
+    ...     y = Cube.apply(x)
+    >>> y.dtype
+    gradscope.float32
     """
     _check_device_type(device_type)
     if fwd is None:
@@ -256,7 +408,34 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
-    """Decorate the backward of a Function whose forward has :func:`custom_fwd`: autocast is as it was there."""
+    """Decorate the backward of a Function whose forward has :func:`custom_fwd`: autocast is as it was there.
+
+    See Also
+    --------
+    custom_fwd : for the forward of the same Function.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> class Product(gs.autograd.Function):
+    ...     @staticmethod
+    ...     @gs.amp.custom_fwd(device_type="cpu")
+    ...     def forward(ctx, a, b):
+    ...         ctx.save_for_backward(a, b)
+    ...         return a @ b
+    ...
+    ...     @staticmethod
+    ...     @gs.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, grad):
+    ...         a, b = ctx.saved_tensors
+    ...         print(gs.is_autocast_enabled("cpu"))
+    ...         return grad @ b.T, a.T @ grad
+    >>> x = gs.ones(2, 2, requires_grad=True)
+    >>> with gs.autocast("cpu"):
+    ...     y = Product.apply(x, x)
+    >>> y.sum().backward()
+    True
+    """
     _check_device_type(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)

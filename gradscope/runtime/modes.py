@@ -252,7 +252,19 @@ def is_anomaly_enabled() -> bool:
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Return whether anomaly mode looks for NaN."""
+    """Return whether anomaly mode looks for NaN.
+
+    See Also
+    --------
+    gradscope.autograd.detect_anomaly : switches the mode, and the look for NaN, on.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> with gs.autograd.set_detect_anomaly(True, check_nan=False):
+    ...     gs.is_anomaly_check_nan_enabled()
+    False
+    """
     return state.anomaly_check_nan
 
 

@@ -124,7 +124,16 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Return what was asked for by :func:`use_deterministic_algorithms`."""
+    """Return what was asked for by :func:`use_deterministic_algorithms`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.use_deterministic_algorithms(True, warn_only=True)
+    >>> gs.is_deterministic_algorithms_warn_only_enabled()
+    True
+    >>> gs.use_deterministic_algorithms(False)
+    """
     return _Settings.warn_only
 
 
@@ -135,6 +144,18 @@ def set_float32_matmul_precision(precision: str) -> None:
     ------
     RuntimeError
         For another word.
+
+    See Also
+    --------
+    get_float32_matmul_precision : returns it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.set_float32_matmul_precision("high")
+    >>> gs.get_float32_matmul_precision()
+    'high'
+    >>> gs.set_float32_matmul_precision("highest")
     """
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(f"{precision!r} is no precision of products\nIt is one of: highest, high, medium.")

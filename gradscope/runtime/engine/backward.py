@@ -441,6 +441,14 @@ def queue_callback(callback: Callable[[], None]) -> None:
     ------
     RuntimeError
         Outside a backward.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.ones(2, requires_grad=True)
+    >>> _ = x.register_hook(lambda grad: gs.autograd.queue_callback(lambda: print("done", x.grad)))
+    >>> x.sum().backward()
+    done tensor([1., 1.])
     """
     task = state.local.current_task
     if task is None:

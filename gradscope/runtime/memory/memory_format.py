@@ -18,7 +18,20 @@ __all__ = [
 
 
 class layout:  # noqa: N801 - PyTorch's name
-    """How a tensor's elements are kept; there is one, :data:`strided`."""
+    """How a tensor's elements are kept; there is one, :data:`strided`.
+
+    See Also
+    --------
+    memory_format : in which order they are.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.ones(2, 3).layout
+    gradscope.strided
+    >>> isinstance(gs.strided, gs.layout)
+    True
+    """
 
     __slots__ = ("name",)
 
@@ -33,7 +46,22 @@ class layout:  # noqa: N801 - PyTorch's name
 
 
 class memory_format:  # noqa: N801 - PyTorch's name
-    """The order of a copy's elements in memory, e.g. ``gs.contiguous_format``."""
+    """The order of a copy's elements in memory, e.g. ``gs.contiguous_format``.
+
+    ``contiguous_format`` is the order of the dimensions, ``channels_last`` has the channels of images innermost, and
+    ``preserve_format`` keeps the order that there is.
+
+    See Also
+    --------
+    layout : how elements are kept.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> images = gs.ones(1, 3, 4, 4).contiguous(memory_format=gs.channels_last)
+    >>> images.stride(), images.is_contiguous(memory_format=gs.channels_last)
+    ((48, 1, 12, 3), True)
+    """
 
     __slots__ = ("name",)
 

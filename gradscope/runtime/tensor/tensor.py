@@ -81,6 +81,23 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         What backward() accumulated; of leaves, and of tensors that called :meth:`retain_grad`.
     grad_fn : Node or None
         The node that computed the tensor; None for leaves.
+
+    See Also
+    --------
+    gradscope.nn.Parameter : a leaf that a module counts among its parameters.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = (x * x).sum()
+    >>> y
+    tensor(5., grad_fn=<SumBackward0>)
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 4.])
+    >>> gs.Tensor(2, 3).shape
+    gradscope.Size([2, 3])
     """
 
     __slots__ = ("__dict__", "__weakref__", "_array", "_dtype", "_edge", "_flags", "_meta", "_shape", "_vc", "_view")

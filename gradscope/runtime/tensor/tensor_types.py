@@ -53,8 +53,33 @@ class TensorType(type):
         return f"<class 'gradscope.{cls.__name__}'>"
 
 
+_DOC = """Tensors of {dtype} on the CPU, made of sizes or of data as PyTorch's legacy constructors do.
+
+Parameters
+----------
+*data : int or array_like
+    Sizes of an uninitialised tensor, or nested lists; a tensor has to be of {dtype} already.
+
+Raises
+------
+TypeError
+    If it is given a tensor of another dtype.
+
+See Also
+--------
+gradscope.tensor : takes the dtype as an argument.
+
+Examples
+--------
+>>> import gradscope as gs
+>>> x = gs.{legacy}([{number}, {number}])
+>>> x.dtype, isinstance(x, gs.{legacy}), gs.{legacy}(2, 3).shape
+(gradscope.{dtype}, True, gradscope.Size([2, 3]))
+"""
+
+
 def _tensor_type(kind: dtypes.dtype) -> Any:
-    doc = f"Tensors of {kind.name} on the CPU, made of sizes or of data as PyTorch's legacy constructors do."
+    doc = _DOC.format(legacy=kind.legacy_name, dtype=kind.name, number=kind.numpy.type(True).item())
     return TensorType(kind.legacy_name, (), {"element_type": kind, "__doc__": doc, "__module__": "gradscope"})
 
 
@@ -77,6 +102,18 @@ def set_default_tensor_type(t: Any) -> None:
     ------
     TypeError
         If it is no floating-point type.
+
+    See Also
+    --------
+    gradscope.set_default_dtype : does this by a dtype.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.set_default_tensor_type(gs.DoubleTensor)
+    >>> gs.tensor([0.5]).dtype
+    gradscope.float64
+    >>> gs.set_default_tensor_type("gradscope.FloatTensor")
     """
     if isinstance(t, str):
         t = globals().get(t.rpartition(".")[2])

@@ -90,7 +90,7 @@ def _shown(call: str, op: Operator, tensor: Callable[[Tensor], str]) -> Iterator
     for small in (True, False):
         for args, kwargs in _samples(op, small=small):
             source = _call(call, args, kwargs, tensor)
-            text = _run(source, shape=tensor is _ones or op.draws) if source and len(source) <= _LINE else ""
+            text = _run(source, shape=tensor is _ones) if source and len(source) <= _LINE else ""
             if text and max(map(len, text.split("\n"))) <= _LINE and text.count("\n") <= _LINES:
                 yield text
 

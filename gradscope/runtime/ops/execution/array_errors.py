@@ -18,7 +18,21 @@ if TYPE_CHECKING:
 
 
 class LinAlgError(RuntimeError):
-    """A matrix on which a decomposition or an inversion could not be completed."""
+    """A matrix on which a decomposition or an inversion could not be completed.
+
+    See Also
+    --------
+    gradscope.linalg.inv_ex : returns a code instead, as the other functions that end in ``_ex`` do.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> try:
+    ...     gs.linalg.inv(gs.zeros(2, 2))
+    ... except gs.linalg.LinAlgError as error:
+    ...     print(str(error).split(":")[0])
+    linalg.inv
+    """
 
 
 def refuse_bools(name: str, values: list[Any]) -> None:

@@ -231,6 +231,20 @@ def lstm(*args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
     ``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``, or for packed
     sequences ``lstm(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)``.
     :class:`gradscope.nn.LSTM` says what they are; `params` is its ``_flat_weights``.
+
+    See Also
+    --------
+    gradscope.nn.LSTM : holds the parameters, and calls this.
+    gradscope.lstm_cell : one step.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.LSTM(3, 4)
+    >>> state = (gs.zeros(1, 2, 4), gs.zeros(1, 2, 4))
+    >>> output, h, c = gs.lstm(gs.ones(5, 2, 3), state, layer._flat_weights, True, 1, 0.0, False, False, False)
+    >>> output.shape, h.shape, c.shape
+    (gradscope.Size([5, 2, 4]), gradscope.Size([1, 2, 4]), gradscope.Size([1, 2, 4]))
     """
     if state.casting and autocast.covers("lstm", args):
         return autocast.call("lstm", lambda *given: lstm(*given, **kwargs), *args)
@@ -243,7 +257,21 @@ def lstm(*args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
 
 @public(method=False)
 def gru(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-    """Run gated recurrent units over sequences; return the outputs and the last hidden states, see :func:`lstm`."""
+    """Run gated recurrent units over sequences; return the outputs and the last hidden states, see :func:`lstm`.
+
+    See Also
+    --------
+    gradscope.nn.GRU : holds the parameters, and calls this.
+    gradscope.gru_cell : one step.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer, state = gs.nn.GRU(3, 4), gs.zeros(1, 2, 4)
+    >>> output, h = gs.gru(gs.ones(5, 2, 3), state, layer._flat_weights, True, 1, 0.0, False, False, False)
+    >>> output.shape, h.shape
+    (gradscope.Size([5, 2, 4]), gradscope.Size([1, 2, 4]))
+    """
     if state.casting and autocast.covers("gru", args):
         return autocast.call("gru", lambda *given: gru(*given, **kwargs), *args)
     call = _call_of("gru", args, kwargs)
@@ -252,7 +280,21 @@ def gru(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
 
 @public(method=False)
 def rnn_tanh(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-    """Run Elman's network with tanh; return the outputs and the last hidden states, see :func:`lstm`."""
+    """Run Elman's network with tanh; return the outputs and the last hidden states, see :func:`lstm`.
+
+    See Also
+    --------
+    gradscope.nn.RNN : holds the parameters, and calls this.
+    gradscope.rnn_tanh_cell : one step.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer, state = gs.nn.RNN(3, 4), gs.zeros(1, 2, 4)
+    >>> output, h = gs.rnn_tanh(gs.ones(5, 2, 3), state, layer._flat_weights, True, 1, 0.0, False, False, False)
+    >>> output.shape, (output.abs() <= 1).all()
+    (gradscope.Size([5, 2, 4]), tensor(True))
+    """
     if state.casting and autocast.covers("rnn_tanh", args):
         return autocast.call("rnn_tanh", lambda *given: rnn_tanh(*given, **kwargs), *args)
     call = _call_of("rnn_tanh", args, kwargs)
@@ -261,7 +303,21 @@ def rnn_tanh(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
 
 @public(method=False)
 def rnn_relu(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-    """Run Elman's network with a rectifier; return the outputs and the last hidden states, see :func:`lstm`."""
+    """Run Elman's network with a rectifier; return the outputs and the last hidden states, see :func:`lstm`.
+
+    See Also
+    --------
+    gradscope.nn.RNN : with ``nonlinearity="relu"``, holds the parameters and calls this.
+    gradscope.rnn_relu_cell : one step.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer, state = gs.nn.RNN(3, 4, nonlinearity="relu"), gs.zeros(1, 2, 4)
+    >>> output, h = gs.rnn_relu(gs.ones(5, 2, 3), state, layer._flat_weights, True, 1, 0.0, False, False, False)
+    >>> output.shape, (output >= 0).all()
+    (gradscope.Size([5, 2, 4]), tensor(True))
+    """
     if state.casting and autocast.covers("rnn_relu", args):
         return autocast.call("rnn_relu", lambda *given: rnn_relu(*given, **kwargs), *args)
     call = _call_of("rnn_relu", args, kwargs)

@@ -714,7 +714,16 @@ operator(
     _bernoulli,
     out=True,
     derivatives={"self": lambda g: g * 0},
-    doc="Return ones with the probabilities `self`, else zeros.",
+    doc="""Return ones with the probabilities `self`, else zeros.
+
+    Raises RuntimeError where a number is no probability, or the dtype is none of floating point.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.bernoulli(gs.tensor([0.0, 1.0, 1.0]))
+    tensor([0., 1., 1.])
+    """,
 )
 
 
@@ -728,7 +737,17 @@ operator(
     _poisson,
     method=False,
     derivatives={"self": lambda g: g * 0},
-    doc="Return numbers of the Poisson distribution with the rates `self`.",
+    doc="""Return numbers of the Poisson distribution with the rates `self`.
+
+    Raises RuntimeError where the dtype is none of floating point.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> drawn = gs.poisson(gs.tensor([0.0, 4.0]))
+    >>> drawn[0], drawn[1] >= 0
+    (tensor(0.), tensor(True))
+    """,
 )
 
 

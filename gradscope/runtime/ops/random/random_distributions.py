@@ -77,7 +77,16 @@ binomial = operator(
     _binomial,
     method=False,
     derivatives={"count": lambda g: g * 0, "prob": lambda g: g * 0},
-    doc="Return numbers of successes among `count` trials of probability `prob`.",
+    doc="""Return numbers of successes among `count` trials of probability `prob`.
+
+    Raises RuntimeError where the dtype is none of floating point.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.binomial(gs.tensor([5.0, 5.0]), gs.tensor([0.0, 1.0]))
+    tensor([0., 5.])
+    """,
 ).function
 
 
@@ -141,7 +150,18 @@ standard_gamma = operator(
     public_name=False,
     node="StandardGammaBackward0",
     derivatives={"self": lambda g, self, result, F: g * F.standard_gamma_grad(self, result)},
-    doc="Return gamma variables of scale 1 with the shape parameters `self`.",
+    doc="""Return gamma variables of scale 1 with the shape parameters `self`.
+
+    Raises RuntimeError where the dtype is none of floating point.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> alpha = gs.tensor([0.5, 2.0], requires_grad=True)
+    >>> drawn = gs.standard_gamma(alpha)
+    >>> drawn.shape, (drawn > 0).all()
+    (gradscope.Size([2]), tensor(True))
+    """,
 ).function
 
 del _schema, _forward, _doc, _op

@@ -30,6 +30,7 @@ EXAMPLES = Path(__file__).parents[2] / "declaration" / "examples.txt"
 """The examples of operators, each below :data:`HEADING` and the operator's name: declaration/stubs.py writes them."""
 
 HEADING = "# "
+_SECTION = "\n\nExamples\n--------\n"
 
 
 def compile_function(make_source: Callable[[], str], name: str, scope: dict[str, Any], op: Operator) -> Any:
@@ -88,9 +89,11 @@ def call_signature(op: Operator, *, with_out: bool) -> inspect.Signature:
 
 def docstring(op: Operator) -> str:
     """Return the operator's docstring: its schema, what the declaration says, what follows from it, and an example."""
-    example = _examples().get(op.name, "") if ">>>" not in op.doc else ""
-    shown = f"\n\nExamples\n--------\n>>> import gradscope as gs\n{example}" if example else ""
-    return f"{op.schema}\n\n{op.doc.rstrip()}\n\n{_facts(op)}{shown}\n"
+    doc = inspect.cleandoc(op.doc) if "\n" in op.doc else op.doc
+    told, heading, shown = doc.partition(_SECTION)
+    if not heading and (example := _examples().get(op.name)):
+        heading, shown = _SECTION, f">>> import gradscope as gs\n{example}"
+    return f"{op.schema}\n\n{told.rstrip()}\n\n{_facts(op)}{heading}{shown}\n"
 
 
 @cache
