@@ -141,19 +141,8 @@ def scale(x: Tensor, by: float, mode: str) -> Tensor:
 
 # The public names whose docstrings have no example, by package: what is added to a package has one.
 WITHOUT_EXAMPLE: dict[str, str] = {
-    "": """
-        BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor
-        LongTensor ShortTensor Tensor autocast_decrement_nesting autocast_increment_nesting bernoulli
-        binomial clear_autocast_cache compile get_autocast_dtype gru is_anomaly_check_nan_enabled
-        is_autocast_cache_enabled is_autocast_enabled is_deterministic_algorithms_warn_only_enabled layout
-        lstm memory_format poisson rnn_relu rnn_tanh set_autocast_cache_enabled set_autocast_dtype
-        set_autocast_enabled set_default_tensor_type set_float32_matmul_precision standard_gamma
-    """,
-    "amp": """
-        custom_bwd custom_fwd
-    """,
     "autograd": """
-        GradcheckError is_anomaly_check_nan_enabled queue_callback
+        GradcheckError
     """,
     "autograd.forward_ad": """
         UnpackedDualTensor exit_dual_level
@@ -168,39 +157,11 @@ WITHOUT_EXAMPLE: dict[str, str] = {
     "distributions": """
         register_kl
     """,
-    "fft": """
-        fft2 hfft2 hfftn ifft2 ihfft2 ihfftn irfft2 rfft2
-    """,
     "inspect": """
         Breakpoint BreakpointError CheckedFunction DebuggerEvent Diagnosis Difference EdgeRecord Functions
-        GradientReport Growth Leaks Listening MemoryReport NodeNotFoundError ParameterChange Recorder
-        Recording RecordingError SecondBackward SessionError TaskRecord TensorSummary ThreadRecord Updates
-        WatchRecord WhatIf plot_histogram
-    """,
-    "linalg": """
-        LinAlgError
-    """,
-    "nn": """
-        DataParallel NLLLoss2d RNNBase RNNCellBase
-    """,
-    "nn.functional": """
-        adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices
-        fractional_max_pool2d_with_indices fractional_max_pool3d_with_indices max_pool1d_with_indices
-        max_pool2d_with_indices max_pool3d_with_indices multi_head_attention_forward upsample
-        upsample_bilinear upsample_nearest
-    """,
-    "nn.init": """
-        constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse uniform xavier_normal
-        xavier_uniform
-    """,
-    "nn.utils.parametrize": """
-        ParametrizationList transfer_parametrizations_and_params
-    """,
-    "nn.utils.prune": """
-        BasePruningMethod CustomFromMask Identity LnStructured PruningContainer RandomStructured
-    """,
-    "nn.utils": """
-        remove_spectral_norm remove_weight_norm weight_norm
+        GradientReport Growth Leaks Listening MemoryReport NodeNotFoundError ParameterChange Recorder Recording
+        RecordingError SecondBackward SessionError TaskRecord TensorSummary ThreadRecord Updates WatchRecord
+        WhatIf plot_histogram
     """,
     "optim.lr_scheduler": """
         _LRScheduler
@@ -212,9 +173,9 @@ WITHOUT_EXAMPLE: dict[str, str] = {
         add_safe_globals clear_safe_globals
     """,
     "utils.checkpoint": """
-        CheckpointError CheckpointFunction CheckpointPolicy SelectiveCheckpointContext
-        check_backward_validity detach_variable get_device_states noop_context_fn
-        set_checkpoint_debug_enabled set_checkpoint_early_stop set_device_states
+        CheckpointError CheckpointFunction CheckpointPolicy SelectiveCheckpointContext check_backward_validity
+        detach_variable get_device_states noop_context_fn set_checkpoint_debug_enabled set_checkpoint_early_stop
+        set_device_states
     """,
     "utils.data": """
         ChainDataset WorkerInfo

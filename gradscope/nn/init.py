@@ -376,7 +376,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
 # --- the names of PyTorch 0.3 -----------------------------------------------------------------------------------------
 
 
-def _former(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _former(function: Callable[..., Tensor], arguments: str, shown: str, result: str) -> Callable[..., Tensor]:
+    """Return a function under its former name, which warns; its example shows what a call returns."""
     new = function.__name__
     old = new[:-1]
 
@@ -386,18 +387,33 @@ def _former(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return function(*args, **kwargs)
 
     deprecated.__name__ = old
-    deprecated.__doc__ = f"Do what :func:`{new}` does, with a warning."
+    deprecated.__doc__ = _FORMER.format(new=new, call=f"gs.nn.init.{old}({arguments}){shown}", result=result)
     return deprecated
 
 
-constant = _former(constant_)
-dirac = _former(dirac_)
-eye = _former(eye_)
-kaiming_normal = _former(kaiming_normal_)
-kaiming_uniform = _former(kaiming_uniform_)
-normal = _former(normal_)
-orthogonal = _former(orthogonal_)
-sparse = _former(sparse_)
-uniform = _former(uniform_)
-xavier_normal = _former(xavier_normal_)
-xavier_uniform = _former(xavier_uniform_)
+_FORMER = """Do what :func:`{new}` does, with a FutureWarning.
+
+See Also
+--------
+{new} : describes the arguments, and does not warn.
+
+Examples
+--------
+>>> import warnings
+>>> import gradscope as gs
+>>> with warnings.catch_warnings(action="ignore"):
+...     {call}
+{result}
+"""
+
+constant = _former(constant_, "gs.empty(2), 0.5", "", "tensor([0.5000, 0.5000])")
+dirac = _former(dirac_, "gs.empty(1, 1, 3)", "", "tensor([[[0., 1., 0.]]])")
+eye = _former(eye_, "gs.empty(2, 2)", "", "tensor([[1., 0.],\n        [0., 1.]])")
+kaiming_normal = _former(kaiming_normal_, "gs.empty(3, 5)", ".shape", "gradscope.Size([3, 5])")
+kaiming_uniform = _former(kaiming_uniform_, "gs.empty(3, 5)", ".shape", "gradscope.Size([3, 5])")
+normal = _former(normal_, "gs.empty(3, 5)", ".shape", "gradscope.Size([3, 5])")
+orthogonal = _former(orthogonal_, "gs.empty(3, 5)", ".shape", "gradscope.Size([3, 5])")
+sparse = _former(sparse_, "gs.empty(9, 2), 1 / 3", ".eq(0).sum(0)", "tensor([3, 3])")
+uniform = _former(uniform_, "gs.empty(3, 5)", ".shape", "gradscope.Size([3, 5])")
+xavier_normal = _former(xavier_normal_, "gs.empty(3, 5)", ".shape", "gradscope.Size([3, 5])")
+xavier_uniform = _former(xavier_uniform_, "gs.empty(3, 5)", ".shape", "gradscope.Size([3, 5])")

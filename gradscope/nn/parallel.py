@@ -24,6 +24,13 @@ class DataParallel(Module):
     ----------
     device_ids, output_device, dim
         Taken for PyTorch's sake.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> model = gs.nn.DataParallel(gs.nn.Linear(2, 1))
+    >>> model(gs.ones(3, 2)).shape, model.device_ids
+    (gradscope.Size([3, 1]), [])
     """
 
     def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:

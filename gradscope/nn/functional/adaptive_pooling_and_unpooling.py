@@ -49,7 +49,30 @@ def max_pool1d_with_indices(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Return the largest element of each window of signals, and where it was."""
+    """Return the largest element of each window of signals, and where it was.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, L) or (C, L).
+    kernel_size, stride, padding, dilation : int
+        The stride is the size of the window unless given.
+    ceil_mode : bool
+        Windows may reach beyond the end.
+    return_indices : bool
+        Taken for PyTorch's sake; both are returned.
+
+    See Also
+    --------
+    max_pool1d : the elements alone.
+    max_unpool1d : the way back.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.max_pool1d_with_indices(gs.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+    (tensor([[3., 2.]]), tensor([[1, 2]]))
+    """
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -62,7 +85,30 @@ def max_pool2d_with_indices(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Return the largest element of each window of images, and where in the flat image it was."""
+    """Return the largest element of each window of images, and where in the flat image it was.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, H, W) or (C, H, W).
+    kernel_size, stride, padding, dilation : int or pair
+        The stride is the size of the window unless given.
+    ceil_mode : bool
+        Windows may reach beyond the end.
+    return_indices : bool
+        Taken for PyTorch's sake; both are returned.
+
+    See Also
+    --------
+    max_pool2d : the elements alone.
+    max_unpool2d : the way back.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.max_pool2d_with_indices(gs.tensor([[[1.0, 3.0], [2.0, 0.0]]]), 2)
+    (tensor([[[3.]]]), tensor([[[1]]]))
+    """
     return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -75,7 +121,31 @@ def max_pool3d_with_indices(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Return the largest element of each window of volumes, and where in the flat volume it was."""
+    """Return the largest element of each window of volumes, and where in the flat volume it was.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, D, H, W) or (C, D, H, W).
+    kernel_size, stride, padding, dilation : int or triple
+        The stride is the size of the window unless given.
+    ceil_mode : bool
+        Windows may reach beyond the end.
+    return_indices : bool
+        Taken for PyTorch's sake; both are returned.
+
+    See Also
+    --------
+    max_pool3d : the elements alone.
+    max_unpool3d : the way back.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> values, places = gs.nn.functional.max_pool3d_with_indices(gs.arange(8.0).view(1, 2, 2, 2), 2)
+    >>> values.item(), places.item()
+    (7.0, 7)
+    """
     return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -126,7 +196,27 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Return the largest elements of windows of signals, and where they were."""
+    """Return the largest elements of windows of signals, and where they were.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, L) or (C, L).
+    output_size : int
+        How many windows there are; they cover the signal.
+    return_indices : bool
+        Taken for PyTorch's sake; both are returned.
+
+    See Also
+    --------
+    adaptive_max_pool1d : the elements alone.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.adaptive_max_pool1d_with_indices(gs.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+    (tensor([[3., 2.]]), tensor([[1, 2]]))
+    """
     return PUBLIC["adaptive_max_pool1d"](input, output_size)
 
 
@@ -146,7 +236,27 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = 
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Return the largest elements of windows of images, and where in the flat image they were."""
+    """Return the largest elements of windows of images, and where in the flat image they were.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, H, W) or (C, H, W).
+    output_size : int or pair
+        How many windows there are along each dimension, where None keeps its size; they cover the image.
+    return_indices : bool
+        Taken for PyTorch's sake; both are returned.
+
+    See Also
+    --------
+    adaptive_max_pool2d : the elements alone.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.adaptive_max_pool2d_with_indices(gs.arange(9.0).view(1, 3, 3), (1, 2))
+    (tensor([[[7., 8.]]]), tensor([[[7, 8]]]))
+    """
     _need_dimensions(input, output_size)
     return adaptive_max_pool(2, input, output_size)
 
@@ -176,7 +286,28 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Return the largest elements of windows of volumes, and where in the flat volume they were."""
+    """Return the largest elements of windows of volumes, and where in the flat volume they were.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, D, H, W) or (C, D, H, W).
+    output_size : int or triple
+        How many windows there are along each dimension, where None keeps its size; they cover the volume.
+    return_indices : bool
+        Taken for PyTorch's sake; both are returned.
+
+    See Also
+    --------
+    adaptive_max_pool3d : the elements alone.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> values, places = gs.nn.functional.adaptive_max_pool3d_with_indices(gs.arange(8.0).view(1, 2, 2, 2), 1)
+    >>> values.item(), places.item()
+    (7.0, 7)
+    """
     _need_dimensions(input, output_size)
     return adaptive_max_pool(3, input, output_size)
 
@@ -272,7 +403,20 @@ def fractional_max_pool2d_with_indices(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return what :func:`fractional_max_pool2d` does, and where in the flat image each element was."""
+    """Return what :func:`fractional_max_pool2d` does, and where in the flat image each element was.
+
+    See Also
+    --------
+    fractional_max_pool2d : the elements alone, where its arguments are described.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> images = gs.arange(25.0).view(1, 5, 5)
+    >>> values, places = gs.nn.functional.fractional_max_pool2d_with_indices(images, 2, output_size=3)
+    >>> values.shape, gs.equal(images.flatten()[places], values)
+    (gradscope.Size([1, 3, 3]), True)
+    """
     return _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
@@ -319,7 +463,20 @@ def fractional_max_pool3d_with_indices(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return what :func:`fractional_max_pool3d` does, and where in the flat volume each element was."""
+    """Return what :func:`fractional_max_pool3d` does, and where in the flat volume each element was.
+
+    See Also
+    --------
+    fractional_max_pool3d : the elements alone, where its arguments are described.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> volumes = gs.arange(125.0).view(1, 5, 5, 5)
+    >>> values, places = gs.nn.functional.fractional_max_pool3d_with_indices(volumes, 2, output_size=3)
+    >>> values.shape, gs.equal(volumes.flatten()[places], values)
+    (gradscope.Size([1, 3, 3, 3]), True)
+    """
     return _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 

@@ -89,6 +89,33 @@ def multi_head_attention_forward(
     References
     ----------
     A. Vaswani et al., "Attention is all you need", NeurIPS 2017.
+
+    See Also
+    --------
+    gradscope.nn.MultiheadAttention : holds the parameters, and calls this.
+    scaled_dot_product_attention : one head, without projections.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> heads, x = gs.nn.MultiheadAttention(4, 2), gs.ones(3, 1, 4)
+    >>> output, weights = gs.nn.functional.multi_head_attention_forward(
+    ...     x,
+    ...     x,
+    ...     x,
+    ...     4,
+    ...     2,
+    ...     heads.in_proj_weight,
+    ...     heads.in_proj_bias,
+    ...     None,
+    ...     None,
+    ...     False,
+    ...     0.0,
+    ...     heads.out_proj.weight,
+    ...     heads.out_proj.bias,
+    ... )
+    >>> output.shape, weights.shape, gs.allclose(output, heads(x, x, x)[0])
+    (gradscope.Size([3, 1, 4]), gradscope.Size([1, 3, 3]), True)
     """
     batched = _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:

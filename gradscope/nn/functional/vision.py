@@ -178,19 +178,59 @@ def _deprecated(name: str) -> None:
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
-    """Bring the input to another size: the older name of :func:`interpolate`."""
+    """Bring the input to another size: the older name of :func:`interpolate`.
+
+    See Also
+    --------
+    interpolate : describes the arguments, and does not warn.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import gradscope as gs
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     gs.nn.functional.upsample(gs.tensor([[[0.0, 1.0]]]), size=4)
+    tensor([[[0., 0., 1., 1.]]])
+    """
     _deprecated("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """Bring the input to another size, nearest neighbours: an older name of :func:`interpolate`."""
+    """Bring the input to another size, nearest neighbours: an older name of :func:`interpolate`.
+
+    See Also
+    --------
+    interpolate : describes the arguments, and does not warn.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import gradscope as gs
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     gs.nn.functional.upsample_nearest(gs.tensor([[[0.0, 1.0]]]), scale_factor=2)
+    tensor([[[0., 0., 1., 1.]]])
+    """
     _deprecated("upsample_nearest")
     return interpolate(input, size, scale_factor, "nearest")
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """Bring images to another size, bilinear with corners aligned: an older name of :func:`interpolate`."""
+    """Bring images to another size, bilinear with corners aligned: an older name of :func:`interpolate`.
+
+    See Also
+    --------
+    interpolate : describes the arguments, and does not warn.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import gradscope as gs
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     gs.nn.functional.upsample_bilinear(gs.tensor([[[[0.0, 1.0], [2.0, 3.0]]]]), size=(2, 3))
+    tensor([[[[0.0000, 0.5000, 1.0000],
+              [2.0000, 2.5000, 3.0000]]]])
+    """
     _deprecated("upsample_bilinear")
     return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
 

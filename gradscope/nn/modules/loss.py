@@ -179,7 +179,17 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """The former name of :class:`NLLLoss`."""
+    """The former name of :class:`NLLLoss`.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import gradscope as gs
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     loss = gs.nn.NLLLoss2d()
+    >>> loss(gs.zeros(1, 2, 3, 3), gs.zeros(1, 3, 3, dtype=gs.int64)).item()
+    0.0
+    """
 
     def __init__(
         self,

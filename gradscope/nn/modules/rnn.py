@@ -58,6 +58,19 @@ class RNNBase(Module):
     All steps of one direction of one layer are one node of the graph. With
     ``gradscope.backends.mkldnn.flags(enabled=False)`` a layer is composed of single steps, some ten nodes each, so that
     a debugger stops inside of one; a loop over :class:`LSTMCell` always is.
+
+    See Also
+    --------
+    RNNCellBase : the base of the single steps.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.GRU(3, 4, bidirectional=True)
+    >>> isinstance(layer, gs.nn.RNNBase), layer.mode
+    (True, 'GRU')
+    >>> [(name, tuple(weight.shape)) for name, weight in layer.named_parameters() if name.endswith("_reverse")][:2]
+    [('weight_ih_l0_reverse', (12, 3)), ('weight_hh_l0_reverse', (12, 4))]
     """
 
     mode: str
@@ -451,6 +464,17 @@ class RNNCellBase(Module):
     ----------
     weight_ih, weight_hh, bias_ih, bias_hh : Parameter
         Of the gates, one below the other, drawn uniformly from ±1 / sqrt(hidden_size).
+
+    See Also
+    --------
+    RNNBase : the base of the layers, which run over sequences.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> cell = gs.nn.GRUCell(3, 4)
+    >>> isinstance(cell, gs.nn.RNNCellBase), cell.weight_ih.shape, cell.bias_ih.shape
+    (True, gradscope.Size([12, 3]), gradscope.Size([12]))
     """
 
     input_size: int

@@ -67,6 +67,22 @@ class ParametrizationList(ModuleList):
         One tensor, or as many as the first parametrization's ``right_inverse`` has returned.
     is_tensor : bool
         Whether it is one tensor.
+
+    See Also
+    --------
+    register_parametrization : makes one.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.nn.utils import parametrize
+    >>> class Symmetric(gs.nn.Module):
+    ...     def forward(self, x):
+    ...         return x.triu() + x.triu(1).T
+    >>> layer = parametrize.register_parametrization(gs.nn.Linear(2, 2), "weight", Symmetric())
+    >>> chain = layer.parametrizations.weight
+    >>> type(chain).__name__, len(chain), gs.equal(chain(), layer.weight), chain.original.is_leaf
+    ('ParametrizationList', 1, True, True)
     """
 
     def __init__(self, modules: Sequence[Module], original: Any, unsafe: bool = False) -> None:
@@ -424,6 +440,26 @@ def transfer_parametrizations_and_params(
     ----------
     tensor_name : str, optional
         Of this tensor alone.
+
+    Raises
+    ------
+    ValueError
+        If the first module has parametrizations, but none of `tensor_name`.
+
+    See Also
+    --------
+    register_parametrization : registers one.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.nn.utils import parametrizations, parametrize
+    >>> source = parametrizations.orthogonal(gs.nn.Linear(2, 2))
+    >>> target = parametrize.transfer_parametrizations_and_params(source, gs.nn.Linear(2, 2))
+    >>> gs.equal(source.weight, target.weight)
+    True
+    >>> target.parametrizations.weight.original is source.parametrizations.weight.original
+    True
     """
     if not is_parametrized(from_module):
         return to_module

@@ -48,6 +48,21 @@ class BasePruningMethod(ABC):
 
     ``PRUNING_TYPE`` says what a second pruning chooses among: ``"unstructured"``, the elements that are left;
     ``"structured"``, the channels that are; ``"global"``, all.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.nn.utils import prune
+    >>> class KeepPositive(prune.BasePruningMethod):
+    ...     PRUNING_TYPE = "unstructured"
+    ...
+    ...     def compute_mask(self, t, default_mask):
+    ...         return default_mask * (t > 0)
+    >>> layer = gs.nn.Linear(2, 1, bias=False)
+    >>> layer.weight = gs.nn.Parameter(gs.tensor([[1.0, -1.0]]))
+    >>> _ = KeepPositive.apply(layer, "weight")
+    >>> layer.weight_mask
+    tensor([[1., 0.]])
     """
 
     PRUNING_TYPE: str
@@ -141,7 +156,17 @@ def _joined(hook: BasePruningMethod, method: BasePruningMethod) -> BasePruningMe
 
 
 class PruningContainer(BasePruningMethod):
-    """Several prunings of one parameter, one after the other."""
+    """Several prunings of one parameter, one after the other.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.nn.utils import prune
+    >>> layer = prune.l1_unstructured(prune.l1_unstructured(gs.nn.Linear(4, 2), "weight", 2), "weight", 3)
+    >>> (hook,) = layer._forward_pre_hooks.values()
+    >>> isinstance(hook, prune.PruningContainer), len(hook), int(layer.weight_mask.sum())
+    (True, 2, 3)
+    """
 
     def __init__(self, *args: BasePruningMethod) -> None:
         self._pruning_methods: tuple[BasePruningMethod, ...] = ()
@@ -242,7 +267,20 @@ def _channels(t: Tensor, dim: int) -> int:
 
 
 class Identity(BasePruningMethod):
-    """Mask nothing: for the parametrisation alone."""
+    """Mask nothing: for the parametrisation alone.
+
+    See Also
+    --------
+    identity : prunes a module's parameter by it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.nn.utils import prune
+    >>> layer = prune.identity(gs.nn.Linear(2, 1), "weight")
+    >>> layer.weight_mask, prune.is_pruned(layer)
+    (tensor([[1., 1.]]), True)
+    """
 
     PRUNING_TYPE = "unstructured"
 
@@ -351,6 +389,17 @@ class RandomStructured(_Structured):
         How many channels, or which share of them.
     dim : int
         The dimension of the channels.
+
+    See Also
+    --------
+    random_structured : prunes a module's parameter by it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.nn.utils import prune
+    >>> int((prune.RandomStructured(1, dim=0).prune(gs.ones(2, 3)) == 0).sum())
+    3
     """
 
     def _ranks(self, t: Tensor, count: int) -> Tensor:
@@ -368,6 +417,18 @@ class LnStructured(_Structured):
         The order of the norm.
     dim : int
         The dimension of the channels.
+
+    See Also
+    --------
+    ln_structured : prunes a module's parameter by it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.nn.utils import prune
+    >>> prune.LnStructured(1, n=2, dim=0).prune(gs.tensor([[3.0, 4.0], [1.0, 1.0]]))
+    tensor([[3., 4.],
+            [0., 0.]])
     """
 
     def __init__(self, amount: Any, n: Any, dim: int = -1) -> None:
@@ -380,7 +441,24 @@ class LnStructured(_Structured):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Mask by a given mask."""
+    """Mask by a given mask.
+
+    Parameters
+    ----------
+    mask : Tensor
+        Of the parameter's shape: 0 where it is masked.
+
+    See Also
+    --------
+    custom_from_mask : prunes a module's parameter by it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.nn.utils import prune
+    >>> prune.CustomFromMask(gs.tensor([1.0, 0.0])).prune(gs.tensor([3.0, 4.0]))
+    tensor([3., 0.])
+    """
 
     PRUNING_TYPE = "global"
 

@@ -166,6 +166,18 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     ------
     ValueError
         If the weight is not normalised.
+
+    See Also
+    --------
+    spectral_norm : normalises it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layer = gs.nn.utils.spectral_norm(gs.nn.Linear(3, 2))
+    >>> _ = gs.nn.utils.remove_spectral_norm(layer)
+    >>> sorted(name for name, _ in layer.named_parameters()), [name for name, _ in layer.named_buffers()]
+    (['bias', 'weight'], [])
     """
     key = _hook_of(module, name)
     if key is None:

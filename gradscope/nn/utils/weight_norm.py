@@ -53,6 +53,15 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     See Also
     --------
     gradscope.nn.utils.parametrizations.weight_norm : in the form that is not deprecated.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import gradscope as gs
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     layer = gs.nn.utils.weight_norm(gs.nn.Linear(3, 2))
+    >>> layer.weight_g.shape, layer.weight_v.shape
+    (gradscope.Size([2, 1]), gradscope.Size([2, 3]))
     """
     warnings.warn(
         "`gradscope.nn.utils.weight_norm` is deprecated in favor of `gradscope.nn.utils.parametrizations.weight_norm`.",
@@ -78,6 +87,20 @@ def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     ------
     ValueError
         If the weight is not normalised.
+
+    See Also
+    --------
+    weight_norm : normalises it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import gradscope as gs
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     layer = gs.nn.utils.weight_norm(gs.nn.Linear(3, 2))
+    >>> _ = gs.nn.utils.remove_weight_norm(layer)
+    >>> sorted(name for name, _ in layer.named_parameters())
+    ['bias', 'weight']
     """
     key = _hook_of(module, name)
     if key is None:
