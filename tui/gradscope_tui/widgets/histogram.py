@@ -37,8 +37,8 @@ class HistogramAxis:
     >>> axis = HistogramAxis([tensor], 25)
     >>> for line in [*axis.bars(tensor), axis.labels()]:
     ...     print(line)
-             ▃▃▃▃▃  ▃  █████▅▅▅▅▅
-    -2^1  -2^0  0  2^0   2^1
+         ▃▃▃▃▃  ▃  █████▅▅▅▅▅
+    -2^1  -2^0  0  2^0    2^1
     """
 
     def __init__(self, tensors: Iterable[TensorSummary], width: int) -> None:
