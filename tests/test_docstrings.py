@@ -141,44 +141,15 @@ def scale(x: Tensor, by: float, mode: str) -> Tensor:
 
 # The public names whose docstrings have no example, by package: what is added to a package has one.
 WITHOUT_EXAMPLE: dict[str, str] = {
-    "autograd": """
-        GradcheckError
-    """,
-    "autograd.forward_ad": """
-        UnpackedDualTensor exit_dual_level
-    """,
-    "autograd.graph": """
-        GradientEdge SavedTensor
-    """,
     "check": """
         Fix Report ScriptResult Settings Site TensorDescription check_script finding_as_text formats
         read_settings run_script
-    """,
-    "distributions": """
-        register_kl
     """,
     "inspect": """
         Breakpoint BreakpointError CheckedFunction DebuggerEvent Diagnosis Difference EdgeRecord Functions
         GradientReport Growth Leaks Listening MemoryReport NodeNotFoundError ParameterChange Recorder Recording
         RecordingError SecondBackward SessionError TaskRecord TensorSummary ThreadRecord Updates WatchRecord
         WhatIf plot_histogram
-    """,
-    "optim.lr_scheduler": """
-        _LRScheduler
-    """,
-    "optim.swa_utils": """
-        get_ema_multi_avg_fn get_swa_multi_avg_fn
-    """,
-    "serialization": """
-        add_safe_globals clear_safe_globals
-    """,
-    "utils.checkpoint": """
-        CheckpointError CheckpointFunction CheckpointPolicy SelectiveCheckpointContext check_backward_validity
-        detach_variable get_device_states noop_context_fn set_checkpoint_debug_enabled set_checkpoint_early_stop
-        set_device_states
-    """,
-    "utils.data": """
-        ChainDataset WorkerInfo
     """,
 }
 PUBLIC_PACKAGES = [

@@ -41,8 +41,23 @@ class UnpackedDualTensor(NamedTuple):
 
     Attributes
     ----------
+    primal : Tensor
+        The value, without a tangent.
     tangent : Tensor or None
-        None for a tensor that no tangent has reached.
+        Of the value's shape; None for a tensor that no tangent has reached.
+
+    See Also
+    --------
+    unpack_dual : returns one.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.autograd import forward_ad
+    >>> with forward_ad.dual_level():
+    ...     parts = forward_ad.unpack_dual(forward_ad.make_dual(gs.tensor(3.0), gs.tensor(1.0)) ** 2)
+    >>> parts.primal, parts.tangent
+    (tensor(9.), tensor(6.))
     """
 
     primal: Tensor
@@ -83,6 +98,22 @@ def exit_dual_level(*, level: int | None = None) -> None:
     ------
     RuntimeError
         If it is not open, or `level` is another one.
+
+    See Also
+    --------
+    enter_dual_level : opens it.
+    dual_level : opens it for a block.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.autograd import forward_ad
+    >>> level = forward_ad.enter_dual_level()
+    >>> dual = forward_ad.make_dual(gs.tensor(3.0), gs.tensor(1.0))
+    >>> forward_ad.exit_dual_level(level=level)
+    >>> with forward_ad.dual_level():
+    ...     print(forward_ad.unpack_dual(dual).tangent)
+    None
     """
     if level not in (None, _current_level()):
         raise RuntimeError(

@@ -88,6 +88,27 @@ class GradcheckError(RuntimeError):
     ----------
     mismatch : Mismatch or None
         The Jacobians, when it is they that differ.
+
+    See Also
+    --------
+    gradcheck : with ``raise_exception=False`` it returns False instead.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> class Wrong(gs.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         return grad * 3
+    >>> try:
+    ...     gs.autograd.gradcheck(Wrong.apply, gs.ones(1, dtype=gs.float64, requires_grad=True))
+    ... except gs.autograd.GradcheckError as error:
+    ...     print(str(error).splitlines()[0])
+    Jacobian mismatch for output 0 with respect to input 0,
     """
 
     def __init__(self, message: str, mismatch: Mismatch | None = None) -> None:

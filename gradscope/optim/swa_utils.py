@@ -99,6 +99,18 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
     -------
     callable
         ``(averaged, current, number of updates) -> None``.
+
+    See Also
+    --------
+    get_ema_avg_fn : of one tensor.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> averaged = [gs.tensor([0.0])]
+    >>> gs.optim.swa_utils.get_ema_multi_avg_fn(0.75)(averaged, [gs.tensor([4.0])], 1)
+    >>> averaged
+    [tensor([1.])]
     """
     _check_decay(decay)
 
@@ -120,6 +132,18 @@ def get_swa_multi_avg_fn() -> MultiAverage:
     -------
     callable
         ``(averaged, current, number of updates) -> None``.
+
+    See Also
+    --------
+    get_swa_avg_fn : of one tensor.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> averaged = [gs.tensor([0.0])]
+    >>> gs.optim.swa_utils.get_swa_multi_avg_fn()(averaged, [gs.tensor([4.0])], 3)
+    >>> averaged
+    [tensor([1.])]
     """
 
     @no_grad()

@@ -147,6 +147,21 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
     ----------
     safe_globals : list
         Classes and functions, or pairs of one and the dotted name under which files have it.
+
+    See Also
+    --------
+    safe_globals : for a block.
+    get_safe_globals : what has been added.
+    clear_safe_globals : takes it back.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from fractions import Fraction
+    >>> gs.serialization.add_safe_globals([Fraction])
+    >>> gs.serialization.get_safe_globals()
+    [<class 'fractions.Fraction'>]
+    >>> gs.serialization.clear_safe_globals()
     """
     for entry in safe_globals:
         named, path = entry if isinstance(entry, tuple) else (entry, _path_of(entry))
@@ -175,7 +190,21 @@ def get_safe_globals() -> list[Any]:
 
 
 def clear_safe_globals() -> None:
-    """Take back all that :func:`add_safe_globals` has added."""
+    """Take back all that :func:`add_safe_globals` has added.
+
+    See Also
+    --------
+    add_safe_globals : adds.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from fractions import Fraction
+    >>> gs.serialization.add_safe_globals([Fraction])
+    >>> gs.serialization.clear_safe_globals()
+    >>> gs.serialization.get_safe_globals()
+    []
+    """
     _safe.clear()
 
 

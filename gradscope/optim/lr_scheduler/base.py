@@ -172,7 +172,18 @@ class LRScheduler:
 
 
 class _LRScheduler(LRScheduler):
-    """The name that :class:`LRScheduler` had before PyTorch 2.0."""
+    """The name that :class:`LRScheduler` had before PyTorch 2.0.
+
+    See Also
+    --------
+    LRScheduler : the class.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> issubclass(gs.optim.lr_scheduler._LRScheduler, gs.optim.lr_scheduler.LRScheduler)
+    True
+    """
 
 
 def notice_steps(optimizer: Any) -> None:

@@ -38,7 +38,28 @@ ACCUMULATE_SEQUENCE = 2**64 - 1
 
 
 class GradientEdge(NamedTuple):
-    """A place in the graph: gradients can be taken with respect to it, or sent into it."""
+    """A place in the graph: gradients can be taken with respect to it, or sent into it.
+
+    Attributes
+    ----------
+    node : Node
+        The node at which the gradient arrives.
+    output_nr : int
+        For which result of its operator.
+
+    See Also
+    --------
+    gradscope.autograd.graph.get_gradient_edge : returns that of a tensor.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = x * 3
+    >>> edge = gs.autograd.graph.GradientEdge(y.grad_fn, 0)
+    >>> gs.autograd.grad(y.exp().sum(), edge)[0] == y.exp()
+    tensor([True, True])
+    """
 
     node: Node
     output_nr: int
@@ -345,6 +366,17 @@ class SavedTensor:
     ----------
     name : str
         Under which name the node saved it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> a, b = gs.ones(2, requires_grad=True), gs.ones(2, requires_grad=True)
+    >>> y = a * b
+    >>> [(saved.name, saved.shape, saved.released) for saved in y.grad_fn.saved_tensors_info()]
+    [('other', (2,), False), ('self', (2,), False)]
+    >>> y.sum().backward()
+    >>> y.grad_fn.saved_tensors_info()[0].released
+    True
     """
 
     __slots__ = ("index", "name", "node")

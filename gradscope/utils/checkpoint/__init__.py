@@ -43,7 +43,16 @@ Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 
 
 def noop_context_fn() -> Contexts:
-    """Return two contexts that do nothing: the default of :func:`checkpoint`."""
+    """Return two contexts that do nothing: the default of :func:`checkpoint`.
+
+    Examples
+    --------
+    >>> from gradscope.utils.checkpoint import noop_context_fn
+    >>> forward, recomputation = noop_context_fn()
+    >>> with forward, recomputation:
+    ...     print("nothing has changed")
+    nothing has changed
+    """
     return nullcontext(), nullcontext()
 
 

@@ -25,7 +25,24 @@ _CHECKS = ["default", "none"]
 
 
 class CheckpointError(RuntimeError):
-    """A function in a checkpoint did not compute the same when it was called again."""
+    """A function in a checkpoint did not compute the same when it was called again.
+
+    See Also
+    --------
+    checkpoint : with ``debug=True`` the message names the operators.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.utils.checkpoint import CheckpointError, checkpoint
+    >>> sizes = iter([2, 3])
+    >>> y = checkpoint(lambda x: x.expand(next(sizes)).exp(), gs.ones(1, requires_grad=True), use_reentrant=False)
+    >>> try:
+    ...     y.sum().backward()
+    ... except CheckpointError:
+    ...     print("it computed something else")
+    it computed something else
+    """
 
     __module__ = "gradscope.utils.checkpoint"
 

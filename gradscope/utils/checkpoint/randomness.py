@@ -53,12 +53,34 @@ def get_device_states(*args: Any) -> tuple[list[Any], list[Any]]:
         Without the CPU.
     states : list
         For :func:`set_device_states`.
+
+    See Also
+    --------
+    set_device_states : takes both.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.utils.checkpoint import get_device_states
+    >>> get_device_states(gs.ones(2), "no tensor")
+    ([], [])
     """
     places = devices_of(args)
     return places, [generator_for(place).mark() for place in places]
 
 
 def set_device_states(devices: Sequence[Any], states: Sequence[Any]) -> None:
-    """Put the generators of devices into states from :func:`get_device_states`."""
+    """Put the generators of devices into states from :func:`get_device_states`.
+
+    See Also
+    --------
+    get_device_states : returns both.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.utils.checkpoint import get_device_states, set_device_states
+    >>> set_device_states(*get_device_states(gs.ones(2)))
+    """
     for place, state in zip(devices, states, strict=True):
         generator_for(place).go_to(state)

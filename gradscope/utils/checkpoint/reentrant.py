@@ -23,6 +23,15 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     ------
     RuntimeError
         If it is no tuple.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.utils.checkpoint import detach_variable
+    >>> y = gs.ones(2, requires_grad=True) * 2
+    >>> detached, other = detach_variable((y, "a flag"))
+    >>> detached.is_leaf, detached.requires_grad, other
+    (True, True, 'a flag')
     """
     if not isinstance(inputs, tuple):
         raise RuntimeError(
@@ -39,13 +48,38 @@ def _detached(tensor: Tensor) -> Tensor:
 
 
 def check_backward_validity(inputs: Iterable[Any]) -> None:
-    """Warn if no tensor among some arguments requires grad: then the parameters inside get no gradient either."""
+    """Warn if no tensor among some arguments requires grad: then the parameters inside get no gradient either.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import gradscope as gs
+    >>> from gradscope.utils.checkpoint import check_backward_validity
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     check_backward_validity([gs.ones(2)])
+    >>> str(told[0].message)
+    'None of the inputs have requires_grad=True. Gradients will be None'
+    """
     if not any(item.requires_grad for item in inputs if isinstance(item, Tensor)):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=5)
 
 
 class CheckpointFunction(autograd.Function):
-    """The node of a reentrant checkpoint."""
+    """The node of a reentrant checkpoint.
+
+    See Also
+    --------
+    checkpoint : calls it with ``use_reentrant=True``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.utils.checkpoint import checkpoint
+    >>> y = checkpoint(gs.exp, gs.zeros(2, requires_grad=True), use_reentrant=True)
+    >>> y.grad_fn.name()
+    'CheckpointFunctionBackward'
+    """
 
     @staticmethod
     def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:

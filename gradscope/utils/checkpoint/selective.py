@@ -25,6 +25,17 @@ class CheckpointPolicy(Enum):
     """The choice for an operator's results: they are kept (``SAVE``), or computed again (``RECOMPUTE``).
 
     ``PREFER`` leaves it to a compiler to do otherwise; here it means the same as ``MUST``.
+
+    See Also
+    --------
+    create_selective_checkpoint_contexts : takes a function that returns one.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.utils.checkpoint import CheckpointPolicy
+    >>> [policy.name for policy in CheckpointPolicy]
+    ['MUST_SAVE', 'PREFER_SAVE', 'MUST_RECOMPUTE', 'PREFER_RECOMPUTE']
     """
 
     MUST_SAVE = 0
@@ -47,6 +58,23 @@ class SelectiveCheckpointContext:
         Whether the function in the checkpoint is being called again.
     op_output : object
         What the operator returned; None while it is called again.
+
+    See Also
+    --------
+    create_selective_checkpoint_contexts : calls the policy with one.
+
+    Examples
+    --------
+    >>> import functools
+    >>> import gradscope as gs
+    >>> from gradscope.utils import checkpoint as cp
+    >>> def policy(context, operator, *args, **kwargs):
+    ...     print(type(context).__name__, context.is_recompute)
+    ...     return cp.CheckpointPolicy.PREFER_RECOMPUTE
+    >>> contexts = functools.partial(cp.create_selective_checkpoint_contexts, policy)
+    >>> x = gs.zeros(2, requires_grad=True)
+    >>> y = cp.checkpoint(lambda t: t.exp(), x, use_reentrant=False, context_fn=contexts)
+    SelectiveCheckpointContext False
     """
 
     def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:

@@ -24,7 +24,26 @@ def debug_enabled(given: bool) -> bool:
 
 @contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Context manager: checkpoints made inside stop computing again as soon as they can, or do not."""
+    """Context manager: checkpoints made inside stop computing again as soon as they can, or do not.
+
+    See Also
+    --------
+    gradscope.utils.checkpoint.checkpoint : takes it as ``early_stop`` for one checkpoint.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+    >>> def function(x):
+    ...     y = x.exp()
+    ...     print("reached the end")
+    ...     return y + 1
+    >>> with set_checkpoint_early_stop(False):
+    ...     y = checkpoint(function, gs.ones(2, requires_grad=True), use_reentrant=False)
+    reached the end
+    >>> y.sum().backward()
+    reached the end
+    """
     global _early_stop
     before, _early_stop = _early_stop, enable
     try:
@@ -35,7 +54,26 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 @contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """Context manager: checkpoints made inside note their operators, or do not; None leaves it to their argument."""
+    """Context manager: checkpoints made inside note their operators, or do not; None leaves it to their argument.
+
+    See Also
+    --------
+    gradscope.utils.checkpoint.checkpoint : takes it as ``debug`` for one checkpoint.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.utils.checkpoint import CheckpointError, checkpoint, set_checkpoint_debug_enabled
+    >>> functions = iter([gs.exp, gs.neg])
+    >>> x = gs.ones(2, requires_grad=True)
+    >>> with set_checkpoint_debug_enabled(True):
+    ...     y = checkpoint(lambda t: next(functions)(t), x, use_reentrant=False)
+    >>> try:
+    ...     y.sum().backward()
+    ... except CheckpointError as error:
+    ...     print("exp" in str(error))
+    True
+    """
     global _debug
     before, _debug = _debug, enabled
     try:

@@ -206,7 +206,27 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Iterable data sets one after the other."""
+    """Iterable data sets one after the other.
+
+    Parameters
+    ----------
+    datasets : iterable of IterableDataset
+        Each is read to its end before the next.
+
+    See Also
+    --------
+    ConcatDataset : of data sets with an index.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.utils.data import ChainDataset, IterableDataset
+    >>> class Count(IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter(range(2))
+    >>> list(ChainDataset([Count(), Count()]))
+    [0, 1, 0, 1]
+    """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = datasets

@@ -38,6 +38,21 @@ class WorkerInfo:
         What its random numbers started from: another one in each worker and for each iterator.
     dataset : Dataset
         The worker's copy.
+
+    See Also
+    --------
+    get_worker_info : returns that of the worker in which it is called, and None outside of one.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.utils.data import DataLoader, IterableDataset, get_worker_info
+    >>> class Part(IterableDataset):
+    ...     def __iter__(self):
+    ...         info = get_worker_info()
+    ...         return iter(range(3)) if info is None else iter(range(info.id, 3, info.num_workers))
+    >>> list(DataLoader(Part(), batch_size=None))
+    [0, 1, 2]
     """
 
     __slots__ = ("dataset", "id", "num_workers", "seed")
