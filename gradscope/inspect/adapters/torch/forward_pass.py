@@ -31,6 +31,7 @@ from ..protocol import Observer
 from .graph_freeing import cut_row
 from .hook_listing import note_hooks
 from .inplace_writes import SHARING, TorchShare, TorchWrite, WriteMode, called, given_to_write
+from .jit_tracing import TRACED, around_tracing
 from .operator_calls import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
 from .refused_writes import explain_refusal
 from .saved_tensors_unpacked import note_thread
@@ -129,6 +130,7 @@ class ForwardTap:
         self._users = 0
         self._generation = 0
         self._undo: list[Callable[[], None]] = []
+        self._leave_conversions: Callable[[], None] = _nothing
 
     # --- who listens ---
 
@@ -170,14 +172,21 @@ class ForwardTap:
             before.remove,
             after.remove,
             _patch_function(self),
-            _patch_conversions(self),
+            functools.partial(self.see_conversions, False),
             _patch_threads(self),
+            around_tracing(functools.partial(_TracingPause, self)),
             note_hooks(),
         ]
+        self.see_conversions(True)
         step = register_optimizer_step_pre_hook(self._step_entered)
         stepped = register_optimizer_step_post_hook(self._stepped)
         self._undo += [step.remove, stepped.remove]
         self._undo.append(relocate_warnings(_MODE_CODES, rf"{re.escape(__package__)}\.\w+"))
+
+    def see_conversions(self, on: bool) -> None:
+        """See tensors made of somebody else's memory, or stand in nobody's way there."""
+        self._leave_conversions()
+        self._leave_conversions = _patch_conversions(self) if on else _nothing
 
     # --- threads ---
 
@@ -197,17 +206,28 @@ class ForwardTap:
         if self._local.depth == 1:
             self._mode.__enter__()
         if self.writes and not getattr(self._local, "writes", False):
-            self._local.writes = True
-            self._write_mode.__enter__()
+            self.enter_writes()
 
     def leave_thread(self) -> None:
         """See it no more, once this has been said as often as :meth:`enter_thread`."""
         depth = self._local.depth = getattr(self._local, "depth", 1) - 1
         if not depth:
             _take_off_stack(self._mode)
-        if getattr(self._local, "writes", False) and not (depth and self.writes):
+        if not (depth and self.writes):
+            self.leave_writes()
+
+    def enter_writes(self) -> None:
+        """Hear of writes on this thread."""
+        self._local.writes = True
+        self._write_mode.__enter__()
+
+    def leave_writes(self) -> bool:
+        """Hear of them no more; return whether they were heard of."""
+        heard = getattr(self._local, "writes", False)
+        if heard:
             self._local.writes = False
             self._write_mode.take_off()
+        return heard
 
     def enter_engine(self) -> bool:
         """See what Python code does inside a backward, where the call of backward() has hidden the mode."""
@@ -227,13 +247,13 @@ class ForwardTap:
         closure = args[1] if len(args) > 1 else kwargs.get("closure")  # args begins with the optimizer
         if closure is None and not self.operators and self.active:
             self._local.stepping = True
-            self._switch(False)
+            self.switch(False)
 
     def _step_left(self, *_: Any) -> None:
         # This is called again by whatever runs after a step that raised.
         if getattr(self._local, "stepping", False):
             self._local.stepping = False
-            self._switch(True)
+            self.switch(True)
 
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._step_left()
@@ -244,27 +264,26 @@ class ForwardTap:
     # --- modules ---
 
     def _module_entered(self, module: Any, args: Any) -> None:
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or _is_tracing():
             return
         self._step_left()
-        # What torch.jit.trace() runs a second time must look as it did: it compares the lines of the two.
-        wanted = (torch.is_grad_enabled() or bool(self.operators)) and not _is_tracing()
+        wanted = torch.is_grad_enabled() or bool(self.operators)
         active = self.active
         entered = self._entered()
         entered.append((id(module), active))
         if wanted != active:
-            self._switch(wanted)
+            self.switch(wanted)
         for observer in self.modules:
             observer.module_entered(module)
 
     def _module_left(self, module: Any, args: Any, output: Any) -> None:
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or _is_tracing():
             return
         entered = self._entered()
         while entered:
             identity, active = entered.pop()
             if active != self.active:
-                self._switch(active)
+                self.switch(active)
             if identity == id(module):
                 break
         for observer in self.modules:
@@ -278,7 +297,8 @@ class ForwardTap:
             self._local.entered = []
             return self._local.entered
 
-    def _switch(self, on: bool) -> None:
+    def switch(self, on: bool) -> None:
+        """Enter or leave the mode on this thread."""
         if on:
             self._mode.__enter__()
         else:
@@ -409,6 +429,33 @@ def _made(numbers: range, result: Any, args: Any) -> list[Any]:
     return list(made)
 
 
+class _TracingPause:
+    """A block in which this thread is not seen: torch.jit.trace() keeps what is called in it, with the lines."""
+
+    __slots__ = ("_active", "_tap", "_writes")
+
+    def __init__(self, tap: ForwardTap) -> None:
+        self._tap = tap
+
+    def __enter__(self) -> None:
+        tap = self._tap
+        self._active, self._writes = tap.active, tap.leave_writes()
+        if self._active:
+            tap.blind(TRACED)
+            tap.switch(False)
+            tap.see_conversions(False)
+        tap.muted.depth += 1
+
+    def __exit__(self, *exc_info: object) -> None:
+        tap = self._tap
+        tap.muted.depth -= 1
+        if self._writes:
+            tap.enter_writes()
+        if self._active:
+            tap.switch(True)
+            tap.see_conversions(True)
+
+
 # --- what has no hook of its own --------------------------------------------------------------------------------------
 
 
@@ -480,6 +527,10 @@ def _patch_threads(tap: ForwardTap) -> Callable[[], None]:
             tap.leave_thread()
 
     return _replace(threading.Thread, "_bootstrap_inner", original, bootstrap)
+
+
+def _nothing() -> None:
+    """Undo nothing."""
 
 
 def _replace(owner: Any, name: str, original: Any, replacement: Any) -> Callable[[], None]:
