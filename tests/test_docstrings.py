@@ -139,19 +139,6 @@ def scale(x: Tensor, by: float, mode: str) -> Tensor:
     assert repeated_annotations(source) == ["scale, line 2: by : float", "scale, line 2: Tensor"]
 
 
-# The public names whose docstrings have no example, by package: what is added to a package has one.
-WITHOUT_EXAMPLE: dict[str, str] = {
-    "check": """
-        Fix Report ScriptResult Settings Site TensorDescription check_script finding_as_text formats
-        read_settings run_script
-    """,
-    "inspect": """
-        Breakpoint BreakpointError CheckedFunction DebuggerEvent Diagnosis Difference EdgeRecord Functions
-        GradientReport Growth Leaks Listening MemoryReport NodeNotFoundError ParameterChange Recorder Recording
-        RecordingError SecondBackward SessionError TaskRecord TensorSummary ThreadRecord Updates WatchRecord
-        WhatIf plot_histogram
-    """,
-}
 PUBLIC_PACKAGES = [
     "",
     "autograd",
@@ -199,5 +186,4 @@ def names_of(package: str) -> Iterator[tuple[str, object]]:
 
 @pytest.mark.parametrize("package", PUBLIC_PACKAGES)
 def test_public_names_show_an_example_in(package: str) -> None:
-    found = {name for name, value in names_of(package) if ">>>" not in (inspect.getdoc(value) or "")}
-    assert found == set(WITHOUT_EXAMPLE.get(package, "").split())
+    assert [name for name, value in names_of(package) if ">>>" not in (inspect.getdoc(value) or "")] == []

@@ -25,6 +25,12 @@ class TensorDescription:
         Under which name the reading node saved it; empty where nothing was saved.
     parameter : bool
         Whether it is the memory of a leaf that requires grad.
+
+    Examples
+    --------
+    >>> from gradscope.check import TensorDescription
+    >>> print(TensorDescription("y", (3,), "float32", "ExpBackward0"))
+    `y` (float32 [3], output of ExpBackward0)
     """
 
     name: str
@@ -56,6 +62,21 @@ class Site:
     frames : tuple of Location
         The calls by which the user's line came there, where it went through a library: from the one that the user's
         line made to the library's line that did it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.check import Sanitizer
+    >>> x = gs.ones(3, requires_grad=True)
+    >>> with Sanitizer() as sanitizer:
+    ...     y = x.exp()
+    ...     _ = y.add_(1)
+    ...     try:
+    ...         y.sum().backward()
+    ...     except RuntimeError:
+    ...         pass
+    >>> [site.role for site in sanitizer.findings[0].sites]
+    ['written', 'saved', 'read']
     """
 
     role: str
@@ -76,6 +97,12 @@ class Fix:
         Line and column, both from 1, of what is replaced; the end is that of the first character after it.
     text : str
         What takes its place.
+
+    Examples
+    --------
+    >>> from gradscope.check import Fix
+    >>> Fix("train.py", (4, 1), (4, 10), "y = y + 1")
+    Fix(filename='train.py', start=(4, 1), end=(4, 10), text='y = y + 1')
     """
 
     filename: str

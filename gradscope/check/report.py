@@ -40,6 +40,22 @@ class Report:
         Whether the error that ended the script is one of the findings.
     silenced : Finding or None
         The finding that the error is, where that has been silenced.
+
+    See Also
+    --------
+    make_report : makes it.
+    formats : write it.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from gradscope.check import check_script, make_report
+    >>> path = os.path.join(tempfile.mkdtemp(), "fine.py")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("import gradscope as gs; gs.ones(3, requires_grad=True).sum().backward()")
+    >>> report = make_report(*check_script(path))
+    >>> report.backwards, report.findings, report.status
+    (1, (), 0)
     """
 
     findings: tuple[Finding, ...]

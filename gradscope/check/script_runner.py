@@ -34,6 +34,20 @@ class ScriptResult:
         The working directory it was started in; empty when not known.
     unseen : str
         Which processes it has started, that nobody looked into; empty for none.
+
+    See Also
+    --------
+    run_script : returns it.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from gradscope.check import run_script
+    >>> path = os.path.join(tempfile.mkdtemp(), "leave.py")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("raise SystemExit(3)")
+    >>> run_script(path).exit_code
+    3
     """
 
     path: str
@@ -58,6 +72,30 @@ def check_script(path: str, arguments: Sequence[str] = (), *, module: bool = Fal
     ------
     OSError, ModuleNotFoundError
         If there is no such script or module, or it cannot be read.
+
+    Returns
+    -------
+    Sanitizer
+        It has the findings.
+    ScriptResult
+        How the script ended.
+
+    See Also
+    --------
+    run_script : without a sanitizer.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from gradscope.check import check_script
+    >>> path = os.path.join(tempfile.mkdtemp(), "train.py")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write(
+    ...         "import gradscope as gs; y = gs.ones(3, requires_grad=True).exp(); y.add_(1); y.sum().backward()"
+    ...     )
+    >>> sanitizer, result = check_script(path)
+    >>> [finding.code for finding in sanitizer.findings], type(result.error).__name__
+    (['GS101'], 'SavedTensorModifiedError')
     """
     with Sanitizer() as sanitizer:
         result = run_script(path, arguments, module=module)
@@ -87,6 +125,27 @@ def run_script(
     ------
     OSError, ModuleNotFoundError
         If there is no such script or module, or it cannot be read.
+
+    Returns
+    -------
+    ScriptResult
+        How it ended.
+
+    See Also
+    --------
+    check_script : under a sanitizer.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from gradscope.check import run_script
+    >>> path = os.path.join(tempfile.mkdtemp(), "hello.py")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("import sys; print(sys.argv[1:])")
+    >>> result = run_script(path, ["--steps", "2"])
+    ['--steps', '2']
+    >>> result.exit_code, result.error
+    (0, None)
     """
     target = find_target(path, module=module)
     directory = os.getcwd()

@@ -32,6 +32,16 @@ class Settings:
         Whether findings are no failure.
     first : bool
         Whether the program ends at the first finding.
+
+    See Also
+    --------
+    read_settings : reads them from pyproject.toml.
+
+    Examples
+    --------
+    >>> from gradscope.check import Settings
+    >>> Settings(select=("GS101",), format="sarif").check().format
+    'sarif'
     """
 
     select: tuple[str, ...] = ()
@@ -57,7 +67,7 @@ class Settings:
 
 
 def read_settings(directory: str) -> Settings:
-    """Return the settings in the pyproject.toml of a directory, or of the nearest one above that has one.
+    r"""Return the settings in the pyproject.toml of a directory, or of the nearest one above that has one.
 
     Raises
     ------
@@ -65,6 +75,16 @@ def read_settings(directory: str) -> Settings:
         If it is no TOML, or has a setting that there is not, or one of another type.
     OSError
         If it cannot be read.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from gradscope.check import read_settings
+    >>> directory = tempfile.mkdtemp()
+    >>> with open(os.path.join(directory, "pyproject.toml"), "w") as file:
+    ...     _ = file.write('[tool.gradscope.check]\nselect = ["GS101"]')
+    >>> read_settings(directory).select
+    ('GS101',)
     """
     for folder in (Path(directory), *Path(directory).parents):
         filename = folder / "pyproject.toml"

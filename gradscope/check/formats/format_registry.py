@@ -75,7 +75,14 @@ def report_format(name: str, *, alone: bool = False, place: int = _LAST) -> Call
 
 
 def formats() -> dict[str, ReportFormat]:
-    """Return all formats by name, in the order of their places."""
+    """Return all formats by name, in the order of their places.
+
+    Examples
+    --------
+    >>> from gradscope.check import formats
+    >>> list(formats())
+    ['text', 'concise', 'json', 'sarif', 'github', 'junit']
+    """
     import_all(__package__)
     return {found.name: found for found in sorted(_FORMATS.values(), key=lambda found: (found.place, found.name))}
 

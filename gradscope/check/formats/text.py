@@ -100,6 +100,21 @@ def finding_as_text(finding: Finding, *, directory: str | None = None) -> str:
     ----------
     directory : str, optional
         Files below it are named relative to it; the one in which the program was started by default.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.check import Sanitizer, finding_as_text
+    >>> x = gs.ones(3, requires_grad=True)
+    >>> with Sanitizer() as sanitizer:
+    ...     y = x.exp()
+    ...     _ = y.add_(1)
+    ...     try:
+    ...         y.sum().backward()
+    ...     except RuntimeError:
+    ...         pass
+    >>> print(finding_as_text(sanitizer.findings[0]).splitlines()[0].partition(":")[0])
+    GS101 error
     """
     times = f" ({finding.occurrences} times)" if finding.occurrences > 1 else ""
     lines = [f"{finding.code} {finding.severity}: {finding.message}{times}"]

@@ -106,6 +106,20 @@ class Diagnosis(Explanation):
         Parameters whose requires_grad is False. They are meant to be, or forgotten: no finding, but good to know.
     unseen : tuple of str
         Why parts of the program could not be looked into.
+
+    See Also
+    --------
+    Doctor : makes it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> model = gs.nn.Linear(2, 1)
+    >>> with gi.Doctor() as doctor:
+    ...     model(gs.ones(1, 2)).sum().backward()
+    >>> doctor.diagnosis.backwards, bool(doctor.diagnosis.missing)
+    (1, True)
     """
 
     backwards: int

@@ -92,6 +92,14 @@ def plot_histogram(summary: TensorSummary, ax: Any = None) -> Any:
     ------
     ImportError
         If Matplotlib (the extra ``plots``) is not installed.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> summary = gi.summarize(gs.tensor([3.0, -4.0, 0.0]), "grad")
+    >>> gi.plot_histogram(summary).get_title()  # doctest: +SKIP
+    'grad (1 zero left out)'
     """
     ax = new_axes(ax)
     ax.bar([k for k, _ in summary.histogram], [number for _, number in summary.histogram], width=0.9, align="edge")

@@ -13,7 +13,23 @@ __all__ = ["NodeNotFoundError", "find_node", "reachable", "roots_of", "subgraph"
 
 
 class NodeNotFoundError(ValueError):
-    """No node of the graph, or more than one, answers to a name."""
+    """No node of the graph, or more than one, answers to a name.
+
+    See Also
+    --------
+    find_node : raises it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> graph = gi.graph(gs.ones(2, requires_grad=True).exp().sum())
+    >>> try:
+    ...     gi.find_node(graph, "Tanh")
+    ... except gi.NodeNotFoundError as error:
+    ...     print("Tanh" in str(error))
+    True
+    """
 
 
 def find_node(graph: BackwardGraph, name: Any) -> Any:

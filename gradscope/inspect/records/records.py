@@ -185,6 +185,18 @@ class TensorSummary:
         The first elements.
     negatives : tuple of (int, int) or None
         The same for the negative elements alone; None where the sign is not known: of complex ones, in a recording.
+
+    See Also
+    --------
+    summarize : makes it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> summary = gi.summarize(gs.tensor([3.0, -4.0, 0.0]))
+    >>> summary.norm, summary.min, summary.max, summary.zeros, summary.histogram
+    (5.0, -4.0, 3.0, 1, ((1, 1), (2, 1)))
     """
 
     name: str
@@ -305,7 +317,19 @@ class SavedRecord:
 
 @dataclass(frozen=True, slots=True)
 class EdgeRecord:
-    """Where one produced gradient goes: input `input_nr` of the node `target_key`; nowhere if that is None."""
+    """Where one produced gradient goes: input `input_nr` of the node `target_key`; nowhere if that is None.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> session = gi.debug(gs.ones(3, requires_grad=True).exp().sum())
+    >>> state = session.wait()
+    >>> (edge,) = session.node.edges
+    >>> edge.target_key == session.nodes[1].key, edge.input_nr
+    (True, 0)
+    >>> session.abort()
+    """
 
     target_key: int | None
     input_nr: int
@@ -384,6 +408,23 @@ class DebuggerEvent:
         With ``'output'`` and ``'log'``: the line, without its end.
     stream : str
         With ``'output'``: ``'stdout'`` or ``'stderr'``.
+
+    See Also
+    --------
+    gradscope.inspect.Debugger.add_listener : registers who is told.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> session = gi.debug(gs.ones(3, requires_grad=True).exp().sum())
+    >>> state = session.wait()
+    >>> told = []
+    >>> unregister = session.add_listener(told.append)
+    >>> point = session.add_breakpoint("op:Exp")
+    >>> told[0].kind
+    'breakpoints'
+    >>> session.abort()
     """
 
     kind: str

@@ -23,6 +23,18 @@ class Listening:
     ----------
     address : str
         Where, for ``gradscope attach``.
+
+    See Also
+    --------
+    listen : starts one.
+
+    Examples
+    --------
+    >>> import gradscope.inspect as gi
+    >>> listening = gi.listen("tcp://:0", token="a secret")
+    >>> listening.address.startswith("tcp://127.0.0.1:")
+    True
+    >>> listening.close()
     """
 
     def __init__(self, debugger: RunningProgramDebugger, server: DebugServer) -> None:

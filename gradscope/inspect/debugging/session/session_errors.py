@@ -6,7 +6,21 @@ __all__ = ["ProgramEndedError", "SessionError"]
 
 
 class SessionError(RuntimeError):
-    """A verb that makes no sense in the state the session is in."""
+    """A verb that makes no sense in the state the session is in.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> session = gi.debug(gs.ones(3, requires_grad=True).sum())
+    >>> session.cont()
+    >>> state = session.wait()
+    >>> try:
+    ...     session.step()
+    ... except gi.SessionError:
+    ...     print("it has", session.state.value)
+    it has finished
+    """
 
 
 class ProgramEndedError(SessionError):

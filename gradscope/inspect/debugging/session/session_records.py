@@ -22,6 +22,23 @@ class WatchRecord:
         Whether it has another value than at the stop before.
     error : str
         What it raised, as text; otherwise empty.
+
+    See Also
+    --------
+    gradscope.inspect.Debugger.add_watch : adds a watch.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> session = gi.debug(gs.ones(4, requires_grad=True).exp().sum())
+    >>> session.add_watch("norm")
+    WatchRecord(id=1, expression='norm', value='1.0', previous=None, changed=False, error='')
+    >>> session.step()
+    >>> state = session.wait()
+    >>> session.watches[0].value
+    '2.0'
+    >>> session.abort()
     """
 
     id: int
@@ -71,6 +88,16 @@ class TaskRecord:
         How far it is, and how many nodes it has (-1 where that is not known).
     node : str
         The name of the node it is at.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> session = gi.debug(gs.ones(3, requires_grad=True).exp().sum())
+    >>> state = session.wait()
+    >>> session.tasks
+    (TaskRecord(number=1, depth=0, index=0, total=3, node='SumBackward0'),)
+    >>> session.abort()
     """
 
     number: int
@@ -92,6 +119,16 @@ class ThreadRecord:
         Whether the session stops in it; the others run through.
     backwards : int
         How many it has in progress, one inside the other.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> session = gi.debug(gs.ones(3, requires_grad=True).exp().sum())
+    >>> state = session.wait()
+    >>> [(thread.number, thread.followed, thread.backwards) for thread in session.threads]
+    [(1, True, 1)]
+    >>> session.abort()
     """
 
     number: int
@@ -112,6 +149,21 @@ class ParameterChange:
         The 2-norm of the gradient that the backward brings it.
     difference : float
         The 2-norm of the difference.
+
+    See Also
+    --------
+    WhatIf : has one per leaf.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> session = gi.debug(gs.ones(4, requires_grad=True).sum())
+    >>> state = session.wait()
+    >>> change = session.what_if(0, 3.0).changes[0]
+    >>> change.before, change.after, change.difference
+    (2.0, 6.0, 4.0)
+    >>> session.abort()
     """
 
     parameter: str
@@ -149,6 +201,22 @@ class WhatIf:
     hooks_left_out : tuple of str
         The hooks that the backward itself calls from here on. Of PyTorch's, those of leaves and of results that were
         registered while a session or a :func:`track` listened; those put on nodes are known to C++ alone.
+
+    See Also
+    --------
+    gradscope.inspect.Debugger.what_if : makes it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> w = gs.ones(4, requires_grad=True)
+    >>> session = gi.debug(w.sum(), params={"w": w})
+    >>> state = session.wait()
+    >>> found = session.what_if(0, 3.0)
+    >>> found.norm_before, found.norm_after, [change.parameter for change in found.changes]
+    (1.0, 3.0, ['w'])
+    >>> session.abort()
     """
 
     index: int

@@ -52,6 +52,23 @@ class Breakpoint:
         How many more times to pass by. May be set by anyone.
     log : str or None
         An expression to print instead of stopping.
+
+    See Also
+    --------
+    gradscope.inspect.Debugger.add_breakpoint : sets one.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> session = gi.debug((gs.ones(3, requires_grad=True) * 2).sum())
+    >>> session.add_breakpoint("op:Mul", condition="norm > 1")
+    Breakpoint(id=1, spec='op:Mul', condition='norm > 1', temporary=False, enabled=True, hits=0, ignore=0, log=None)
+    >>> session.cont()
+    >>> state = session.wait()
+    >>> session.breakpoints[0].hits, session.reason.text
+    (1, 'breakpoint 1 (op:Mul if norm > 1)')
+    >>> session.abort()
     """
 
     id: int

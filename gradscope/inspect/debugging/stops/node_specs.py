@@ -23,7 +23,20 @@ USAGE = (
 
 
 class BreakpointError(ValueError):
-    """A breakpoint that cannot be understood, or is not there."""
+    """A breakpoint that cannot be understood, or is not there.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> session = gi.debug(gs.ones(3, requires_grad=True).sum())
+    >>> try:
+    ...     session.add_breakpoint("nowhere:Mul")
+    ... except gi.BreakpointError:
+    ...     print("not understood")
+    not understood
+    >>> session.abort()
+    """
 
 
 class Candidate(Protocol):

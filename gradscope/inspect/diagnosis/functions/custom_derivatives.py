@@ -38,6 +38,27 @@ class CheckedFunction:
         The ``def`` of its backward.
     called : Location or None
         The call whose inputs were used.
+
+    See Also
+    --------
+    functions : checks those that run in a block.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> class Double(gs.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...
+    ...     @staticmethod
+    ...     def backward(ctx, grad_output):
+    ...         return grad_output * 2
+    >>> with gi.functions() as watch:
+    ...     Double.apply(gs.ones(2, requires_grad=True)).sum().backward()
+    >>> watch.result.checked[0].name, watch.result.checked[0].verdict
+    ('Double', 'right')
     """
 
     name: str
@@ -58,6 +79,19 @@ class Functions(Explanation):
     ----------
     checked : tuple of CheckedFunction
         Those that are wrong first.
+
+    See Also
+    --------
+    functions : watches a block, and has them as its result.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> with gi.functions() as watch:
+    ...     gs.ones(2, requires_grad=True).sum().backward()
+    >>> watch.result.checked, bool(watch.result)
+    ((), False)
     """
 
     checked: tuple[CheckedFunction, ...]

@@ -45,6 +45,20 @@ class SecondBackward(Explanation):
         Where the backward that freed them was called.
     joint : Location or None
         The line where new nodes begin to build on freed ones; None when the whole graph has been run.
+
+    See Also
+    --------
+    second_backward : makes it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> loss = gs.ones(3, requires_grad=True).exp().sum()
+    >>> loss.backward()
+    >>> found = gi.second_backward(loss)
+    >>> [node.name for node in found.shared], found.nodes
+    (['ExpBackward0'], 3)
     """
 
     shared: tuple[SharedNode, ...]

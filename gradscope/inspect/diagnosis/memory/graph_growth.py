@@ -108,6 +108,21 @@ class Growth(Explanation):
         Where no variable does: the cycles that may.
     cut : bool
         Whether the search for who keeps the graphs was ended before it had looked everywhere.
+
+    See Also
+    --------
+    growth : watches a block, and has it as its result.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> w = gs.ones(3, requires_grad=True)
+    >>> with gi.growth() as watch:
+    ...     for _ in range(5):
+    ...         (w * w).sum().backward()
+    >>> watch.result.kind, bool(watch.result)
+    ('steady', False)
     """
 
     samples: tuple[Sample, ...]

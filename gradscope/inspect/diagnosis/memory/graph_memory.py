@@ -73,6 +73,19 @@ class MemoryReport(Explanation):
         How many nodes the graph has.
     released : int
         How many saved tensors a backward has let go of already.
+
+    See Also
+    --------
+    memory : makes it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> w = gs.ones(1000, requires_grad=True)
+    >>> report = gi.memory(w.exp().sum())
+    >>> report.total, report.nodes, [piece.nbytes for piece in report.pieces]
+    (4000, 3, [4000])
     """
 
     pieces: tuple[SavedMemory, ...]

@@ -65,6 +65,20 @@ class Leaks(Explanation):
     unexplained : int
         How many more there are, none larger than these, of which nobody knows what keeps them: they were too many, or
         the search took too long.
+
+    See Also
+    --------
+    leaks : watches a block, and has them as its result.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> history = []
+    >>> with gi.leaks() as watch:
+    ...     history.append(gs.ones(4))
+    >>> [leak.nbytes for leak in watch.result.kept]
+    [16]
     """
 
     kept: tuple[Leak, ...]

@@ -124,6 +124,22 @@ class GradientReport(Explanation):
         Those that were asked about, also such as have one.
     total : int
         How many parameters there are; 0 stands for as many as were asked about.
+
+    See Also
+    --------
+    why_no_grad : returns it for a model.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> model = gs.nn.ModuleList([gs.nn.Linear(2, 1, bias=False), gs.nn.Linear(2, 1, bias=False)])
+    >>> with gi.ledger():
+    ...     loss = model[0](gs.ones(1, 2)).sum()
+    >>> loss.backward()
+    >>> report = gi.why_no_grad(model, loss)
+    >>> [(entry.name, entry.reason.value) for entry in report.parameters]
+    [('0.weight', 'has a gradient'), ('1.weight', 'unused module')]
     """
 
     parameters: tuple[NoGradient, ...]

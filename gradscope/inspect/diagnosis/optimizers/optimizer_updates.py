@@ -123,6 +123,22 @@ class Updates(Explanation):
         Parameters that get gradients, and that no optimizer holds.
     idle : tuple of IdleOptimizer
         Optimizers that never step.
+
+    See Also
+    --------
+    updates : watches a block, and has them as its result.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> model = gs.nn.Linear(2, 1)
+    >>> optimizer = gs.optim.SGD(model.parameters(), lr=0.1)
+    >>> with gi.updates() as watch:
+    ...     model(gs.ones(1, 2)).sum().backward()
+    ...     optimizer.step()
+    >>> watch.result.steps, watch.result.unheld, bool(watch.result)
+    (1, (), False)
     """
 
     steps: int

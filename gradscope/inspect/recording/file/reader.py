@@ -55,6 +55,23 @@ class Recording:
     RecordingError
         If the file is not there, is no recording, is damaged, or was written by a newer version; also from every
         method that meets damage later.
+
+    See Also
+    --------
+    open_recording : opens one.
+    record : writes one.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> path = os.path.join(tempfile.mkdtemp(), "run.gscope")
+    >>> with gi.record(path):
+    ...     gs.ones(3, requires_grad=True).exp().sum().backward()
+    >>> with gi.open_recording(path) as recording:
+    ...     [node.name for node in recording.tasks()[0].nodes]
+    ['SumBackward0', 'ExpBackward0', 'AccumulateGrad']
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

@@ -67,7 +67,18 @@ CREATE TABLE violations (
 
 
 class RecordingError(Exception):
-    """A recording that cannot be written or read: what is wrong with the file, and what to do."""
+    """A recording that cannot be written or read: what is wrong with the file, and what to do.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import gradscope.inspect as gi
+    >>> try:
+    ...     gi.open_recording(os.path.join(tempfile.mkdtemp(), "run.gscope"))
+    ... except gi.RecordingError:
+    ...     print("there is no such recording")
+    there is no such recording
+    """
 
 
 def create(path: str) -> None:

@@ -40,6 +40,16 @@ class Recorder:
         How many could not be written.
     failure : str
         Why; empty while all is well.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> with gi.record(os.path.join(tempfile.mkdtemp(), "run.gscope")) as recorder:
+    ...     gs.ones(3, requires_grad=True).exp().sum().backward()
+    >>> recorder.nodes, recorder.lost, recorder.failure
+    (3, 0, '')
     """
 
     def __init__(

@@ -73,6 +73,25 @@ class Difference:
         None where nothing differs.
     notes : tuple of str
         What else is to be known: that one side has more iterations, for instance.
+
+    See Also
+    --------
+    difference : makes it.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> path = os.path.join(tempfile.mkdtemp(), "run.gscope")
+    >>> w = gs.tensor([1.0, 2.0], requires_grad=True)
+    >>> with gi.record(path):
+    ...     for _ in range(2):
+    ...         w.exp().sum().backward()
+    >>> with gi.open_recording(path) as run:
+    ...     found = gi.difference(run, run, left_iteration=0, right_iteration=1)
+    >>> found.first, found.compared
+    (None, 3)
     """
 
     left: str
