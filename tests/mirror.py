@@ -105,6 +105,8 @@ TESTED_IN = {
     "inspect/graphs/formats/svg": "inspect/graphs/formats/test_graph_files.py",
     "inspect/graphs/formats/text": "inspect/graphs/formats/test_graph_files.py",
     "inspect/graphs/quotient": "inspect/graphs/test_folding.py",
+    "inspect/ranks/agreement_report": "inspect/ranks/test_agreement.py",
+    "inspect/ranks/disagreement_causes": "inspect/ranks/test_agreement.py",
     "inspect/recording/file/node_pages": "inspect/recording/recorder/test_gradient_statistics.py",
     "inspect/recording/file/store": "inspect/recording/file/test_reader.py",
     "inspect/recording/recorder/gradient_capture": "inspect/diagnosis/no_gradient/test_source_suspects.py",

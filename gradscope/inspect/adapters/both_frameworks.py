@@ -22,7 +22,7 @@ from .gradient_hooks import NodeHook
 from .import_watch import when_imported
 from .memory_fingerprint import Region
 from .native_adapter import NativeAdapter
-from .protocol import Adapter, FailedCall, Observation, Observer, Plan, SavedView
+from .protocol import Adapter, DataParallel, FailedCall, Observation, Observer, Plan, SavedView
 
 __all__ = ["AnyAdapter", "adapter_for"]
 
@@ -342,6 +342,30 @@ class AnyAdapter:
     def named_modules(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return a module and those inside it with their paths."""
         return list(module.named_modules())
+
+    # --- ranks ---
+
+    def checksums(self, tensors: Sequence[Any]) -> tuple[Sequence[int], Sequence[float]]:
+        """Return the checksum of the bits of each tensor, all of one framework, and its 2-norm."""
+        first = next((tensor for tensor in tensors if tensor is not None), None)
+        return self._of(first).checksums(tensors)
+
+    def part_of(self, tensor: Any) -> str:
+        """Return which part of the whole a tensor of this rank is; an empty string where it is all of it."""
+        return self._of(tensor).part_of(tensor)
+
+    def parallel_modules(self, modules: Sequence[Any]) -> Sequence[Any]:
+        """Return those of some modules that reduce the gradients of what they wrap over all ranks."""
+        other = torch_adapter()
+        return () if other is None else other.parallel_modules(modules)
+
+    def data_parallel(self, module: Any) -> DataParallel:
+        """Return what such a module keeps equal on all ranks."""
+        return self._of(module).data_parallel(module)
+
+    def generator_facts(self) -> dict[str, int]:
+        """Return the seed of PyTorch's generator, where it is loaded, or else of gradscope's."""
+        return (torch_adapter() or self._native).generator_facts()
 
     # --- listening ---
 

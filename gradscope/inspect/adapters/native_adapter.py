@@ -27,13 +27,16 @@ from ...runtime.memory import bfloat16, device
 from ...runtime.memory.bfloat16 import plain, widened
 from ...runtime.memory.dtype import BY_NUMPY
 from ...runtime.memory.storage import memory_of
+from ..records.checksums import checksum
 from ..records.records import Location, TensorSpec, dtype_name
+from ..records.tensor_statistics import norm_of
 from ..source.frame_variables import variables_of
 from .gradient_hooks import NodeHook, hook_name
 from .memory_fingerprint import DEVICE_ELEMENTS, WHOLE_BYTES, Region, bits_of, fingerprint_of
 from .protocol import (
     CHECKPOINTS,
     Converted,
+    DataParallel,
     FailedCall,
     Observer,
     Plan,
@@ -453,6 +456,34 @@ class NativeAdapter:
     def named_modules(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return a module and those inside it with their paths."""
         return list(module.named_modules())
+
+    # --- ranks ---
+
+    def checksums(self, tensors: Sequence[Any]) -> tuple[Sequence[int], Sequence[float]]:
+        """Return the checksum of the bits of each tensor and its 2-norm; 0 and 0.0 for None."""
+        hosts = [None if tensor is None else self.to_host(tensor) for tensor in tensors]
+        return (
+            [0 if host is None else checksum(host) for host in hosts],
+            [0.0 if host is None else norm_of(host) for host in hosts],
+        )
+
+    def part_of(self, tensor: Any) -> str:
+        """Return an empty string: a tensor is whole."""
+        return ""
+
+    def parallel_modules(self, modules: Sequence[Any]) -> Sequence[Any]:
+        """Return none: distributed training is PyTorch's."""
+        return ()
+
+    def data_parallel(self, module: Any) -> DataParallel:
+        """Raise: there is no such module."""
+        raise TypeError(f"{type(module).__name__} reduces no gradients")
+
+    def generator_facts(self) -> dict[str, int]:
+        """Return the seed of the default generator."""
+        return {"seed": gs.random.initial_seed()}
+
+    # --- running ---
 
     def backward(self, loss: Any, **options: Any) -> Callable[[], Any]:
         """Return the call that runs the backward of `loss`."""

@@ -22,6 +22,7 @@ from .memory_fingerprint import Region
 __all__ = [
     "Adapter",
     "Converted",
+    "DataParallel",
     "FailedCall",
     "MemoryShare",
     "NodeCall",
@@ -264,6 +265,29 @@ class Plan(NamedTuple):
     inputs: Sequence[int]
 
 
+class DataParallel(NamedTuple):
+    """What a module does so that all ranks hold the same parameters.
+
+    Attributes
+    ----------
+    reduced, ignored : tuple of Tensor
+        The parameters whose gradients it reduces, and those that it was told to leave alone.
+    buffers : tuple of (str, Tensor)
+        With their paths in the module.
+    broadcasts : bool
+        Whether it copies the buffers of rank 0 to the others before a forward.
+    synchronised : bool
+        Whether the last forward was one whose gradients it reduces, and not one under ``no_sync()``.
+    """
+
+    module: Any
+    reduced: tuple[Any, ...]
+    ignored: tuple[Any, ...]
+    buffers: tuple[tuple[str, Any], ...]
+    broadcasts: bool
+    synchronised: bool
+
+
 class Converted(NamedTuple):
     """A gradient that NumPy cannot look at as it is.
 
@@ -479,6 +503,29 @@ class Adapter(Protocol):
 
     def named_modules(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return a module and those inside it with their paths."""
+
+    # --- ranks ---
+
+    def checksums(self, tensors: Sequence[Any]) -> tuple[Sequence[int], Sequence[float]]:
+        """Return the 64-bit checksum of the bits of each tensor and its 2-norm; 0 and 0.0 for None.
+
+        Of a tensor that is spread over ranks they are those of the part that is here; the checksums of all parts add up
+        to that of the whole.
+        """
+
+    def part_of(self, tensor: Any) -> str:
+        """Return which part of the whole a tensor of this rank is; an empty string where it is all of it."""
+
+    def parallel_modules(self, modules: Sequence[Any]) -> Sequence[Any]:
+        """Return those of some modules that reduce the gradients of what they wrap over all ranks."""
+
+    def data_parallel(self, module: Any) -> DataParallel:
+        """Return what such a module keeps equal on all ranks."""
+
+    def generator_facts(self) -> dict[str, int]:
+        """Return the seed of the generator of random numbers, and a checksum of where it has come to."""
+
+    # --- running ---
 
     def backward(self, loss: Any, **options: Any) -> Callable[[], Any]:
         """Return the call that runs the backward of `loss`."""

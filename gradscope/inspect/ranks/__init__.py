@@ -7,4 +7,7 @@
 - :mod:`~.rank_prompt`: the prompt on them
 - :mod:`~.recorded_ranks`: the recordings that the ranks have written apart, opened as one run
 - :mod:`~.run_view`: such a run as text
+- :mod:`~.agreement`: whether the ranks hold the same gradients and parameters
+- :mod:`~.disagreement_causes`: why they do not
+- :mod:`~.agreement_report`: both as text and JSON
 """

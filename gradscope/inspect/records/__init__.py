@@ -3,12 +3,14 @@
 - :mod:`~.records`: the records that every face reads: nodes, edges, tensors, places, states
 - :mod:`~.snapshots`: from live nodes and tensors to records
 - :mod:`~.tensor_statistics`: a tensor in numbers: norm, range, zeros, NaN, magnitudes
+- :mod:`~.checksums`: 64 bits that tell tensors apart, and whose shards add up
 - :mod:`~.tensor_pages`: parts of a tensor, its extreme elements, how two differ
 - :mod:`~.naming`: what leaves and nodes are called
 - :mod:`~.node_identity`: what a node has in common with the same one of another run or process
 - :mod:`~.module_tracking`: which module a node belongs to, learned while forward runs
 - :mod:`~.execution_order`: the order in which the engine will run a graph
 - :mod:`~.optimizer_steps`: when optimizers step
+- :mod:`~.step_looks`: what a rank holds when its optimizer is about to step
 - :mod:`~.write_account`: who wrote which memory, and who could
 - :mod:`~.own_rank`: which rank of a job this process is
 - :mod:`~.object_search`: finding living objects, wherever the program keeps them

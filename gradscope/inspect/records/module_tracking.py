@@ -97,6 +97,11 @@ class Tracker(Observer):
         alive = ((label, reference()) for label, reference in list(self._roots.items()))
         return {label: root for label, root in alive if root is not None}
 
+    def modules(self) -> list[Any]:
+        """Return the modules seen, and those inside of them, that still live."""
+        alive = (reference() for reference, _ in list(self._paths.values()))
+        return [module for module in alive if module is not None]
+
     def parameter_paths(self) -> dict[int, str]:
         """Return the paths of all parameters of the modules seen, by the id of the parameter.
 

@@ -20,7 +20,8 @@ from ...records.records import Location, TensorSpec
 from ..gradient_hooks import NodeHook
 from ..memory_fingerprint import Region, fingerprint_of
 from ..native_adapter import location_of
-from ..protocol import CHECKPOINTS, FailedCall, Observer, Plan, SavedView, key_in, refuse_checkpoint
+from ..protocol import CHECKPOINTS, DataParallel, FailedCall, Observer, Plan, SavedView, key_in, refuse_checkpoint
+from .data_parallel import checksums_of, data_parallel, generator_facts, parallel_modules, part_of
 from .engine_wrapper import backward_tap
 from .failed_node import failed_call
 from .forward_pass import SITE, Wanted, forward_tap
@@ -306,6 +307,28 @@ class TorchAdapter:
     def named_modules(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return a module and those inside it with their paths."""
         return list(module.named_modules())
+
+    # --- ranks ---
+
+    def checksums(self, tensors: Sequence[torch.Tensor | None]) -> tuple[Sequence[int], Sequence[float]]:
+        """Return the checksum of the bits of each tensor and its 2-norm; 0 and 0.0 for None."""
+        return checksums_of(tensors)
+
+    def part_of(self, tensor: torch.Tensor) -> str:
+        """Return which part of the whole a tensor of this rank is; an empty string where it is all of it."""
+        return part_of(tensor)
+
+    def parallel_modules(self, modules: Sequence[Any]) -> Sequence[Any]:
+        """Return the DistributedDataParallel among some modules."""
+        return parallel_modules(modules)
+
+    def data_parallel(self, module: Any) -> DataParallel:
+        """Return what a DistributedDataParallel keeps equal on all ranks."""
+        return data_parallel(module)
+
+    def generator_facts(self) -> dict[str, int]:
+        """Return the seed of the CPU's generator, and a checksum of its state."""
+        return generator_facts()
 
     # --- listening ---
 

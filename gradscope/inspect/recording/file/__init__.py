@@ -7,6 +7,7 @@
 - :mod:`~.untrusted_database`: reading a database that a stranger may have made
 - :mod:`~.recording_records`: records of runs, iterations, backwards, events
 - :mod:`~.recording_columns`: many nodes in a few arrays
+- :mod:`~.step_rows`: what each rank held at an optimizer's step
 - :mod:`~.node_pages`: pages of nodes, packed and unpacked
 - :mod:`~.node_descriptions`: what the nodes of all iterations share, while a page needs it
 - :mod:`~.iteration_thinning`: which iterations go where the file has become too large

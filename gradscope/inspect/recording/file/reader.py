@@ -18,12 +18,14 @@ import numpy
 from ...debugging.stops.breakpoints import parse_spec
 from ...output.terminal_text import one_line
 from ...records.records import NodeRecord
+from ...records.step_looks import HeldTensor
 from . import schema
 from .array_blobs import unpack_array
 from .node_pages import Page, decode_pages
 from .record_decoder import RecordDecoder
 from .recording_records import EventRecord, IterationRecord, RunRecord, TaskRecord, ViolationRecord, from_row
 from .schema import RecordingError
+from .step_rows import STEP_COLUMNS, StepRecord, read_layout, read_step
 from .untrusted_database import Database
 
 __all__ = ["Recording", "TaskNodes", "open_recording"]
@@ -35,6 +37,7 @@ _KEPT_PAGES = 64
 _TASKS_AT_ONCE = 256
 _PAGES_AT_ONCE = 32
 _NODES_AT_ONCE = 2048
+_STEPS_AT_ONCE = 64
 _LONGEST = 200  # letters of what SQLite or NumPy say of damage
 _DAMAGE = (
     sqlite3.Error, ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError, RecursionError,
@@ -178,6 +181,32 @@ class Recording:
         )
         rows = [(run, self._numbers.get(i), *rest) for run, i, *rest in self._rows(sql)]
         return self._records(ViolationRecord, rows)
+
+    def source_lines(self) -> dict[tuple[str, int], str]:
+        """Return the user's lines that made nodes, by file and number."""
+        rows = self._rows("SELECT filename, lineno, source FROM locations")
+        with self._reading():
+            return {(one_line(name), _whole(number)): one_line(text) for name, number, text in rows}
+
+    def steps(self, run: int) -> Iterator[StepRecord]:
+        """Yield the steps of optimizers in a run of one of many ranks, in their order, read as they are asked for."""
+        layouts = self._layouts()
+        last = 0
+        columns = ", ".join(STEP_COLUMNS)
+        while True:
+            sql = f"SELECT {columns} FROM steps WHERE run = ? AND id > ? ORDER BY id LIMIT {_STEPS_AT_ONCE}"
+            rows = self._rows(sql, run, last)
+            if not rows:
+                return
+            last = rows[-1][0]
+            with self._reading():
+                found = [read_step(row, layouts, self._numbers) for row in rows]
+            yield from found
+
+    def _layouts(self) -> dict[int, tuple[HeldTensor, ...]]:
+        rows = self._rows("SELECT id, tensors FROM layouts")
+        with self._reading():
+            return {number: read_layout(text) for number, text in rows}
 
     def find(self, spec: str, *, run: int | None = None, iteration: int | None = None) -> list[tuple[int, NodeRecord]]:
         """Return the nodes that a breakpoint's words name, each with the id of its task.

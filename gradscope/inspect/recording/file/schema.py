@@ -57,6 +57,10 @@ CREATE TABLE pages (
 CREATE INDEX pages_of_task ON pages (task, first);
 CREATE TABLE tensor_values (id INTEGER PRIMARY KEY, iteration INTEGER, nbytes INTEGER, data BLOB);
 CREATE INDEX values_of_iteration ON tensor_values (iteration);
+CREATE TABLE layouts (id INTEGER PRIMARY KEY, tensors TEXT);
+CREATE TABLE steps (
+    id INTEGER PRIMARY KEY, run INTEGER, iteration INTEGER, task INTEGER, time INTEGER, optimizer INTEGER,
+    number INTEGER, layout INTEGER, facts TEXT, parameter_values BLOB, gradients BLOB, present BLOB, norms BLOB);
 CREATE TABLE events (
     id INTEGER PRIMARY KEY, run INTEGER, iteration INTEGER, task INTEGER, node INTEGER, time INTEGER,
     kind TEXT, text TEXT);

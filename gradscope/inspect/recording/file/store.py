@@ -82,7 +82,9 @@ class Statement(NamedTuple):
     parameters: Sequence[Any]
 
 
-_NUMBERED = ("runs", "tasks", "iterations", "nodes", "modules", "locations", "specs", "tensor_values", "events")
+_NUMBERED = ("runs", "tasks", "iterations", "nodes", "modules", "locations", "specs", "tensor_values", "events",
+    "layouts", "steps",
+)  # fmt: skip
 
 
 class Store:
@@ -265,6 +267,7 @@ class Store:
         self._write_nodes(nodes)
         for table in self._rows:
             self._write_changes(table)
+        self._make_room(sum(len(value) for s in statements for value in s.parameters if isinstance(value, bytes)))
         for statement in statements:
             connection.execute(statement.sql, [_storable(value) for value in statement.parameters])
         self._trim()
@@ -435,7 +438,7 @@ class Store:
         gone = json.dumps(left_out)
         chosen = "iteration IN (SELECT value FROM json_each(?))"
         self._connection.execute(f"DELETE FROM pages WHERE task IN (SELECT id FROM tasks WHERE {chosen})", (gone,))
-        for table in ("tasks", "tensor_values", "events", "violations"):
+        for table in ("tasks", "tensor_values", "events", "violations", "steps"):
             self._connection.execute(f"DELETE FROM {table} WHERE {chosen}", (gone,))
         self._connection.execute("DELETE FROM iterations WHERE id IN (SELECT value FROM json_each(?))", (gone,))
         self._left_out += len(left_out)

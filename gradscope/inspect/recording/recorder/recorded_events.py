@@ -16,7 +16,9 @@ from ...adapters import Adapter, Observer
 from ...output.terminal_text import printable
 from ...records.module_tracking import Tracker, module_of_parameter
 from ...records.records import Location, NodeRecord, dtype_name, operator_name
+from ...records.step_looks import StepLook, StepLooker
 from ..file.node_pages import Batch
+from ..file.step_rows import STEP_COLUMNS, layout_text, step_row
 from ..file.store import IterationChange, RowUpdate
 from .gradient_capture import ROW_LENGTH, Flow, GradientCapture, RowBuffer
 from .iteration_marks import IterationCounter
@@ -28,7 +30,14 @@ __all__ = ["EventRecorder"]
 
 _INSERT = {
     name: f"INSERT INTO {name} VALUES ({', '.join('?' * count)})"
-    for name, count in {"modules": 2, "locations": 5, "specs": 5, "events": 8}.items()
+    for name, count in {
+        "modules": 2,
+        "locations": 5,
+        "specs": 5,
+        "events": 8,
+        "layouts": 2,
+        "steps": len(STEP_COLUMNS),
+    }.items()
 }
 
 _MOST = 512 * ROW_LENGTH  # entries of a buffer's rows
@@ -85,6 +94,8 @@ class EventRecorder(Observer):
         Called before each backward.
     failed : callable
         Called with an exception of the recorder's own.
+    one_of_many : bool
+        Whether this process is a rank beside others: then what optimizers are about to use is recorded.
     """
 
     def __init__(
@@ -96,6 +107,7 @@ class EventRecorder(Observer):
         *,
         before_task: Callable[[], None],
         failed: Callable[[Exception], None],
+        one_of_many: bool = False,
     ) -> None:
         self.counter = IterationCounter()
         self.origin = time.perf_counter_ns()
@@ -111,18 +123,31 @@ class EventRecorder(Observer):
         self.module_entered = self._tracker.module_entered  # type: ignore[method-assign]
         self.module_left = self._tracker.module_left  # type: ignore[method-assign]
         self.operator_recorded = self._tracker.operator_recorded  # type: ignore[method-assign]
+        self._looker = StepLooker(adapter, self._tracker) if one_of_many and self._looks else None
+        self._looked: dict[int, StepLook] = {}
         self._lock = threading.RLock()
         self._tasks: dict[Any, _Task] = {}
         self._stacks = threading.local()
         self._numbers = itertools.count().__next__
         self._next = {
             table: writer.counter(table)
-            for table in ("tasks", "iterations", "nodes", "modules", "locations", "specs", "tensor_values", "events")
+            for table in (
+                "tasks",
+                "iterations",
+                "nodes",
+                "modules",
+                "locations",
+                "specs",
+                "tensor_values",
+                "events",
+                "layouts",
+                "steps",
+            )
         }
         self._iterations: dict[int, tuple[int, dict[str, Any]]] = {}
         self._last_task = 0
         self._iteration_now: tuple[int, dict[str, Any]] | None = None
-        self._known: dict[str, dict[Any, int]] = {"modules": {}, "locations": {}, "specs": {}}
+        self._known: dict[str, dict[Any, int]] = {"modules": {}, "locations": {}, "specs": {}, "layouts": {}}
         self._rows: dict[tuple[Any, ...], int] = {}
         self._plans = PlanCache()
         self._captures: dict[str, GradientCapture] = {}
@@ -338,17 +363,37 @@ class EventRecorder(Observer):
 
     # --- iterations and events ---
 
-    def stepped(self, optimizer: int) -> None:
+    def about_to_step(self, optimizer: Any) -> None:
+        """Look at what an optimizer is about to use, for ranks to be compared by."""
+        if self._looker is None or self._writer.failure:
+            return
+        try:
+            look = self._looker.look(optimizer)
+            if look is not None:
+                self._looked[id(optimizer)] = look
+        except Exception as error:
+            self._failed(error)
+
+    def stepped(self, optimizer: Any) -> None:
         """Note an optimizer's step."""
         if self._writer.failure:
             return
         try:
             with self._lock:
-                moved = self.counter.stepped(optimizer)
+                moved = self.counter.stepped(id(optimizer))
                 if moved is not None:
                     self._move(*moved)
+                look = self._looked.pop(id(optimizer), None)
+                if look is not None:  # now that it is known to which iteration it belongs
+                    self._step(look)
         except Exception as error:
             self._failed(error)
+
+    def _step(self, look: StepLook) -> None:
+        iteration = self._iteration_now[0] if self._iteration_now is not None else None
+        layout = self._intern("layouts", look.tensors, (layout_text(look.tensors),))
+        where = self._next["steps"](), self._run, iteration, self._last_task or None, self._now()
+        self._writer.execute(_INSERT["steps"], (*where, look.optimizer, look.number, layout, *step_row(look)))
 
     def _move(self, task: int, number: int) -> None:
         """Put the backwards from `task` on into iteration `number`; the iterations after it never were."""

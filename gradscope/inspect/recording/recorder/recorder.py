@@ -132,9 +132,12 @@ class Recorder:
         )  # fmt: skip
         writer.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(facts))})", facts)
         writer.flush()
-        hooks = OptimizerHooks(after=lambda optimizer: events.stepped(id(optimizer)))
+        hooks = OptimizerHooks(
+            before=lambda optimizer: events.about_to_step(optimizer), after=lambda optimizer: events.stepped(optimizer)
+        )
         events = EventRecorder(
-            adapter, self._policy, writer, self._run, before_task=hooks.look, failed=self._fail
+            adapter, self._policy, writer, self._run, before_task=hooks.look, failed=self._fail,
+            one_of_many=place.world > 1,
         )  # fmt: skip
         hooks.look()
         writer.gather = events.gather

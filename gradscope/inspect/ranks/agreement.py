@@ -1,0 +1,373 @@
+"""Whether the ranks of a run agree: the first gradient or parameter that is not the same on all of them.
+
+Ranks that train one model together hold the same parameters, and after the all-reduce the same gradients, bit for bit:
+each gets the sums that one of them has computed. What is compared are the checksums that each rank has recorded when
+its optimizer was about to step.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+
+from ..recording import RecordingError
+from ..recording.file.step_rows import StepRecord
+from ..records.step_looks import BROADCAST, BUFFER, IGNORED, OUTSIDE, REDUCED, HeldTensor, StepLook
+from .recorded_ranks import RecordedRanks
+
+__all__ = ["Agreement", "Disagreement", "Held", "agreement", "whole_norm"]
+
+_AHEAD = 64
+"""Steps that one rank may take alone (others have no batch left) before it is said that they part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a rank holds of a tensor.
+
+    Attributes
+    ----------
+    checksum : int or None
+        None for a gradient that is not there.
+    norm : float or None
+        Of a gradient.
+    """
+
+    checksum: int | None
+    norm: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """The first tensor that is not the same on all ranks that hold it.
+
+    Attributes
+    ----------
+    what : str
+        ``'gradient'``, ``'parameter'``, ``'buffer'``, or ``'steps'``: a rank has stopped to step.
+    tensor : HeldTensor or None
+        None of ``'steps'``.
+    held : dict of Held
+        By rank.
+    others : tuple of str
+        The names of further tensors of which the same is true in this step.
+    steps : dict of StepRecord
+        By rank: the step before which they were compared.
+    before : dict of StepRecord
+        The step before that, in which they agreed; empty at the first.
+    taken : dict of int
+        By rank, how many steps it has taken, of ``'steps'``.
+    """
+
+    what: str
+    tensor: HeldTensor | None
+    held: Mapping[int, Held]
+    others: tuple[str, ...]
+    steps: Mapping[int, StepRecord]
+    before: Mapping[int, StepRecord]
+    taken: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def iteration(self) -> int | None:
+        """The number of the iteration, on the first rank."""
+        return self.steps[min(self.steps)].iteration
+
+    @property
+    def name(self) -> str:
+        """What the tensor is called."""
+        return "" if self.tensor is None else self.tensor.name
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What a comparison of ranks has found.
+
+    Attributes
+    ----------
+    ranks : tuple of int
+        Those that were compared.
+    steps, tensors : int
+        How many steps, and different tensors in them, were the same on all ranks.
+    parted : Disagreement or None
+        None where they agree.
+    notes : tuple of str
+        What else is to be known: ranks that are missing, or took fewer steps; a line each.
+    """
+
+    ranks: tuple[int, ...]
+    steps: int
+    tensors: int
+    parted: Disagreement | None
+    notes: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.parted is None
+
+
+def agreement(ranks: RecordedRanks) -> Agreement:
+    """Compare what ranks held before each step of an optimizer, and find the first disagreement.
+
+    Parameters with the same name, shape and part of the whole are compared. Where the program uses
+    DistributedDataParallel that is all of them but those that it was told to ignore, and the buffers that it does not
+    copy from rank 0; where it does not, they must have been equal at the first step.
+
+    Raises
+    ------
+    RecordingError
+        If there are fewer than two ranks, or no steps of them, or they hold different models.
+    """
+    if len(ranks.members) < 2:
+        raise RecordingError(f"{ranks.path} has the recording of one rank: there is nothing to compare it with")
+    streams = {m.rank: _Steps(m.recording.steps(m.run.id)) for m in ranks.members}
+    comparison = _Comparison(streams)
+    parted = comparison.run()
+    notes = [*ranks.notes, *_other_code(ranks), *comparison.notes]
+    if parted is None:
+        taken = {rank: stream.exhaust() for rank, stream in streams.items()}
+        if not any(taken.values()):
+            raise RecordingError(
+                f"{ranks.path}: no rank has recorded a step of an optimizer\n"
+                "Steps are recorded of ranks that torchrun has started, unless with --keep none."
+            )
+        last = {rank: stream.last for rank, stream in streams.items() if stream.last is not None}
+        parted = _stopped_stepping(ranks, taken, last)
+        if parted is None:
+            notes += _shorter(ranks, taken)
+    return Agreement(tuple(streams), comparison.steps, len(comparison.seen), parted, tuple(notes))
+
+
+def whole_norm(norms: Sequence[float]) -> float:
+    """Return the norm of a gradient from those of its parts."""
+    return math.nan if any(map(math.isnan, norms)) else math.hypot(*norms)
+
+
+class _Steps:
+    """The steps of one rank, in order, with a look ahead."""
+
+    def __init__(self, steps: Iterator[StepRecord]) -> None:
+        self._steps = steps
+        self._ahead: deque[StepRecord] = deque()
+        self._taken = 0
+        self.last: StepRecord | None = None
+
+    def peek(self, ahead: int = 0) -> StepRecord | None:
+        """Return one of the next steps; None where there are not so many."""
+        while len(self._ahead) <= ahead:
+            step = next(self._steps, None)
+            if step is None:
+                return None
+            self._ahead.append(step)
+        return self._ahead[ahead]
+
+    def take(self, count: int = 1) -> None:
+        """Go on."""
+        for _ in range(count):
+            self.peek()
+            self.last = self._ahead.popleft()
+            self._taken += 1
+
+    def exhaust(self) -> int:
+        """Go to the end; return how many steps there are in all."""
+        while self.peek() is not None:
+            self.take()
+        return self._taken
+
+
+class _Comparison:
+    """Goes through the steps of all ranks side by side."""
+
+    def __init__(self, streams: Mapping[int, _Steps]) -> None:
+        self._streams = streams
+        self._parallel: bool | None = None
+        self.steps = 0
+        self.seen: set[tuple[str, str]] = set()
+        self.notes: list[str] = []
+        self._layouts: dict[tuple[int, ...], Any] = {}
+
+    def run(self) -> Disagreement | None:
+        """Return the first disagreement."""
+        while True:
+            steps = {rank: step for rank, s in self._streams.items() if (step := s.peek()) is not None}
+            if len(steps) < 2:
+                return None
+            if self._parallel is None:
+                self._begin(steps)
+            found = self._compare(steps)
+            if found is not None:
+                if not self._skip(steps):
+                    return found
+                continue
+            for rank in steps:
+                self._streams[rank].take()
+            self.steps += 1
+
+    def _begin(self, steps: Mapping[int, StepRecord]) -> None:
+        """Find out whether these are replicas of one model: with DistributedDataParallel they are meant to be."""
+        self._parallel = any(held.kind == REDUCED for step in steps.values() for held in step.look.tensors)
+        if self._parallel:
+            return
+        groups = [group for group in _groups(steps, OUTSIDE).values() if len(group) > 1]
+        parts = any(held.part for step in steps.values() for held in step.look.tensors)
+        if not groups and parts:
+            self.notes.append("all parameters are spread over the ranks, each part on one alone: nothing can disagree")
+        elif not groups or any(_differ(group, steps, "values") for group in groups):
+            raise RecordingError(
+                "these ranks hold different models from their first step on, and no DistributedDataParallel\n"
+                "Pipeline stages and ensembles do; ranks that should train one model need it, or the same seed."
+            )
+
+    def _compare(self, steps: Mapping[int, StepRecord]) -> Disagreement | None:
+        if self._same(steps):
+            return None
+        before = {rank: last for rank in steps if (last := self._streams[rank].last) is not None}
+        for what, kinds, array in (
+            ("parameter", (REDUCED, OUTSIDE), "values"),
+            ("buffer", (BUFFER,), "values"),
+            ("gradient", (REDUCED, OUTSIDE), "gradients"),
+        ):
+            groups = _groups(steps, *kinds)
+            bad = [group for group in groups.values() if _differ(group, steps, array)]
+            if bad:
+                return _disagreement(what, array, bad, steps, before)
+            found = ((_tensor(group, steps), len(group)) for group in groups.values())
+            self.seen.update((held.kind, held.name) for held, count in found if count > 1)
+        return None
+
+    def _same(self, steps: Mapping[int, StepRecord]) -> bool:
+        """Whether all ranks have the same tensors, and those hold the same: nearly always, and quick to see."""
+        looks = [step.look for step in steps.values()]
+        first, *others = looks
+        key = tuple(id(look.tensors) for look in looks)  # a recording has each layout once
+        if key not in self._layouts:
+            alike = all(look.tensors == first.tensors for look in others)
+            compared = numpy.array([held.kind not in (IGNORED, BROADCAST) for held in first.tensors], numpy.bool_)
+            self._layouts[key] = looks, compared if alike else None
+        compared = self._layouts[key][1]
+        if compared is None or not all(_equal(first, look, compared) for look in others):
+            return False
+        self.seen.update((held.kind, held.name) for held, wanted in zip(first.tensors, compared) if wanted)
+        return True
+
+    def _skip(self, steps: Mapping[int, StepRecord]) -> bool:
+        """Let ranks go on alone to the step at which all hold the same parameters again; return whether there is one.
+
+        So it is after `join()`: who has no batch left takes no steps, and is given the others' parameters.
+        """
+        ways = {rank: _values_ahead(self._streams[rank]) for rank in steps}
+        common = set.intersection(*(set(way) for way in ways.values()))
+        skips = min(({rank: way[key] for rank, way in ways.items()} for key in common), key=_length, default=None)
+        if skips is None or not any(skips.values()):
+            return False
+        for rank, count in skips.items():
+            if count:
+                numbers = steps[rank].look.number, steps[rank].look.number + count - 1
+                told = f"step {numbers[0]}" if count == 1 else f"steps {numbers[0]} to {numbers[1]}"
+                self.notes.append(f"rank {rank} took {told} without the others, who were given its parameters (join)")
+                self._streams[rank].take(count)
+        return True
+
+
+def _length(skips: Mapping[int, int]) -> int:
+    return sum(skips.values())
+
+
+def _values_ahead(stream: _Steps) -> dict[bytes, int]:
+    """Return how many steps away the coming states of the parameters are."""
+    found: dict[bytes, int] = {}
+    for ahead in range(_AHEAD):
+        step = stream.peek(ahead)
+        if step is None:
+            break
+        trained = [held.kind == REDUCED for held in step.look.tensors]
+        found.setdefault(step.look.values[trained].tobytes(), ahead)
+    found.pop(b"", None)
+    return found
+
+
+def _equal(one: StepLook, other: StepLook, compared: Any) -> bool:
+    return all(
+        bool(((getattr(one, name) == getattr(other, name)) | ~compared).all())
+        for name in ("values", "gradients", "present")
+    )
+
+
+Group = dict[int, int]
+"""Where the same tensor stands on each rank that has it, by rank."""
+
+
+def _groups(steps: Mapping[int, StepRecord], *kinds: str) -> dict[tuple[str, tuple[int, ...], str], Group]:
+    found: dict[tuple[str, tuple[int, ...], str], Group] = defaultdict(dict)
+    ignored = {h.name for step in steps.values() for h in step.look.tensors if h.kind in (IGNORED, BROADCAST)}
+    for rank, step in steps.items():
+        for place, held in enumerate(step.look.tensors):
+            if held.kind in kinds and held.name not in ignored:
+                found[held.name, held.shape, held.part][rank] = place
+    return found
+
+
+def _differ(group: Group, steps: Mapping[int, StepRecord], array: str) -> bool:
+    return len({_held(steps[rank], place, array).checksum for rank, place in group.items()}) > 1
+
+
+def _held(step: StepRecord, place: int, array: str) -> Held:
+    if array == "values":
+        return Held(int(step.look.values[place]))
+    if not step.look.present[place]:
+        return Held(None)
+    return Held(int(step.look.gradients[place]), float(step.look.norms[place]))
+
+
+def _disagreement(
+    what: str, array: str, bad: Sequence[Group], steps: Mapping[int, StepRecord], before: Mapping[int, StepRecord]
+) -> Disagreement:
+    first = bad[0]
+    held = {rank: _held(steps[rank], place, array) for rank, place in first.items()}
+    names = [_tensor(group, steps).name for group in bad[1:]]
+    return Disagreement(what, _tensor(first, steps), held, tuple(dict.fromkeys(names)), dict(steps), before)
+
+
+def _tensor(group: Group, steps: Mapping[int, StepRecord]) -> HeldTensor:
+    rank, place = next(iter(group.items()))
+    return steps[rank].look.tensors[place]
+
+
+def _stopped_stepping(
+    ranks: RecordedRanks, taken: Mapping[int, int], last: Mapping[int, StepRecord]
+) -> Disagreement | None:
+    """Return that a rank has run backwards as often as the others, to its end, and has stepped less often."""
+    backwards = {member.rank: len(member.tasks()) for member in ranks.members}
+    whole = all(member.run.state == "finished" for member in ranks.members)
+    if not whole or len(set(taken.values())) == 1 or len(set(backwards.values())) > 1:
+        return None
+    return Disagreement("steps", None, {}, (), last, {}, taken)
+
+
+def _other_code(ranks: RecordedRanks) -> Iterator[str]:
+    """Yield which ranks run other lines of code than the first."""
+    first, *others = ranks.members
+    ours = first.recording.source_lines()
+    for member in others:
+        theirs = member.recording.source_lines()
+        differ = [place for place in ours.keys() & theirs.keys() if ours[place] != theirs[place]]
+        if differ:
+            file, line = place = min(differ)
+            yield (
+                f"rank {member.rank} runs other code than rank {first.rank}: {os.path.basename(file)}:{line} is "
+                f"`{theirs[place]}` there, and here `{ours[place]}`"
+            )
+
+
+def _shorter(ranks: RecordedRanks, taken: Mapping[int, int]) -> Iterator[str]:
+    """Yield which ranks have taken fewer steps than others, and whether they were cut off."""
+    most = max(taken.values())
+    for member in ranks.members:
+        count = taken[member.rank]
+        if count < most:
+            end = "it runs still, or was killed" if member.run.state == "running" else "it ended earlier, or has joined"
+            yield f"rank {member.rank} took {count} of {most} steps: {end}; compared as far as it came"

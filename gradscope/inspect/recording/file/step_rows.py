@@ -1,0 +1,106 @@
+"""Steps of optimizers as rows: what each rank held, so that recordings can tell whether ranks agree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from ...output.terminal_text import one_line
+from ...records.step_looks import HeldTensor, StepLook
+
+__all__ = ["STEP_COLUMNS", "StepRecord", "layout_text", "read_layout", "read_step", "step_row"]
+
+STEP_COLUMNS = (
+    "id", "run", "iteration", "task", "time", "optimizer", "number", "layout", "facts", "parameter_values", "gradients",
+    "present", "norms",
+)  # fmt: skip
+"""The columns of the table `steps`."""
+
+_ARRAYS = (
+    ("values", numpy.dtype("<u8")), ("gradients", numpy.dtype("<u8")), ("present", numpy.dtype("?")),
+    ("norms", numpy.dtype("<f8")),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepRecord:
+    """An optimizer's step on one rank.
+
+    Attributes
+    ----------
+    iteration : int or None
+        The number of its iteration; None where that has been left out.
+    task : int or None
+        The last backward before it.
+    time : int
+        Nanoseconds since the run began.
+    look : StepLook
+        What the optimizer was about to use.
+    """
+
+    iteration: int | None
+    task: int | None
+    time: int
+    look: StepLook
+
+
+def layout_text(tensors: Sequence[HeldTensor]) -> str:
+    """Return what does not change from step to step, as it is stored."""
+    return json.dumps(tensors)
+
+
+def step_row(look: StepLook) -> tuple[Any, ...]:
+    """Return the last columns of a step's row, from `facts` on."""
+    arrays = [numpy.ascontiguousarray(getattr(look, name), dtype).tobytes() for name, dtype in _ARRAYS]
+    return (json.dumps(look.facts), *arrays)
+
+
+def read_layout(text: Any) -> tuple[HeldTensor, ...]:
+    """Return the tensors that a stored layout lists.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is damaged.
+    """
+    return tuple(
+        HeldTensor(
+            one_line(name), tuple(map(int, shape)), one_line(dtype), one_line(part), one_line(kind), bool(stepped)
+        )
+        for name, shape, dtype, part, kind, stepped in json.loads(text)
+    )
+
+
+def read_step(
+    row: Sequence[Any], layouts: Mapping[int, tuple[HeldTensor, ...]], iterations: Mapping[int, int]
+) -> StepRecord:
+    """Return the step that stands in a row of `STEP_COLUMNS`.
+
+    Parameters
+    ----------
+    layouts : mapping
+        By their ids.
+    iterations : mapping
+        Numbers of iterations by their ids.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        If the row is damaged.
+    """
+    _, _, iteration, task, time, optimizer, number, layout, facts, *blobs = row
+    tensors = layouts[layout]
+    arrays = {}
+    for (name, dtype), blob in zip(_ARRAYS, blobs):
+        arrays[name] = numpy.frombuffer(blob, dtype)
+        if len(arrays[name]) != len(tensors):
+            raise ValueError(f"step {number} has {len(arrays[name])} {name} of {len(tensors)} tensors")
+    told = json.loads(facts)
+    if not isinstance(told, dict) or not all(isinstance(value, int) for value in (time, optimizer, number)):
+        raise ValueError(f"step {number!r} is none")
+    look = StepLook(optimizer, number, tensors, facts=told, **arrays)
+    return StepRecord(iterations.get(iteration), task, time, look)

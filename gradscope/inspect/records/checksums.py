@@ -1,0 +1,83 @@
+"""A 64-bit checksum of a tensor's bits that can be taken apart: those of its shards add up to that of the whole."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy
+
+__all__ = ["BLOCK", "checksum", "factor"]
+
+_WORD = 8  # bytes
+_MODULUS = 1 << 64
+
+BLOCK = 1 << 13
+"""Words, whose factors stay in the processor's first cache."""
+
+
+def checksum(array: Any, start: int = 0) -> int:
+    """Return the checksum of the bits of an array.
+
+    It is the sum, modulo 2**64, of all words of 8 bytes, each times an odd number that depends on where it stands
+    (multilinear hashing; Lemire and Kaser, "Strongly universal string hashing is fast", 2014). So one word that differs
+    always changes it, and several cancel out only by chance, once in 2**40 times or less often. In which order words
+    are added makes no difference, so that shards can be summed apart.
+
+    Parameters
+    ----------
+    array : ndarray
+        Of any dtype and shape. Bits are compared: -0.0 is not 0.0, and NaN is what it is.
+    start : int
+        Where its first element stands in the whole, whose elements are in the order of C; the array is a run of them.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> whole = numpy.arange(10, dtype=numpy.float32)
+    >>> hex(checksum(whole))
+    '0x327f9eee9c00000'
+    >>> (checksum(whole[:3]) + checksum(whole[3:], 3)) % 2**64 == checksum(whole)
+    True
+    """
+    flat = numpy.ascontiguousarray(array).reshape(-1)
+    offset = start * flat.itemsize
+    words = _words(flat, offset % _WORD)
+    return _sum(words, offset // _WORD)
+
+
+def _words(flat: Any, before: int) -> Any:
+    """Return the words of an array's bytes, of which the first begins so many bytes before them; zeros fill it up."""
+    if not before and not flat.nbytes % _WORD:
+        return flat.view(numpy.uint64)
+    size = before + flat.nbytes
+    padded = numpy.zeros(-(-size // _WORD) * _WORD, numpy.uint8)
+    padded[before:size] = flat.view(numpy.uint8)
+    return padded.view(numpy.uint64)
+
+
+def _sum(words: Any, first: int) -> int:
+    total, factors = 0, _factors()
+    at = 0
+    while at < words.size:
+        block, inside = divmod(first + at, BLOCK)
+        part = words[at : at + BLOCK - inside]
+        total += int(numpy.dot(part, factors[inside : inside + part.size])) * factor(BLOCK + block)
+        at += part.size
+    return total % _MODULUS
+
+
+@functools.cache
+def _factors() -> Any:
+    return numpy.array([factor(index) for index in range(BLOCK)], numpy.uint64)
+
+
+def factor(index: int) -> int:
+    """Return an odd number of 64 bits (SplitMix64; Steele, Lea and Flood, "Fast splittable generators", 2014).
+
+    The word at place `i` is multiplied by ``factor(i % BLOCK) * factor(BLOCK + i // BLOCK)``.
+    """
+    mixed = (index + 1) * 0x9E3779B97F4A7C15 % _MODULUS
+    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 % _MODULUS
+    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB % _MODULUS
+    return mixed ^ mixed >> 31 | 1

@@ -1,0 +1,198 @@
+"""Where the ranks of a run part: on ranks that gradscope's own runtime trains, and on those that torchrun starts."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gradscope as gs
+import gradscope.inspect as gi
+from gradscope.inspect.ranks.agreement import agreement, whole_norm
+from gradscope.inspect.ranks.agreement_report import agreement_json, agreement_text
+from gradscope.inspect.ranks.disagreement_causes import likely_cause
+from gradscope.inspect.ranks.recorded_ranks import open_ranks
+from gradscope.inspect.recording import RecordingError
+from tests.inspect.ranks.jobs import being_rank, record_ranks
+from tests.inspect.recording.programs import mlp, train
+
+PROGRAMS = Path(__file__).with_name("training_programs.py")
+
+
+def compared(folder):
+    with open_ranks(folder) as ranks:
+        return agreement(ranks)
+
+
+def test_replicas_that_do_the_same_agree(tmp_path):
+    record_ranks(tmp_path, 4, steps=3)
+    found = compared(tmp_path)
+    assert (bool(found), found.ranks, found.steps, found.tensors, found.notes) == (True, (0, 1, 2, 3), 3, 4, ())
+
+
+def test_the_first_parameter_that_differs_is_named_with_the_step_before(tmp_path):
+    record_ranks(tmp_path, 3, [0, 2], steps=3)
+    record_ranks(tmp_path, 3, [1], steps=3, lr=0.3)
+    found = compared(tmp_path)
+    parted = found.parted
+    assert (found.steps, parted.what, parted.name, parted.iteration) == (1, "parameter", "0.weight", 1)
+    assert parted.others == ("0.bias", "2.weight", "2.bias")
+    assert parted.held[0] == parted.held[2] != parted.held[1]
+    with open_ranks(tmp_path) as ranks:
+        told = "the optimizers step differently: the learning rate is 0.1 on rank 0, 0.3 on rank 1, 0.1 on rank 2"
+        assert likely_cause(ranks, parted)[0] == told
+        lines = agreement_text(ranks, found).splitlines()
+        data = agreement_json(ranks, found)
+    assert lines[0] == "3 ranks disagree: iteration 1, before step 1, parameter 0.weight"
+    assert [line.split()[:-1] for line in lines[1:3]] == [["rank", "0,", "2", "checksum"], ["rank", "1", "checksum"]]
+    assert lines[-1] == "before that they agreed in 1 step"
+    assert json.loads(json.dumps(data))["first"]["cause"] == told
+
+
+def test_a_rank_that_is_behind_is_compared_as_far_as_it_came(tmp_path):
+    record_ranks(tmp_path, 2, [0], steps=4)
+    record_ranks(tmp_path, 2, [1], steps=2)
+    found = compared(tmp_path)
+    assert (bool(found), found.steps) == (True, 2)
+    assert found.notes == ("rank 1 took 2 of 4 steps: it ended earlier, or has joined; compared as far as it came",)
+
+
+def test_a_rank_that_still_runs_is_compared_as_far_as_it_came(tmp_path):
+    record_ranks(tmp_path, 2, [0], steps=4)
+    with being_rank(1, 2), gi.record(f"{tmp_path}/") as recorder:
+        train(mlp(), 1)
+        recorder.flush()
+        found = compared(tmp_path)
+    assert (bool(found), found.steps) == (True, 1)
+    assert found.notes == ("rank 1 took 1 of 4 steps: it runs still, or was killed; compared as far as it came",)
+
+
+def test_ranks_that_run_other_code_are_told(tmp_path):
+    script = "import gradscope as gs\nw = gs.ones(2, requires_grad=True)\n({} * 2).sum().backward()\n"
+    script += "gs.optim.SGD([w], lr=0.1).step()\n"
+    for rank, what in enumerate(("w", "w.abs()")):
+        path = tmp_path / "train.py"
+        path.write_text(script.format(what))
+        linecache.clearcache()  # another process would not have it
+        with being_rank(rank, 2), gi.record(f"{tmp_path}/run/"):
+            exec(compile(path.read_text(), path, "exec"), {})
+    (note,) = compared(tmp_path / "run").notes
+    assert note == (
+        "rank 1 runs other code than rank 0: train.py:3 is `(w.abs() * 2).sum().backward()` there, and here "
+        "`(w * 2).sum().backward()`"
+    )
+
+
+def test_what_cannot_be_compared_is_an_error(tmp_path):
+    record_ranks(tmp_path / "one", 2, [0])
+    with pytest.raises(RecordingError, match="nothing to compare it with"):
+        compared(tmp_path / "one")
+    for rank in range(2):
+        with being_rank(rank, 2), gi.record(f"{tmp_path}/silent/"):
+            gs.ones(2, requires_grad=True).sum().backward()
+    with pytest.raises(RecordingError, match="no rank has recorded a step of an optimizer"):
+        compared(tmp_path / "silent")
+    for rank in range(2):
+        with being_rank(rank, 2), gi.record(f"{tmp_path}/other/"):
+            train(mlp(seed=rank), 2)
+    with pytest.raises(RecordingError, match="hold different models from their first step on"):
+        compared(tmp_path / "other")
+
+
+def test_a_program_of_one_process_records_no_steps(tmp_path):
+    with gi.record(tmp_path / "run.gscope"):
+        train(mlp(), 2)
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        assert list(recording.steps(1)) == []
+
+
+def test_the_norm_of_a_whole_gradient():
+    assert whole_norm([3.0, 4.0]) == 5.0
+    assert repr(whole_norm([float("inf"), float("nan")])) == "nan"
+
+
+# --- DistributedDataParallel ---
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Return the directory with the recordings of all programs, two ranks each."""
+    pytest.importorskip("torch", reason="trains with torch.distributed")
+    folder = tmp_path_factory.mktemp("runs")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    root = Path(__file__).parents[3]
+    done = subprocess.run([*command, str(PROGRAMS), str(folder)], cwd=root, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+BROKEN = {
+    "head_outside": ("gradient head.weight", 0, "head.weight is outside of DistributedDataParallel: nothing reduces"),
+    "head_outside_with_other_seeds": ("parameter 1.weight", 0, "and the seeds are 100 and 101"),
+    "no_sync_left_on": ("gradient module.0.weight", 2, "ran under no_sync() on ranks 0, 1"),
+    "unused_on_one_rank": ("gradient Linear.weight", 1, "Linear.weight has no gradient on rank 1"),
+    "dropout_without_reduction": ("gradient 0.weight", 0, "the seeds are 0 and 1, so that dropout differs too"),
+    "never_wrapped": ("gradient 0.weight", 0, "nothing reduces the gradients"),
+    "batch_norm_apart": ("buffer module.1.running_mean", 0, "running_mean follows each rank's own batches"),
+    "branch_of_an_earlier_backward": ("gradient module.one.weight", 0, "came in an earlier backward"),
+    "bucket_that_waits": ("gradient module.one.weight", 0, "did not reach module.two.weight"),
+    "other_learning_rate": ("parameter module.0.weight", 1, "the learning rate is 0.1 on rank 0, 0.2 on rank 1"),
+    "loaded_on_one_rank": ("parameter module.0.weight", 0, "changed on some ranks after DistributedDataParallel"),
+    "step_left_out_on_one_rank": ("gradient module.0.weight", 2, "rank 1 has left out a step"),
+    "scaled_on_each_rank": ("gradient module.0.weight", 0, "reduced and then changed on each rank"),
+    "left_out_of_the_reduction": ("gradient 2.bias", 0, "leaves out 2.bias"),
+    "not_in_one_optimizer": ("parameter module.2.bias", 1, "the optimizer of rank 1 does not hold module.2.bias"),
+}  # fmt: skip
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_first_disagreement_of_a_broken_program_is_named_with_its_cause(runs, name):
+    what, step, cause = BROKEN[name]
+    with open_ranks(runs / name) as ranks:
+        found = agreement(ranks)
+        assert f"{found.parted.what} {found.parted.name}" == what
+        assert found.parted.steps[0].look.number == step
+        assert cause in likely_cause(ranks, found.parted)[0]
+
+
+@pytest.mark.torch
+def test_a_rank_that_does_not_step_is_named(runs):
+    with open_ranks(runs / "stepped_on_one_rank") as ranks:
+        found = agreement(ranks)
+        assert (found.parted.what, found.parted.taken) == ("steps", {0: 4, 1: 0})
+        assert likely_cause(ranks, found.parted)[0].startswith("rank 1 ran as many backwards")
+        assert "  rank 1  0 steps\n" in agreement_text(ranks, found)
+
+
+HEALTHY = {
+    "plain": (4, 4), "accumulation": (4, 4), "accumulation_of_branches": (4, 4), "unequal_batches": (6, 4),
+    "checkpointed": (4, 4), "averaged_weights": (4, 4), "batch_norm": (4, 6), "dropout": (4, 4),
+    "other_branches": (4, 4), "two_networks": (8, 8), "state_spread_over_ranks": (4, 4), "reduced_by_hand": (4, 4),
+    "unchanged": (4, 6),
+}  # fmt: skip
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", HEALTHY)
+def test_nothing_is_said_of_a_healthy_program(runs, name):
+    found = compared(runs / name)
+    assert (found.parted, (found.steps, found.tensors)) == (None, HEALTHY[name])
+
+
+@pytest.mark.torch
+def test_ranks_that_step_alone_in_a_join_are_told(runs):
+    assert compared(runs / "unequal_batches").notes == (
+        "rank 0 took steps 3 to 4 without the others, who were given its parameters (join)",
+        "rank 1 took 6 of 10 steps: it ended earlier, or has joined; compared as far as it came",
+    )
+
+
+@pytest.mark.torch
+def test_ranks_with_models_of_their_own_have_nothing_to_agree_on(runs):
+    with pytest.raises(RecordingError, match="different models"):
+        compared(runs / "other_models")

@@ -1,0 +1,400 @@
+"""Programs of two ranks: as people break them, each under the name of what is to be found, and healthy ones.
+
+Run by torchrun (one start for all, since PyTorch takes seconds to load); each records itself into a directory.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.algorithms.join import Join
+from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.checkpoint import checkpoint
+
+import gradscope.inspect as gi
+
+PROGRAMS: dict[str, Callable[[], None]] = {}
+
+
+def program(function: Callable[[], None]) -> Callable[[], None]:
+    """Add a program."""
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+def rank() -> int:
+    """Return which rank this is."""
+    return int(os.environ["RANK"])
+
+
+def layers(*more: nn.Module, seed: int = 0) -> nn.Sequential:
+    """Return a small network, the same on all ranks but for `more`."""
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(4, 6), *more, nn.ReLU(), nn.Linear(6, 2))
+
+
+def batches(count: int = 4) -> Iterator[torch.Tensor]:
+    """Yield batches, others on each rank."""
+    torch.manual_seed(100 + rank())
+    for _ in range(count):
+        yield torch.randn(5, 4)
+
+
+def train(model: nn.Module, steps: int = 4, lr: float = 0.1, parameters: Any = None) -> None:
+    """Train as everybody does."""
+    optimizer = torch.optim.SGD(model.parameters() if parameters is None else parameters, lr=lr)
+    for batch in batches(steps):
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+
+
+def reduce_by_hand(parameters: Any) -> None:
+    """Average gradients without DistributedDataParallel."""
+    for parameter in parameters:
+        dist.all_reduce(parameter.grad)
+        parameter.grad /= 2
+
+
+# --- as people break them ---
+
+
+@program
+def head_outside() -> None:
+    trunk = DistributedDataParallel(nn.Linear(4, 6))
+    torch.manual_seed(0)
+    head = nn.Linear(6, 2)
+    optimizer = torch.optim.SGD([*trunk.parameters(), *head.parameters()], lr=0.1)
+    for batch in batches():
+        optimizer.zero_grad()
+        head(trunk(batch)).square().mean().backward()
+        optimizer.step()
+
+
+@program
+def head_outside_with_other_seeds() -> None:
+    trunk = DistributedDataParallel(nn.Linear(4, 6))
+    torch.manual_seed(7 + rank())
+    head = nn.Linear(6, 2)
+    train(nn.Sequential(trunk, head))
+
+
+@program
+def no_sync_left_on() -> None:
+    model = DistributedDataParallel(layers())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for number, batch in enumerate(batches()):
+        optimizer.zero_grad()
+        if number == 2:
+            with model.no_sync():
+                model(batch).square().mean().backward()
+        else:
+            model(batch).square().mean().backward()
+        optimizer.step()
+
+
+@program
+def unused_on_one_rank() -> None:
+    torch.manual_seed(1)
+    model = layers(nn.Linear(6, 6))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for number, batch in enumerate(batches()):
+        optimizer.zero_grad()
+        hidden = model[0](batch)
+        if not (rank() == 1 and number == 1):
+            hidden = model[1](hidden)
+        model[3](hidden).square().mean().backward()
+        for parameter in model.parameters():
+            gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+            dist.all_reduce(gradient)
+        optimizer.step()
+
+
+@program
+def dropout_without_reduction() -> None:
+    model = layers(nn.Dropout())
+    torch.manual_seed(rank())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(5, 4)).square().mean().backward()
+        optimizer.step()
+
+
+@program
+def never_wrapped() -> None:
+    train(layers())
+
+
+@program
+def batch_norm_apart() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # the word has another name since PyTorch 2.13
+        model = DistributedDataParallel(layers(nn.BatchNorm1d(6)), broadcast_buffers=False)
+    train(model)
+
+
+class Branches(nn.Module):
+    """Two layers of which a forward uses one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = nn.Linear(4, 2), nn.Linear(4, 2)
+
+    def forward(self, x: torch.Tensor, which: str) -> torch.Tensor:
+        chosen: torch.Tensor = getattr(self, which)(x)
+        return chosen
+
+
+def accumulate_branches(*, find_unused: bool, steps: int) -> None:
+    """Use one branch under no_sync(), and then the other."""
+    torch.manual_seed(0)
+    model = DistributedDataParallel(Branches(), find_unused_parameters=find_unused)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in batches(steps):
+        optimizer.zero_grad()
+        with model.no_sync():
+            model(batch, "one").square().mean().backward()
+        model(batch, "two").square().mean().backward()
+        optimizer.step()
+
+
+@program
+def branch_of_an_earlier_backward() -> None:
+    accumulate_branches(find_unused=False, steps=1)  # the second would raise
+
+
+@program
+def bucket_that_waits() -> None:
+    torch.manual_seed(0)
+    model = DistributedDataParallel(Branches())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in batches(1):
+        model(batch, "one").square().mean().backward()
+        optimizer.step()
+
+
+@program
+def other_learning_rate() -> None:
+    train(DistributedDataParallel(layers()), lr=0.1 * (1 + rank()))
+
+
+@program
+def loaded_on_one_rank() -> None:
+    model = DistributedDataParallel(layers())
+    if rank() == 0:
+        model.module.load_state_dict(layers(seed=5).state_dict())
+    train(model)
+
+
+@program
+def stepped_on_one_rank() -> None:
+    model = DistributedDataParallel(layers())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in batches():
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        if rank() == 0:
+            optimizer.step()
+
+
+@program
+def step_left_out_on_one_rank() -> None:
+    model = DistributedDataParallel(layers())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for number, batch in enumerate(batches()):
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        if not (rank() == 1 and number == 2):
+            optimizer.step()
+
+
+@program
+def scaled_on_each_rank() -> None:
+    model = DistributedDataParallel(layers())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in batches():
+        optimizer.zero_grad()
+        loss = model(batch).square().mean()
+        loss.backward()
+        for parameter in model.parameters():
+            parameter.grad *= 1 / (1 + loss.item())
+        optimizer.step()
+
+
+@program
+def left_out_of_the_reduction() -> None:
+    model = layers()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in batches():
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        reduce_by_hand(list(model.parameters())[:-1])
+        optimizer.step()
+
+
+@program
+def not_in_one_optimizer() -> None:
+    model = DistributedDataParallel(layers())
+    parameters = list(model.parameters())
+    train(model, parameters=parameters[:-1] if rank() == 1 else parameters)
+
+
+# --- healthy ---
+
+
+@program
+def plain() -> None:
+    train(DistributedDataParallel(layers()))
+
+
+@program
+def accumulation() -> None:
+    model = DistributedDataParallel(layers())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in batches():
+        optimizer.zero_grad()
+        with model.no_sync():
+            model(batch).square().mean().backward()
+        model(batch + 1).square().mean().backward()
+        optimizer.step()
+
+
+@program
+def accumulation_of_branches() -> None:
+    accumulate_branches(find_unused=True, steps=4)
+
+
+@program
+def unequal_batches() -> None:
+    model = DistributedDataParallel(layers())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        with Join([model]):
+            for batch in batches(5 - 2 * rank()):
+                optimizer.zero_grad()
+                model(batch).square().mean().backward()
+                optimizer.step()
+
+
+@program
+def checkpointed() -> None:
+    model = layers()
+    wrapped = DistributedDataParallel(Checkpointed(model))
+    train(wrapped)
+
+
+class Checkpointed(nn.Module):
+    """A network that is computed again in backward."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return checkpoint(self.inner, x, use_reentrant=False)
+
+
+@program
+def averaged_weights() -> None:
+    model = DistributedDataParallel(layers())
+    average = torch.optim.swa_utils.AveragedModel(model.module)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for batch in batches():
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+        average.update_parameters(model.module)
+        if rank() == 0:
+            average(batch)
+
+
+@program
+def batch_norm() -> None:
+    train(DistributedDataParallel(layers(nn.BatchNorm1d(6))))
+
+
+@program
+def dropout() -> None:
+    train(DistributedDataParallel(layers(nn.Dropout())))
+
+
+@program
+def other_branches() -> None:
+    torch.manual_seed(0)
+    model = DistributedDataParallel(Branches(), find_unused_parameters=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in batches():
+        optimizer.zero_grad()
+        model(batch, "one" if rank() == 0 else "two").square().mean().backward()
+        optimizer.step()
+
+
+@program
+def two_networks() -> None:
+    one, two = DistributedDataParallel(layers()), DistributedDataParallel(layers(seed=1))
+    first = torch.optim.SGD(one.parameters(), lr=0.1)
+    second = torch.optim.Adam(two.parameters(), lr=0.1)
+    for batch in batches():
+        for network, optimizer in ((one, first), (two, second)):
+            optimizer.zero_grad()
+            network(batch).square().mean().backward()
+            optimizer.step()
+
+
+@program
+def state_spread_over_ranks() -> None:
+    model = DistributedDataParallel(layers())
+    optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=0.1)
+    for batch in batches():
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+
+
+@program
+def reduced_by_hand() -> None:
+    model = layers()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in batches():
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        reduce_by_hand(model.parameters())
+        optimizer.step()
+
+
+@program
+def other_models() -> None:
+    train(layers(seed=rank()))
+
+
+def trained(path: str | None) -> list[torch.Tensor]:
+    """Return the parameters and buffers of a network that was trained, recorded to `path` or not."""
+    model = DistributedDataParallel(layers(nn.BatchNorm1d(6), nn.Dropout()))
+    with gi.record(path) if path else nullcontext():
+        train(model)
+    return [value.clone() for value in model.state_dict().values()]
+
+
+def main(folder: str) -> None:
+    """Run all programs, each recorded into a directory of its name."""
+    dist.init_process_group("gloo")
+    for name, run in PROGRAMS.items():
+        with gi.record(f"{folder}/{name}/"):
+            run()
+        dist.barrier()
+    assert all(map(torch.equal, trained(None), trained(f"{folder}/unchanged/")))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
