@@ -17,7 +17,7 @@ from ..runtime import events
 from .finding_codes import CODES
 from .findings import Finding
 from .shared_writes import SharedWriteWatch
-from .suppression.silences import Reason, Silences
+from .suppression.silences import SilenceReason, Silences
 from .violation_facts import Violation
 from .watcher import Watcher
 
@@ -168,8 +168,8 @@ class Sanitizer:
         with self._lock:
             reason = self._silences.reason(finding)
             if reason is not None:
-                self.suppressed += reason is Reason.SUPPRESSED
-                self.known += reason is Reason.KNOWN
+                self.suppressed += reason is SilenceReason.SUPPRESSED
+                self.known += reason is SilenceReason.KNOWN
                 if error is not None:
                     vars(error)[_SILENCED_BY] = self, finding
                 return

@@ -41,11 +41,11 @@ def run(args: argparse.Namespace) -> int:
     if args.port is not None:
         return _serve(args.port)
     # The instruments load when the command runs.
-    from ..inspect.dap.adapter import Adapter
+    from ..inspect.dap.adapter import DebugAdapter
     from ..inspect.dap.framing import FramingError, Stream
 
     try:
-        Adapter(Stream(sys.stdin.buffer, sys.stdout.buffer)).run()
+        DebugAdapter(Stream(sys.stdin.buffer, sys.stdout.buffer)).run()
     except FramingError as error:
         say(f"gradscope dap: {error}", file=sys.stderr)
         return 2

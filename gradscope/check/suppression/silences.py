@@ -14,10 +14,10 @@ from .line_comments import LineComments
 from .notices import Notice
 from .suppressions_file import SuppressionsFile
 
-__all__ = ["Reason", "Silences"]
+__all__ = ["SilenceReason", "Silences"]
 
 
-class Reason(Enum):
+class SilenceReason(Enum):
     """The reason why a finding is silenced."""
 
     NOT_SELECTED = "its code is not selected"
@@ -41,7 +41,7 @@ class Silences:
     --------
     >>> finding = Finding("GS101", "`y` was modified in place", ())
     >>> Silences().reason(finding), Silences(CodeSelection(ignore=["GS101"])).reason(finding)
-    (None, <Reason.NOT_SELECTED: 'its code is not selected'>)
+    (None, <SilenceReason.NOT_SELECTED: 'its code is not selected'>)
     """
 
     def __init__(
@@ -55,15 +55,15 @@ class Silences:
         self._baseline = baseline
         self._comments = LineComments()
 
-    def reason(self, finding: Finding) -> Reason | None:
+    def reason(self, finding: Finding) -> SilenceReason | None:
         """Return the reason why a finding is silenced; None where it is reported."""
         if finding.code not in self._selection:
-            return Reason.NOT_SELECTED
+            return SilenceReason.NOT_SELECTED
         if any(self._comments.silence(place.filename, place.lineno, finding.code) for place in finding.frames):
-            return Reason.SUPPRESSED
+            return SilenceReason.SUPPRESSED
         if self._suppressions is not None and self._suppressions.silence(finding.code, finding.frames):
-            return Reason.SUPPRESSED
-        return Reason.KNOWN if self._baseline is not None and self._baseline.knows(finding) else None
+            return SilenceReason.SUPPRESSED
+        return SilenceReason.KNOWN if self._baseline is not None and self._baseline.knows(finding) else None
 
     def notices(self, script: str = "") -> Iterator[Notice]:
         """Yield what is wrong with what silences, and what has silenced nothing.

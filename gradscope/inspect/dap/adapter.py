@@ -19,9 +19,9 @@ from .framing import Stream
 from .requests import Arguments, AttachArguments, LaunchArguments, converted
 from .stack import Frame, node_records, same_file, stack_of
 from .stop_points import TROUBLE, StopPoints, data_id, line_spec
-from .variables import Variables
+from .variables import VariableReferences
 
-__all__ = ["Adapter"]
+__all__ = ["DebugAdapter"]
 
 _CAPABILITIES = {
     **dict.fromkeys(
@@ -53,7 +53,7 @@ _GOING_ON = {
 }  # fmt: skip
 
 
-class Adapter:
+class DebugAdapter:
     """A session between an editor and one program.
 
     Parameters
@@ -67,7 +67,7 @@ class Adapter:
         self._process: ProgramProcess | None = None
         self._debugger: RemoteDebugger | None = None
         self._points = StopPoints()
-        self._variables = Variables()
+        self._variables = VariableReferences()
         self._frames: list[Frame] | None = None
         self._first_line = self._first_column = 1
         self._stop_on_entry = False

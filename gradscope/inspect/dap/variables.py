@@ -15,7 +15,7 @@ from ..records.records import NodeRecord, SavedRecord, SessionState, TensorSumma
 from ..wire.client import RemoteDebugger
 from .stack import Frame
 
-__all__ = ["Variables", "is_harmless"]
+__all__ = ["VariableReferences", "is_harmless"]
 
 _PAGE = 1000
 _GRADIENT = re.compile(r"(?P<group>grads|produced)\[(?P<slot>\d+)\]")
@@ -31,7 +31,7 @@ class _Unfolding:
     change: Callable[[str, str], str] | None = None
 
 
-class Variables:
+class VariableReferences:
     """The variables of a program that is paused, by the numbers that the editor knows them by."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from ..records.records import DebuggerEvent, SessionState
 
-__all__ = ["Broadcast", "Listener", "Write"]
+__all__ = ["Broadcast", "Listener", "OutputWriter"]
 
 Listener = Callable[[DebuggerEvent], None]
 
@@ -20,7 +20,7 @@ _LONGEST_LINE = 65_536
 _NO_TEXT = re.compile("[\ud800-\udfff]")
 
 
-class Write(Protocol):
+class OutputWriter(Protocol):
     """Where a program's output goes."""
 
     def __call__(self, text: str, stream: str = "stdout") -> None:
@@ -52,7 +52,7 @@ class Broadcast:
         self.output: list[str] = []
         self._state = state
         self._listeners: list[Listener] = []
-        self._writers: list[Write] = []
+        self._writers: list[OutputWriter] = []
         self._partial = {"stdout": "", "stderr": ""}
         self._characters = 0
         self._lock = threading.Lock()
@@ -85,7 +85,7 @@ class Broadcast:
                     stacklevel=2,
                 )
 
-    def echo_to(self, write: Write) -> Callable[[], None]:
+    def echo_to(self, write: OutputWriter) -> Callable[[], None]:
         """Add a writer, which gets what is written as it comes; return what removes it."""
         self._writers.append(write)
 

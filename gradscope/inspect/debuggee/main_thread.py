@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from .broadcast import Write
+from .broadcast import OutputWriter
 from .interrupts import KILLED_BY_SIGINT, interrupting_the_script_only
 from .pause_gate import ProgramAborted
 from .processes import StartedProcesses
@@ -50,7 +50,7 @@ class MainThreadProgram(Program):
         self._target = target
         self._arguments = arguments
 
-    def run(self, write: Write) -> None:
+    def run(self, write: OutputWriter) -> None:
         """Run the script to its end; what it writes goes where the process's output goes."""
         try:
             with self.interrupter:

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from ...runtime.events import is_library_file
 from ...runtime.memory import device
-from .broadcast import Write
+from .broadcast import OutputWriter
 from .pause_gate import Gate, ProgramAborted
 from .processes import StartedProcesses
 from .program_thread import Interrupter, aborts_unreported
@@ -64,7 +64,7 @@ class Program:
         self.interrupter = Interrupter()
         _PROGRAMS.add(self)
 
-    def run(self, write: Write) -> None:
+    def run(self, write: OutputWriter) -> None:
         """Run to the end; raise nothing, but set ``exit_status`` and ``error``."""
         raise NotImplementedError
 
@@ -105,7 +105,7 @@ class CallProgram(Program):
         self._function = function
         self._where = device.current()  # it runs on another thread
 
-    def run(self, write: Write) -> None:
+    def run(self, write: OutputWriter) -> None:
         """Call the function."""
         try:
             with aborts_unreported(), self.interrupter, self._where:

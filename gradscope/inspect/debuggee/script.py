@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from types import ModuleType
 
 from ..source.source_paths import started_here
-from .broadcast import Write
+from .broadcast import OutputWriter
 from .exits import ExitCalls
 from .interrupts import KILLED_BY_SIGINT
 from .pause_gate import ProgramAborted
@@ -71,7 +71,7 @@ class ScriptProgram(Program):
         super().forked()
         self.signals.forked()
 
-    def run(self, write: Write) -> None:
+    def run(self, write: OutputWriter) -> None:
         """Run the script to its end."""
         self._pid = os.getpid()
         # From Python 3.12 on; the threads that it counts are the debugger's.

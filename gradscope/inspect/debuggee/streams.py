@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .broadcast import Write
+from .broadcast import OutputWriter
 from .program_thread import replaced
 
 __all__ = ["captured", "captured_stream", "echo", "flush"]
@@ -105,7 +105,7 @@ def captured_stream(write: Callable[[str], None], stands_for: Any, *, terminal: 
 
 
 @contextmanager
-def captured(write: Write, *, stdin: bool = False, terminal: bool = False) -> Iterator[None]:
+def captured(write: OutputWriter, *, stdin: bool = False, terminal: bool = False) -> Iterator[None]:
     """Send stdout and stderr to `write`, for the length of the block.
 
     Parameters

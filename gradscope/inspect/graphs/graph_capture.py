@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..adapters import Adapter, AnyAdapter, Observer, adapter_for
-from ..debuggee.broadcast import Write
+from ..debuggee.broadcast import OutputWriter
 from ..debuggee.pause_gate import ProgramAborted
 from ..debuggee.program import Program
 from ..debuggee.program_thread import ProgramThread
@@ -48,7 +48,7 @@ def capture_graph(
     *,
     backward: int = 1,
     gradients: bool = False,
-    write: Write | None = None,
+    write: OutputWriter | None = None,
     adapter: Adapter | None = None,
 ) -> GraphCapture:
     """Run a program up to one of its backwards, return the graph of that, and end the program.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..recording import TaskRecord
+from ..recording import BackwardRecord
 from ..recording.file.step_rows import StepRecord
 from ..records.records import NodeRecord
 from ..records.step_looks import OUTSIDE, REDUCED
@@ -259,9 +259,9 @@ def _any_node(ranks: RecordedRanks, found: Disagreement, wanted: Callable[[NodeR
     )
 
 
-def _of_iteration(member: RankRecording, iteration: int | None) -> list[TaskRecord]:
+def _of_iteration(member: RankRecording, iteration: int | None) -> list[BackwardRecord]:
     return [] if iteration is None else member.recording.tasks(run=member.run.id, iteration=iteration)
 
 
-def _reached(task: TaskRecord, parameter: str) -> bool:
+def _reached(task: BackwardRecord, parameter: str) -> bool:
     return any(node.parameter == parameter for node in task.nodes)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ..debuggee.broadcast import Listener, Write
+from ..debuggee.broadcast import Listener, OutputWriter
 from ..debugging.session.session_errors import SessionError
 from ..records.records import SessionState
 from ..wire.client import RemoteDebugger
@@ -191,7 +191,7 @@ class RankGroup:
         """Call ``callback(event)`` when something has changed in a rank; return what ends it."""
         return _all_of([member.add_listener(callback) for member in self.members])
 
-    def echo_to(self, write: Write) -> Callable[[], None]:
+    def echo_to(self, write: OutputWriter) -> Callable[[], None]:
         """Pass on whole lines that ranks write, each after its rank; return what ends it."""
         writers = [_Prefixed(rank, write) for rank in range(len(self.members))]
         removes = [member.echo_to(writer) for member, writer in zip(self.members, writers, strict=True)]
@@ -201,7 +201,7 @@ class RankGroup:
 class _Prefixed:
     """Puts the rank before each line, which is passed on when it is whole."""
 
-    def __init__(self, rank: int, write: Write) -> None:
+    def __init__(self, rank: int, write: OutputWriter) -> None:
         self._prefix = f"[rank {rank}] "
         self._write = write
         self._begun: dict[str, str] = {}

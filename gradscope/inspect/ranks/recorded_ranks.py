@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple
 
-from ..recording import Recording, RecordingError, RunRecord, TaskRecord, open_recording
+from ..recording import BackwardRecord, Recording, RecordingError, RunRecord, open_recording
 from ..recording.recorder.recording_names import ENDING
 
 __all__ = ["RankRecording", "RecordedRanks", "open_ranks", "ranks_of"]
@@ -29,7 +29,7 @@ class RankRecording:
     recording: Recording
     run: RunRecord
 
-    def tasks(self) -> list[TaskRecord]:
+    def tasks(self) -> list[BackwardRecord]:
         """Return the backwards of the run."""
         return self.recording.tasks(run=self.run.id)
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from ..output.terminal_text import one_line
-from ..recording import IterationRecord, TaskRecord
+from ..recording import BackwardRecord, IterationRecord
 from ..recording.reports.text_view import duration_text, table_text
 from .recorded_ranks import RankRecording, RecordedRanks
 
@@ -41,7 +41,7 @@ def _rank_row(member: RankRecording) -> tuple[str, ...]:
     return (str(member.rank), f"{run.pid} on {run.host}", state, *map(str, counts), "; ".join(_alarms(tasks)))
 
 
-def _alarms(tasks: list[TaskRecord]) -> Iterator[str]:
+def _alarms(tasks: list[BackwardRecord]) -> Iterator[str]:
     bad = next((task for task in tasks if task.bad is not None), None)
     if bad is not None:
         yield f"NaN or Inf from iteration {bad.iteration}"

@@ -10,7 +10,7 @@ A recording is one SQLite file.
 from __future__ import annotations
 
 from .file.reader import Recording, TaskNodes, open_recording
-from .file.recording_records import EventRecord, IterationRecord, RunRecord, TaskRecord, ViolationRecord
+from .file.recording_records import BackwardRecord, EventRecord, IterationRecord, RunRecord, ViolationRecord
 from .file.schema import RecordingError
 from .recorder.recorder import Recorder, record
 
@@ -22,7 +22,7 @@ __all__ = [
     "RecordingError",
     "RunRecord",
     "TaskNodes",
-    "TaskRecord",
+    "BackwardRecord",
     "ViolationRecord",
     "open_recording",
     "record",

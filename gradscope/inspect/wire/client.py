@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ..debuggee.broadcast import Broadcast, Listener, Write
+from ..debuggee.broadcast import Broadcast, Listener, OutputWriter
 from ..debugging.session.session_errors import SessionError
 from ..debugging.session.session_records import TaskRecord, ThreadRecord, VariableRecord, WatchRecord, WhatIf
 from ..debugging.stops.breakpoints import Breakpoint
@@ -542,7 +542,7 @@ class RemoteDebugger:
         """Call ``callback(event)`` when something has changed, on a thread of the connection; return what ends it."""
         return self._broadcast.listen(callback)
 
-    def echo_to(self, write: Write) -> Callable[[], None]:
+    def echo_to(self, write: OutputWriter) -> Callable[[], None]:
         """Pass on what :meth:`take_output` is given; return what ends it."""
         return self._broadcast.echo_to(write)
 

@@ -10,8 +10,8 @@ from typing import TextIO
 
 from ..adapters import Adapter
 from ..debugging.session.inline_prompt import prompt_here
-from ..debugging.session.program_session import ACTIVE
 from ..debugging.session.requested_stops import stop_here
+from ..debugging.session.session_observer import ACTIVE
 
 __all__ = ["set_trace"]
 

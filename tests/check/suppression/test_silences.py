@@ -1,7 +1,7 @@
 from gradscope.check import Silences
 from gradscope.check.suppression.baseline import Baseline, fingerprint
 from gradscope.check.suppression.code_selection import CodeSelection
-from gradscope.check.suppression.silences import Reason
+from gradscope.check.suppression.silences import SilenceReason
 from gradscope.check.suppression.suppressions_file import SuppressionsFile
 from tests.check.reports import finding
 
@@ -12,9 +12,9 @@ def test_a_finding_is_told_where_nothing_silences_it():
 
 def test_each_of_the_four_silences():
     known = Baseline("known.json", [fingerprint(finding(), ".")])
-    assert Silences(CodeSelection(ignore=["GS1"])).reason(finding()) is Reason.NOT_SELECTED
-    assert Silences(suppressions=SuppressionsFile("f", ["*:train.py"])).reason(finding()) is Reason.SUPPRESSED
-    assert Silences(baseline=known).reason(finding()) is Reason.KNOWN
+    assert Silences(CodeSelection(ignore=["GS1"])).reason(finding()) is SilenceReason.NOT_SELECTED
+    assert Silences(suppressions=SuppressionsFile("f", ["*:train.py"])).reason(finding()) is SilenceReason.SUPPRESSED
+    assert Silences(baseline=known).reason(finding()) is SilenceReason.KNOWN
 
 
 def test_what_a_comment_silences_is_no_news_for_the_baseline(tmp_path):

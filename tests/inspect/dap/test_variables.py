@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gradscope.inspect.dap.stack import stack_of
-from gradscope.inspect.dap.variables import Variables
+from gradscope.inspect.dap.variables import VariableReferences
 
 
 def scopes(variables, program, frame=0):
@@ -23,7 +23,7 @@ def tanh(program):
 
 
 def test_a_node_has_its_gradients_its_saved_tensors_and_its_module(tanh):
-    variables = Variables()
+    variables = VariableReferences()
     found = scopes(variables, tanh)
     assert list(found) == ["Gradients in", "Gradients out", "Saved tensors", "Module"]
     assert list(names(variables, found["Gradients in"])) == ["grads[0]"]
@@ -40,7 +40,7 @@ def test_a_node_has_its_gradients_its_saved_tensors_and_its_module(tanh):
 
 
 def test_a_tensor_is_unfolded_by_slices(tanh):
-    variables = Variables()
+    variables = VariableReferences()
     (gradient,) = variables.unfold(scopes(variables, tanh)["Gradients in"], 0, 0)
     assert (gradient["type"], gradient["indexedVariables"], gradient["evaluateName"]) == (
         "float32[5, 4]",
@@ -58,7 +58,7 @@ def test_a_tensor_is_unfolded_by_slices(tanh):
 
 
 def test_of_a_long_tensor_a_thousand_elements_are_shown_unless_more_are_asked_for(tanh):
-    variables = Variables()
+    variables = VariableReferences()
     shown = variables.of_expression(tanh, "np.zeros")
     assert shown["variablesReference"] == 0
     reference = variables.of_expression(tanh, "long")["variablesReference"]
@@ -68,7 +68,7 @@ def test_of_a_long_tensor_a_thousand_elements_are_shown_unless_more_are_asked_fo
 
 
 def test_a_gradient_and_one_element_of_it_can_be_set(tanh):
-    variables = Variables()
+    variables = VariableReferences()
     scope = scopes(variables, tanh)["Gradients in"]
     assert "3." in variables.change(scope, "grads[0]", "3.0")
     (gradient,) = variables.unfold(scope, 0, 0)
@@ -82,7 +82,7 @@ def test_a_gradient_and_one_element_of_it_can_be_set(tanh):
 
 
 def test_a_variable_of_the_paused_function_can_be_set(tanh):
-    variables = Variables()
+    variables = VariableReferences()
     frame = next(place for place, one in enumerate(stack_of(tanh)) if one.innermost)
     scope = scopes(variables, tanh, frame)["Locals"]
     assert names(variables, scope)["model"]["type"] == "Sequential"
@@ -91,14 +91,14 @@ def test_a_variable_of_the_paused_function_can_be_set(tanh):
 
 
 def test_an_expression_that_calls_something_is_asked_once(tanh):
-    variables = Variables()
+    variables = VariableReferences()
     assert variables.of_expression(tanh, "seen.append(1)")["result"] == "None"
     assert tanh.evaluate_text("seen") == "[1]"
     assert variables.of_expression(tanh, "grads[0]")["indexedVariables"] == 5
 
 
 def test_what_was_shown_at_an_earlier_stop_is_known_no_more(tanh):
-    variables = Variables()
+    variables = VariableReferences()
     scope = scopes(variables, tanh)["Gradients in"]
     variables.forget()
     new = scopes(variables, tanh)["Gradients in"]
@@ -108,7 +108,7 @@ def test_what_was_shown_at_an_earlier_stop_is_known_no_more(tanh):
 
 
 def test_an_earlier_node_on_the_stack_shows_what_has_been_seen_of_it(tanh):
-    variables = Variables()
+    variables = VariableReferences()
     node = stack_of(tanh)[1].node
     found = scopes(variables, tanh, 1)
     (shown,) = [one for one in variables.unfold(found["Gradients out"], 0, 0) if one["type"] == "float32[5, 4]"]

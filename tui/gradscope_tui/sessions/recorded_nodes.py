@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice
 from typing import overload
 
-from gradscope.inspect.recording import Recording, RecordingError, TaskRecord
+from gradscope.inspect.recording import BackwardRecord, Recording, RecordingError
 from gradscope.inspect.recording.file.node_pages import STATES
 from gradscope.inspect.records.records import NodeRecord, operator_name
 from gradscope_tui.widgets.graph_rows import has_bad
@@ -28,11 +28,11 @@ class RecordedNodes(Sequence[NodeRecord]):
     ----------
     recording : Recording
         Open.
-    task : TaskRecord
+    task : BackwardRecord
         One of its backwards.
     """
 
-    def __init__(self, recording: Recording, task: TaskRecord) -> None:
+    def __init__(self, recording: Recording, task: BackwardRecord) -> None:
         self._recording = recording
         self.task = task
         self._blocks: OrderedDict[int, list[NodeRecord]] = OrderedDict()

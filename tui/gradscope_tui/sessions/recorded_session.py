@@ -10,13 +10,12 @@ from typing import Any
 import numpy
 
 from gradscope.inspect.debugging.session.session_errors import SessionError
-from gradscope.inspect.debugging.session.session_records import TaskRecord as TaskInProgress
-from gradscope.inspect.debugging.session.session_records import ThreadRecord, WatchRecord, WhatIf
+from gradscope.inspect.debugging.session.session_records import TaskRecord, ThreadRecord, WatchRecord, WhatIf
 from gradscope.inspect.debugging.session.tensor_queries import save_array
 from gradscope.inspect.debugging.stops.breakpoints import Breakpoint, BreakpointTable
 from gradscope.inspect.debugging.stops.condition_names import NodeNames
 from gradscope.inspect.debugging.stops.watches import WatchList
-from gradscope.inspect.recording import Recording, RecordingError, TaskRecord
+from gradscope.inspect.recording import BackwardRecord, Recording, RecordingError
 from gradscope.inspect.recording.reports.text_view import overview_text, violations_text
 from gradscope.inspect.records.records import (
     DebuggerEvent,
@@ -87,7 +86,7 @@ class RecordedSession:
         self.reason: StopReason | None = None
         self.log: list[str] = []
         self._recording = recording
-        self._tasks: list[TaskRecord] = recording.tasks()
+        self._tasks: list[BackwardRecord] = recording.tasks()
         self._nodes: RecordedNodes | None = None
         self._place = 0  # of the backward among the tasks
         self._current = 0
@@ -99,7 +98,7 @@ class RecordedSession:
     # --- where it stands ---
 
     @property
-    def _task(self) -> TaskRecord | None:
+    def _task(self) -> BackwardRecord | None:
         return self._tasks[self._place] if self._place < len(self._tasks) else None
 
     @property
@@ -146,7 +145,7 @@ class RecordedSession:
         return ()
 
     @property
-    def tasks(self) -> Sequence[TaskInProgress]:
+    def tasks(self) -> Sequence[TaskRecord]:
         """The backward that is shown, and those inside which it ran, the outermost first."""
         places = {task.id: place for place, task in enumerate(self._tasks)}
         chain, task = [], self._task
@@ -154,7 +153,7 @@ class RecordedSession:
             chain.append(task)
             task = self._tasks[places[task.parent]] if task.parent in places else None
         return tuple(
-            TaskInProgress(places[task.id] + 1, depth, self.current if task is self._task else -1, task.count, "")
+            TaskRecord(places[task.id] + 1, depth, self.current if task is self._task else -1, task.count, "")
             for depth, task in enumerate(reversed(chain))
         )
 
@@ -257,7 +256,7 @@ class RecordedSession:
         self._show(place, 0)
 
     def _go_to_iteration(self, step: int) -> None:
-        def iteration(task: TaskRecord) -> tuple[int, int]:
+        def iteration(task: BackwardRecord) -> tuple[int, int]:
             return task.run, task.iteration
 
         groups = list(dict.fromkeys(map(iteration, self._tasks)))
@@ -528,7 +527,7 @@ class RecordedSession:
 class _Names(dict[str, Any]):
     """What expressions know at a recorded node; values are read from the file when they are asked for."""
 
-    def __init__(self, recording: Recording, task: TaskRecord, node: NodeRecord) -> None:
+    def __init__(self, recording: Recording, task: BackwardRecord, node: NodeRecord) -> None:
         super().__init__(np=numpy, index=node.index, node=node, iteration=task.iteration, backward=task.id)
         self._recording, self._task, self._node = recording, task.id, node
 

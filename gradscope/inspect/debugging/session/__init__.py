@@ -3,7 +3,7 @@
 - :mod:`~.debugger`: ``Debugger``: start a program, stop it inside its backward, look, change, go on
 - :mod:`~.debug_call`: ``gi.debug(loss)``: a debugger for one backward
 - :mod:`~.inline_prompt`: ``gi.post_mortem()``, and the prompt of ``gi.set_trace()``, on the program's own thread
-- :mod:`~.program_session`: the program's side: hears of every node, decides whether to stop, waits at the gate
+- :mod:`~.session_observer`: the program's side: hears of every node, decides whether to stop, waits at the gate
 - :mod:`~.session_lifecycle`: start, stop, end; who waits and listens is told
 - :mod:`~.session_errors`: what a session raises
 - :mod:`~.requested_stops`: stops that the program asks for

@@ -7,12 +7,12 @@ import warnings
 from ...records.records import StopReason
 from ...source.call_sites import location_at, place
 from ..stops import condition_names
-from .program_session import Session
+from .session_observer import SessionObserver
 
 __all__ = ["stop_at_error", "stop_here"]
 
 
-def stop_here(session: Session) -> None:
+def stop_here(session: SessionObserver) -> None:
     """Stop where the program called ``set_trace()``."""
     if session.deaf():
         return
@@ -25,7 +25,7 @@ def stop_here(session: Session) -> None:
     session.stop_inside(StopReason("trace", f"set_trace(){where}"))
 
 
-def stop_at_error(session: Session, error: BaseException) -> bool:
+def stop_at_error(session: SessionObserver, error: BaseException) -> bool:
     """Stop where a backward has failed that nobody followed.
 
     Returns

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ...adapters import Adapter, AnyAdapter
-from ...debuggee.broadcast import Broadcast, Listener, Write
+from ...debuggee.broadcast import Broadcast, Listener, OutputWriter
 from ...debuggee.pause_gate import ProgramAborted
 from ...debuggee.program import Program
 from ...debuggee.program_thread import ProgramThread
@@ -18,8 +18,8 @@ from ..stops.breakpoints import BreakpointTable
 from ..stops.run_targets import RunCommand
 from ..stops.watches import WatchList
 from .pause_context import PauseContext
-from .program_session import Session
 from .session_errors import ProgramEndedError, SessionError
+from .session_observer import SessionObserver
 
 __all__ = ["DebuggerCore"]
 
@@ -57,7 +57,7 @@ class DebuggerCore:
         self._last_stop: StopReason | None = None
         self._live: tuple[SessionState, StopReason | None] = (self._state, None)
         self._thread: threading.Thread | None = None
-        self._session = Session(
+        self._session = SessionObserver(
             self._adapter, self._gate, self._table, self._watches, self._policy, self._stopped, self._logged
         )
 
@@ -240,12 +240,12 @@ class DebuggerCore:
         """
         return self._broadcast.listen(callback)
 
-    def echo_to(self, write: Write) -> Callable[[], None]:
+    def echo_to(self, write: OutputWriter) -> Callable[[], None]:
         """Pass on what the program writes as it writes it; listeners hear of whole lines.
 
         Parameters
         ----------
-        write : Write
+        write : OutputWriter
             Called on the thread that writes; what it raises, the program's ``print`` raises.
 
         Returns

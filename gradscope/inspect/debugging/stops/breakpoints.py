@@ -11,7 +11,15 @@ from typing import Any
 
 from .node_specs import USAGE, BreakpointError, Candidate, Matcher, parse_spec, split_spec
 
-__all__ = ["Breakpoint", "BreakpointError", "BreakpointTable", "Candidate", "SavedMemory", "parse_spec", "saved_tensor"]
+__all__ = [
+    "Breakpoint",
+    "BreakpointError",
+    "BreakpointTable",
+    "Candidate",
+    "WatchedMemory",
+    "parse_spec",
+    "saved_tensor",
+]
 
 _BAD_VALUES = {"nan": 0, "inf": 1}
 _FAILURES = ("violation", "exception")
@@ -19,7 +27,7 @@ _SAVED = "saved:"
 
 
 @dataclass(frozen=True, slots=True)
-class SavedMemory:
+class WatchedMemory:
     """The memory of a saved tensor, which a breakpoint watches.
 
     Attributes
@@ -80,7 +88,7 @@ class Breakpoint:
     ignore: int = 0
     log: str | None = None
     _matcher: Matcher = field(default=lambda candidate: False, repr=False, compare=False)
-    _memory: SavedMemory | None = field(default=None, repr=False, compare=False)
+    _memory: WatchedMemory | None = field(default=None, repr=False, compare=False)
     _code: CodeType | None = field(default=None, repr=False, compare=False)
     _log_code: CodeType | None = field(default=None, repr=False, compare=False)
 
@@ -203,7 +211,7 @@ class BreakpointTable:
         condition: str | None = None,
         temporary: bool = False,
         log: str | None = None,
-        memory: SavedMemory | None = None,
+        memory: WatchedMemory | None = None,
     ) -> Breakpoint:
         """Add one; see :meth:`Debugger.add_breakpoint`. `memory` is that of the saved tensor which `spec` names."""
         text, typed = split_spec(spec)

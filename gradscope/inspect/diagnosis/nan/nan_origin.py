@@ -17,7 +17,7 @@ from ..flow.backward_replay import BackwardReplay
 from ..no_gradient.dataflow_ledger import recorder_for
 from .nan_causes import Cause, forward_cause
 from .nan_producers import BackwardVisitor, ForwardVisitor, NanTraces, first_bad, producer_of, saved_values
-from .nan_records import NanOrigin, Producer, Step
+from .nan_records import NanOrigin, NanStep, Producer
 
 __all__ = ["NanOrigin", "NanWatch", "nan_origin", "watch_nan"]
 
@@ -236,7 +236,7 @@ def _visit_saved(adapter: Adapter, replay: BackwardReplay, traces: NanTraces, tr
         operator = operator_name(name).lower()
         inputs = [a for a in arrays.values() if a.dtype.kind in "fc"]
         cause = forward_cause(operator, inputs, result, bad) if inputs else Cause("its result is not finite")
-        step = Step(name, tracker.module_of(node), adapter.location(node))
+        step = NanStep(name, tracker.module_of(node), adapter.location(node))
         traces.add(producer_of("forward", step.name, step.module, step.location, cause, result, bad, ()))
 
 

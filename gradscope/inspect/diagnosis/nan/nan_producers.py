@@ -16,7 +16,7 @@ from ...records.records import Location, operator_name
 from ...source.call_sites import name_of, user_frame
 from ..no_gradient.dataflow import RESCALING, TensorKinds, operator_of, overflowed
 from .nan_causes import DOUBLE_WHERE, Cause, backward_cause, element_of, forward_cause, is_elementwise
-from .nan_records import NanOrigin, Producer, Step
+from .nan_records import NanOrigin, NanStep, Producer
 
 __all__ = [
     "BackwardVisitor",
@@ -54,12 +54,12 @@ class NanTrace:
 
     __slots__ = ("producer", "chain", "backwards")
 
-    def __init__(self, producer: Producer, chain: tuple[Step, ...] = (), backwards: int = 0) -> None:
+    def __init__(self, producer: Producer, chain: tuple[NanStep, ...] = (), backwards: int = 0) -> None:
         self.producer = producer
         self.chain = chain
         self.backwards = backwards
 
-    def then(self, step: Step) -> NanTrace:
+    def then(self, step: NanStep) -> NanTrace:
         """Return the trace one step on."""
         if len(self.chain) >= _CHAIN:
             chain = (*self.chain[: _CHAIN // 2], *self.chain[_CHAIN // 2 + 1 :], step)
@@ -81,7 +81,7 @@ class NanTraces:
         self.backwards = 0
         self.traces: dict[Producer, NanTrace] = {}
         self.passed_on = 0
-        self.masked: dict[Step, None] = {}
+        self.masked: dict[NanStep, None] = {}
         self.parameters: dict[str, None] = {}
         self._constant: set[Producer] = set()
         self._ended: set[Producer] = set()
@@ -104,7 +104,7 @@ class NanTraces:
         """Return the trace of the last producer."""
         return next(reversed(self.traces.values()), None)
 
-    def masked_by(self, step: Step, trace: NanTrace) -> None:
+    def masked_by(self, step: NanStep, trace: NanTrace) -> None:
         """Note that `step` got a bad value and let none out."""
         if not self._closed:
             self.masked[step] = None
@@ -119,7 +119,7 @@ class NanTraces:
         if not self._closed:
             self.parameters[name] = None
 
-    def passed(self, trace: NanTrace, step: Step) -> NanTrace:
+    def passed(self, trace: NanTrace, step: NanStep) -> NanTrace:
         """Note that `step` passed a bad value on."""
         longer = trace.then(step)
         self._ended.discard(trace.producer)
@@ -231,12 +231,12 @@ class BackwardVisitor:
             if trace is not None:
                 name = self._parameter_of(leaf)
                 self._traces.reached(name)
-                trace = self._traces.passed(trace, Step(f"AccumulateGrad of {name}", "", None))
+                trace = self._traces.passed(trace, NanStep(f"AccumulateGrad of {name}", "", None))
                 if self._arrived is not None:
                     self._arrived(leaf, trace)
             return None
         self._note(node, produced)
-        step = Step(name, self._module_of(node), adapter.location(node))
+        step = NanStep(name, self._module_of(node), adapter.location(node))
         found, onward = None, None
         for index, (child, nr) in enumerate(adapter.edges(node)):
             if child is None or index >= len(produced) or produced[index] is None:
@@ -289,7 +289,7 @@ class BackwardVisitor:
         return unexplained(operator, [self._adapter.to_host(g) for g in grads if g is not None], values)
 
     def _producer(
-        self, node: Any, step: Step, grads: Sequence[Any], values: Any, bad: tuple[int, ...], saved: dict[str, Any]
+        self, node: Any, step: NanStep, grads: Sequence[Any], values: Any, bad: tuple[int, ...], saved: dict[str, Any]
     ) -> Producer:
         arrays = {name: self._adapter.to_host(t) for name, t in saved.items()}
         elements = {
@@ -442,7 +442,7 @@ class _Result(NamedTuple):
     """One bad result of an operator, and whether it has a gradient."""
 
     name: str
-    step: Step
+    step: NanStep
     operands: list[Any]
     values: Any
     trace: NanTrace | None
@@ -500,7 +500,7 @@ class ForwardVisitor:
             if operator_of(call.name) == "grad":  # the backward was looked at itself
                 self._know(output, self._traces.latest())
                 continue
-            name, step = operator_of(call.name), Step(operator_of(call.name), module, call.location)
+            name, step = operator_of(call.name), NanStep(operator_of(call.name), module, call.location)
             if any(self._is_unwritten(t) for t in inputs if t is not output):
                 self._know(output, _UNWRITTEN)
                 continue
@@ -573,7 +573,7 @@ class ForwardVisitor:
 
     def _masked(self, call: Any, module: str, inputs: Sequence[Any], trace: NanTrace) -> None:
         if any(t.is_floating_point() and first_bad(self._adapter.to_host(t)) is not None for t in inputs):
-            self._traces.masked_by(Step(operator_of(call.name), module, call.location), trace)
+            self._traces.masked_by(NanStep(operator_of(call.name), module, call.location), trace)
 
     def _is_unwritten(self, tensor: Any) -> bool:
         """Whether a tensor holds what was in its memory, NaN among it."""
@@ -596,6 +596,6 @@ class ForwardVisitor:
         table[key] = (weakref.ref(tensor, gone), trace)
 
 
-def _given(step: Step, values: Any) -> Producer:
+def _given(step: NanStep, values: Any) -> Producer:
     cause = Cause("it was in a tensor that no operator made: in the data", "Check the input, or a loaded file.")
     return producer_of("forward", "the input", "", step.location, cause, values, first_bad(values), ())

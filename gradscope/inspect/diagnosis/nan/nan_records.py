@@ -10,13 +10,13 @@ from ...records.records import Location
 from ...source.call_sites import place
 from ..explanation import Explanation, at
 
-__all__ = ["Producer", "NanOrigin", "Step"]
+__all__ = ["Producer", "NanOrigin", "NanStep"]
 
 _SHOWN = 6
 
 
 @dataclass(frozen=True)
-class Step:
+class NanStep:
     """An operator or node that passed a bad value on."""
 
     name: str
@@ -51,7 +51,7 @@ class Producer:
         What that element was computed from.
     bad, numel : int
         How many elements are bad, of how many.
-    chain : tuple of Step
+    chain : tuple of NanStep
         Who passed it on, up to where it was noticed.
     backwards : int
         How many backward passes had begun by then, since somebody counts; 0 also where nobody does.
@@ -71,7 +71,7 @@ class Producer:
     bad: int
     numel: int
     shape: tuple[int, ...]
-    chain: tuple[Step, ...] = ()
+    chain: tuple[NanStep, ...] = ()
     backwards: int = 0
     hidden: bool = False
 
@@ -96,7 +96,7 @@ class Producer:
         return "\n  ".join(lines)
 
 
-def _chain_text(chain: Sequence[Step]) -> str:
+def _chain_text(chain: Sequence[NanStep]) -> str:
     if len(chain) <= _SHOWN:
         return " -> ".join(map(str, chain))
     half = _SHOWN // 2
@@ -113,7 +113,7 @@ class NanOrigin(Explanation):
         The first is the one to mend; NaN before Inf, forward before backward, in the order in which they happened.
     passed_on : int
         How many operators and nodes only passed bad values on.
-    masked : tuple of Step
+    masked : tuple of NanStep
         Who got bad values and let none out (``nan_to_num``, ``where``): the loss looks clean, the gradient need not be.
     parameters : tuple of str
         The parameters that a bad gradient reached, as a sentence names them.
@@ -130,7 +130,7 @@ class NanOrigin(Explanation):
 
     producers: tuple[Producer, ...]
     passed_on: int = 0
-    masked: tuple[Step, ...] = ()
+    masked: tuple[NanStep, ...] = ()
     parameters: tuple[str, ...] = ()
 
     @property

@@ -23,7 +23,7 @@ from .detaching_calls import dotted, is_quiet
 from .no_grad_records import Reason, Suspect
 from .program_slices import PassedCall, ProgramSlice
 
-__all__ = ["Function", "ModulePath", "around", "behind", "forward_of", "places_of", "reached"]
+__all__ = ["ModulePath", "SourceFunction", "around", "behind", "forward_of", "places_of", "reached"]
 
 # Enough to read a large model's own code; more is not read for the sake of a guess.
 _MOST_FUNCTIONS = 200
@@ -39,7 +39,7 @@ class ModulePath(NamedTuple):
 
 
 @dataclass(eq=False)
-class Function:
+class SourceFunction:
     """A function to read, or a file outside of its functions; and which names hold the value where it begins.
 
     Attributes
@@ -124,18 +124,18 @@ def places_of(root: Any, path: str) -> list[ModulePath]:
     return places
 
 
-def around(places: Sequence[ModulePath]) -> Iterator[Function]:
+def around(places: Sequence[ModulePath]) -> Iterator[SourceFunction]:
     """Yield the methods of the modules that a parameter is in, innermost first."""
     for place in reversed(places):
         yield from _methods(place.module, place.attribute)
 
 
-def behind(places: Sequence[ModulePath], known: Sequence[Function]) -> Iterator[Function]:
+def behind(places: Sequence[ModulePath], known: Sequence[SourceFunction]) -> Iterator[SourceFunction]:
     """Yield the forward of the model's other modules, whose arguments may be computed with the parameter.
 
     Parameters
     ----------
-    known : sequence of Function
+    known : sequence of SourceFunction
         Left out.
     """
     seen = {id(function.node) for function in known}
@@ -147,7 +147,7 @@ def behind(places: Sequence[ModulePath], known: Sequence[Function]) -> Iterator[
             yield replace(function, carried=frozenset(_arguments(function)))
 
 
-def _methods(module: Any, attribute: str) -> list[Function]:
+def _methods(module: Any, attribute: str) -> list[SourceFunction]:
     """Return a module's forward and the methods it comes to, with what holds a child's or a parameter's value."""
     kind, forward = type(module), forward_of(module)
     carried = frozenset([f"self.{attribute}"])
@@ -198,17 +198,19 @@ def _plain(thing: Any) -> FunctionType | None:
     return thing if type(thing) is FunctionType and not is_library_file(thing.__code__.co_filename) else None
 
 
-def _function(function: FunctionType, owner: type | None, carried: frozenset[str] = frozenset()) -> Function | None:
+def _function(
+    function: FunctionType, owner: type | None, carried: frozenset[str] = frozenset()
+) -> SourceFunction | None:
     code = function.__code__
     node = syntax_of(code)
     if not isinstance(node, FUNCTIONS):
         return None
-    return Function(code.co_filename, code.co_qualname, node, carried, globals=function.__globals__, owner=owner)
+    return SourceFunction(code.co_filename, code.co_qualname, node, carried, globals=function.__globals__, owner=owner)
 
 
-def reached(first: Sequence[Function]) -> list[Function]:
+def reached(first: Sequence[SourceFunction]) -> list[SourceFunction]:
     """Return functions, each followed by those that it hands the value to."""
-    found: dict[Any, Function] = {}
+    found: dict[Any, SourceFunction] = {}
     stack = list(reversed(first))
     while stack and len(found) < _MOST_FUNCTIONS:
         function = stack.pop()
@@ -222,7 +224,7 @@ def reached(first: Sequence[Function]) -> list[Function]:
     return list(found.values())
 
 
-def _called(function: Function, passed: PassedCall) -> Function | None:
+def _called(function: SourceFunction, passed: PassedCall) -> SourceFunction | None:
     """Return the function that is called, if it can be told, with those of its arguments that hold the value."""
     first, _, rest = passed.called.partition(".")
     thing, owner = function.globals.get(first), None
@@ -235,12 +237,12 @@ def _called(function: Function, passed: PassedCall) -> Function | None:
     return None if called is None else replace(called, carried=_taken(called, passed))
 
 
-def _arguments(function: Function) -> list[str]:
+def _arguments(function: SourceFunction) -> list[str]:
     arguments = function.node.args
     return [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)][function.owner is not None :]
 
 
-def _taken(function: Function, passed: PassedCall) -> frozenset[str]:
+def _taken(function: SourceFunction, passed: PassedCall) -> frozenset[str]:
     arguments, rest = _arguments(function), function.node.args.vararg
     names = {arguments[i] for i in passed.places if i < len(arguments)} | set(passed.keywords)
     if rest is not None and any(i >= len(arguments) for i in passed.places):

@@ -21,7 +21,7 @@ from ...source.call_sites import fields_of, line_of
 from ...source.frame_variables import variables_of
 from ...source.source_syntax import FUNCTIONS, last_name, syntax_of, syntax_tree
 from .detaching_calls import FREEZING, SWITCHING, WEAK, detaching_call, dotted, freezing, switched_off
-from .forward_functions import Function, ModulePath, around, behind, forward_of, places_of, reached
+from .forward_functions import ModulePath, SourceFunction, around, behind, forward_of, places_of, reached
 from .no_grad_records import Reason, Suspect
 
 __all__ = ["SourceInReach", "freezers", "switches"]
@@ -41,7 +41,7 @@ class _CallerFrame(NamedTuple):
 class _SourceFindings(NamedTuple):
     """What was read: the functions, nearest first, what cuts in them on the way of the value, and what elsewhere."""
 
-    functions: list[Function]
+    functions: list[SourceFunction]
     cuts: list[Suspect]
     elsewhere: list[Suspect]
 
@@ -115,7 +115,7 @@ class SourceInReach:
     def _names_of(self, thing: Any) -> set[str]:
         return {name for frame in self._frames for name in _holders(frame.variables, thing)}
 
-    def _on_stack(self, tensor: Any, places: Sequence[ModulePath]) -> Iterator[Function]:
+    def _on_stack(self, tensor: Any, places: Sequence[ModulePath]) -> Iterator[SourceFunction]:
         """Yield the functions on the stack, innermost first."""
         root = places[0].module if places else None
         for frame in self._frames:
@@ -123,7 +123,7 @@ class SourceInReach:
             if node is None:
                 continue
             models = _holders(frame.variables, root)
-            yield Function(
+            yield SourceFunction(
                 frame.code.co_filename,
                 frame.code.co_qualname,
                 node,
@@ -134,7 +134,7 @@ class SourceInReach:
                 on_stack=True,
             )
 
-    def _in_files(self, tensor: Any, places: Sequence[ModulePath]) -> Iterator[Function]:
+    def _in_files(self, tensor: Any, places: Sequence[ModulePath]) -> Iterator[SourceFunction]:
         """Yield all functions of the files on the stack; as a rule, names mean the same in them as on the stack."""
         if not places:
             return
@@ -146,7 +146,7 @@ class SourceInReach:
             tree = syntax_tree(filename)
             for node in () if tree is None else ast.walk(tree):
                 if isinstance(node, FUNCTIONS) and node.name != "__init__":
-                    yield Function(filename, node.name, node, names, beside, globals=scope)
+                    yield SourceFunction(filename, node.name, node, names, beside, globals=scope)
 
 
 def _holders(variables: dict[str, Any], thing: Any) -> set[str]:
@@ -219,7 +219,7 @@ def _is_foreign(filename: str) -> bool:
 # --- what is found ---
 
 
-def _cuts(functions: Sequence[Function]) -> list[Suspect]:
+def _cuts(functions: Sequence[SourceFunction]) -> list[Suspect]:
     """Return what cuts on the way of the value; counts, masks and casts only where there is nothing else."""
     found: list[tuple[tuple[bool, bool, int, int, int], Suspect]] = []
     for order, function in enumerate(functions):
@@ -230,7 +230,7 @@ def _cuts(functions: Sequence[Function]) -> list[Suspect]:
     return [suspect for (weak, *_), suspect in found if not weak or found[0][0][0]]
 
 
-def _cuts_elsewhere(functions: Sequence[Function]) -> list[Suspect]:
+def _cuts_elsewhere(functions: Sequence[SourceFunction]) -> list[Suspect]:
     """Return what cuts in the user's own functions, where no way of the value could be followed to a cut."""
     found = []
     for function in functions:
@@ -242,7 +242,7 @@ def _cuts_elsewhere(functions: Sequence[Function]) -> list[Suspect]:
     return found
 
 
-def _rebinding(functions: Sequence[Function], places: Sequence[ModulePath], names: set[str]) -> Iterator[Suspect]:
+def _rebinding(functions: Sequence[SourceFunction], places: Sequence[ModulePath], names: set[str]) -> Iterator[Suspect]:
     """Yield the lines that put another tensor in this one's place: ``model.w = Parameter(...)``, ``w = w.detach()``."""
     for function in functions:
         inside = {f"self.{place.rest}" for place in places if type(place.module) is function.owner}
@@ -254,7 +254,7 @@ def _rebinding(functions: Sequence[Function], places: Sequence[ModulePath], name
                     yield function.suspect(Reason.REBOUND, text, lineno)
 
 
-def _unused(functions: Sequence[Function], places: Sequence[ModulePath]) -> Iterator[Suspect]:
+def _unused(functions: Sequence[SourceFunction], places: Sequence[ModulePath]) -> Iterator[Suspect]:
     """Yield the class that does not name the child, or the parameter, through which the tensor would be used."""
     for module, attribute, _ in places:
         own = [function for function in functions if function.owner is type(module)]
@@ -270,7 +270,7 @@ def _unused(functions: Sequence[Function], places: Sequence[ModulePath]) -> Iter
             yield own[0].suspect(Reason.UNUSED_MODULE, text, own[0].node.lineno)
 
 
-def _uses(function: Function) -> set[str]:
+def _uses(function: SourceFunction) -> set[str]:
     """Return the attributes that a function calls or computes with; to print one, or to ask about it, is no use."""
     used: set[str] = set()
     for node in function.nodes:

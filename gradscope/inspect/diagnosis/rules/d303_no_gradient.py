@@ -9,10 +9,10 @@ from ..examination import Examination
 from ..program_facts import EXAMINATION
 from ..rule_registry import Rule
 
-__all__ = ["NoGradient"]
+__all__ = ["ParametersWithoutGradient"]
 
 
-class NoGradient(Rule):
+class ParametersWithoutGradient(Rule):
     """No backward has given a parameter a gradient."""
 
     code = "D303"

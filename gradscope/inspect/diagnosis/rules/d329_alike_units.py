@@ -10,10 +10,10 @@ from ..explanation import at
 from ..rule_registry import Rule
 from ..training.initial_weights import INITIAL_WEIGHTS, InitialWeights
 
-__all__ = ["AlikeUnits"]
+__all__ = ["UnitsStartAlike"]
 
 
-class AlikeUnits(Rule):
+class UnitsStartAlike(Rule):
     """The units of a layer start alike, and stay so."""
 
     code = "D329"

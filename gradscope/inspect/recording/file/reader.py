@@ -23,7 +23,7 @@ from . import schema
 from .array_blobs import unpack_array
 from .node_pages import Page, decode_pages
 from .record_decoder import RecordDecoder
-from .recording_records import EventRecord, IterationRecord, RunRecord, TaskRecord, ViolationRecord, from_row
+from .recording_records import BackwardRecord, EventRecord, IterationRecord, RunRecord, ViolationRecord, from_row
 from .schema import RecordingError
 from .step_rows import STEP_COLUMNS, StepRecord, read_layout, read_step
 from .untrusted_database import Database
@@ -126,7 +126,7 @@ class Recording:
             self._tasks = self._read_tasks()
             self._starts: dict[int, list[tuple[Any, Any, Any]]] = {}
 
-    def _read_tasks(self) -> dict[int, TaskRecord]:
+    def _read_tasks(self) -> dict[int, BackwardRecord]:
         tasks = {}
         for *facts, count, bad in self._rows(
             "SELECT id, run, iteration, number, parent, thread, started, ended, state, error, nodes, bad"
@@ -135,7 +135,7 @@ class Recording:
             nodes = TaskNodes(self, _whole(facts[0]), _whole(count))
             facts[2] = self._numbers.get(facts[2], -1)
             first_bad = bad if bad is None else min(_whole(bad), max(count - 1, 0))
-            tasks[facts[0]] = from_row(TaskRecord, (*facts, count, first_bad, nodes))
+            tasks[facts[0]] = from_row(BackwardRecord, (*facts, count, first_bad, nodes))
         return tasks
 
     @property
@@ -148,14 +148,14 @@ class Recording:
         rows = self._records(IterationRecord, self._rows("SELECT * FROM iterations ORDER BY id"))
         return [row for row in rows if run is None or row.run == run]
 
-    def tasks(self, *, run: int | None = None, iteration: int | None = None) -> list[TaskRecord]:
+    def tasks(self, *, run: int | None = None, iteration: int | None = None) -> list[BackwardRecord]:
         """Return the backwards, of one run or iteration or of all."""
         return [
             t for t in self._tasks.values()
             if (run is None or t.run == run) and (iteration is None or t.iteration == iteration)
         ]  # fmt: skip
 
-    def task(self, id: int) -> TaskRecord:
+    def task(self, id: int) -> BackwardRecord:
         """Return one backward.
 
         Raises

@@ -11,7 +11,7 @@ import numpy
 from .node_pages import Page
 from .reader import Recording
 from .record_decoder import StaticNode
-from .recording_records import TaskRecord
+from .recording_records import BackwardRecord
 
 __all__ = ["Columns", "columns"]
 
@@ -51,12 +51,12 @@ class Columns:
         return len(self.task)
 
 
-def columns(recording: Recording, tasks: Sequence[TaskRecord] | None = None) -> Columns:
+def columns(recording: Recording, tasks: Sequence[BackwardRecord] | None = None) -> Columns:
     """Return the nodes of backwards as columns.
 
     Parameters
     ----------
-    tasks : sequence of TaskRecord, optional
+    tasks : sequence of BackwardRecord, optional
         All by default.
 
     Raises

@@ -11,7 +11,7 @@ from ...output.terminal_text import one_line, printable
 if TYPE_CHECKING:
     from .reader import TaskNodes
 
-__all__ = ["EventRecord", "IterationRecord", "RunRecord", "TaskRecord", "ViolationRecord", "from_row"]
+__all__ = ["EventRecord", "IterationRecord", "RunRecord", "BackwardRecord", "ViolationRecord", "from_row"]
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,), "str": (str,), "int | None": (int, type(None)), "str | None": (str, type(None)),
@@ -121,7 +121,7 @@ class IterationRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskRecord:
+class BackwardRecord:
     """A backward.
 
     Attributes

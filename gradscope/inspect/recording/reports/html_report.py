@@ -16,7 +16,7 @@ from ...records.records import NodeRecord, operator_name
 from ..file.reader import Recording
 from ..file.record_decoder import StaticNode
 from ..file.recording_columns import Columns, columns
-from ..file.recording_records import TaskRecord
+from ..file.recording_records import BackwardRecord
 from .heatmap import heat_map
 
 __all__ = ["html_report"]
@@ -101,7 +101,7 @@ def html_report(recording: Recording, *, title: str = "") -> str:
 
 def _overview(recording: Recording) -> tuple[Sequence[str], Sequence[Sequence[str]], Sequence[int]]:
     """Return the headings, the rows and the columns of numbers of the table of runs."""
-    tasks: dict[int, list[TaskRecord]] = defaultdict(list)
+    tasks: dict[int, list[BackwardRecord]] = defaultdict(list)
     for task in recording.tasks():
         tasks[task.run].append(task)
     rows = []

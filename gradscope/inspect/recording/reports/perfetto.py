@@ -10,7 +10,7 @@ from typing import Any
 from ...output.terminal_text import json_text
 from ..file.reader import Recording
 from ..file.recording_columns import columns
-from ..file.recording_records import TaskRecord
+from ..file.recording_records import BackwardRecord
 from ..file.schema import for_its_owner
 
 __all__ = ["trace_events", "write_trace"]
@@ -45,7 +45,7 @@ def trace_events(recording: Recording) -> Iterator[dict[str, Any]]:
         yield {**facts, "name": f"violation: {violation.operator} needs {violation.saved_name}"}
 
 
-def _task_events(recording: Recording, task: TaskRecord, thread: int) -> Iterator[dict[str, Any]]:
+def _task_events(recording: Recording, task: BackwardRecord, thread: int) -> Iterator[dict[str, Any]]:
     data = columns(recording, [task])
     last = int((data.started + data.duration).max()) if len(data) else task.started
     ended = task.ended if task.ended is not None else last

@@ -15,7 +15,7 @@ from ...output.number_format import format_shape
 from ...output.terminal_text import printable
 from ...records.records import NodeRecord, TensorSummary
 from ..file.reader import Recording
-from ..file.recording_records import TaskRecord
+from ..file.recording_records import BackwardRecord
 from ..file.schema import RecordingError
 
 if TYPE_CHECKING:
@@ -252,11 +252,11 @@ class _Side:
         if self.run not in [r.id for r in runs]:
             raise RecordingError(f"{recording.path} has no run {run}; it has {', '.join(str(r.id) for r in runs)}")
         self.name = recording.path + ("" if iteration is None else f":{iteration}")
-        self.iterations: dict[int, list[TaskRecord]] = {}
+        self.iterations: dict[int, list[BackwardRecord]] = {}
         for task in recording.tasks(run=self.run):
             self.iterations.setdefault(task.iteration, []).append(task)
 
-    def tasks(self, iteration: int | None) -> list[TaskRecord]:
+    def tasks(self, iteration: int | None) -> list[BackwardRecord]:
         """Return the backwards of an iteration."""
         if iteration not in self.iterations:
             last = max(self.iterations, default=None)
@@ -280,7 +280,12 @@ def _notes(a: _Side, b: _Side) -> tuple[str, ...]:
 
 
 def _compare_iterations(
-    a: _Side, b: _Side, left: list[TaskRecord], right: list[TaskRecord], iteration: int, tolerance: tuple[float, float]
+    a: _Side,
+    b: _Side,
+    left: list[BackwardRecord],
+    right: list[BackwardRecord],
+    iteration: int,
+    tolerance: tuple[float, float],
 ) -> tuple[Divergence | None, int]:
     """Return the first divergence of two iterations, and how many nodes were equal before it."""
     equal = 0
@@ -300,7 +305,7 @@ Nodes = tuple[NodeRecord | None, NodeRecord | None]
 
 
 def _compare_tasks(
-    a: _Side, b: _Side, left: TaskRecord, right: TaskRecord, tolerance: tuple[float, float]
+    a: _Side, b: _Side, left: BackwardRecord, right: BackwardRecord, tolerance: tuple[float, float]
 ) -> tuple[tuple[Nodes, tuple[str, ...]] | None, int]:
     equal = 0
     others = dict(_identified(right))
@@ -319,7 +324,7 @@ def _compare_tasks(
     return None, equal
 
 
-def _identified(task: TaskRecord) -> Iterator[tuple[Identity, NodeRecord]]:
+def _identified(task: BackwardRecord) -> Iterator[tuple[Identity, NodeRecord]]:
     """Yield the nodes of a backward, each with what it has in common with itself in another run."""
     counts: dict[tuple[str, str, str, str], int] = {}
     for node in task.nodes:

@@ -9,7 +9,7 @@ from typing import TextIO
 from ...debugging.stops.breakpoints import BreakpointError, parse_spec
 from ...output.terminal_text import say
 from ..file.reader import Recording
-from ..file.recording_records import TaskRecord
+from ..file.recording_records import BackwardRecord
 from ..file.schema import RecordingError
 from . import text_view
 
@@ -76,7 +76,7 @@ class RecordingPrompt:
             "help": lambda words: _HELP,
             "quit": self._quit,
         }
-        self._task: TaskRecord | None = next(iter(recording.tasks()), None)
+        self._task: BackwardRecord | None = next(iter(recording.tasks()), None)
 
     def run(self) -> None:
         """Take commands until the person leaves."""
@@ -129,7 +129,7 @@ class RecordingPrompt:
 
     # --- verbs ---
 
-    def _current(self) -> TaskRecord:
+    def _current(self) -> BackwardRecord:
         if self._task is None:
             raise RecordingError("the recording has no backward yet")
         return self._task

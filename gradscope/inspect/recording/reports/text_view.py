@@ -10,7 +10,7 @@ from ...debugging.prompt.plain_text import list_text, node_text
 from ...output.terminal_text import one_line
 from ...records.records import NodeRecord
 from ..file.reader import Recording
-from ..file.recording_records import TaskRecord
+from ..file.recording_records import BackwardRecord
 
 __all__ = [
     "duration_text",
@@ -30,7 +30,7 @@ _MANY = 40
 def overview_text(recording: Recording) -> str:
     """Return what a recording holds, in a few lines."""
     lines = []
-    tasks: dict[int, list[TaskRecord]] = defaultdict(list)
+    tasks: dict[int, list[BackwardRecord]] = defaultdict(list)
     for task in recording.tasks():
         tasks[task.run].append(task)
     left_out = [event for event in recording.events() if event.kind == "left out"]
@@ -52,7 +52,7 @@ def overview_text(recording: Recording) -> str:
     return "\n".join(lines or ["the recording is empty"])
 
 
-def _alarms(tasks: Sequence[TaskRecord]) -> Iterator[str]:
+def _alarms(tasks: Sequence[BackwardRecord]) -> Iterator[str]:
     bad = next((task for task in tasks if task.bad is not None), None)
     if bad is not None and bad.bad is not None:
         node = bad.nodes[bad.bad]
@@ -70,7 +70,7 @@ def _title(node: NodeRecord) -> str:
 
 def iterations_text(recording: Recording, *, run: int | None = None) -> str:
     """Return the iterations as a table."""
-    tasks: dict[tuple[int, int], list[TaskRecord]] = defaultdict(list)
+    tasks: dict[tuple[int, int], list[BackwardRecord]] = defaultdict(list)
     for task in recording.tasks(run=run):
         tasks[task.run, task.iteration].append(task)
     rows = [("iteration", "backwards", "nodes", "time", "")]
@@ -85,7 +85,7 @@ def iterations_text(recording: Recording, *, run: int | None = None) -> str:
     return table_text(rows)
 
 
-def tasks_text(tasks: Sequence[TaskRecord]) -> str:
+def tasks_text(tasks: Sequence[BackwardRecord]) -> str:
     """Return backwards as a table."""
     rows = [("backward", "iteration", "nodes", "time", "thread", "state")]
     for task in tasks:
@@ -97,12 +97,12 @@ def tasks_text(tasks: Sequence[TaskRecord]) -> str:
     return table_text(rows)
 
 
-def nodes_text(tasks: Sequence[TaskRecord], nodes: Iterable[tuple[int, NodeRecord]], *, limit: int = _MANY) -> str:
+def nodes_text(tasks: Sequence[BackwardRecord], nodes: Iterable[tuple[int, NodeRecord]], *, limit: int = _MANY) -> str:
     """Return nodes as a table, backward by backward.
 
     Parameters
     ----------
-    tasks : sequence of TaskRecord
+    tasks : sequence of BackwardRecord
         The backwards to say where nodes are.
     nodes : iterable of (int, NodeRecord)
         Nodes, each with the id of its backward, in their order.
@@ -126,7 +126,7 @@ def nodes_text(tasks: Sequence[TaskRecord], nodes: Iterable[tuple[int, NodeRecor
     return "\n".join(lines or ["no such node"])
 
 
-def node_page(task: TaskRecord, index: int) -> str:
+def node_page(task: BackwardRecord, index: int) -> str:
     """Return all that is known of a node."""
     node = task.nodes[index]
     head = f"iteration {task.iteration}, backward {task.id}"
@@ -136,7 +136,7 @@ def node_page(task: TaskRecord, index: int) -> str:
 class _Neighbours(Sequence[NodeRecord]):
     """The nodes that receive a node's gradients: all that its text names, of a backward that may have many."""
 
-    def __init__(self, task: TaskRecord, node: NodeRecord) -> None:
+    def __init__(self, task: BackwardRecord, node: NodeRecord) -> None:
         keys = {edge.target_key for edge in node.edges if edge.target_key is not None}
         self._found: list[NodeRecord] = []
         self._count = task.count

@@ -8,7 +8,7 @@ import pytest
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.debuggee.pause_gate import ProgramAborted
-from gradscope.inspect.debugging.session.program_session import ACTIVE
+from gradscope.inspect.debugging.session.session_observer import ACTIVE
 from gradscope.inspect.records.records import Location
 from gradscope.inspect.source.call_sites import place
 from gradscope.runtime import events

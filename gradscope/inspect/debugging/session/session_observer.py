@@ -23,7 +23,7 @@ from ...source.call_sites import place
 from ..history.history import History, HistoryPolicy, HistoryPosition
 from ..history.history_replay import PastContext, Replay, why_stop
 from ..stops import condition_names
-from ..stops.breakpoints import Breakpoint, BreakpointError, BreakpointTable, SavedMemory
+from ..stops.breakpoints import Breakpoint, BreakpointError, BreakpointTable, WatchedMemory
 from ..stops.run_targets import RunCommand, RunTarget
 from ..stops.stop_decision import Stops
 from ..stops.watches import WatchList
@@ -32,15 +32,15 @@ from .debugged_backward import TaskView
 from .pause_context import PauseContext
 from .session_records import TaskRecord
 
-__all__ = ["ACTIVE", "Session"]
+__all__ = ["ACTIVE", "SessionObserver"]
 
 T = TypeVar("T")
 
-ACTIVE: list[Session] = []
+ACTIVE: list[SessionObserver] = []
 """The sessions that listen."""
 
 
-class Session(Observer):
+class SessionObserver(Observer):
     """The observer that stops the program.
 
     Parameters
@@ -525,7 +525,7 @@ class Session(Observer):
 
     # --- while it is stopped ---
 
-    def saved_memory(self, index: int, name: str) -> SavedMemory:
+    def saved_memory(self, index: int, name: str) -> WatchedMemory:
         """Return the memory of what a node of the backward that is shown has saved; for the parked thread.
 
         Raises
@@ -548,7 +548,7 @@ class Session(Observer):
             data = saved[name].data
             owner = self.adapter.memory(data)
             alive = (lambda: True) if owner is None else weakref.ref(owner)
-            return SavedMemory(self.adapter.memory_key(data), alive)
+            return WatchedMemory(self.adapter.memory_key(data), alive)
 
     def inspected(self, view: TaskView, index: int) -> NodeRecord:
         """Return the full record of a node, with who has written what it saved; for the parked thread."""
