@@ -10,4 +10,5 @@
 - :mod:`~.agreement`: whether the ranks hold the same gradients and parameters
 - :mod:`~.disagreement_causes`: why they do not
 - :mod:`~.agreement_report`: both as text and JSON
+- :mod:`~.lake`: recordings as a Parquet dataset, and questions to it in SQL
 """

@@ -369,5 +369,6 @@ def _shorter(ranks: RecordedRanks, taken: Mapping[int, int]) -> Iterator[str]:
     for member in ranks.members:
         count = taken[member.rank]
         if count < most:
-            end = "it runs still, or was killed" if member.run.state == "running" else "it ended earlier, or has joined"
+            end = "it ended earlier, or has joined" if member.run.state == "finished" else "it was killed"
+            end = "it runs still" if member.running else end
             yield f"rank {member.rank} took {count} of {most} steps: {end}; compared as far as it came"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from ..recording import BackwardRecord, Recording, RecordingError, RunRecord, open_recording
+from ..recording.file.store import is_alive
 from ..recording.recorder.recording_names import ENDING
 
 __all__ = ["RankRecording", "RecordedRanks", "open_ranks", "ranks_of"]
@@ -28,6 +30,12 @@ class RankRecording:
     rank: int
     recording: Recording
     run: RunRecord
+
+    @property
+    def running(self) -> bool:
+        """Whether it still records; of another machine's that has not finished, that cannot be told: then it does."""
+        run = self.run
+        return run.state == "running" and (run.host != socket.gethostname() or is_alive(run.pid))
 
     def tasks(self) -> list[BackwardRecord]:
         """Return the backwards of the run."""

@@ -36,7 +36,7 @@ def ranks_text(ranks: RecordedRanks, *, limit: int = _MANY) -> str:
 
 def _rank_row(member: RankRecording) -> tuple[str, ...]:
     run, tasks = member.run, member.tasks()
-    state = run.state if run.state != "running" else "running, or killed"
+    state = "killed" if run.state == "running" and not member.running else run.state
     counts = len({task.iteration for task in tasks}), len(tasks), sum(task.count for task in tasks)
     return (str(member.rank), f"{run.pid} on {run.host}", state, *map(str, counts), "; ".join(_alarms(tasks)))
 

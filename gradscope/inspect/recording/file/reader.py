@@ -188,10 +188,16 @@ class Recording:
         with self._reading():
             return {(one_line(name), _whole(number)): one_line(text) for name, number, text in rows}
 
-    def steps(self, run: int) -> Iterator[StepRecord]:
-        """Yield the steps of optimizers in a run of one of many ranks, in their order, read as they are asked for."""
+    def steps(self, run: int, *, after: int = 0) -> Iterator[StepRecord]:
+        """Yield the steps of optimizers in a run of one of many ranks, in their order, read as they are asked for.
+
+        Parameters
+        ----------
+        after : int
+            Leave out those up to this id.
+        """
         layouts = self._layouts()
-        last = 0
+        last = after
         columns = ", ".join(STEP_COLUMNS)
         while True:
             sql = f"SELECT {columns} FROM steps WHERE run = ? AND id > ? ORDER BY id LIMIT {_STEPS_AT_ONCE}"

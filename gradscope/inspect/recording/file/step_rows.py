@@ -32,6 +32,8 @@ class StepRecord:
 
     Attributes
     ----------
+    id : int
+        Of its row, which grow.
     iteration : int or None
         The number of its iteration; None where that has been left out.
     task : int or None
@@ -42,6 +44,7 @@ class StepRecord:
         What the optimizer was about to use.
     """
 
+    id: int
     iteration: int | None
     task: int | None
     time: int
@@ -92,7 +95,7 @@ def read_step(
     ValueError, KeyError, TypeError
         If the row is damaged.
     """
-    _, _, iteration, task, time, optimizer, number, layout, facts, *blobs = row
+    id, _, iteration, task, time, optimizer, number, layout, facts, *blobs = row
     tensors = layouts[layout]
     arrays = {}
     for (name, dtype), blob in zip(_ARRAYS, blobs):
@@ -100,7 +103,7 @@ def read_step(
         if len(arrays[name]) != len(tensors):
             raise ValueError(f"step {number} has {len(arrays[name])} {name} of {len(tensors)} tensors")
     told = json.loads(facts)
-    if not isinstance(told, dict) or not all(isinstance(value, int) for value in (time, optimizer, number)):
+    if not isinstance(told, dict) or not all(isinstance(value, int) for value in (id, time, optimizer, number)):
         raise ValueError(f"step {number!r} is none")
     look = StepLook(optimizer, number, tensors, facts=told, **arrays)
-    return StepRecord(iterations.get(iteration), task, time, look)
+    return StepRecord(id, iterations.get(iteration), task, time, look)

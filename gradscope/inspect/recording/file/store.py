@@ -31,7 +31,7 @@ from .node_pages import Batch, encode_page
 from .schema import RecordingError
 from .untrusted_database import Database
 
-__all__ = ["LEAST_BUDGET", "RowUpdate", "IterationChange", "Statement", "Store"]
+__all__ = ["LEAST_BUDGET", "RowUpdate", "IterationChange", "Statement", "Store", "is_alive"]
 
 LEAST_BUDGET = 1 << 20
 """Bytes of a file that no budget can forbid: an empty recording takes a tenth of them."""
@@ -575,11 +575,12 @@ def _refuse_running(path: str) -> None:
     except (sqlite3.Error, ValueError, RecordingError):  # a damaged recording may be written over
         return
     for pid, host in rows:
-        if host == socket.gethostname() and pid != os.getpid() and _alive(pid):
+        if host == socket.gethostname() and pid != os.getpid() and is_alive(pid):
             raise RecordingError(f"{path} is being recorded to by process {pid}\nGive each recorder a file of its own.")
 
 
-def _alive(pid: Any) -> bool:
+def is_alive(pid: Any) -> bool:
+    """Whether there is a process of that number on this machine."""
     try:
         os.kill(int(pid), 0)
     except PermissionError:

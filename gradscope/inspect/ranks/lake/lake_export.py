@@ -1,0 +1,257 @@
+"""From recordings to a Parquet dataset: what is new is added, also while the program runs.
+
+A file is written beside its place under a name that no reader looks for, and then renamed: whoever reads the dataset
+sees it whole, or not at all. Which backwards it holds is in its name, and so the next export knows where to go on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy
+
+from ...output.terminal_text import one_line
+from ...recording import BackwardRecord, RecordingError
+from ...recording.file.recording_columns import columns
+from ...recording.file.step_rows import StepRecord
+from ...recording.reports.parquet import encoded_texts, load_arrow, node_table
+from ..recorded_ranks import RankRecording, RecordedRanks, open_ranks
+from .lake_schema import BLOCK, MARKER, TABLES, VERSION, check_lake
+
+__all__ = ["Exported", "export_run", "follow_run"]
+
+_ROWS = 1 << 20  # of a file, about
+_HELD_BACK = 2  # newest iterations of a program that runs, to which backwards may still be moved
+_PAUSE = 1.0  # seconds between looks at a program that runs
+
+
+@dataclass(slots=True)
+class Exported:
+    """What an export has added.
+
+    Attributes
+    ----------
+    run : str
+        What the run is called in the dataset.
+    nodes, steps : int
+        Rows.
+    running : bool
+        Whether some of the ranks go on.
+    """
+
+    run: str
+    nodes: int = 0
+    steps: int = 0
+    running: bool = False
+
+
+def export_run(paths: Sequence[str], lake: str, *, name: str = "") -> Exported:
+    """Add what is new in the recordings of a run to a dataset.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        A directory with the recordings of all ranks, or recordings.
+    lake : str
+        The directory of the dataset, which is made where it is not there.
+    name : str
+        What to call the run there; by default what the directory or the recording is called.
+
+    Raises
+    ------
+    RecordingError
+        If the recordings cannot be read, the directory is something else, it has another run of that name, or pyarrow
+        is not installed.
+    OSError
+        If it cannot be written; what is there stays as it is.
+    """
+    load_arrow()
+    with open_ranks(*paths) as ranks:
+        done = Exported(_run_name(name or _called(ranks)))
+        _make(lake)
+        for member in ranks.members:
+            place = os.path.join(f"run={done.run}", f"rank={member.rank}")
+            _write_run(member, os.path.join(lake, "runs", place), done.run)
+            done.nodes += _export_nodes(member, os.path.join(lake, "nodes", place))
+            done.steps += _export_steps(member, os.path.join(lake, "steps", place))
+            done.running = done.running or member.running
+    return done
+
+
+def follow_run(paths: Sequence[str], lake: str, *, name: str = "") -> Iterator[Exported]:
+    """Add what is new, again and again, until the program has ended.
+
+    Yields
+    ------
+    Exported
+        What each look has added; the last says that nothing runs any more.
+    """
+    while True:
+        done = export_run(paths, lake, name=name)
+        yield done
+        if not done.running:
+            return
+        time.sleep(_PAUSE)
+
+
+def _called(ranks: RecordedRanks) -> str:
+    path = ranks.path if os.path.isdir(ranks.path) else ranks.members[0].recording.path
+    name = os.path.basename(os.path.normpath(os.path.abspath(path))).removesuffix(".gscope")
+    restart = ranks.members[0].run.restart
+    return f"{name}-restart{restart}" if restart else name
+
+
+def _run_name(name: str) -> str:
+    """Return a name as a directory may be called everywhere."""
+    return re.sub(r"[^\w.+-]", "_", one_line(name), flags=re.ASCII).lstrip(".") or "run"
+
+
+def _make(lake: str) -> None:
+    if os.path.isdir(lake) and os.listdir(lake):
+        check_lake(lake)
+        return
+    os.makedirs(lake, exist_ok=True)
+    with open(os.path.join(lake, MARKER), "w", encoding="utf-8") as file:
+        json.dump({"version": VERSION, "tables": {name: [c.name for c in cs] for name, cs in TABLES.items()}}, file)
+
+
+# --- runs ---
+
+
+def _write_run(member: RankRecording, folder: str, name: str) -> None:
+    arrow, run = load_arrow(), member.run
+    path = os.path.join(folder, "run.parquet")
+    if os.path.exists(path):
+        import pyarrow.parquet  # loaded already
+
+        (started,) = pyarrow.parquet.read_table(path, columns=["started_ns"]).column(0).to_pylist()
+        if started != run.started:
+            raise RecordingError(
+                f"the dataset has another run called {name!r}, with another start of rank {member.rank}\n"
+                "Give this one a name of its own with --name."
+            )
+    facts = {
+        "title": run.title, "framework": run.framework, "host": run.host, "pid": run.pid, "world": run.world,
+        "restart": run.restart, "started_ns": run.started, "ended_ns": run.ended, "state": run.state,
+    }  # fmt: skip
+    kinds = {column.name: column.type for column in TABLES["runs"]}
+    _write(arrow.table({key: arrow.array([value], kinds[key]) for key, value in facts.items()}), path)
+
+
+# --- nodes ---
+
+
+def _export_nodes(member: RankRecording, folder: str) -> int:
+    """Write the backwards that are not there yet; return how many nodes they have."""
+    rows = 0
+    for block, tasks in _batches(_complete(member, _last(folder, "tasks"))):
+        data = columns(member.recording, tasks)
+        name = f"tasks-{tasks[0].id:012}-{tasks[-1].id:012}.parquet"
+        _write(node_table(data), os.path.join(folder, f"from_iteration={block}", name))
+        rows += len(data)
+    return rows
+
+
+def _complete(member: RankRecording, after: int) -> list[BackwardRecord]:
+    """Return the backwards after one of which nothing will change any more."""
+    found = member.tasks()
+    newest = max((task.iteration for task in found), default=0)
+    chosen = []
+    for task in found:
+        if member.running and (task.iteration > newest - _HELD_BACK or task.state == "running"):
+            break
+        if task.id > after:
+            chosen.append(task)
+    return chosen
+
+
+def _batches(tasks: Sequence[BackwardRecord]) -> Iterator[tuple[int, list[BackwardRecord]]]:
+    """Yield backwards of one block of iterations each, not too many nodes at once."""
+    for block, of_block in groupby(tasks, key=lambda task: task.iteration // BLOCK * BLOCK):
+        batch: list[BackwardRecord] = []
+        rows = 0
+        for task in of_block:
+            batch.append(task)
+            rows += task.count
+            if rows >= _ROWS:
+                yield block, batch
+                batch, rows = [], 0
+        if batch:
+            yield block, batch
+
+
+def _last(folder: str, what: str) -> int:
+    """Return the number of the last backward or step in the files of a rank."""
+    pattern = re.compile(rf"{what}-\d+-(\d+)\.parquet")
+    names = (name for _, _, files in os.walk(folder) for name in files)
+    return max((int(found[1]) for name in names if (found := pattern.fullmatch(name))), default=0)
+
+
+# --- steps ---
+
+
+def _export_steps(member: RankRecording, folder: str) -> int:
+    rows = waiting = 0
+    batch: list[StepRecord] = []
+    for step in member.recording.steps(member.run.id, after=_last(folder, "steps")):
+        if batch and (_block(step) != _block(batch[0]) or waiting >= _ROWS):
+            rows += _write_steps(batch, folder)
+            batch, waiting = [], 0
+        batch.append(step)
+        waiting += len(step.look.tensors)
+    return rows + (_write_steps(batch, folder) if batch else 0)
+
+
+def _block(step: StepRecord) -> int:
+    return (step.iteration or 0) // BLOCK * BLOCK
+
+
+def _write_steps(steps: Sequence[StepRecord], folder: str) -> int:
+    arrow = load_arrow()
+    looks = [step.look for step in steps]
+    counts = [len(look.tensors) for look in looks]
+    held = [tensor for look in looks for tensor in look.tensors]
+    rows = numpy.arange(len(held))
+
+    def repeated(values: list[Any]) -> Any:
+        return arrow.array(values, "int64").take(arrow.array(numpy.repeat(numpy.arange(len(values)), counts)))
+
+    table = arrow.table({
+        "iteration": repeated([step.iteration for step in steps]),
+        "step": repeated([look.number for look in looks]),
+        "optimizer": repeated([look.optimizer for look in looks]),
+        "time_ns": repeated([step.time for step in steps]),
+        "name": encoded_texts([tensor.name for tensor in held], rows),
+        "part": encoded_texts([tensor.part for tensor in held], rows),
+        "kind": encoded_texts([tensor.kind for tensor in held], rows),
+        "present": numpy.concatenate([look.present for look in looks]),
+        "norm": numpy.concatenate([look.norms for look in looks]),
+        "gradient": numpy.concatenate([look.gradients for look in looks]),
+        "value": numpy.concatenate([look.values for look in looks]),
+    })  # fmt: skip
+    name = f"steps-{steps[0].id:012}-{steps[-1].id:012}.parquet"
+    _write(table, os.path.join(folder, f"from_iteration={_block(steps[0])}", name))
+    return len(held)
+
+
+def _write(table: Any, path: str) -> None:
+    """Write a file that is there whole or not at all."""
+    import pyarrow.parquet  # loaded already
+
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    half = f"{path}.half-{os.getpid()}"
+    try:
+        metadata = {**(table.schema.metadata or {}), b"gradscope.lake": str(VERSION).encode()}
+        pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), half)
+        os.replace(half, path)
+    except BaseException:
+        if os.path.exists(half):
+            os.remove(half)
+        raise

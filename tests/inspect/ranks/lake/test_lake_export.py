@@ -1,0 +1,130 @@
+"""What is new in recordings is added to a dataset, once, and each file is there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import gradscope.inspect as gi
+from gradscope.inspect.ranks.lake import lake_export
+from gradscope.inspect.ranks.lake.lake_export import export_run, follow_run
+from gradscope.inspect.ranks.lake.lake_schema import TABLES
+from gradscope.inspect.recording import RecordingError
+from tests.inspect.ranks.jobs import being_rank, record_ranks
+from tests.inspect.recording.programs import mlp, recorded, train
+
+parquet = pytest.importorskip("pyarrow.parquet", reason="the extra `lake`")
+
+
+def export(tmp_path, **options):
+    return export_run([str(tmp_path / "run")], str(tmp_path / "lake"), **options)
+
+
+def files(tmp_path):
+    lake = tmp_path / "lake"
+    return sorted(str(path.relative_to(lake)) for path in lake.rglob("*") if path.is_file())
+
+
+def rows(tmp_path, table):
+    return parquet.read_table(tmp_path / "lake" / table)
+
+
+def test_runs_ranks_and_iterations_are_partitions(tmp_path):
+    record_ranks(tmp_path / "run", 2, steps=3)
+    done = export(tmp_path)
+    assert (done.run, done.nodes, done.steps, done.running) == ("run", 2 * 27, 2 * 12, False)
+    assert files(tmp_path) == [
+        "gradscope-lake.json",
+        *(f"nodes/run=run/rank={r}/from_iteration=0/tasks-000000000001-000000000003.parquet" for r in range(2)),
+        *(f"runs/run=run/rank={r}/run.parquet" for r in range(2)),
+        *(f"steps/run=run/rank={r}/from_iteration=0/steps-000000000001-000000000003.parquet" for r in range(2)),
+    ]
+    for table, columns in TABLES.items():
+        assert sorted(rows(tmp_path, table).column_names) == sorted(column.name for column in columns)
+
+
+def test_the_rows_are_what_the_recording_holds(tmp_path):
+    record_ranks(tmp_path / "run", 1, steps=2)
+    export(tmp_path)
+    table = rows(tmp_path, "nodes").sort_by([("task", "ascending"), ("index", "ascending")]).to_pydict()
+    with gi.open_recording(tmp_path / "run" / "rank-0.gscope") as recording:
+        nodes = [(task, node) for task in recording.tasks() for node in task.nodes]
+        assert table["name"] == [node.name for _, node in nodes]
+        assert table["iteration"] == [task.iteration for task, _ in nodes]
+        assert table["grad_outputs_norm"] == pytest.approx([node.norm for _, node in nodes])
+        assert table["lineno"] == [node.location and node.location.lineno for _, node in nodes]
+
+
+def test_what_is_there_is_not_written_again(tmp_path):
+    with being_rank(0, 1), gi.record(f"{tmp_path}/run/") as recorder:
+        train(mlp(), 5)
+        recorder.flush()
+        # The newest iterations of a program that runs may still get backwards.
+        assert [(done.nodes, done.running) for done in (export(tmp_path), export(tmp_path))] == [(27, True), (0, True)]
+    assert export(tmp_path).nodes == 18
+    assert export(tmp_path).nodes == 0
+    assert rows(tmp_path, "nodes").num_rows == 45
+    assert rows(tmp_path, "runs").column("state").to_pylist() == ["finished"]
+
+
+def test_a_program_is_followed_to_its_end(tmp_path, monkeypatch):
+    recorder = gi.record(tmp_path / "run")
+    recorder.start()
+    train(mlp(), 5)
+    recorder.flush()
+    monkeypatch.setattr(lake_export.time, "sleep", lambda seconds: recorder.stop())
+    looks = list(follow_run([str(tmp_path / "run")], str(tmp_path / "lake")))
+    assert [(look.nodes, look.running) for look in looks] == [(27, True), (18, False)]
+
+
+def test_iterations_are_put_into_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(lake_export, "BLOCK", 2)
+    recorded(tmp_path / "run", steps=5).close()
+    export(tmp_path)
+    assert [file.split("/")[3] for file in files(tmp_path) if file.startswith("nodes")] == [
+        "from_iteration=0", "from_iteration=2", "from_iteration=4",
+    ]  # fmt: skip
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
+    recorded(tmp_path / "run", steps=1).close()
+
+    def full(table, path):
+        with open(path, "wb") as file:
+            file.write(b"PAR1 and then the disk was full")
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(parquet, "write_table", full)
+        with pytest.raises(OSError, match="No space left"):
+            export(tmp_path)
+    assert files(tmp_path) == ["gradscope-lake.json"]
+    assert export(tmp_path).nodes == 9
+
+
+def test_names_of_runs_are_those_of_directories(tmp_path):
+    recorded(tmp_path / "run", steps=1).close()
+    assert export(tmp_path, name="../../a b'; drop").run == "_.._a_b___drop"
+    assert export(tmp_path, name="..").run == "run"
+    assert all(os.sep not in entry.name for entry in (tmp_path / "lake" / "nodes").iterdir())
+
+
+def test_another_run_of_the_same_name_is_refused(tmp_path):
+    recorded(tmp_path / "run", steps=1).close()
+    export(tmp_path)
+    recorded(tmp_path / "run", steps=1).close()
+    with pytest.raises(
+        RecordingError, match=r"another run called 'run'.*\nGive this one a name of its own with --name"
+    ):
+        export(tmp_path)
+    assert export(tmp_path, name="second").nodes == 9
+
+
+def test_a_directory_that_is_something_else_is_left_alone(tmp_path):
+    recorded(tmp_path / "run", steps=1).close()
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "thesis.tex").touch()
+    with pytest.raises(RecordingError, match="is no dataset of recordings"):
+        export(tmp_path)
+    assert files(tmp_path) == ["thesis.tex"]
