@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["expandable", "sum_to"]
 
 
-def sum_to(array: Array, shape: tuple[int, ...]) -> Any:
+def sum_to(array: Array, shape: tuple[int, ...]) -> Array:
     """Sum a bare array over the dimensions that broadcasting had added or widened."""
     if type(array) is BFloat16Array:
         return rounded(sum_to(widened(array), shape))

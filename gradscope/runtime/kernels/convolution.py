@@ -16,7 +16,7 @@ from . import forms, threads
 from .image_grid import Grid, Ints, Product, input_products, window_product
 
 if TYPE_CHECKING:
-    from ..ops.declaration.annotations import Array
+    from ..ops.declaration.annotations import Array, DType
 
 __all__ = ["convolved", "input_gradient", "suits", "weight_gradient"]
 
@@ -157,7 +157,7 @@ def _loops(x: Array, columns: int) -> Any:
 class _Block:
     """The memory of a block of images in a grid, which is used for one block after the other."""
 
-    def __init__(self, channels: int, grid: Grid, images: int, reach: int, dtype: Any) -> None:
+    def __init__(self, channels: int, grid: Grid, images: int, reach: int, dtype: DType) -> None:
         self.grid, self.images, self.phase = grid, images, images * grid.area
         self.row = grid.phases * self.phase + reach
         # Vectors of the last pixels reach beyond the last row.

@@ -19,7 +19,7 @@ import numpy
 from . import forms, threads
 
 if TYPE_CHECKING:
-    from ..ops.declaration.annotations import Array, Namespace
+    from ..ops.declaration.annotations import Array, Gradient, Namespace
 
 __all__ = [
     "before",
@@ -252,7 +252,7 @@ def _lstm_step_back(
     g_cell[...] = before
 
 
-def _begun(xp: Namespace, g: Any, like: Array) -> Array:
+def _begun(xp: Namespace, g: Gradient, like: Array) -> Array:
     """Return the gradient of a last state to begin with, as an array that may be written."""
     return xp.zeros(like.shape, like.dtype) if g is None else xp.array(g, order="C")
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 
 if TYPE_CHECKING:
-    from ..ops.declaration.annotations import Array
+    from ..ops.declaration.annotations import Array, DType
 
 
 __all__ = ["row_maxima", "sums"]
@@ -27,7 +27,7 @@ _BLOCK = 1 << 14  # rows that are added at once
 _kept_ones: dict[str, numpy.ndarray] = {}
 
 
-def sums(array: Array, axes: tuple[int, ...], keepdims: bool = True) -> Any:
+def sums(array: Array, axes: tuple[int, ...], keepdims: bool = True) -> Array:
     """Return the sums along dimensions; along the first ones, or a short last one, they are a product with ones.
 
     Parameters
@@ -67,7 +67,7 @@ def sums(array: Array, axes: tuple[int, ...], keepdims: bool = True) -> Any:
     return total if len(rest) == 1 else total.reshape(rest)
 
 
-def row_maxima(array: Array, axis: int) -> Any:
+def row_maxima(array: Array, axis: int) -> Array:
     """Return the maxima along an axis, which is kept as one of size 1; NaN where there is one.
 
     Parameters
@@ -124,7 +124,7 @@ def _column(char: str, rows: int) -> numpy.ndarray:
     return column
 
 
-def _ones(dtype: Any) -> numpy.ndarray:
+def _ones(dtype: DType) -> numpy.ndarray:
     """Return a read-only block of ones."""
     kept = _kept_ones.get(dtype.char)
     if kept is None:

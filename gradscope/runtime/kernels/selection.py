@@ -9,7 +9,7 @@ import numpy
 from . import forms, threads
 
 if TYPE_CHECKING:
-    from ..ops.declaration.annotations import Array, Namespace
+    from ..ops.declaration.annotations import Array, Namespace, Operand
 
 __all__ = ["select"]
 
@@ -18,7 +18,7 @@ _BLOCK = 1 << 15  # elements
 _BITS = {size: numpy.dtype(f"int{8 * size}") for size in (1, 2, 4, 8)}
 
 
-def select(xp: Namespace, condition: Array, chosen: Any, other: Any) -> Any:
+def select(xp: Namespace, condition: Array, chosen: Any, other: Operand) -> Array:
     """Return ``where(condition, chosen, other)``; of large arrays by masking bits.
 
     A processor guesses which way a branch goes: where signs are random, NumPy's ``where`` takes ten times as long.

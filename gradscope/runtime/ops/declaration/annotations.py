@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-__all__ = ["Array", "Dims", "Gradient", "Namespace", "Shape", "Sizes"]
+__all__ = ["Array", "DType", "Device", "Dims", "Gradient", "Make", "Namespace", "Number", "Operand", "Shape", "Sizes"]
 
 # A bare array of the module at hand; a tensor where the expression is recorded.
 Array: TypeAlias = Any
@@ -18,7 +18,17 @@ Gradient: TypeAlias = Any
 Namespace: TypeAlias = Any
 # The sizes of a tensor's dimensions.
 Shape: TypeAlias = tuple[int, ...]
-# What a caller gives for sizes in space, such as a stride: one number for all dimensions, or one each.
+# What a caller gives for sizes, such as those of a view or a stride: one number for all dimensions, or one each.
 Sizes: TypeAlias = Any
 # What a caller gives for dimensions: a number, several numbers, or None where that means all.
 Dims: TypeAlias = Any
+# What a caller gives for a dtype: PyTorch's name for one as an attribute of the package, NumPy's, or a type of Python.
+DType: TypeAlias = Any
+# What a caller gives for a device: one, its name, or None where that means the usual one.
+Device: TypeAlias = Any
+# A number of Python, or what stands for one: an array or a tensor without dimensions.
+Number: TypeAlias = Any
+# What stands on the other side of an operator: an Array, a tensor, or a Number.
+Operand: TypeAlias = Any
+# ``make`` of a declaration's samples: called with sizes, it makes a tensor of them.
+Make: TypeAlias = Any

@@ -19,6 +19,7 @@ from ...tensor.tensor import Tensor
 from ..execution.codegen.compiling import HEADING
 
 if TYPE_CHECKING:
+    from .annotations import DType
     from .registry import Operator
 
 __all__ = ["render"]
@@ -60,7 +61,7 @@ class _Maker:
         self._small = small
         self._made = 0
 
-    def __call__(self, *shape: int, low: float = -2.0, high: float = 2.0, dtype: Any = None) -> Tensor:
+    def __call__(self, *shape: int, low: float = -2.0, high: float = 2.0, dtype: DType = None) -> Tensor:
         sizes = tuple(min(size, 2) for size in shape) if self._small else shape
         count = prod(sizes)
         # The multiples of the golden ratio leave no two rows of a matrix parallel.
@@ -74,7 +75,7 @@ class _Maker:
             return from_numpy((values + 1j * values[::-1]).reshape(sizes).astype("complex64"))
         return from_numpy(numpy.floor(values).reshape(sizes).astype(kind))
 
-    def of(self, values: Any, dtype: Any = None, shape: tuple[int, ...] | None = None) -> Tensor:
+    def of(self, values: Any, dtype: DType = None, shape: tuple[int, ...] | None = None) -> Tensor:
         """Return a tensor of given values."""
         kind = numpy.dtype(getattr(dtype, "numpy", dtype) or "float32")
         array = numpy.array(values, dtype="float32" if kind.kind == "f" else kind)

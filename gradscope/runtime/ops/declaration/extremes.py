@@ -9,9 +9,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .samples import Samples
+
+if TYPE_CHECKING:
+    from ...tensor.tensor import Tensor
+    from .annotations import DType, Make
 
 __all__ = ["elementwise", "integral", "points", "rows", "substituted"]
 
@@ -115,11 +119,11 @@ def substituted(samples: Samples, numbers: Callable[[Any], list[list[float]]] = 
 class _Substitute:
     """``make`` with numbers of its own in place of random ones."""
 
-    def __init__(self, make: Any, values: list[float]) -> None:
+    def __init__(self, make: Make, values: list[float]) -> None:
         self._make = make
         self._values = values
 
-    def __call__(self, *shape: int, low: float = -2.0, high: float = 2.0, dtype: Any = None) -> Any:
+    def __call__(self, *shape: int, low: float = -2.0, high: float = 2.0, dtype: DType = None) -> Tensor:
         if dtype is not None and str(dtype).rpartition(".")[2] not in ("float32", "float64"):
             return self._make(*shape, low=low, high=high, dtype=dtype)
         if (low, high) == (0.0, 1.0):  # a probability has no extremes outside of its range

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import state
 from ...tensor import overrides
+
+if TYPE_CHECKING:
+    from .annotations import Dims
 
 __all__ = ["as_function", "as_method", "numpy_dims"]
 
@@ -97,7 +100,7 @@ def _own_names(kwargs: dict[str, Any], others: dict[str, str]) -> dict[str, Any]
     return {others.get(name, name) if others.get(name) not in kwargs else name: kwargs[name] for name in kwargs}
 
 
-def numpy_dims(name: str, dim: Any, keepdim: bool, axis: Any, keepdims: bool | None) -> tuple[Any, bool]:
+def numpy_dims(name: str, dim: Dims, keepdim: bool, axis: Dims, keepdims: bool | None) -> tuple[Any, bool]:
     """Return `dim` and `keepdim` of a call that was given NumPy's names for them.
 
     For the reductions that every loss ends in: they take these names themselves, which spares them a call.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from .annotations import Array, Shape
+from .annotations import Array, Gradient, Shape, Sizes
 
 __all__ = [
     "adaptive_windows",
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-def adjoint(linear: Callable[[Any], Any], shape: Shape, g: Any) -> Any:
+def adjoint(linear: Callable[[Any], Any], shape: Shape, g: Gradient) -> Gradient:
     """Return what the adjoint of a linear map of arrays of `shape` makes of `g`: its matrix, transposed, times `g`."""
     shape = tuple(shape)
     units = numpy.eye(int(numpy.prod(shape)), dtype=numpy.result_type(g, numpy.float64))
@@ -46,7 +46,7 @@ def adjoint(linear: Callable[[Any], Any], shape: Shape, g: Any) -> Any:
     return found.reshape(shape)
 
 
-def by_lines(function: Callable[[Any], Any], self: Any, dim: int, keepdim: bool | None = None) -> list[Any]:
+def by_lines(function: Callable[[Any], Any], self: Array, dim: int, keepdim: bool | None = None) -> list[Any]:
     """Return what a function makes of each line along a dimension, put together.
 
     Parameters
@@ -73,19 +73,19 @@ def from_library(path: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def gathered_at(index: Any, dim: int) -> tuple[Any, ...]:
+def gathered_at(index: Array, dim: int) -> tuple[Any, ...]:
     """Return the index arrays of the elements that ``gather(dim, index)`` takes."""
     places = list(numpy.indices(index.shape))
     places[dim] = index
     return tuple(places)
 
 
-def slices_at(ndim: int, dim: int, index: Any) -> tuple[Any, ...]:
+def slices_at(ndim: int, dim: int, index: Array) -> tuple[Any, ...]:
     """Return the index of the slices that ``index_select(dim, index)`` takes."""
     return (*[slice(None)] * (dim % ndim), numpy.atleast_1d(index))
 
 
-def placed(array: Array, index: Any, values: Any, *, add: bool = False) -> Any:
+def placed(array: Array, index: Any, values: Any, *, add: bool = False) -> Array:
     """Return a copy of `array` with `values` written (or added) at `index`, one after the other."""
     result = numpy.array(array)
     if add:
@@ -95,7 +95,7 @@ def placed(array: Array, index: Any, values: Any, *, add: bool = False) -> Any:
     return result
 
 
-def reduced_slices(self: Any, places: Any, values: Any, reduce: str, include_self: bool) -> Any:
+def reduced_slices(self: Array, places: Any, values: Array, reduce: str, include_self: bool) -> Array:
     """Return a copy of `self` in which the values that go to one place are combined, one place after the other.
 
     Parameters
@@ -117,7 +117,7 @@ def reduced_slices(self: Any, places: Any, values: Any, reduce: str, include_sel
     return result
 
 
-def padded(self: Any, padding: Any, mode: Any, **options: Any) -> Any:
+def padded(self: Array, padding: Sizes, mode: Any, **options: Any) -> Array:
     """Return an array padded (or cut, where a width is negative) as PyTorch writes it: the last dimension first."""
     widths = [(0, 0)] * self.ndim
     for number in range(len(padding) // 2):
@@ -127,7 +127,7 @@ def padded(self: Any, padding: Any, mode: Any, **options: Any) -> Any:
     return found[tuple(cut)]
 
 
-def columns(self: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+def columns(self: Array, kernel_size: Any, dilation: Any, padding: Sizes, stride: Any) -> Array:
     """Return the windows of images as columns, one window after the other (Chellapilla et al. 2006, im2col)."""
     images = self if self.ndim == 4 else self[None]
     images = padded(images, (padding[1], padding[1], padding[0], padding[0]), "constant")
@@ -143,7 +143,7 @@ def columns(self: Any, kernel_size: Any, dilation: Any, padding: Any, stride: An
     return found if self.ndim == 4 else found[0]
 
 
-def solved(A: Any, B: Any, left: bool = True) -> Any:
+def solved(A: Array, B: Array, left: bool = True) -> Array:
     """Return X of ``A @ X = B``, or of ``X @ A = B``; B may be a vector, or a batch of them."""
     if not left:
         return numpy.swapaxes(solved(numpy.swapaxes(A, -1, -2), numpy.swapaxes(B, -1, -2)), -1, -2)
@@ -159,12 +159,12 @@ def each_matrix(function: Callable[..., Any], *batches: Any) -> list[Any]:
     return [numpy.array(parts).reshape((*lead, *numpy.shape(parts[0]))) for parts in zip(*results)]
 
 
-def reduced_losses(losses: Any, reduction: int) -> Any:
+def reduced_losses(losses: Array, reduction: int) -> Array:
     """Return losses as they are (0), their mean (1) or their sum (2)."""
     return (lambda x: x, numpy.mean, numpy.sum)[reduction](losses)
 
 
-def convolved(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+def convolved(input: Array, weight: Array, bias: Any, stride: Any, padding: Sizes, dilation: Any, groups: int) -> Array:
     """Return a convolution (a cross-correlation), one output position and one group of channels at a time."""
     spatial = len(stride)
     image = padded(input, [width for size in reversed(padding) for width in (size, size)], "constant")
@@ -183,7 +183,7 @@ def convolved(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dil
     return result if bias is None else result + bias.reshape(-1, *[1] * spatial)
 
 
-def pooled(reduce: Callable[[Any, Any], Any], self: Any, windows: list[list[range]]) -> list[Any]:
+def pooled(reduce: Callable[[Any, Any], Any], self: Array, windows: list[list[range]]) -> list[Any]:
     """Return what a function makes of the elements in each window of the last dimensions.
 
     Parameters
@@ -213,17 +213,17 @@ def windows_along(size: int, kernel: int, stride: int, padding: int, dilation: i
     return [range(start, start + reach, dilation) for start in starts]
 
 
-def adaptive_windows(shape: Shape, output_size: Any) -> list[list[range]]:
+def adaptive_windows(shape: Shape, output_size: Sizes) -> list[list[range]]:
     """Return the windows of adaptive pooling: as even as may be, from ``floor(i n / m)`` to ``ceil((i + 1) n / m)``."""
     return [[range(i * n // m, -(-(i + 1) * n // m)) for i in range(m)] for n, m in zip(shape, output_size)]
 
 
-def mean_of(places: Any, values: Any) -> tuple[Any]:
+def mean_of(places: Array, values: Array) -> tuple[Any]:
     """Return the means of rows."""
     return (values.mean(1),)
 
 
-def largest(places: Any, values: Any) -> tuple[Any, Any]:
+def largest(places: Array, values: Array) -> tuple[Any, Any]:
     """Return the largest values of rows, NaN before all, and where they are: the first of equal ones, the last NaN."""
     nan = numpy.isnan(values)
     last = values.shape[1] - 1 - nan[:, ::-1].argmax(1)
@@ -231,7 +231,7 @@ def largest(places: Any, values: Any) -> tuple[Any, Any]:
     return values[numpy.arange(len(values)), best], places[best]
 
 
-def resampled(self: Any, matrices: list[Any]) -> Any:
+def resampled(self: Array, matrices: list[Any]) -> Array:
     """Return an array whose last dimensions have each been multiplied by a matrix."""
     for number, matrix in enumerate(reversed(matrices)):
         moved = numpy.moveaxis(self, -1 - number, -1)
@@ -240,7 +240,7 @@ def resampled(self: Any, matrices: list[Any]) -> Any:
     return self
 
 
-def resampling_matrix(kind: str, n: int, m: int, align_corners: bool, scale: float | None) -> Any:
+def resampling_matrix(kind: str, n: int, m: int, align_corners: bool, scale: float | None) -> Array:
     """Return the weights with which each of `m` outputs takes the `n` inputs, by the definition of the kernel.
 
     Keys 1981 for cubics (a = -0.75, and -0.5 where the kernel is widened), Duchon 1979 for Lanczos' kernel.
@@ -262,7 +262,7 @@ def resampling_matrix(kind: str, n: int, m: int, align_corners: bool, scale: flo
     return matrix
 
 
-def _widened_weights(kind: str, n: int, centre: float, width: float) -> Any:
+def _widened_weights(kind: str, n: int, centre: float, width: float) -> Array:
     reach = {"linear": 1, "cubic": 2, "lanczos": 3}[kind] * width
     weights = numpy.zeros(n)
     for j in range(max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), n)):
@@ -281,7 +281,7 @@ def _kernel(kind: str, x: float, a: float) -> float:
     return a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a if x < 2 else 0.0
 
 
-def sum_of_taken(lines: Any, weights: Any) -> Any:
+def sum_of_taken(lines: Array, weights: Array) -> Array:
     """Return the weighted sum of the last dimension; what weighs nothing is left out, were it infinite."""
     taken = weights != 0
     return (lines[..., taken] * weights[taken]).sum(-1)

@@ -55,7 +55,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...dispatch import METHODS, OPERATORS, PUBLIC
 from ...graph.graph_node import Node
@@ -64,6 +64,9 @@ from ..execution import codegen, general
 from ..execution.bare_functions import ARRAY_FORMS, keeping_channels_last, writable_copy
 from .extremes import elementwise, substituted
 from .keywords import as_function, as_method
+
+if TYPE_CHECKING:
+    from .annotations import Array, Gradient, Namespace
 
 __all__ = [
     "METHODS",
@@ -195,7 +198,7 @@ class Operator:
             return tuple(inspect.signature(formula).parameters)
         return code.co_varnames[: code.co_argcount]
 
-    def run_forward(self, xp: Any, *arguments: Any) -> Any:
+    def run_forward(self, xp: Namespace, *arguments: Any) -> Any:
         """Run the forward on bare arrays of module `xp`."""
         if isinstance(self.forward, str):
             return getattr(xp, self.forward)(*arguments)
@@ -410,7 +413,7 @@ def _default_extremes(
 def not_implemented(name: str, *arguments: str) -> dict[str, Callable[..., Any]]:
     """Return the derivatives of an operator that has none, in PyTorch neither: backward through it raises."""
 
-    def refuse(g: Any) -> Any:
+    def refuse(g: Gradient) -> Gradient:
         raise RuntimeError(f"derivative for aten::{name} is not implemented\nCut the graph there: use detach().")
 
     return dict.fromkeys(arguments, refuse)
@@ -421,7 +424,7 @@ def _copying(write: Callable[..., Any] | None) -> Callable[..., Any]:
     if write is None:
         raise ValueError("an operator needs a forward or a write\nGive operator() one of them.")
 
-    def forward(xp: Any, self: Any, *arguments: Any) -> Any:
+    def forward(xp: Namespace, self: Array, *arguments: Any) -> Array:
         result = writable_copy(xp, self)
         write(xp, result, *arguments)
         return result

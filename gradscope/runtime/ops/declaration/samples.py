@@ -8,19 +8,22 @@ has no derivative.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ...tensor.tensor import Tensor
 
 __all__ = ["Samples", "binary", "by_number", "dominant", "integers", "mask", "unary"]
 
 Samples = Callable[[Callable[..., Any]], list[tuple[tuple[Any, ...], dict[str, Any]]]]
 
 
-def mask(make: Callable[..., Any], *shape: int) -> Any:
+def mask(make: Callable[..., Any], *shape: int) -> Tensor:
     """Return a tensor of truth values."""
     return make(*shape, dtype="float64").detach() > 0
 
 
-def dominant(make: Callable[..., Any], *shape: int) -> Any:
+def dominant(make: Callable[..., Any], *shape: int) -> Tensor:
     """Return square matrices with a large diagonal; of the two last sizes, the one of both is given once."""
     x = make(*shape, shape[-1], low=-1.0, high=1.0)
     for i in range(shape[-1]):

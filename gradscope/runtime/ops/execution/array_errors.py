@@ -11,7 +11,7 @@ import numpy
 from ...memory import dtype
 from ...memory.dtype import scalar_type
 from ...memory.elements import as_element, is_number
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, Namespace, Number
 
 if TYPE_CHECKING:
     from ..declaration.registry import Operator
@@ -133,7 +133,7 @@ def cannot_hold(result: str, kind: Any) -> RuntimeError:
     )
 
 
-def as_multiple(name: str, alpha: Any, target: Any) -> Any:
+def as_multiple(name: str, alpha: Number, target: Array) -> Any:
     """Return the factor `name` of an addition, where an operand has the dtype of `target`.
 
     Raises
@@ -172,7 +172,7 @@ def wrong_argument(op: Operator, arguments: tuple[Any, ...]) -> TypeError | None
     return None
 
 
-def _is_integer(value: Any) -> bool:
+def _is_integer(value: Number) -> bool:
     return hasattr(value, "__index__") and not isinstance(value, bool) and not getattr(value, "ndim", 0)
 
 

@@ -78,7 +78,7 @@ def constant(value: float, kind: Any) -> Any:
     return array
 
 
-def one_minus(x: Array) -> Any:
+def one_minus(x: Array) -> Array:
     """Return ``1 - x`` of an array or a tensor."""
     return numpy.subtract(constant(1.0, x.dtype), x) if type(x) is numpy.ndarray else 1 - x
 
@@ -91,7 +91,7 @@ def conj(x: Array) -> Any:
         return x.conjugate() if isinstance(x, complex) else x
 
 
-def in_dtype_of(x: Array, like: Any) -> Any:
+def in_dtype_of(x: Array, like: Array) -> Any:
     """Return an array or tensor in the dtype of `like`; a number as it is.
 
     A derivative is given the operands that a mixed call was given: a square of theirs may overflow in int8, and their
@@ -151,7 +151,7 @@ def keeping_channels_last(forward: Callable[..., Any], count: int) -> Callable[.
     Of an argument that is a list all have to.
     """
 
-    def asks(argument: Any) -> bool:
+    def asks(argument: Array) -> bool:
         if type(argument) is list:
             return bool(argument) and all(map(has_channels_last, argument))
         return has_channels_last(argument)
@@ -180,6 +180,6 @@ def single(array: Array) -> Any:
     return None if array is None else array.astype(SINGLE)
 
 
-def over(array: Array, count: Any) -> Any:
+def over(array: Array, count: Any) -> Array:
     """Return an array or a tensor divided by a count, which may be more than half precision holds (65504)."""
     return (array.astype(SINGLE) / count).astype(HALF) if array.dtype is HALF else array / count

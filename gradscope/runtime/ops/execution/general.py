@@ -26,7 +26,7 @@ from ...tensor import overrides, tangents
 from ...tensor.math_bits import resolve_bits
 from ...tensor.tensor import Tensor
 from ...tensor.views import edge_of, reread
-from ..declaration.annotations import Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Number
 from . import forward_mode
 from .array_errors import forward_error, refuse_bools
 from .bare_functions import HALF, HALVES, SINGLE, array_operators
@@ -140,7 +140,7 @@ def prepare(op: Operator, arguments: tuple[Any, ...]) -> tuple[list[Any], list[A
     return operands, bare, xp
 
 
-def check_devices(op: Operator, bare: list[Any]) -> Any:
+def check_devices(op: Operator, bare: list[Any]) -> Namespace:
     """Bring 0-d CPU arrays to the device of the others; return the array module."""
     positions = [i for i, _ in op.tensor_places]
     arrays = [a for i in positions for a in (bare[i] if isinstance(bare[i], list) else [bare[i]]) if device.is_array(a)]
@@ -252,7 +252,7 @@ def _on_each(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return call
 
 
-def _rounded_float(value: Any) -> Any:
+def _rounded_float(value: Number) -> Number:
     return rounded(value) if getattr(value, "dtype", None) is not None and value.dtype.kind == "f" else value
 
 
@@ -262,7 +262,7 @@ def is_of_one_float(values: list[Any]) -> bool:
     return kind.kind in dtype.INEXACT and all(device.is_array(value) and value.dtype is kind for value in values)
 
 
-def number_in(kind: Any, number: Any) -> Any:
+def number_in(kind: Any, number: Number) -> Number:
     """Return a number as a NumPy scalar; an integer wraps around where the dtype is too small for it, as in PyTorch."""
     return numpy.array(number).astype(kind)[()] if kind.kind in "iu" else kind.type(number)
 
@@ -282,7 +282,7 @@ class OperatorForm:
             return NotImplemented
 
     @staticmethod
-    def watched(op: Operator, arguments: tuple[Any, ...]) -> Any:
+    def watched(op: Operator, arguments: tuple[Any, ...]) -> Array:
         """Do the same while something special is on."""
         try:
             return watched(op, arguments, 4)
@@ -565,7 +565,7 @@ def unpack_tensor(node: Node, name: str) -> Any:
     return unpack(node, name, as_tensor=True)
 
 
-def derive(node: Any, given: dict[str, Any], saved: Callable[[str], Any]) -> Any:
+def derive(node: Any, given: dict[str, Any], saved: Callable[[str], Any]) -> tuple[Gradient, ...]:
     """Run a node's formulas on what is `given` to them by name, and on what it has saved, which `saved` returns."""
     op: Operator = type(node).op
     g = given["g"]
@@ -576,7 +576,7 @@ def derive(node: Any, given: dict[str, Any], saved: Callable[[str], Any]) -> Any
     if missing:
         return (None,) * len(node.edges)
 
-    def call(formula: Callable[..., Any]) -> Any:
+    def call(formula: Callable[..., Any]) -> Array:
         return formula(*(known[name] for name in op.needed_by(formula)))
 
     if op.joint is not None:
@@ -604,21 +604,21 @@ def _wide_saved(value: Any) -> Any:
     return widened(value)
 
 
-def apply_rounding(node: Any, g: Any) -> Any:
+def apply_rounding(node: Any, g: Gradient) -> tuple[Gradient]:
     """Run the derivative of a node of bfloat16 on bare arrays."""
     wide = _on_each(_wide_saved)
     given = {"g": wide(g), "F": array_operators(numpy)}
     return derive(node, given, lambda name: wide(unpack_array(node, name)))
 
 
-def spend_rounding(node: Any, g: Any) -> Any:
+def spend_rounding(node: Any, g: Gradient) -> tuple[Gradient]:
     """The same as apply_rounding(), and release what the node has saved."""
     results = apply_rounding(node, g)
     node.release()
     return results
 
 
-def apply_graph_rounding(node: Any, g: Any) -> Any:
+def apply_graph_rounding(node: Any, g: Gradient) -> Any:
     """Run the derivative of a node of bfloat16 on tensors: the same formulas, recorded."""
     wide = _on_each(_wide_saved)
     given = {"g": wide(g), "F": TENSOR_OPERATORS}
@@ -659,14 +659,14 @@ def raw_saved_getter(name: str) -> Callable[[Any], Any]:
 # --- failures and numbers ---------------------------------------------------------------------------------------------
 
 
-def retry(op: Operator, arguments: tuple[Any, ...], error: Exception) -> Any:
+def retry(op: Operator, arguments: tuple[Any, ...], error: Exception) -> Array:
     """Finish an inlined call whose forward failed: other array modules go step by step, the rest is a wrong call."""
     if any(type(getattr(a, "_array", None)) not in (device.ndarray, type(None)) for a in arguments):
         return run(op, arguments)
     raise forward_error(op, arguments, error) from error
 
 
-def as_tensor_like(number: Any, like: Tensor) -> Tensor:
+def as_tensor_like(number: Number, like: Tensor) -> Tensor:
     """Return a Python number as a 0-d tensor, of a dtype that leaves that of `like` to decide where it may.
 
     A tensor is returned as it is.

@@ -26,7 +26,7 @@ from ...memory.storage import (
 )
 from ...tensor import overrides, tangents
 from ...tensor.views import RereadView, check_inplace, saved_result, strided_step
-from ..declaration.annotations import Namespace
+from ..declaration.annotations import Array, Namespace
 from . import forward_mode, general
 from .array_errors import forward_error, wrong_argument
 from .saving import save_value, tensors_among
@@ -172,7 +172,7 @@ def commit_inplace(op: Any, target: Tensor, result: Any, node: Any, operands: li
     return target
 
 
-def check_result(op: Operator, target: Any, result: Any) -> None:
+def check_result(op: Operator, target: Array, result: Array) -> None:
     """Raise where a result does not fit the tensor it is to be written into."""
     name = op.name.partition(".")[0]
     if result.shape != target.shape:
@@ -183,7 +183,7 @@ def check_result(op: Operator, target: Any, result: Any) -> None:
     check_castable(name + "_", target, result)
 
 
-def check_castable(name: str, target: Any, result: Any) -> None:
+def check_castable(name: str, target: Array, result: Array) -> None:
     """Raise where the dtype of a result is of a higher category than that of the tensor it is to be written into."""
     if dtype.CATEGORY[result.dtype.kind] > dtype.CATEGORY[target.dtype.kind]:
         kinds = [scalar_type(d) for d in (result.dtype, target.dtype)]
@@ -229,7 +229,7 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
     return op.result_type(*targets) if len(op.outputs) > 1 else out
 
 
-def _is_part(result: Any, target: Any, bare: Any) -> bool:
+def _is_part(result: Array, target: Tensor, bare: Any) -> bool:
     """Whether a real result of complex numbers goes into a tensor of their dtype, as PyTorch lets abs() do."""
     return result.dtype.kind == "f" and target._dtype.kind == "c" and target._dtype == getattr(bare[0], "dtype", None)
 
@@ -247,7 +247,7 @@ def dtype_of(out: Any, told: Any) -> Any:
     return getattr(out, "dtype", None) if told is None else told
 
 
-def check_same(target: Any, result: Any) -> None:
+def check_same(target: Array, result: Array) -> None:
     """Raise where a result has another dtype than the tensor that it is to be written into."""
     if target.dtype != result.dtype:
         names = [dtype.BY_NUMPY[array.dtype].name for array in (result, target)]
@@ -297,7 +297,7 @@ def refuse_out(name: str, operands: list[Any], out: Any, differentiable: bool = 
         )
 
 
-def store_out(name: str, result: Any, operands: list[Any], out: Tensor, differentiable: bool = True) -> Tensor:
+def store_out(name: str, result: Array, operands: list[Any], out: Tensor, differentiable: bool = True) -> Tensor:
     """Write the array `result` into `out`, resized where its shape differs; nothing is changed when it does not fit."""
     check_castable(name, out._memory, result)
     check_inplace(out, False, differentiable=differentiable)
@@ -323,7 +323,7 @@ def store_out(name: str, result: Any, operands: list[Any], out: Tensor, differen
     return out
 
 
-def _resized(out: Tensor, result: Any) -> Any:
+def _resized(out: Tensor, result: Array) -> Array:
     """Return memory for `out` in the shape of a result, in its storage where there is room; an offset stays."""
     empty, start = device.array_module(result).empty, out.storage_offset()
     if (start + result.size) * out._dtype.itemsize <= bytes_of(memory_of(out._memory)):
@@ -333,7 +333,7 @@ def _resized(out: Tensor, result: Any) -> Any:
     return empty(start + result.size, dtype=out._dtype)[start:].reshape(result.shape)
 
 
-def check_overlap(target: Any, source: Any, allowed: str = "all") -> None:
+def check_overlap(target: Array, source: Array, allowed: str = "all") -> None:
     """Raise when `target` is to be written while `source`, a part of the same memory, is read."""
     if shared_part(target, source) not in ("none", "", allowed):
         raise overlap_error("some elements of the input tensor and the written-to tensor refer")

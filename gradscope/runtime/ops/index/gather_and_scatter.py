@@ -11,7 +11,7 @@ from ...memory import dtype as dtypes
 from ...memory.elements import as_element
 from ...tensor import creation
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Namespace, Shape
+from ..declaration.annotations import Array, Namespace, Number, Shape, Sizes
 from ..declaration.references import gathered_at, placed, slices_at
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import in_rows
@@ -105,7 +105,7 @@ def _add_along(xp: Namespace, target: Array, axis: int, index: Array, values: Ar
         add_at(xp, target, along(xp, index, axis), tuple(range(index.ndim)), values)
 
 
-def _gather_backward(xp: Namespace, self: Array, size: Any, dim: int, index: Array) -> Array:
+def _gather_backward(xp: Namespace, self: Array, size: Sizes, dim: int, index: Array) -> Array:
     whole = xp.zeros(size, dtype=self.dtype)
     _add_along(xp, whole, axis_of(dim, whole.ndim), index, self)
     return whole
@@ -163,7 +163,7 @@ def _scatter(xp: Namespace, self: Array, dim: int, index: Array, src: Array) -> 
     _put_along(xp, self, axis, index, leading_part(src, index.shape))
 
 
-def _scatter_value(xp: Namespace, self: Array, dim: int, index: Array, value: Any) -> None:
+def _scatter_value(xp: Namespace, self: Array, dim: int, index: Array, value: Number) -> None:
     _put_along(xp, self, check_scatter("scatter", self, dim, index), index, as_element(value, self))
 
 
@@ -226,7 +226,7 @@ operator(
 )
 
 
-def _scatter_choice(src: Any, value: Any) -> tuple[str, Any]:
+def _scatter_choice(src: Any, value: Number) -> tuple[str, Any]:
     given = value if src is None else src
     if not hasattr(given, "_array") and not isinstance(given, dtypes.NUMBERS):
         raise TypeError(
@@ -261,10 +261,10 @@ def scatter(
     index: Tensor,
     src: Tensor | None = None,
     *,
-    value: Any = None,
+    value: Number = None,
     reduce: str | None = None,
     out: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """Return a copy with `src` (a tensor) or `value` (a number) written along a dimension.
 
     Parameters
@@ -294,8 +294,8 @@ def scatter(
 
 @public
 def scatter_(
-    self: Tensor, dim: int, index: Tensor, src: Tensor | None = None, *, value: Any = None, reduce: str | None = None
-) -> Any:
+    self: Tensor, dim: int, index: Tensor, src: Tensor | None = None, *, value: Number = None, reduce: str | None = None
+) -> Tensor:
     """In-place form of :func:`scatter`."""
     name, given = _scatter_choice(src, value)
     if reduce is not None:
@@ -304,7 +304,7 @@ def scatter_(
     return OPERATORS[name].inplace_function(self, dim, index, given)  # type: ignore[misc]
 
 
-def _scatter_add_reference(self: Array, dim: int, index: Array, src: Array) -> Any:
+def _scatter_add_reference(self: Array, dim: int, index: Array, src: Array) -> Array:
     whole = numpy.atleast_1d(self)
     return placed(whole, gathered_at(index, dim), src[tuple(map(slice, index.shape))], add=True).reshape(self.shape)
 
@@ -354,12 +354,12 @@ def _index_select(xp: Namespace, self: Array, dim: int, index: Array) -> Array:
     return result.reshape(()) if self.ndim == 0 else result
 
 
-def _index_select_backward_reference(self: Array, size: Any, dim: int, index: Array) -> Any:
+def _index_select_backward_reference(self: Array, size: Sizes, dim: int, index: Array) -> Array:
     result = numpy.zeros(size, dtype=self.dtype)
     return placed(result, slices_at(result.ndim, dim, index), self, add=True)
 
 
-def _index_add_reference(self: Array, dim: int, index: Array, source: Array, alpha: Any = 1) -> Any:
+def _index_add_reference(self: Array, dim: int, index: Array, source: Array, alpha: Number = 1) -> Array:
     return placed(self, slices_at(self.ndim, dim, index), alpha * source, add=True)
 
 
@@ -402,7 +402,7 @@ def _slice_message(axis: int, name: str = "") -> str:
     return f"{name}index {{index}} is out of bounds for dimension {axis} with size {{size}}"
 
 
-def _index_add(xp: Namespace, self: Array, dim: int, index: Array, source: Array, alpha: Any = 1) -> None:
+def _index_add(xp: Namespace, self: Array, dim: int, index: Array, source: Array, alpha: Number = 1) -> None:
     axis = axis_of(dim, self.ndim)
     index = _vector("index_add", index)
     if self.dtype != source.dtype:
@@ -575,7 +575,7 @@ def _fill_choice(value: Any) -> str:
 
 
 @public
-def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Any:
+def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """Return a copy with `value`, a number or a 0-d tensor, in the slices along `dim` that `index` lists.
 
     Examples
@@ -588,6 +588,6 @@ def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Any:
 
 
 @public
-def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Any:
+def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """In-place form of :func:`index_fill`."""
     return OPERATORS[_fill_choice(value)].inplace_function(self, dim, index, value)  # type: ignore[misc]

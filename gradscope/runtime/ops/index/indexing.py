@@ -23,7 +23,7 @@ from ...tensor import creation, tangents
 from ...tensor.from_python import to_array
 from ...tensor.tensor import Tensor
 from ...tensor.views import CopySlices, edge_of
-from ..declaration.annotations import Array, Dims, Namespace, Shape
+from ..declaration.annotations import Array, Dims, Make, Namespace, Shape, Sizes
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import general, inplace_and_out
@@ -74,7 +74,7 @@ def index_error(shape: Shape, arrays: Array, error: Exception) -> Exception:
     return IndexError(text.replace("for axis", "for dimension") + f"\nThe shape is {list(shape)}.")
 
 
-def check_bounds(index: Any, size: int, message: str, low: int = 0) -> None:
+def check_bounds(index: Array, size: int, message: str, low: int = 0) -> None:
     """Raise IndexError for a host index array that leaves ``range(low, size)``.
 
     A device is not asked: that would wait for it. CuPy wraps such indices around.
@@ -114,7 +114,7 @@ def add_at(xp: Namespace, target: Array, arrays: Any, dims: Dims, values: Array)
     _add_rows(xp, target.reshape(-1), position, values.reshape(position.size, inner))
 
 
-def _add_rows(xp: Namespace, flat: Any, places: Any, rows: Array) -> None:
+def _add_rows(xp: Namespace, flat: Array, places: Array, rows: Array) -> None:
     """Add `rows` to those rows of a flat array that `places` count, in blocks whose indices stay in the cache."""
     width = rows.shape[1]
     large = rows.size >= forms.LEAST and type(flat) is devices.ndarray and flat.dtype.char == rows.dtype.char == "f"
@@ -133,7 +133,7 @@ def _add_rows(xp: Namespace, flat: Any, places: Any, rows: Array) -> None:
         accumulate_at(xp, "add", flat, block.reshape(-1), rows[start : start + step].reshape(-1))
 
 
-def _product(sizes: Any) -> int:
+def _product(sizes: Sizes) -> int:
     count = 1
     for size in sizes:
         count *= size
@@ -165,7 +165,7 @@ def _index(xp: Namespace, self: Array, indices: Any, dims: Dims) -> Array:
         raise index_error(self.shape, indices, error) from None
 
 
-def _index_backward(xp: Namespace, self: Array, indices: Any, dims: Dims, size: Any) -> Array:
+def _index_backward(xp: Namespace, self: Array, indices: Any, dims: Dims, size: Sizes) -> Array:
     whole = xp.zeros(size, dtype=self.dtype)
     if len(indices) == 1 and indices[0].dtype.kind == "b":
         whole[key_of(indices, dims)] = self
@@ -178,7 +178,7 @@ def _longs(like: Array, *values: Any) -> Array:
     return [creation.tensor(value, device=like.device) for value in values]
 
 
-def _index_samples(make: Any) -> Any:
+def _index_samples(make: Make) -> Any:
     x, y, z = make(4, 3), make(3, 4, 2), make(2, 3, 2)
     return [
         ((x, _longs(x, [0, 2, 2]), (0,)), {}),
@@ -194,7 +194,7 @@ def _index_reference(indices: Any, dims: Dims) -> tuple[Any, ...]:
     return tuple(given.get(axis, slice(None)) for axis in range(max(dims) + 1))
 
 
-def _index_put_reference(self: Array, indices: Any, dims: Dims, values: Array, accumulate: bool = False) -> Any:
+def _index_put_reference(self: Array, indices: Any, dims: Dims, values: Array, accumulate: bool = False) -> Array:
     return placed(self, _index_reference(indices, dims), values, add=accumulate)
 
 
@@ -348,7 +348,7 @@ def _nested(index: Any) -> bool:
     )
 
 
-def _as_index(self: Array, item: Any) -> Any:
+def _as_index(self: Array, item: Any) -> Tensor:
     """Return an item that is no view as an index tensor on the device of `self`."""
     if hasattr(item, "_array"):
         tensor = item
@@ -404,7 +404,7 @@ def _number(item: Any) -> int | None:
     return None
 
 
-def _pick(self: Array, dim: int, index: int, position: int) -> Any:
+def _pick(self: Array, dim: int, index: int, position: int) -> Tensor:
     shape = self._shape
     if not shape:
         raise IndexError(
@@ -415,7 +415,7 @@ def _pick(self: Array, dim: int, index: int, position: int) -> Any:
     return _select(self, dim, index)
 
 
-def _range(self: Array, dim: int, item: slice) -> Any:
+def _range(self: Array, dim: int, item: slice) -> Tensor:
     if self._array.ndim == 0:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.\nUse tensor[None] to add a dimension.")
     return _slice(self, dim, *_bounds(item))
@@ -499,14 +499,14 @@ def _is_flag(item: Any) -> bool:
     return devices.is_array(array) and array.ndim == 0 and array.dtype.kind in "bu"
 
 
-def _flag_index(self: Array, item: Any) -> Any:
+def _flag_index(self: Array, item: Any) -> Tensor:
     """Return [0] for True and [] for False: whether the dimension just added is kept."""
     array = devices.array_module(self._array).zeros(1 if bool(item) else 0, dtype=dtypes.int64.numpy)
     return self.__class__._wrap(array)
 
 
 @public(method="__getitem__", function_too=False)
-def getitem(self: Tensor, index: Any) -> Any:
+def getitem(self: Tensor, index: Any) -> Tensor:
     """Return ``self[index]``: a view for integers, slices, None and Ellipsis, else a copy."""
     kind = type(index)
     if kind is int:
@@ -559,7 +559,7 @@ def _write(target: Array, value: Any) -> None:
     METHODS["copy_"](target, value if value._array.shape == want else OPERATORS["expand.size"].function(value, want))
 
 
-def _trimmed(value: Any, always: bool = False) -> Any:
+def _trimmed(value: Any, always: bool = False) -> Array:
     shape = value._array.shape
     leading = 0
     while leading < len(shape) and shape[leading] == 1:
@@ -704,7 +704,7 @@ def _put_arguments(self: Array, indices: Any, values: Array, accumulate: bool) -
 
 
 @public
-def index_put(self: Tensor, indices: Tensor, values: Tensor, accumulate: bool = False) -> Any:
+def index_put(self: Tensor, indices: Tensor, values: Tensor, accumulate: bool = False) -> Tensor:
     """Return a copy with `values` written (added, if `accumulate`) to ``self[indices]``.
 
     Parameters
@@ -733,6 +733,6 @@ def index_put(self: Tensor, indices: Tensor, values: Tensor, accumulate: bool = 
 
 
 @public
-def index_put_(self: Tensor, indices: Tensor, values: Tensor, accumulate: bool = False) -> Any:
+def index_put_(self: Tensor, indices: Tensor, values: Tensor, accumulate: bool = False) -> Tensor:
     """In-place form of :func:`index_put`."""
     return OPERATORS["index_put"].inplace_function(*_put_arguments(self, indices, values, accumulate))  # type: ignore[misc]

@@ -9,7 +9,7 @@ import numpy
 
 from ...memory import device
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Make, Namespace
 from ..declaration.references import gathered_at, reduced_slices
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import writable_copy
@@ -166,7 +166,7 @@ def _src_gradient(
     zero = src == 0
     ones, nothing = F.ones_like(src), F.zeros_like(src)
 
-    def met(values: Array) -> Any:
+    def met(values: Array) -> Array:
         return F.gather(F.scatter_add(F.zeros_like(self), dim, index, values), dim, index)
 
     count = met(zero * ones)
@@ -178,7 +178,7 @@ def _src_gradient(
     return F.where(zero, of_zeros, divided)
 
 
-def _scatter_samples(make: Any) -> Any:
+def _scatter_samples(make: Make) -> Any:
     x, y, z = make(3, 4), make(2, 3), make()
     places, others = longs(x, [[0, 1, 2, 0], [2, 2, 1, 1]]), longs(y, [[0, 0], [1, 0]])
     return [
@@ -190,7 +190,7 @@ def _scatter_samples(make: Any) -> Any:
 
 def _scatter_reduce_reference(
     self: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool = True
-) -> Any:
+) -> Array:
     whole = numpy.atleast_1d(self)
     targets = zip(*(axis.reshape(-1).tolist() for axis in gathered_at(index, dim)))
     places = zip(targets, numpy.ndindex(index.shape))
@@ -199,7 +199,7 @@ def _scatter_reduce_reference(
 
 def _index_reduce_reference(
     self: Array, dim: int, index: Array, source: Array, reduce: str, include_self: bool = True
-) -> Any:
+) -> Array:
     whole, parts = numpy.moveaxis(self, dim, 0), numpy.moveaxis(source, dim, 0)
     rests = list(numpy.ndindex(whole.shape[1:]))
     places = (((target, *rest), (row, *rest)) for row, target in enumerate(index.tolist()) for rest in rests)
@@ -317,7 +317,7 @@ def segment_reduce(
     axis: int = 0,
     unsafe: bool = False,
     initial: float | None = None,
-) -> Any:
+) -> Tensor:
     """Reduce segments that follow one another along a dimension.
 
     Parameters

@@ -11,7 +11,7 @@ from ...memory import device as devices
 from ...tensor import creation
 from ...tensor.creation import broadcast_shapes
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Namespace, Shape
+from ..declaration.annotations import Array, Namespace, Shape, Sizes
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -30,7 +30,7 @@ def _take(xp: Namespace, self: Array, index: Array) -> Array:
     return self.reshape(-1)[index]
 
 
-def _take_backward(xp: Namespace, self: Array, size: Any, index: Array) -> Array:
+def _take_backward(xp: Namespace, self: Array, size: Sizes, index: Array) -> Array:
     whole = xp.zeros(size, dtype=self.dtype)
     accumulate_at(xp, "add", whole.reshape(-1), index.reshape(-1), self.reshape(-1))
     return whole
@@ -88,7 +88,7 @@ def _put(xp: Namespace, self: Array, index: Array, source: Array, accumulate: bo
         self[places] = source.reshape(-1)
 
 
-def _coordinates(position: Any, shape: Shape) -> tuple[Any, ...]:
+def _coordinates(position: Array, shape: Shape) -> tuple[Any, ...]:
     """Return the index in each dimension of flat positions."""
     found = []
     for size in reversed(shape):
@@ -141,7 +141,7 @@ def _from_the_front(indices: Array, self: Array, axis: int) -> Array:
 
 
 @public
-def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Any:
+def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """Take elements by their position along `dim`, the other dimensions broadcast; flat positions without `dim`.
 
     Examples
@@ -169,7 +169,7 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None, *, out
 
 
 @public
-def narrow_copy(self: Tensor, dim: int, start: int, length: int, *, out: Tensor | None = None) -> Any:
+def narrow_copy(self: Tensor, dim: int, start: int, length: int, *, out: Tensor | None = None) -> Tensor:
     """Return a copy of `length` indices of dimension `dim` from `start`.
 
     Examples
@@ -212,7 +212,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Any, ...]:
 
 
 @public(method=False)
-def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Any:
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """Return the combinations of `r` elements of a vector, in the order of their positions.
 
     Raises

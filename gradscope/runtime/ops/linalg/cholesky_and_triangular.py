@@ -90,7 +90,7 @@ def _solve_triangular_self(
     return F.triu(whole, int(unitriangular)) if upper else F.tril(whole, -int(unitriangular))
 
 
-def _triangle_reference(self: Array, B: Array, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+def _triangle_reference(self: Array, B: Array, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
     A = numpy.triu(self) if upper else numpy.tril(self)
     diagonal = numpy.eye(A.shape[-1], dtype=bool)
     return solved(numpy.where(diagonal, 1, A) if unitriangular else A, B, left)
@@ -119,7 +119,7 @@ operator(
 @public(namespace="linalg")
 def solve_triangular(
     A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Tensor | None = None
-) -> Any:
+) -> Tensor:
     """Return the solution X of ``A @ X = B``, or of ``X @ A = B``, where `A` is triangular.
 
     Parameters
@@ -203,7 +203,7 @@ def _old_triangular_solve_both(
 
 def _older_triangle_reference(
     self: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
-) -> Any:
+) -> tuple[Array, Array]:
     turned = numpy.swapaxes(A, -1, -2) if transpose else A
     return _triangle_reference(turned, self, upper != transpose, True, unitriangular), A
 
@@ -296,11 +296,11 @@ def _cholesky_self(g: Gradient, L: Array, upper: bool, F: Namespace) -> Gradient
     return F.linalg_solve_triangular(L, half, upper=False, left=False) * 0.5
 
 
-def _cholesky_reference(self: Array, upper: bool = False) -> Any:
+def _cholesky_reference(self: Array, upper: bool = False) -> Array:
     return numpy.linalg.cholesky(self, upper=upper)
 
 
-def _product_reference(factor: Any, upper: bool) -> Any:
+def _product_reference(factor: Array, upper: bool) -> Array:
     """Return the matrix of which `factor` is the Cholesky factor."""
     L = numpy.swapaxes(numpy.triu(factor), -1, -2).conj() if upper else numpy.tril(factor)
     return L @ numpy.swapaxes(L, -1, -2).conj()
@@ -325,7 +325,7 @@ operator(
 
 
 @public(namespace="linalg")
-def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Any:
+def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
     """Return the Cholesky factors of Hermitian positive-definite matrices: L of ``A = L @ L.mH``.
 
     Parameters

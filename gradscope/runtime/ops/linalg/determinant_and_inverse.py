@@ -93,7 +93,7 @@ operator(
 )
 
 
-def _cofactors_reference(self: Array) -> Any:
+def _cofactors_reference(self: Array) -> Array:
     """The determinants of what is left when a row and a column are taken out, with their signs."""
     found = numpy.empty_like(self)
     for i, j in numpy.ndindex(self.shape[-2:]):
@@ -199,7 +199,7 @@ def solve_self(g: Gradient, self: Array, other_shape: Shape, result: Array, left
     return -(F.matmul(of_other, adjoint(result, F)) if left else F.matmul(adjoint(result, F), of_other))
 
 
-def _solve_reference(self: Array, other: Array, left: bool = True) -> Any:
+def _solve_reference(self: Array, other: Array, left: bool = True) -> Array:
     return solved(self, other, left)
 
 
@@ -229,7 +229,7 @@ def _slogdet(xp: Namespace, A: Array) -> tuple[Array, Array]:
     return xp.asarray(sign), xp.asarray(logarithm)
 
 
-def _slogdet_gradient(g: Gradient, A: Array, sign: Any, F: Namespace) -> Gradient:
+def _slogdet_gradient(g: Gradient, A: Array, sign: Array, F: Namespace) -> Gradient:
     # d log det A is the trace of A^-1 dA: its real part changes the logarithm, its imaginary part turns a complex sign.
     g_sign, factor = g
     if sign.dtype.kind == "c" and g_sign is not None:
@@ -241,7 +241,7 @@ def _slogdet_gradient(g: Gradient, A: Array, sign: Any, F: Namespace) -> Gradien
     return F.reshape(factor, (*A.shape[:-2], 1, 1)) * adjoint(F.linalg_inv_ex(A)[0], F)
 
 
-def _slogdet_reference(A: Array) -> Any:
+def _slogdet_reference(A: Array) -> tuple[Array, Array]:
     return tuple(numpy.linalg.slogdet(A))
 
 
@@ -274,7 +274,7 @@ def slogdet(self: Tensor, *, out: Tensor | None = None) -> Any:
 
 
 @public
-def logdet(self: Tensor) -> Any:
+def logdet(self: Tensor) -> Tensor:
     """Return the logarithm of the determinant of square matrices: NaN where it is a negative number.
 
     Examples
@@ -291,7 +291,7 @@ def logdet(self: Tensor) -> Any:
 
 
 @public(alias=("linalg.matrix_power",))
-def matrix_power(self: Tensor, n: int, *, out: Tensor | None = None) -> Any:
+def matrix_power(self: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """Return the `n`-th power of square matrices; a negative one is that of the inverse.
 
     Examples
@@ -340,7 +340,7 @@ def _cross(xp: Namespace, self: Array, other: Array, dim: int = -1) -> Array:
                 f"{_length(other, axis)}"
             )
 
-    def part(array: Array, i: int) -> Any:
+    def part(array: Array, i: int) -> Array:
         return array[(*(slice(None),) * axis, slice(i, i + 1))]
 
     parts = [part(self, (i + 1) % 3) * part(other, (i + 2) % 3) for i in range(3)]
@@ -352,7 +352,7 @@ def _length(array: Array, axis: int) -> Any:
     return array.shape[axis] if axis < array.ndim else "none"
 
 
-def _cross_reference(self: Array, other: Array, dim: int = -1) -> Any:
+def _cross_reference(self: Array, other: Array, dim: int = -1) -> Array:
     a, b = numpy.moveaxis(self, dim, 0), numpy.moveaxis(other, dim, 0)
     return numpy.stack([a[i - 2] * b[i - 1] - a[i - 1] * b[i - 2] for i in range(3)], dim)
 
@@ -372,7 +372,7 @@ operator(
 
 
 @public
-def cross(self: Tensor, other: Any, dim: int | None = None, *, out: Tensor | None = None) -> Any:
+def cross(self: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """Return the cross products along `dim`, or along the first dimension of size 3.
 
     Examples
@@ -390,7 +390,7 @@ def cross(self: Tensor, other: Any, dim: int | None = None, *, out: Tensor | Non
 
 
 @public
-def kron(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
+def kron(self: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the Kronecker product: each element of `self` times `other`, as a block.
 
     Examples
@@ -410,7 +410,7 @@ def kron(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
 
 
 @public
-def ger(self: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Any:
+def ger(self: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Another name of :func:`outer`.
 
     Examples
@@ -442,7 +442,7 @@ operator(
 
 
 @public(method=False)
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Any:
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Tensor:
     """Return the `p`-norm distances between the rows of batches of matrices.
 
     Parameters
@@ -487,7 +487,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> A
 
 
 @public(namespace="linalg")
-def det(A: Tensor, *, out: Tensor | None = None) -> Any:
+def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the determinant of square matrices.
 
     Examples
@@ -526,7 +526,7 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Any:
 
 
 @public(namespace="linalg")
-def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Any:
+def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
     """Return the solution X of ``A @ X = B``, or of ``X @ A = B``.
 
     Parameters

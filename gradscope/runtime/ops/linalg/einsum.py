@@ -226,7 +226,7 @@ def _einsum_arrays(xp: Namespace, equation: str, *operands: Any) -> Array:
 
 
 @public(method=False, arrays=_einsum_arrays)
-def einsum(equation: Any, *operands: Any) -> Any:
+def einsum(equation: Any, *operands: Any) -> Tensor:
     """Return the sum of products that an equation in Einstein's notation describes.
 
     Parameters
@@ -272,7 +272,7 @@ def einsum(equation: Any, *operands: Any) -> Any:
 
 
 @public(method=False)
-def tensordot(a: Any, b: Any, dims: Dims = 2, *, out: Tensor | None = None) -> Any:
+def tensordot(a: Any, b: Any, dims: Dims = 2, *, out: Tensor | None = None) -> Tensor:
     """Return the products of `a` and `b` summed over dimensions.
 
     Parameters
@@ -324,7 +324,7 @@ def tensordot(a: Any, b: Any, dims: Dims = 2, *, out: Tensor | None = None) -> A
 
 
 @public
-def inner(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
+def inner(self: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the inner products along the last dimensions; with a 0-d tensor, the product.
 
     Examples

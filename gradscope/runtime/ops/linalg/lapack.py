@@ -75,7 +75,7 @@ def lu(A: Array) -> tuple[Any, Any, Any]:
     return LU, pivots, infos
 
 
-def product_of_reflections(vectors: Array, factors: Any) -> Array:
+def product_of_reflections(vectors: Array, factors: Array) -> Array:
     """Return the first columns of products of Householder reflections."""
     Q = numpy.empty(vectors.shape, dtype=vectors.dtype)
     product = routine("ungqr" if vectors.dtype.kind == "c" else "orgqr", vectors.dtype.char)
@@ -84,7 +84,7 @@ def product_of_reflections(vectors: Array, factors: Any) -> Array:
     return Q
 
 
-def multiply_reflections(vectors: Array, factors: Any, C: Array, left: bool, adjoint: bool) -> Array:
+def multiply_reflections(vectors: Array, factors: Array, C: Array, left: bool, adjoint: bool) -> Array:
     """Return C multiplied by products of Householder reflections, or by their adjoints, from the left or the right."""
     result = numpy.empty(C.shape, dtype=C.dtype)
     complex_ = C.dtype.kind == "c"

@@ -9,7 +9,7 @@ import numpy
 
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, Make, Namespace
 from ..declaration.references import each_matrix
 from ..declaration.registry import OPERATORS, not_implemented, operator, public
 from ..declaration.samples import dominant
@@ -42,7 +42,7 @@ def _ldl_factor_ex(
     return LD, pivots, infos
 
 
-def _check_regular(name: str, infos: Any) -> None:
+def _check_regular(name: str, infos: Array) -> None:
     failed = first_failure(infos)
     if failed is not None:
         raise RuntimeError(
@@ -51,7 +51,7 @@ def _check_regular(name: str, infos: Any) -> None:
         )
 
 
-def _symmetric(make: Any, *shape: int) -> Any:
+def _symmetric(make: Make, *shape: int) -> Tensor:
     x = dominant(make, *shape)
     x._array[...] = x._array + x._array.swapaxes(-1, -2)
     return x.detach()
@@ -66,7 +66,7 @@ def _ldl_reference(self: Array, hermitian: bool = False) -> list[Any]:
     return [numpy.tril(LD), pivots, numpy.zeros(self.shape[:-2], "int32")]
 
 
-def _ldl_solve_reference(LD: Array, pivots: Array, B: Array, hermitian: bool = False) -> Any:
+def _ldl_solve_reference(LD: Array, pivots: Array, B: Array, hermitian: bool = False) -> Array:
     """For pivots that exchange nothing."""
     L = numpy.tril(LD, -1) + numpy.eye(LD.shape[-1])
     turned = numpy.swapaxes(L, -1, -2)
@@ -165,7 +165,7 @@ operator(
 )
 
 
-def _pivots(make: Any, *shape: int) -> Any:
+def _pivots(make: Make, *shape: int) -> Tensor:
     """Return pivots that exchange nothing."""
     pivots = make(*shape, dtype="int32")
     pivots._array[...] = numpy.arange(1, shape[-1] + 1)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Gradient, Make, Namespace, Shape
 from ..declaration.references import each_matrix, solved
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import dominant
@@ -108,7 +108,7 @@ def _exchanged(swaps: list[int], size: int) -> list[int]:
     return order
 
 
-def reordered(xp: Namespace, order: Any, B: Array) -> Array:
+def reordered(xp: Namespace, order: Array, B: Array) -> Array:
     """Return the rows of matrices in an order."""
     order, B = batch_of(xp, order[..., None], B)
     return xp.take_along_axis(B, order, axis=-2)
@@ -145,10 +145,10 @@ def _lu_gradient(gL: Array, gU: Array, P: Array, L: Array, U: Array, F: Namespac
     halves += [F.triu(upper)] if upper is not None else []
     inner = halves[0] if len(halves) == 1 else halves[0] + halves[1]
 
-    def after_lower(x: Array) -> Any:
+    def after_lower(x: Array) -> Array:
         return F.linalg_solve_triangular(_adjoint(L1, F), x, upper=True, unitriangular=True)
 
-    def before_upper(x: Array) -> Any:
+    def before_upper(x: Array) -> Array:
         return F.linalg_solve_triangular(_adjoint(U1, F), x, upper=False, left=False)
 
     found = before_upper(after_lower(inner))
@@ -177,7 +177,7 @@ def _linalg_lu(xp: Namespace, A: Array, pivot: bool = True) -> tuple[Array, Arra
     return (*_parts(xp, LU), permutation(xp, pivots, A.shape[-2], A.dtype))
 
 
-def _lu_samples(make: Any) -> Any:
+def _lu_samples(make: Make) -> Any:
     return [((dominant(make, 3),), {}), ((make(4, 2),), {}), ((make(2, 2, 3),), {})]
 
 
@@ -203,7 +203,7 @@ def _lu_parts_reference(LU: Array, pivots: Array) -> list[Any]:
     return [L, numpy.triu(LU)[..., : min(rows, columns), :], _permutation_reference(pivots, rows)]
 
 
-def _permutation_reference(pivots: Array, rows: int) -> Any:
+def _permutation_reference(pivots: Array, rows: int) -> Array:
     """Return P of exchanges of rows, made one after the other."""
     P = numpy.broadcast_to(numpy.eye(rows), (*pivots.shape[:-1], rows, rows)).copy()
     for place in numpy.ndindex(pivots.shape[:-1]):
@@ -212,7 +212,7 @@ def _permutation_reference(pivots: Array, rows: int) -> Any:
     return P
 
 
-def _lu_solve_reference(LU: Array, pivots: Array, B: Array, left: bool = True, adjoint: bool = False) -> Any:
+def _lu_solve_reference(LU: Array, pivots: Array, B: Array, left: bool = True, adjoint: bool = False) -> Array:
     L, U, P = _lu_parts_reference(LU, pivots)
     A = P @ L @ U
     return solved(numpy.swapaxes(A, -1, -2).conj() if adjoint else A, B, left)
@@ -243,7 +243,7 @@ def _lu_factor_ex(
     return LU, pivots, infos
 
 
-def _check_regular(name: str, infos: Any) -> None:
+def _check_regular(name: str, infos: Array) -> None:
     failed = first_failure(infos)
     if failed is not None:
         raise RuntimeError(
@@ -322,7 +322,7 @@ operator(
 )
 
 
-def _pivots(make: Any, *shape: int) -> Any:
+def _pivots(make: Make, *shape: int) -> Tensor:
     """Return pivots for matrices of a shape: each row is exchanged with the last."""
     pivots = make(*shape[:-2], min(shape[-2:]), dtype="int32")
     pivots._array[...] = shape[-2]
@@ -398,7 +398,7 @@ _Lu = namedtuple("linalg_lu", ["P", "L", "U"])  # type: ignore[name-match]
 _LuFactor = namedtuple("linalg_lu_factor", ["LU", "pivots"])  # type: ignore[name-match]
 
 
-def _same(found: Any) -> Any:
+def _same(found: Any) -> Array:
     return found
 
 
@@ -482,7 +482,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, o
 @public(namespace="linalg")
 def lu_solve(
     LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False, out: Tensor | None = None
-) -> Any:
+) -> Tensor:
     """Return X of ``A @ X = B``, given the LU factors of A by :func:`lu_factor`.
 
     Parameters

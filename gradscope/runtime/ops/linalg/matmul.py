@@ -13,7 +13,7 @@ from ...memory.elements import as_element
 from ...tensor import overrides
 from ...tensor.creation import broadcast_shapes
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Gradient, Namespace, Number, Shape, Sizes
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
 from ..execution.array_errors import as_multiple, broadcast_mismatch, refuse_kinds
@@ -159,7 +159,7 @@ operator(
 )
 
 
-def _plus(name: str, self: Array, product: Array, beta: Any, alpha: Any) -> Array:
+def _plus(name: str, self: Array, product: Array, beta: Number, alpha: Number) -> Array:
     """Return ``beta * self + alpha * product``; with beta = 0 nothing of `self` counts, not even NaN."""
     _need_same_dtype(self, product, f"{name}: the tensor and the product must have the same dtype, but got")
     if not expandable(self.shape, product.shape):
@@ -182,7 +182,7 @@ def _plus(name: str, self: Array, product: Array, beta: Any, alpha: Any) -> Arra
     return product if beta == 0 else product + self * beta
 
 
-def _factor(function: str, name: str, value: Any, product: Array) -> Any:
+def _factor(function: str, name: str, value: Number, product: Array) -> Any:
     """Return alpha or beta as the dtype of the product holds it: to addr() integers are not cut, as in PyTorch."""
     return as_multiple(name, value, product) if function == "addr" else as_element(value, product, wide=True)
 
@@ -190,13 +190,13 @@ def _factor(function: str, name: str, value: Any, product: Array) -> Any:
 def _plus_product(name: str, product: Array) -> Any:
     """Return the forward of ``beta * self + alpha * product(first, second)``."""
 
-    def forward(xp: Namespace, self: Array, first: Array, second: Array, beta: Any = 1, alpha: Any = 1) -> Array:
+    def forward(xp: Namespace, self: Array, first: Array, second: Array, beta: Number = 1, alpha: Number = 1) -> Array:
         return _plus(name, self, product(xp, first, second), beta, alpha)
 
     return forward
 
 
-def _scaled(g: Gradient, factor: Any) -> Gradient:
+def _scaled(g: Gradient, factor: Number) -> Gradient:
     """Return a gradient on its way back through a product with a number."""
     return g if factor == 1 else g * conj(factor)
 
@@ -315,7 +315,7 @@ operator(
 
 
 @public(alias=("linalg.matmul",), arrays=matrix_product)
-def matmul(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
+def matmul(self: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Multiply vectors, matrices or batches of matrices, with broadcasting of the batch dimensions.
 
     Raises
@@ -354,7 +354,7 @@ def matmul(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
     return _batched(self, other)
 
 
-def _product(sizes: Any) -> int:
+def _product(sizes: Sizes) -> int:
     count = 1
     for size in sizes:
         count *= size

@@ -61,7 +61,7 @@ def refuse_low(kernel: str, array: Array) -> None:
         )
 
 
-def need_one_dtype(message: str, first: Any, second: Any) -> None:
+def need_one_dtype(message: str, first: Array, second: Array) -> None:
     """Raise `message`, into which both scalar types are put, where two arrays differ in their dtype."""
     if first.dtype != second.dtype:
         text = message.format(scalar_type(first.dtype), scalar_type(second.dtype))
@@ -112,7 +112,7 @@ def epsilon(xp: Namespace, array: Array) -> float:
 # --- failures ---------------------------------------------------------------------------------------------------------
 
 
-def first_failure(infos: Any) -> tuple[str, int] | None:
+def first_failure(infos: Array) -> tuple[str, int] | None:
     """Return PyTorch's prefix for the first matrix whose info is not 0, and that info; None if all are 0."""
     found = devices.to_host(infos)
     if not found.any():
@@ -123,7 +123,7 @@ def first_failure(infos: Any) -> tuple[str, int] | None:
     return f"(Batch element {place}): ", int(found.reshape(-1)[place])
 
 
-def check_infos(name: str, infos: Any, message: str, hint: str) -> None:
+def check_infos(name: str, infos: Array, message: str, hint: str) -> None:
     """Raise LinAlgError with `message`, into which the info is put, for the first matrix that failed."""
     failed = first_failure(infos)
     if failed is not None:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Dims
+from ..declaration.annotations import Array, Dims, DType
 from ..declaration.registry import OPERATORS, public
 from ..execution.inplace_and_out import into
 from ..shape.reshape import axis_of
@@ -18,8 +18,8 @@ __all__ = ["matrix_norm", "norm", "vector_norm"]
 
 @public(namespace="linalg")
 def vector_norm(
-    x: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
-) -> Any:
+    x: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType = None, out: Tensor | None = None
+) -> Tensor:
     """Return the norm of order `ord` of all elements, or of those along dimension(s) `dim`.
 
     Parameters
@@ -46,9 +46,9 @@ def matrix_norm(
     dim: Dims = (-2, -1),
     keepdim: bool = False,
     *,
-    dtype: Any = None,
+    dtype: DType = None,
     out: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """Return the norm of matrices.
 
     Parameters
@@ -135,7 +135,7 @@ def norm(
     dim: Dims = None,
     keepdim: bool = False,
     *,
-    dtype: Any = None,
+    dtype: DType = None,
     out: Tensor | None = None,
 ) -> Any:
     """Return a vector or matrix norm, as `ord` and `dim` say; without them, the 2-norm of all elements.

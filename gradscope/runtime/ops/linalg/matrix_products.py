@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import autocast, state
 from ...memory.dtype import scalar_type
@@ -12,11 +12,14 @@ from ..declaration.registry import METHODS, PUBLIC, public
 from ..execution import inplace_and_out
 from ..execution.bare_functions import conj
 
+if TYPE_CHECKING:
+    from ..declaration.annotations import Array
+
 __all__ = ["multi_dot", "vander", "vecdot"]
 
 
 @public(namespace="linalg")
-def multi_dot(tensors: Sequence[Any], *, out: Tensor | None = None) -> Any:
+def multi_dot(tensors: Sequence[Any], *, out: Tensor | None = None) -> Tensor:
     """Return the product of several matrices, in the order of fewest multiplications.
 
     Parameters
@@ -47,7 +50,7 @@ def multi_dot(tensors: Sequence[Any], *, out: Tensor | None = None) -> Any:
     sizes = [m._array.shape[0] for m in matrices] + [matrices[-1]._array.shape[1]]
     best = _best_splits(sizes) if count > 2 else {(0, 1): 0}
 
-    def product(first: int, last: int) -> Any:
+    def product(first: int, last: int) -> Array:
         if first == last:
             return matrices[first]
         split = best[first, last]
@@ -109,7 +112,7 @@ def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
 
 
 @public(namespace="linalg")
-def vecdot(x: Tensor, y: Any, *, dim: int = -1, out: Tensor | None = None) -> Any:
+def vecdot(x: Tensor, y: Any, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """Return the inner products of vectors along a dimension; those of `x` are conjugated.
 
     Examples
@@ -128,7 +131,7 @@ def vecdot(x: Tensor, y: Any, *, dim: int = -1, out: Tensor | None = None) -> An
 
 
 @public(namespace="linalg")
-def vander(x: Tensor, N: int | None = None) -> Any:
+def vander(x: Tensor, N: int | None = None) -> Tensor:
     """Return the Vandermonde matrix: the powers 0 to N - 1 of each element of `x`, along a new last dimension.
 
     Parameters

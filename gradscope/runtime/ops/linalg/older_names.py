@@ -64,7 +64,7 @@ def qr(self: Tensor, some: bool = True, *, out: Tensor | None = None) -> Any:
 
 
 @public
-def pinverse(self: Tensor, rcond: float = 1e-15) -> Any:
+def pinverse(self: Tensor, rcond: float = 1e-15) -> Tensor:
     """Return the pseudoinverse; see :func:`linalg.pinv`.
 
     Examples
@@ -80,7 +80,7 @@ def pinverse(self: Tensor, rcond: float = 1e-15) -> Any:
 
 
 @public(alias=("linalg.matrix_exp",))
-def matrix_exp(self: Tensor) -> Any:
+def matrix_exp(self: Tensor) -> Tensor:
     """Return the exponential of square matrices, which solves ``X' = self @ X``.
 
     Raises
@@ -99,7 +99,7 @@ def matrix_exp(self: Tensor) -> Any:
 
 
 @public(method=False)
-def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Any:
+def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
     """Return the product of matrices; see :func:`linalg.multi_dot`.
 
     Examples
@@ -115,7 +115,7 @@ def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Any:
 
 
 @public
-def orgqr(self: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Any:
+def orgqr(self: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the first columns of a product of Householder reflections; see :func:`linalg.householder_product`.
 
     Examples
@@ -144,7 +144,7 @@ def lu(self: Tensor, pivot: bool = True, get_infos: bool = False, out: Tensor | 
 
 
 @public
-def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Any:
+def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return X of ``A @ X = self``, given the LU factors of A; see :func:`linalg.lu_solve`.
 
     Examples
@@ -190,7 +190,7 @@ def lu_unpack(
 
 
 @public(method=False)
-def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """Return the Vandermonde matrix of a vector: its powers from N - 1 down to 0, or from 0 up.
 
     Parameters

@@ -167,7 +167,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 # --- pseudoinverses ---------------------------------------------------------------------------------------------------
 
 
-def _tolerance(xp: Namespace, A: Array, largest: Any, atol: Any, rtol: Any) -> Array:
+def _tolerance(xp: Namespace, A: Array, largest: Array, atol: Any, rtol: Any) -> Array:
     """Return what singular values must exceed to count: ``max(atol, rtol * largest)``, as columns of them."""
     atol, rtol = (getattr(value, "_array", value) for value in (atol, rtol))
     if rtol is None:
@@ -232,7 +232,7 @@ def pinv(
     atol: Any = None,
     rtol: Any = None,
     out: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """Return the Moore-Penrose pseudoinverse of matrices.
 
     Parameters
@@ -309,7 +309,7 @@ def _refuse_numbers(A: Array, B: Array, driver: str) -> None:
         )
 
 
-def _solution_of_full_rank(xp: Any, A: Array, B: Array) -> Array:
+def _solution_of_full_rank(xp: Namespace, A: Array, B: Array) -> Array:
     """Return the solution by an orthogonal factor and a triangle, as gels does; that of zeros is 0."""
     tall = A.shape[-2] >= A.shape[-1]
     Q, R = xp.linalg.qr(A if tall else conj(xp.swapaxes(A, -1, -2)))
@@ -324,7 +324,7 @@ def _solution_of_full_rank(xp: Any, A: Array, B: Array) -> Array:
     return xp.where(zeros, X.dtype.type(0), X)
 
 
-def _need_full_rank(R: Any, zeros: Any) -> None:
+def _need_full_rank(R: Array, zeros: Array) -> None:
     missing = numpy.diagonal(R, axis1=-2, axis2=-1) == 0
     if missing.shape[-1]:
         check_infos(
@@ -336,7 +336,7 @@ def _need_full_rank(R: Any, zeros: Any) -> None:
         )
 
 
-def _shortest_solution(xp: Any, A: Array, B: Array, rcond: float | None) -> tuple[Any, Any, Any]:
+def _shortest_solution(xp: Namespace, A: Array, B: Array, rcond: float | None) -> tuple[Any, Any, Any]:
     """Return the solution by singular values, the ranks, and the singular values."""
     U, S, Vh = OPERATORS["linalg_svd"].run_forward(xp, A)
     limit = epsilon(xp, A) * max(A.shape[-2:]) if rcond is None else rcond
@@ -489,7 +489,7 @@ def matrix_rank(
     atol: Any = None,
     rtol: Any = None,
     out: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """Return the rank of matrices: how many singular values exceed ``max(atol, rtol * largest)``.
 
     Parameters
@@ -531,7 +531,7 @@ def matrix_rank(
 
 
 @public(namespace="linalg")
-def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Any:
+def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Return the condition number of matrices, the product of the norms of a matrix and of its inverse.
 
     Parameters
@@ -586,7 +586,7 @@ def _norm(A: Array, p: Any) -> Array:
 
 
 @public(namespace="linalg")
-def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Any:
+def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     """Return the inverse of a tensor as a map from its last dimensions to its first `ind`, under ``tensordot``.
 
     Raises
@@ -620,7 +620,7 @@ def _need_equal_products(count: str, last: int, first: int) -> None:
 
 
 @public(namespace="linalg")
-def tensorsolve(A: Tensor, other: Any, dims: Sequence[int] | None = None, *, out: Tensor | None = None) -> Any:
+def tensorsolve(A: Tensor, other: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None) -> Tensor:
     """Return the solution X of ``tensordot(A, X, X.ndim) = other``.
 
     Parameters

@@ -151,7 +151,7 @@ def _geqrf_reference(self: Array) -> list[Any]:
     return each_matrix(lambda A: get_lapack_funcs("geqrf", (A,))(A)[:2], self)
 
 
-def _reflected_reference(vectors: Array, tau: Array) -> Any:
+def _reflected_reference(vectors: Array, tau: Array) -> Array:
     """Return the product of Householder reflections ``1 - tau v v'``, as square matrices."""
     size = vectors.shape[-2]
     product = numpy.broadcast_to(numpy.eye(size), (*vectors.shape[:-2], size, size))
@@ -162,7 +162,7 @@ def _reflected_reference(vectors: Array, tau: Array) -> Any:
     return product
 
 
-def _ormqr_reference(vectors: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Any:
+def _ormqr_reference(vectors: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
     Q = _reflected_reference(vectors, tau)
     Q = numpy.swapaxes(Q, -1, -2).conj() if transpose else Q
     return Q @ other if left else other @ Q
@@ -259,7 +259,7 @@ operator(
 
 
 @public(namespace="linalg")
-def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Any:
+def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the first n columns of a product of Householder reflections, such as Q from ``geqrf``.
 
     Parameters

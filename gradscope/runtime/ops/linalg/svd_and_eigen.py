@@ -31,7 +31,7 @@ __all__ = ["eig", "eigh", "eigvals", "eigvalsh", "svd", "svdvals"]
 # --- what the derivatives share ---------------------------------------------------------------------------------------
 
 
-def _need_invariance(name: str, slopes: Any, rest: str) -> None:
+def _need_invariance(name: str, slopes: Array, rest: str) -> None:
     """Raise where a loss depends on the phases of complex vectors: its slopes along them must be real, and no NaN.
 
     Only host arrays are looked at: it would make a program wait for the device.
@@ -132,7 +132,7 @@ def _of_finite(xp: Namespace, A: Array, decompose: Callable[[Any], tuple[Any, ..
     return tuple(_nan_at(xp, infinite, part) for part in found)
 
 
-def _nan_at(xp: Namespace, which: Any, values: Array) -> Array:
+def _nan_at(xp: Namespace, which: Array, values: Array) -> Array:
     """Return what belongs to the matrices of a batch, with NaN for `which` of them."""
     which = which.reshape(which.shape + (1,) * (values.ndim - which.ndim))
     return xp.where(which, values.dtype.type(numpy.nan), values)
@@ -265,7 +265,7 @@ def _recorded(*tensors: Any) -> bool:
 
 
 @public(namespace="linalg")
-def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Any:
+def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
     """Return the singular values of matrices, in descending order.
 
     Examples
@@ -391,7 +391,7 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Any:
 
 
 @public(namespace="linalg")
-def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Any:
+def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
     """Return the eigenvalues of Hermitian matrices, in ascending order; see :func:`eigh`.
 
     Examples
@@ -470,7 +470,7 @@ def _eig_gradient(g: Gradient, eigenvalues: Array, eigenvectors: Array, F: Names
     return F.linalg_solve(Vh, F.matmul(inner, Vh))
 
 
-def _eig_reference(A: Array) -> Any:
+def _eig_reference(A: Array) -> tuple[Array, Array]:
     values, vectors = numpy.linalg.eig(A)
     return values.astype(complex), vectors.astype(complex)
 
@@ -528,7 +528,7 @@ def eig(A: Tensor, *, out: Tensor | None = None) -> Any:
 
 
 @public(namespace="linalg")
-def eigvals(A: Tensor, *, out: Tensor | None = None) -> Any:
+def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the eigenvalues of square matrices, complex, in no particular order; see :func:`eig`.
 
     Examples

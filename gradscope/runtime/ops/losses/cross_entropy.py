@@ -12,7 +12,7 @@ from ...memory import device
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
 from ...tensor import creation
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Make, Namespace
 from ..declaration.references import adjoint
 from ..declaration.registry import OPERATORS, operator
 from ..execution.bare_functions import is_half, single
@@ -76,7 +76,7 @@ def _positions(xp: Namespace, shape: tuple[int, ...], target: Array) -> tuple[Ar
     return (places[0], target, *places[1:])
 
 
-def _class_weights(xp: Namespace, weight: Array, safe: Any, kept: Any) -> Array:
+def _class_weights(xp: Namespace, weight: Array, safe: Array, kept: Any) -> Array:
     """Return the weight of each target, None if all weigh 1."""
     if weight is None:
         return kept
@@ -84,7 +84,7 @@ def _class_weights(xp: Namespace, weight: Array, safe: Any, kept: Any) -> Array:
     return chosen if kept is None else xp.where(kept, chosen, 0)
 
 
-def _total_weight(xp: Namespace, safe: Any, weights: Array, kind: Any) -> Array:
+def _total_weight(xp: Namespace, safe: Array, weights: Array, kind: Any) -> Array:
     return kind.type(safe.size) if weights is None else xp.add.reduce(weights, axis=None, dtype=kind)
 
 
@@ -110,7 +110,7 @@ def _nll(xp: Namespace, self: Array, target: Array, weight: Array, reduction: in
     return _quotient(xp, total, _total_weight(xp, safe, weights, self.dtype))
 
 
-def _quotient(xp: Namespace, total: Any, count: Any) -> Array:
+def _quotient(xp: Namespace, total: Array, count: Array) -> Array:
     # 0 / 0, where every target is ignored, is NaN in PyTorch as well, and no reason for a warning.
     over_zero = xp.where(total > 0, math.inf, xp.where(total < 0, -math.inf, math.nan))
     return xp.where(count == 0, over_zero, total).astype(total.dtype) / xp.where(count == 0, 1, count).astype(
@@ -140,7 +140,7 @@ def _nll_backward(
 
 
 def _nll_samples(*shape: int, weighted: bool) -> Any:
-    def samples(make: Any) -> Any:
+    def samples(make: Make) -> Any:
         classes = shape[1]
         size = (shape[0], *shape[2:])
         count = math.prod(size)
@@ -151,7 +151,7 @@ def _nll_samples(*shape: int, weighted: bool) -> Any:
     return samples
 
 
-def _nll_backward_samples(make: Any) -> Any:
+def _nll_backward_samples(make: Make) -> Any:
     target = creation.tensor([0, 2, 1, 0])
     weight = make(3, low=0.5, high=2.0).detach()
     return [
@@ -161,7 +161,7 @@ def _nll_backward_samples(make: Any) -> Any:
     ]
 
 
-def _nll_reference(self: Array, target: Array, weight: Array, reduction: int, ignore_index: int) -> Any:
+def _nll_reference(self: Array, target: Array, weight: Array, reduction: int, ignore_index: int) -> Array:
     scores = numpy.moveaxis(self, 1, -1)
     losses, weights = numpy.zeros(target.shape, self.dtype), numpy.zeros(target.shape, self.dtype)
     for place in numpy.ndindex(target.shape):

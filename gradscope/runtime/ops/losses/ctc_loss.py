@@ -25,7 +25,7 @@ from ...memory import device
 from ...memory.dtype import scalar_type
 from ...tensor import creation
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Make, Namespace
 from ..declaration.extremes import substituted
 from ..declaration.registry import OPERATORS, PUBLIC, operator, public
 from ..execution.array_errors import refuse_kinds
@@ -71,7 +71,7 @@ class _Chains:
         offsets = self.xp.asarray([0, *accumulate(lengths)][:-1], dtype="int64")
         return targets[self.xp.minimum(offsets[:, None] + self.xp.arange(longest), targets.size - 1)]
 
-    def cost(self, allowed: Any) -> Any:
+    def cost(self, allowed: Array) -> Array:
         """Return 0 for what is allowed, and the logarithm of no probability for what is not."""
         return self.xp.where(allowed, 0.0, _NEVER).astype(self.kind)
 
@@ -81,13 +81,13 @@ class _Chains:
         allowed[:, 3::2] = labels[:, 3::2] != labels[:, 1:-2:2]
         return self.cost(allowed)
 
-    def everywhere(self, array: Array) -> Any:
+    def everywhere(self, array: Array) -> Array:
         """Return a matrix of indices for all times or all states, (T, N, L)."""
         shape = (*self.heard.shape, self.labels.shape[1])
         return self.xp.broadcast_to(array[None] if array.shape == shape[1:] else array[:, :, None], shape)
 
 
-def _recursion(scores: Array, starts: Any, skips: Any, never: Any, F: Namespace) -> list[Array]:
+def _recursion(scores: Array, starts: Array, skips: Array, never: Array, F: Namespace) -> list[Array]:
     """Return for each time the log-probability of all ways to each state; scores are (T, N, L)."""
     reached = [scores[0] + starts]
     for time in range(1, scores.shape[0]):
@@ -96,7 +96,7 @@ def _recursion(scores: Array, starts: Any, skips: Any, never: Any, F: Namespace)
     return reached
 
 
-def _log_sum(a: Array, b: Array, c: Any, F: Namespace) -> Array:
+def _log_sum(a: Array, b: Array, c: Array, F: Namespace) -> Array:
     """Return ``log(exp(a) + exp(b) + exp(c))``: many times faster than logaddexp, which takes one number at a time."""
     highest = F.maximum(F.maximum(a, b), c)
     return F.log(F.exp(a - highest) + F.exp(b - highest) + F.exp(c - highest)) + highest
@@ -148,7 +148,7 @@ def _ctc_backward(
     chains = _Chains(bare, wanted, input_lengths, target_lengths, blank)
     xp = chains.xp
 
-    def fixed(array: Array) -> Any:
+    def fixed(array: Array) -> Array:
         return log_probs._wrap(array) if hasattr(log_probs, "_array") else array
 
     times, mirror = (fixed(chains.everywhere(a)) for a in (chains.mirrored_times, chains.mirror))
@@ -169,7 +169,7 @@ def _ctc_backward(
 
 
 def _where_it_counts(
-    slope: Any, log_probs: Array, impossible: Any, heard: Any, zero_infinity: bool, F: Namespace
+    slope: Array, log_probs: Array, impossible: Array, heard: Array, zero_infinity: bool, F: Namespace
 ) -> Array:
     """Return 0 after an example's end; NaN, as PyTorch, where its loss (unless 0 is wished) or a score is infinite."""
     zeros = F.zeros_like(slope)
@@ -180,7 +180,7 @@ def _where_it_counts(
     return F.where(F.unsqueeze(heard, 2), slope, zeros)
 
 
-def _samples(make: Any) -> Any:
+def _samples(make: Make) -> Any:
     rows, line = creation.tensor([[1, 2, 2], [3, 1, 0]]), creation.tensor([1, 2, 2, 3])
     return [
         ((make(6, 2, 4), rows, (6, 5), (3, 2)), {}),
@@ -205,7 +205,7 @@ def _logarithms(finfo: Any) -> list[list[float]]:
 
 def _reference(
     log_probs: Array, targets: Array, inputs: Any, lengths: Array, blank: int = 0, zero_infinity: bool = False
-) -> Any:
+) -> Array:
     """Return the losses of the examples, one time and one state after the other."""
     offsets = [0, *accumulate(lengths)]
     losses = []
@@ -293,7 +293,7 @@ def ctc_loss(
     blank: int = 0,
     reduction: int = MEAN,
     zero_infinity: bool = False,
-) -> Any:
+) -> Tensor:
     """Return minus the log-likelihood of label sequences under all alignments, reduced: 0 none, 1 mean, 2 sum.
 
     Parameters

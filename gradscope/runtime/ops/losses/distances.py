@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy
 
@@ -20,7 +19,7 @@ from ..declaration.registry import METHODS, OPERATORS, operator, public
 
 
 @public(method=False)
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """Return the `p`-norm of ``x1 - x2 + eps`` along the last dimension.
 
     Parameters
@@ -40,7 +39,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 
 @public(method=False)
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Return the cosine of the angle between `x1` and `x2` along `dim`; norms are at least `eps`.
 
     Examples
@@ -64,7 +63,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return (x1 / _norm(x1, dim, eps) * (x2 / _norm(x2, dim, eps))).sum(dim)
 
 
-def _norm(x: Array, dim: int, eps: float) -> Any:
+def _norm(x: Array, dim: int, eps: float) -> Array:
     norm = METHODS["norm"](x, 2, dim, True).clone()
     with no_grad():  # a norm below eps has the gradient of the norm all the same, as in PyTorch
         norm.clamp_min_(eps)
@@ -80,7 +79,7 @@ def _pairs(xp: Namespace, count: int) -> tuple[Array, Array]:
     return first, second
 
 
-def _norms(xp: Namespace, apart: Any, p: float) -> Array:
+def _norms(xp: Namespace, apart: Array, p: float) -> Array:
     """Return the p-norms of rows."""
     if p == 2:
         return xp.sqrt(xp.einsum("ij,ij->i", apart, apart))
@@ -115,7 +114,7 @@ def _pdist(xp: Namespace, self: Array, p: float = 2.0) -> Array:
     return found
 
 
-def _slope(apart: Any, distance: Any, p: float, F: Namespace) -> Array:
+def _slope(apart: Array, distance: Array, p: float, F: Namespace) -> Array:
     """Return the derivative of the p-norm of rows: 0 where the distance is, NaN where it is."""
     sign = F.where(apart == apart, F.sign(apart), apart)
     if p == 1:
@@ -165,7 +164,7 @@ def _pdist_backward(g: Gradient, self: Array, p: float, result: Array, F: Namesp
     return total
 
 
-def _pdist_reference(self: Array, p: float = 2.0) -> Any:
+def _pdist_reference(self: Array, p: float = 2.0) -> Array:
     pairs = [numpy.abs(self[i] - self[j]) for i in range(len(self)) for j in range(i + 1, len(self))]
     if p in (0, math.inf):
         norms = [numpy.sum(numpy.where(d == d, d != 0, d)) if p == 0 else numpy.max(d, initial=0) for d in pairs]
@@ -190,7 +189,7 @@ operator(
 
 
 @public(method=False)
-def pdist(input: Tensor, p: float = 2.0) -> Any:
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """Return the `p`-norm distances between all pairs of rows: those above the diagonal of :func:`cdist`, in a row.
 
     Raises

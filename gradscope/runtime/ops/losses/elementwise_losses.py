@@ -14,7 +14,7 @@ import numpy
 from ... import autocast, state
 from ...memory import device
 from ...memory.dtype import scalar_type
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Gradient, Make, Namespace, Number, Shape
 from ..declaration.references import from_library, reduced_losses
 from ..declaration.registry import METHODS, operator
 from ..execution.array_errors import cannot_hold, refuse_kinds, undefined_for
@@ -80,7 +80,7 @@ def _pointwise(
         refuse_kinds(kernel, self, "biuc")
         return reduced(xp, function(xp, self - target, *more), reduction)
 
-    def default(make: Any) -> Any:
+    def default(make: Make) -> Any:
         return [((make(2, 3), make(2, 3, low=3.5, high=6.0), code), {}) for code in (NONE, MEAN, SUM)]
 
     operator(
@@ -102,7 +102,7 @@ def _of(slope: Any, sign: int, extra: bool = False) -> Any:
         d = slope(self - target, F)
         return _share(g, reduction, d.shape) * (d if sign > 0 else -d)
 
-    def with_beta(g: Gradient, self: Array, target: Array, reduction: int, beta: Any, F: Namespace) -> Gradient:
+    def with_beta(g: Gradient, self: Array, target: Array, reduction: int, beta: Number, F: Namespace) -> Gradient:
         d = slope(self - target, beta, F)
         return _share(g, reduction, d.shape) * (d if sign > 0 else -d)
 
@@ -122,16 +122,16 @@ def _huber_slope(d: Any, delta: Any, F: Namespace) -> Array:
     return F.where(d > delta, F.zeros_like(d) + delta, F.where(d < -delta, F.zeros_like(d) - delta, d))
 
 
-def _smooth_l1(xp: Namespace, difference: Array, beta: Any) -> Array:
+def _smooth_l1(xp: Namespace, difference: Array, beta: Number) -> Array:
     size = xp.absolute(difference)
     return size if beta == 0 else xp.where(size < beta, 0.5 * size * size / beta, size - 0.5 * beta)
 
 
-def _smooth_slope(d: Any, beta: Any, F: Namespace) -> Array:
+def _smooth_slope(d: Any, beta: Number, F: Namespace) -> Array:
     return F.sign(d) if beta == 0 else _huber_slope(d, beta, F) / beta
 
 
-def _three_regions(make: Any) -> Any:
+def _three_regions(make: Make) -> Any:
     return [((make(2, 3), make(2, 3, low=3.5, high=6.0), c, b), {}) for c in (NONE, MEAN, SUM) for b in (0.5, 9.0)]
 
 
@@ -204,12 +204,12 @@ def _bce_target(g: Gradient, self: Array, target: Array, weight: Array, reductio
     return scale * (F.log(1 - self) - F.log(self))
 
 
-def _binary_reference(self: Array, target: Array, weight: Array = None, reduction: int = MEAN) -> Any:
+def _binary_reference(self: Array, target: Array, weight: Array = None, reduction: int = MEAN) -> Array:
     losses = -(target * numpy.maximum(numpy.log(self), -100) + (1 - target) * numpy.maximum(numpy.log1p(-self), -100))
     return reduced_losses(losses if weight is None else losses * weight, reduction)
 
 
-def _probable_extremes(make: Any) -> Any:
+def _probable_extremes(make: Make) -> Any:
     """Probabilities from 0 to 1, both ends among them, with each of some targets."""
     ends = [0.0, 5e-324, 1e-300, 1e-38, 1e-7, 0.5, 1 - 1e-7, 1.0]
     return [((make.of(ends), make.of([target] * len(ends)), None, NONE), {}) for target in (0.0, 0.25, 1.0)]
@@ -284,7 +284,7 @@ def _logits_target(
 
 def _logits_reference(
     self: Array, target: Array, weight: Array = None, pos_weight: Array = None, reduction: int = MEAN
-) -> Any:
+) -> Array:
     # -log(sigmoid(x)) and -log(1 - sigmoid(x)).
     wrong, right = numpy.logaddexp(0, -self), numpy.logaddexp(0, self)
     losses = target * wrong * (1 if pos_weight is None else pos_weight) + (1 - target) * right
@@ -337,7 +337,7 @@ def _kl_target(g: Gradient, self: Array, target: Array, reduction: int, log_targ
     return _share(g, reduction, slope.shape) * slope
 
 
-def _kl_div_reference(self: Array, target: Array, reduction: int = MEAN, log_target: bool = False) -> Any:
+def _kl_div_reference(self: Array, target: Array, reduction: int = MEAN, log_target: bool = False) -> Array:
     if log_target:
         return reduced_losses(numpy.exp(target) * (target - self), reduction)
     return reduced_losses(from_library("scipy.special.xlogy")(target, target) - target * self, reduction)

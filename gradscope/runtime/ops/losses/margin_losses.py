@@ -12,7 +12,7 @@ from ...memory import device
 from ...memory.dtype import scalar_type
 from ...tensor import creation
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Gradient, Make, Namespace, Number, Shape
 from ..declaration.references import reduced_losses
 from ..declaration.registry import METHODS, PUBLIC, operator, public
 from ..execution.array_errors import cannot_hold, undefined_for
@@ -72,7 +72,7 @@ operator(
 )
 
 
-def _rows(array: Array) -> Any:
+def _rows(array: Array) -> Array:
     """Return scores of one example or of a batch as a matrix."""
     if array.ndim > 2 or (array.ndim == 1 and not array.size) or (array.ndim == 2 and not array.shape[1]):
         raise RuntimeError(
@@ -89,7 +89,7 @@ def _over_examples(xp: Namespace, losses: Array, reduction: int) -> Array:
     return xp.zeros((), dtype=losses.dtype)
 
 
-def _check_multi(self: Array, target: Array, weight: Array) -> Any:
+def _check_multi(self: Array, target: Array, weight: Array) -> Array:
     rows = _rows(self)
     need_floating("multi_margin_loss_cpu_kernel", self)
     if target.dtype.kind not in "iu":
@@ -110,7 +110,13 @@ def _check_multi(self: Array, target: Array, weight: Array) -> Any:
 
 
 def _multi_margin(
-    xp: Namespace, self: Array, target: Array, p: Any = 1, margin: Any = 1, weight: Array = None, reduction: int = MEAN
+    xp: Namespace,
+    self: Array,
+    target: Array,
+    p: Number = 1,
+    margin: Any = 1,
+    weight: Array = None,
+    reduction: int = MEAN,
 ) -> Array:
     rows = _check_multi(self, target, weight)
     if is_half(self):
@@ -130,7 +136,7 @@ def _multi_margin(
 
 
 def _multi_margin_backward(
-    g: Gradient, self: Array, target: Array, p: Any, margin: Any, weight: Array, reduction: int, F: Namespace
+    g: Gradient, self: Array, target: Array, p: Number, margin: Any, weight: Array, reduction: int, F: Namespace
 ) -> Gradient:
     rows, at = self.reshape(-1, self.shape[-1] if len(self.shape) else 1), target.reshape(-1, 1)
     count, classes = rows.shape
@@ -145,7 +151,7 @@ def _multi_margin_backward(
     return F.scatter_add(slope, 1, at, -F.sum(slope, 1, True)).reshape(self.shape)
 
 
-def _multi_margin_samples(make: Any) -> Any:
+def _multi_margin_samples(make: Make) -> Any:
     target, weight = creation.tensor([0, 2, 1, 0]), make(3, low=0.5, high=2.0).detach()
     batches: list[Any] = [
         ((make(4, 3), target, p, 0.7, w, code), {}) for p in (1, 2) for w in (None, weight) for code in (0, 1)
@@ -157,7 +163,7 @@ def _multi_margin_samples(make: Any) -> Any:
     ]
 
 
-def _multi_margin_reference(self: Array, target: Array, p: int, margin: float, weight: Array, reduction: int) -> Any:
+def _multi_margin_reference(self: Array, target: Array, p: int, margin: float, weight: Array, reduction: int) -> Array:
     def loss(scores: Array, label: int) -> Array:
         scale = 1 if weight is None else weight[label]
         others = numpy.delete(scores, label)
@@ -247,7 +253,7 @@ def _multilabel_backward(g: Gradient, self: Array, target: Array, reduction: int
     return slope * (over(g, max(self.shape[0], 1)) if reduction == MEAN and len(self.shape) > 1 else g)
 
 
-def _multilabel_samples(make: Any) -> Any:
+def _multilabel_samples(make: Make) -> Any:
     target = creation.tensor([[0, 2, -1, 1], [3, -1, 0, 0], [1, 1, 2, 0]])
     return [((make(3, 4), target, code), {}) for code in (NONE, MEAN, SUM)] + [((make(4), target[0], NONE), {})]
 
@@ -262,7 +268,7 @@ operator(
 )
 
 
-def _multilabel_reference(self: Array, target: Array, reduction: int) -> Any:
+def _multilabel_reference(self: Array, target: Array, reduction: int) -> Array:
     def loss(scores: Array, labels: Array) -> Array:
         named = labels[: int((labels < 0).argmax())] if (labels < 0).any() else labels
         others = [score for place, score in enumerate(scores) if place not in named]
@@ -295,7 +301,7 @@ def reduce_losses(losses: Array, reduction: int) -> Array:
 @public(method=False)
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN
-) -> Any:
+) -> Tensor:
     """Return ``max(0, -target * (input1 - input2) + margin)``, reduced: 0 none, 1 mean, 2 sum.
 
     Examples
@@ -310,7 +316,7 @@ def margin_ranking_loss(
 
 
 @public(method=False)
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = MEAN) -> Any:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = MEAN) -> Tensor:
     """Return `input` where the target is 1, ``max(0, margin - input)`` where it is -1; reduced: 0 none, 1 mean, 2 sum.
 
     References
@@ -337,7 +343,7 @@ _TINY = 1e-12
 @public(method=False)
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN
-) -> Any:
+) -> Tensor:
     """Return ``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1; reduced as the others.
 
     Raises
@@ -398,7 +404,7 @@ def triplet_margin_loss(
     eps: float = 1e-06,
     swap: bool = False,
     reduction: int = MEAN,
-) -> Any:
+) -> Tensor:
     """Return how much nearer than `margin` the negative is than the positive, reduced: 0 none, 1 mean, 2 sum.
 
     References
@@ -422,7 +428,7 @@ def triplet_margin_loss(
 
 
 @public(method=False)
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
     """Return the negative log-likelihood of counts under a Poisson distribution, reduced: 0 none, 1 mean, 2 sum.
 
     `input` is the rate, or its logarithm; `full` adds Stirling's approximation of ``log(target!)``.

@@ -21,7 +21,7 @@ from ...memory import device
 from ...memory.dtype import scalar_type
 from ...memory.elements import as_element
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, DType, Gradient, Namespace, Number
 from ..declaration.extremes import elementwise, rows
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import unary
@@ -126,12 +126,12 @@ _FEW = 1 << 9  # elements beside which making such an array takes longer than th
 
 
 @functools.cache
-def _zeros(char: str) -> Any:
+def _zeros(char: str) -> Array:
     return device.numpy.zeros(_ZEROS, char)
 
 
 @functools.cache
-def _zero(char: str) -> Any:
+def _zero(char: str) -> Array:
     return device.numpy.zeros((), char)
 
 
@@ -148,7 +148,7 @@ operator(
 )
 
 
-def _threshold(xp: Namespace, self: Array, threshold: Any, value: Any) -> Array:
+def _threshold(xp: Namespace, self: Array, threshold: Any, value: Number) -> Array:
     refuse_kinds("threshold_cpu", self, "bc")
     threshold, value = as_element(threshold, self), as_element(value, self)
     return xp.where(self <= threshold, value, self).astype(self.dtype, copy=False)
@@ -229,7 +229,7 @@ def _negative_part(self: Array, F: Namespace) -> Array:
     return F.where(self < 0, self, F.zeros_like(self))
 
 
-def _elu(xp: Namespace, self: Array, alpha: Any = 1, scale: Array = 1, input_scale: Any = 1) -> Array:
+def _elu(xp: Namespace, self: Array, alpha: Number = 1, scale: Number = 1, input_scale: Number = 1) -> Array:
     need_floating("elu_cpu", self)
 
     def formula(x: Array) -> Array:
@@ -239,7 +239,7 @@ def _elu(xp: Namespace, self: Array, alpha: Any = 1, scale: Array = 1, input_sca
     return pointwise("activations.elu", formula, self, settings=(alpha, scale, input_scale))
 
 
-def _elu_backward(g: Gradient, self: Array, alpha: Any, scale: Array, input_scale: Any, F: Namespace) -> Gradient:
+def _elu_backward(g: Gradient, self: Array, alpha: Number, scale: Array, input_scale: Any, F: Namespace) -> Gradient:
     def formula(g: Gradient, x: Array) -> Gradient:
         below = F.exp(_negative_part(x, F) * input_scale) * (input_scale * alpha * scale)
         return F.where(x <= 0, g * below, g * scale)
@@ -247,7 +247,7 @@ def _elu_backward(g: Gradient, self: Array, alpha: Any, scale: Array, input_scal
     return pointwise("activations.elu_backward", formula, g, self, settings=(alpha, scale, input_scale))
 
 
-def _elu_reference(self: Array, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Any:
+def _elu_reference(self: Array, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Array:
     return scale * numpy.where(self > 0, self, alpha * numpy.expm1(self * input_scale))
 
 
@@ -272,7 +272,7 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 
 @public(method=False)
-def selu(self: Tensor) -> Any:
+def selu(self: Tensor) -> Tensor:
     """Return the self-normalizing exponential linear unit.
 
     Examples
@@ -285,7 +285,7 @@ def selu(self: Tensor) -> Any:
 
 
 @public(method=False)
-def selu_(self: Tensor) -> Any:
+def selu_(self: Tensor) -> Tensor:
     """In-place form of :func:`selu`."""
     return OPERATORS["elu"].inplace_function(self, SELU_ALPHA, SELU_SCALE)  # type: ignore[misc]
 
@@ -311,7 +311,7 @@ def _nonzero(alpha: float) -> float:
     return alpha
 
 
-def _hardtanh(xp: Namespace, self: Array, min_val: Any = -1, max_val: Any = 1) -> Array:
+def _hardtanh(xp: Namespace, self: Array, min_val: Number = -1, max_val: Number = 1) -> Array:
     if self.dtype.kind == "b":
         raise RuntimeError("Bool inputs not supported for hardtanh\nConvert the tensor with .float().")
     if self.dtype.kind == "u" and (min_val < 0 or max_val < 0):
@@ -321,7 +321,7 @@ def _hardtanh(xp: Namespace, self: Array, min_val: Any = -1, max_val: Any = 1) -
     return xp.minimum(xp.maximum(self, min_val), max_val).astype(self.dtype, copy=False)
 
 
-def _hardtanh_backward(xp: Namespace, grad_output: Gradient, self: Array, min_val: Any, max_val: Any) -> Array:
+def _hardtanh_backward(xp: Namespace, grad_output: Gradient, self: Array, min_val: Number, max_val: Number) -> Array:
     return select(xp, (self <= min_val) | (self >= max_val), as_element(0, grad_output), grad_output)
 
 
@@ -466,7 +466,7 @@ operator(
 
 
 @public
-def prelu(self: Tensor, weight: Tensor) -> Any:
+def prelu(self: Tensor, weight: Tensor) -> Tensor:
     """Return ``self`` where positive, else ``weight * self``, with one weight, or one a channel (dimension 1).
 
     Raises
@@ -608,7 +608,7 @@ operator(
 )
 
 
-def _softplus(xp: Namespace, self: Array, beta: Any = 1, threshold: Any = 20) -> Array:
+def _softplus(xp: Namespace, self: Array, beta: Number = 1, threshold: Any = 20) -> Array:
     need_floating("softplus_cpu", self)
     if is_half(self):
         return _softplus(xp, single(self), beta, threshold).astype(self.dtype)
@@ -629,7 +629,7 @@ def _softplus_backward(g: Gradient, self: Array, beta: float, threshold: float, 
     return pointwise("activations.softplus_backward", formula, g, self, settings=(beta, threshold))
 
 
-def _softplus_reference(self: Array, beta: float = 1, threshold: float = 20) -> Any:
+def _softplus_reference(self: Array, beta: float = 1, threshold: float = 20) -> Array:
     return numpy.where(self * beta > threshold, self, numpy.logaddexp(0, self * beta) / beta)
 
 
@@ -700,7 +700,7 @@ def _glu_backward(g: Gradient, self: Array, dim: int, F: Namespace) -> Gradient:
     return F.cat([g * gate, g * first * gate * (1 - gate)], dim)
 
 
-def _glu_reference(self: Array, dim: int = -1) -> Any:
+def _glu_reference(self: Array, dim: int = -1) -> Array:
     a, b = numpy.split(self, 2, axis=dim)
     return a / (1 + numpy.exp(-b))
 
@@ -757,7 +757,7 @@ def _gelu_tanh_slope(x: Array, F: Namespace) -> Array:
     return (t + 1) * 0.5 + x * 0.5 * (1 - t * t) * inner
 
 
-def _gelu_reference(self: Array, approximate: str = "none") -> Any:
+def _gelu_reference(self: Array, approximate: str = "none") -> Array:
     if approximate == "tanh":
         return self / 2 * (1 + numpy.tanh(math.sqrt(2 / math.pi) * (self + 0.044715 * self**3)))
     # SciPy loads when a test asks for the reference.
@@ -935,7 +935,7 @@ _log_softmax_int = OPERATORS["log_softmax.int"].function
 
 
 @public(alias=("special.softmax",), arrays=_softmax)
-def softmax(self: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Any:
+def softmax(self: Tensor, dim: int, dtype: DType = None, *, out: Tensor | None = None) -> Tensor:
     """Return ``exp(self)`` divided by its sum along `dim`, after conversion to `dtype` if given.
 
     Examples
@@ -950,7 +950,7 @@ def softmax(self: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = N
 
 
 @public(alias=("special.log_softmax",), arrays=_log_softmax)
-def log_softmax(self: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Any:
+def log_softmax(self: Tensor, dim: int, dtype: DType = None, *, out: Tensor | None = None) -> Tensor:
     """Return ``log(softmax(self, dim))`` without loss, after conversion to `dtype` if given.
 
     Examples

@@ -113,7 +113,7 @@ for _spatial in (2, 3):
     )
 
 
-def _avg_of_grad(g: Gradient, grad_output_shape: Shape, input_size: Any, F: Namespace) -> Gradient:
+def _avg_of_grad(g: Gradient, grad_output_shape: Shape, input_size: Sizes, F: Namespace) -> Gradient:
     spatial = len(input_size)
     return getattr(F, f"_adaptive_avg_pool{spatial}d")(g, tuple(grad_output_shape[-spatial:]))
 
@@ -261,7 +261,7 @@ def _row(name: str, output_size: Sizes) -> Ints:
 
 
 @public(method=False)
-def adaptive_avg_pool1d(input: Tensor, output_size: Sizes) -> Any:
+def adaptive_avg_pool1d(input: Tensor, output_size: Sizes) -> Tensor:
     """Return means of windows of signals (N, C, L), so chosen that the output has the given length.
 
     Examples

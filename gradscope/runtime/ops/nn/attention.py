@@ -14,7 +14,7 @@ from ...memory import bfloat16
 from ...memory import device as devices
 from ...memory.dtype import scalar_type
 from ...tensor.tangents import tangent_of
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Gradient, Make, Namespace, Shape
 from ..declaration.extremes import rows
 from ..declaration.registry import METHODS, OPERATORS, operator
 from ..execution.bare_functions import HALVES, array_operators, is_half, single
@@ -268,7 +268,7 @@ def _flash_joint(
     key: Array,
     value: Array,
     output: Array,
-    logsumexp: Any,
+    logsumexp: Array,
     dropout_p: float,
     is_causal: bool,
     attn_mask: Array,
@@ -307,7 +307,7 @@ def _in_blocks(
     return attention.attend_backward(*arrays, output, logsumexp, mask, *how)
 
 
-def _flash_samples(make: Any) -> list[Any]:
+def _flash_samples(make: Make) -> list[Any]:
     q, k, v = make(1, 2, 3, 2), make(1, 2, 4, 2), make(1, 2, 4, 2)
     mask = make(3, 4).detach()
     return [
@@ -326,7 +326,7 @@ def _flash_reference(
     is_causal: bool = False,
     attn_mask: Array = None,
     scale: float | None = None,
-) -> Any:
+) -> Array:
     times = query.shape[1] // key.shape[1]
     key, value = (numpy.repeat(a, times, axis=1) for a in (key, value))
     scores = numpy.einsum("bhle,bhse->bhls", query, key) * (query.shape[3] ** -0.5 if scale is None else scale)
@@ -340,7 +340,7 @@ def _flash_reference(
     return numpy.einsum("bhls,bhse->bhle", weights / total, value)
 
 
-def _flash_extremes(make: Any) -> list[Any]:
+def _flash_extremes(make: Make) -> list[Any]:
     """Return queries of zeros, denormal and large numbers and NaN, equal keys, and keys that are seen by none."""
     query = make.of([0.0, -0.0, 1e-310, -1e-310, 1e4, -3e4, math.nan, 1.0]).reshape(1, 1, 4, 2)
     key = make.of([1.0, 0.5, 1.0, 0.5, -0.0, 1e-310]).reshape(1, 1, 3, 2)
@@ -379,7 +379,7 @@ def _safe_softmax(xp: Namespace, self: Array, dim: int) -> Array:
     return xp.where(unseen, 0, OPERATORS["softmax.int"].run_forward(xp, self, dim)).astype(self.dtype, copy=False)
 
 
-def _safe_softmax_reference(self: Array, dim: int) -> Any:
+def _safe_softmax_reference(self: Array, dim: int) -> Array:
     powers = numpy.exp(self - self.max(dim, keepdims=True))
     shares = powers / powers.sum(dim, keepdims=True)
     return numpy.where((self == -math.inf).all(dim, keepdims=True), 0, shares)

@@ -20,7 +20,7 @@ from ...kernels import convolution as kernels
 from ...memory.elements import as_element
 from ...memory.storage import restrided
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Sizes
+from ..declaration.annotations import Array, Gradient, Make, Namespace, Number, Sizes
 from ..declaration.references import adjoint, convolved, padded
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import refuse_kinds
@@ -34,7 +34,7 @@ BLOCK = 1 << 22
 """Elements of the matrix of windows that are made at once; larger batches go in parts."""
 
 
-def pad_array(xp: Namespace, x: Array, before: Ints, after: Ints, value: Any = 0) -> Array:
+def pad_array(xp: Namespace, x: Array, before: Ints, after: Ints, value: Number = 0) -> Array:
     """Return `x` with its last dimensions padded."""
     if not any(before) and not any(after):
         return x
@@ -266,7 +266,7 @@ def _leading(x: Array, shape: Ints, F: Namespace) -> Array:
 _GEOMETRY = "int[] stride, int[] padding, int[] dilation, int groups"
 
 
-def _conv_samples(make: Any) -> Any:
+def _conv_samples(make: Make) -> Any:
     found: list[Any] = []
     for stride, padding, dilation, groups in (((1, 1), (0, 0), (1, 1), 1), ((2, 1), (1, 0), (1, 2), 2)):
         arguments = (make(2, 2, 5, 4), make(2, 2 // groups, 3, 2), make(2), stride, padding, dilation, groups)
@@ -275,12 +275,12 @@ def _conv_samples(make: Any) -> Any:
     return found
 
 
-def _conv_input_reference(grad: Gradient, weight: Array, input_size: Any, *geometry: Any) -> Array:
+def _conv_input_reference(grad: Gradient, weight: Array, input_size: Sizes, *geometry: Any) -> Array:
     size = (len(grad), weight.shape[1] * geometry[-1], *input_size)
     return adjoint(lambda x: convolved(x, weight, None, *geometry), size, grad)
 
 
-def _conv_weight_reference(input: Array, grad: Array, kernel: Any, *geometry: Any) -> Any:
+def _conv_weight_reference(input: Array, grad: Array, kernel: Any, *geometry: Any) -> Array:
     size = (grad.shape[1], input.shape[1] // geometry[-1], *kernel)
     return adjoint(lambda w: convolved(input, w, None, *geometry), size, grad)
 
@@ -360,7 +360,7 @@ operator(
 )
 
 
-def _constant_pad(xp: Namespace, self: Array, pad: Ints, value: Any) -> Array:
+def _constant_pad(xp: Namespace, self: Array, pad: Ints, value: Number) -> Array:
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
     if len(pad) > 2 * self.ndim:
@@ -458,7 +458,7 @@ def conv1d(
     padding: Sizes = 0,
     dilation: Sizes = 1,
     groups: int = 1,
-) -> Any:
+) -> Tensor:
     """Convolve signals (N, C, L), see :func:`conv2d`.
 
     Examples
@@ -479,7 +479,7 @@ def conv2d(
     padding: Sizes = 0,
     dilation: Sizes = 1,
     groups: int = 1,
-) -> Any:
+) -> Tensor:
     """Convolve images.
 
     Parameters
@@ -517,7 +517,7 @@ def conv3d(
     padding: Sizes = 0,
     dilation: Sizes = 1,
     groups: int = 1,
-) -> Any:
+) -> Tensor:
     """Convolve volumes (N, C, D, H, W), see :func:`conv2d`.
 
     Examples
@@ -596,7 +596,7 @@ def conv_transpose2d(
     output_padding: Sizes = 0,
     groups: int = 1,
     dilation: Sizes = 1,
-) -> Any:
+) -> Tensor:
     """Apply the adjoint of a convolution to images; the weight has shape (C, out_channels / groups, height, width).
 
     Examples
@@ -618,7 +618,7 @@ def conv_transpose3d(
     output_padding: Sizes = 0,
     groups: int = 1,
     dilation: Sizes = 1,
-) -> Any:
+) -> Tensor:
     """Apply the adjoint of a convolution to volumes, see :func:`conv_transpose2d`.
 
     Examples

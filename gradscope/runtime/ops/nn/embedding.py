@@ -11,7 +11,7 @@ from ...memory import device
 from ...memory.dtype import scalar_type
 from ...tensor import creation
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Gradient, Make, Namespace, Shape
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.bare_functions import is_half, single
 from ..index.accumulate_at import accumulate_at
@@ -105,7 +105,7 @@ operator(
 )
 
 
-def _indices() -> Any:
+def _indices() -> Array:
     return creation.tensor([[0, 2, 4], [2, 2, 1]])
 
 
@@ -193,14 +193,14 @@ def _counted(xp: Namespace, indices: Array, offsets: Array, include_last: bool, 
     return counted & (xp.arange(indices.size) < offsets[-1]) if include_last else counted
 
 
-def _sizes(xp: Namespace, bags: Any, counted: Any, count: int) -> Array:
+def _sizes(xp: Namespace, bags: Array, counted: Array, count: int) -> Array:
     """Return how many indices of each bag count."""
     sizes = xp.zeros(count, dtype="int64")
     accumulate_at(xp, "add", sizes, bags, counted)
     return sizes
 
 
-def _reduce_bags(xp: Namespace, name: str, rows: Array, bags: Any, first: Array) -> Array:
+def _reduce_bags(xp: Namespace, name: str, rows: Array, bags: Array, first: Array) -> Array:
     """Combine by the ufunc `name` the rows of each bag; `first` is what an empty one has."""
     if type(rows) is device.ndarray and rows.size:
         # Bags are runs of rows: reducing runs is an order of magnitude faster than ufunc.at.
@@ -249,7 +249,7 @@ def _embedding_bag(
 
 
 def _largest(
-    xp: Namespace, rows: Array, indices: Array, bags: Any, counted: Any, sizes: Any
+    xp: Namespace, rows: Array, indices: Array, bags: Array, counted: Array, sizes: Array
 ) -> tuple[Array, Array, Array, Array]:
     shape = (sizes.size, rows.shape[1])
     filled = (sizes > 0)[:, None]
@@ -338,7 +338,7 @@ def _sample_weight_backward(
     return F.where(result2 == 0, F.zeros_like(found), found * result2)
 
 
-def _bag_samples(make: Any) -> Any:
+def _bag_samples(make: Make) -> Any:
     indices, offsets = creation.tensor([0, 2, 4, 2, 2, 1]), creation.tensor([0, 2, 2, 3])
     settings: list[tuple[Any, ...]] = [(SUM,), (MEAN,), (MAX,), (SUM, make(6))]
     settings += [(SUM, make(6), False, 2), (MEAN, None, False, 2), (MAX, None, False, 2)]
@@ -357,7 +357,7 @@ def _bags_reference(
     per_sample_weights: Array = None,
     include_last_offset: bool = False,
     padding_idx: int = -1,
-) -> Any:
+) -> Array:
     ends = [*offsets[1:], len(indices)]
     found = []
     for start, end in list(zip(offsets, ends))[: -1 if include_last_offset else None]:

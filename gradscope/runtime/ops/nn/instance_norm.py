@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...tensor.tensor import Tensor
 from ..declaration.registry import OPERATORS, public
 from . import normalization
@@ -20,7 +18,7 @@ def batch_norm(
     momentum: float,
     eps: float,
     cudnn_enabled: bool = False,
-) -> Any:
+) -> Tensor:
     """Normalise each channel of the batch; ``nn.functional.batch_norm`` with its arguments in another order.
 
     Examples
@@ -44,7 +42,7 @@ def instance_norm(
     momentum: float,
     eps: float,
     cudnn_enabled: bool = False,
-) -> Any:
+) -> Tensor:
     """Normalise each channel of each example; ``nn.functional.instance_norm`` with its arguments in another order.
 
     It is the normalisation of a batch of one example, that has as many channels as all examples together.

@@ -146,7 +146,7 @@ def _layer_norm_joint(
     return _gradients(g, normalized, rstd, weight, axes, tuple(range(axes[0])), False, needs, F)
 
 
-def _normal(x: Array, axes: Any, eps: float) -> Any:
+def _normal(x: Array, axes: Any, eps: float) -> Array:
     return (x - x.mean(axes, keepdims=True)) / numpy.sqrt(x.var(axes, keepdims=True) + eps)
 
 
@@ -155,7 +155,7 @@ def _scaled(x: Array, weight: Array, bias: Array, shape: Shape) -> Array:
     return x if bias is None else x + bias.reshape(shape)
 
 
-def _layer_norm_reference(input: Array, weight: Array, bias: Array, normalized_shape: Shape, eps: float) -> Any:
+def _layer_norm_reference(input: Array, weight: Array, bias: Array, normalized_shape: Shape, eps: float) -> Array:
     axes = tuple(range(-len(normalized_shape), 0))
     return _scaled(_normal(input, axes, eps), weight, bias, normalized_shape)
 
@@ -181,7 +181,7 @@ operator(
 @public(method=False)
 def layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
-) -> Any:
+) -> Tensor:
     """Normalise the last dimensions, of shape `normalized_shape`, to mean 0 and variance 1; then scale and shift.
 
     References
@@ -297,7 +297,7 @@ def _others(ndim: int) -> Ints:
 
 
 def _update_running(
-    running_mean: Array, running_var: Array, mean: Array, variance: Any, count: int, momentum: float
+    running_mean: Array, running_var: Array, mean: Array, variance: Array, count: int, momentum: float
 ) -> None:
     for running, value in ((running_mean, mean), (running_var, variance * (count / max(count - 1, 1)))):
         if running is not None:
@@ -330,7 +330,7 @@ def _batch_norm_joint(
 
 def _batch_norm_reference(
     input: Array, weight: Array, bias: Array, mean: Array, variance: Any, training: bool, momentum: float, eps: float
-) -> Any:
+) -> Array:
     shape = (-1, *[1] * (input.ndim - 2))
     if training:
         return _scaled(_normal(input, (0, *range(2, input.ndim)), eps), weight, bias, shape)
@@ -515,7 +515,7 @@ def _group_norm_joint(
     )
 
 
-def _group_norm_reference(input: Array, weight: Array, bias: Array, group: int, eps: float) -> Any:
+def _group_norm_reference(input: Array, weight: Array, bias: Array, group: int, eps: float) -> Array:
     groups = _normal(input.reshape(len(input), group, -1), -1, eps).reshape(input.shape)
     return _scaled(groups, weight, bias, (-1, *[1] * (input.ndim - 2)))
 
@@ -542,7 +542,7 @@ operator(
 @public(method=False)
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
-) -> Any:
+) -> Tensor:
     """Normalise groups of channels (dimension 1) of each example to mean 0 and variance 1; then scale and shift.
 
     Parameters
@@ -584,7 +584,7 @@ def _check_groups(shape: Ints, num_groups: int) -> None:
 
 
 @public(method=False)
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Any:
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Divide by the root of the mean square of the last dimensions, of shape `normalized_shape`; then scale.
 
     `eps`, added to the mean square, is the smallest step of the dtype unless given.

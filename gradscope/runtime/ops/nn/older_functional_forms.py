@@ -16,7 +16,7 @@ from .rrelu_and_alpha_dropout import feature_alpha_dropout as _feature_alpha_dro
 
 
 @public(method=False)
-def dropout(input: Tensor, p: float, train: bool) -> Any:
+def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Set elements to 0 with probability `p`, if `train`, and scale the others by ``1 / (1 - p)``.
 
     Examples
@@ -35,7 +35,7 @@ def dropout_(input: Tensor, p: float, train: bool) -> Any:
 
 
 @public(method=False)
-def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> Any:
+def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> Tensor:
     """Return the rows of `weight` that `indices` name; no gradient goes to the row `padding_idx`, if it is not -1.
 
     Examples
@@ -50,7 +50,7 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad
 
 
 @public(method=False)
-def feature_dropout(input: Tensor, p: float, train: bool) -> Any:
+def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Set whole channels (of dimension 1) to 0 with probability `p`, if `train`, and scale the others.
 
     Examples
@@ -64,13 +64,13 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Any:
 
 
 @public(method=False)
-def feature_dropout_(input: Tensor, p: float, train: bool) -> Any:
+def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """In-place form of :func:`feature_dropout`."""
     return _feature_dropout(input, p, train, True)
 
 
 @public(method=False)
-def alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
+def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Put elements to where SELU saturates, with probability `p`, if `train`, and keep mean 0 and variance 1.
 
     Examples
@@ -83,7 +83,7 @@ def alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
 
 
 @public(method=False)
-def alpha_dropout_(input: Tensor, p: float, train: bool) -> Any:
+def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """In-place form of :func:`alpha_dropout`."""
     return _alpha_dropout(input, p, train, True)
 
@@ -103,20 +103,20 @@ def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
 
 
 @public(method=False)
-def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Any:
+def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """In-place form of :func:`feature_alpha_dropout`."""
     return _feature_alpha_dropout(input, p, train, True)
 
 
 @public(method=False)
-def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Any:
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale the rows of `input` that `indices` name down to a `norm_type`-norm of at most `max_norm`, in place."""
     renormalize(input, indices, max_norm, norm_type)
     return input
 
 
 @public(method=False)
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return ``input1 @ weight[k] @ input2 + bias[k]`` for every output feature k.
 
     Examples
@@ -132,7 +132,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 
 @public(method=False)
-def kl_div(input: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False) -> Any:
+def kl_div(input: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False) -> Tensor:
     """Return the Kullback-Leibler divergence of `target` and log-probabilities, reduced: 0 none, 1 mean, 2 sum.
 
     Examples
@@ -147,7 +147,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: int = 1, *, log_target: boo
 @public(method=False)
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 1
-) -> Any:
+) -> Tensor:
     """Return the cross-entropy of scores and targets in [0, 1], reduced: 0 none, 1 mean, 2 sum.
 
     Examples

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy
 
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, Namespace, Sizes
 from ..declaration.references import adjoint
 from ..declaration.registry import operator
 
@@ -45,7 +44,7 @@ def _pack(xp: Namespace, input: Array, lengths: list[int], batch_first: bool) ->
     return rows
 
 
-def _pack_backward(xp: Namespace, self: Array, input_size: Any, lengths: list[int], batch_first: bool) -> Array:
+def _pack_backward(xp: Namespace, self: Array, input_size: Sizes, lengths: list[int], batch_first: bool) -> Array:
     whole = xp.zeros(input_size, dtype=self.dtype)
     steps = whole.swapaxes(0, 1) if batch_first else whole
     done = 0
@@ -56,7 +55,7 @@ def _pack_backward(xp: Namespace, self: Array, input_size: Any, lengths: list[in
     return whole
 
 
-def _packed_reference(input: Array, lengths: Array, batch_first: bool = False) -> Any:
+def _packed_reference(input: Array, lengths: Array, batch_first: bool = False) -> Array:
     steps = input.swapaxes(0, 1) if batch_first else input
     sizes = [sum(length > step for length in lengths) for step in range(max(lengths))]
     return numpy.concatenate([steps[step, :size] for step, size in enumerate(sizes)])

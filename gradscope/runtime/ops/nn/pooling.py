@@ -11,7 +11,7 @@ import numpy
 from ...kernels import threads
 from ...tensor import creation
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Shape, Sizes
+from ..declaration.annotations import Array, Gradient, Make, Namespace, Shape, Sizes
 from ..declaration.references import adjoint, largest, pooled, windows_along
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import refuse_kinds
@@ -160,7 +160,7 @@ def _overlap(kernel: Ints, stride: Ints, dilation: Ints) -> bool:
     return any(d * (k - 1) + 1 > s for k, s, d in zip(kernel, stride, dilation, strict=True))
 
 
-def places(rows: list[Any]) -> Any:
+def places(rows: list[Any]) -> Array:
     """Return indices for samples."""
     return creation.tensor([rows])
 
@@ -189,7 +189,7 @@ def _avg_pool_samples(spatial: int) -> Any:
     ]
 
 
-def distinct(make: Any, shape: tuple[int, ...] = (1, 2, 4, 6)) -> Any:
+def distinct(make: Make, shape: tuple[int, ...] = (1, 2, 4, 6)) -> Tensor:
     """Return a tensor for samples of which no two elements are equal."""
     # No two elements are equal, so that the maximum does not change under small differences.
     x = make(*shape)
@@ -209,7 +209,7 @@ def _max_pool_reference(
     return pooled(largest, self, windows)
 
 
-def _max_unpool_reference(self: Array, indices: Array, input_size: Ints, *rest: Any) -> Any:
+def _max_unpool_reference(self: Array, indices: Array, input_size: Ints, *rest: Any) -> Array:
     """Values that go to one place are added up; of places without one, nothing."""
     lead = self.shape[: self.ndim - len(input_size)]
     result = numpy.zeros((int(numpy.prod(lead)), int(numpy.prod(input_size))), self.dtype)
@@ -219,7 +219,7 @@ def _max_unpool_reference(self: Array, indices: Array, input_size: Ints, *rest: 
     return result.reshape(*lead, *input_size)
 
 
-def _max_gather_reference(self: Array, indices: Array, spatial: int) -> Any:
+def _max_gather_reference(self: Array, indices: Array, spatial: int) -> Array:
     rows = int(numpy.prod(indices.shape[: indices.ndim - spatial]))
     flat = indices.reshape(rows, -1)
     return numpy.take_along_axis(self.reshape(rows, -1), flat, 1).reshape(indices.shape)
@@ -233,7 +233,7 @@ def _avg_pool_reference(
     ceil_mode: bool,
     count_include_pad: bool,
     divisor_override: int | None,
-) -> Any:
+) -> Array:
     shape = self.shape[self.ndim - len(kernel_size) :]
     windows = [windows_along(n, k, s, p, 1, ceil_mode) for n, k, s, p in zip(shape, kernel_size, stride, padding)]
     inside = [[range(max(w.start, 0), min(w.stop, n)) for w in ranges] for n, ranges in zip(shape, windows)]
@@ -245,14 +245,14 @@ def _avg_pool_reference(
     return total / (_outer(counts) if divisor_override is None else divisor_override)
 
 
-def _outer(vectors: list[Any]) -> Any:
+def _outer(vectors: list[Any]) -> Array:
     found = numpy.ones((1,) * len(vectors))
     for vector in numpy.ix_(*vectors):
         found = found * vector
     return found
 
 
-def _avg_unpool_reference(self: Array, input_size: Ints, *window: Any) -> Any:
+def _avg_unpool_reference(self: Array, input_size: Ints, *window: Any) -> Array:
     size = (*self.shape[: self.ndim - len(input_size)], *input_size)
     return adjoint(lambda x: _avg_pool_reference(x, *window), size, self)
 
@@ -476,7 +476,7 @@ def _check_dimensions(x: Array, spatial: int) -> None:
         )
 
 
-def as_image(signal: Any, name: str) -> Any:
+def as_image(signal: Any, name: str) -> Array:
     """Return a signal as an image of height 1: pooling in one dimension is that of two."""
     shape = signal._array.shape
     if len(shape) not in (2, 3):
@@ -571,7 +571,7 @@ def max_pool1d(
     padding: Sizes = 0,
     dilation: Sizes = 1,
     ceil_mode: bool = False,
-) -> Any:
+) -> Tensor:
     """Return the largest element of each window of signals (N, C, L).
 
     Examples
@@ -611,7 +611,7 @@ def max_pool2d(
     padding: Sizes = 0,
     dilation: Sizes = 1,
     ceil_mode: bool = False,
-) -> Any:
+) -> Tensor:
     """Return the largest element of each window of images (N, C, H, W).
 
     Examples
@@ -632,7 +632,7 @@ def max_pool3d(
     padding: Sizes = 0,
     dilation: Sizes = 1,
     ceil_mode: bool = False,
-) -> Any:
+) -> Tensor:
     """Return the largest element of each window of volumes (N, C, D, H, W).
 
     Examples
@@ -652,7 +652,7 @@ def avg_pool1d(
     padding: Sizes = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-) -> Any:
+) -> Tensor:
     """Return the mean of each window of signals (N, C, L).
 
     Examples

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from ...kernels import recurrent
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Make, Namespace, Sizes
 from ..declaration.extremes import mixed, substituted
 from ..declaration.registry import OPERATORS, operator
 from ..linalg.matmul import linear
@@ -63,7 +63,7 @@ def _like(input: Array, rows: Array) -> Array:
     return rows if len(input.shape) == 2 else rows.reshape(*input.shape[:-1], rows.shape[-1])
 
 
-def _concatenated(parts: dict[int, Any], F: Namespace) -> Any:
+def _concatenated(parts: dict[int, Any], F: Namespace) -> Array:
     """Return as rows of all times what there is for each, by its first row."""
     return F.cat([parts[start] for start in sorted(parts)], 0)
 
@@ -97,12 +97,12 @@ def _input_gradient(through: _Through, input: Array, w: Weights, F: Namespace) -
     return _like(input, F.mm(through.ih, w.ih))
 
 
-def _head(part: Any, size: int) -> Any:
+def _head(part: Any, size: int) -> Array:
     """Return the first rows of a state: those of the sequences that run."""
     return part if part.shape[0] == size else part[:size]
 
 
-def _with_head(part: Any, head: Any, F: Namespace) -> Any:
+def _with_head(part: Any, head: Any, F: Namespace) -> Array:
     """Return a state with other first rows."""
     size = head.shape[0]
     return head if part.shape[0] == size else F.cat([head, part[size:]], 0)
@@ -213,15 +213,15 @@ def _mkldnn_rnn_layer(
 def _mkldnn_rnn_layer_joint(
     g: Sequence[Gradient],
     input: Array,
-    weight0: Any,
-    weight1: Any,
+    weight0: Array,
+    weight1: Array,
     weight2: Any,
     weight3: Any,
-    hx_: Any,
-    cx_: Any,
+    hx_: Array,
+    cx_: Array,
     reverse: bool,
     batch_sizes: Sequence[int],
-    result0: Any,
+    result0: Array,
     gates: Array,
     cells: Array,
     needs: Sequence[bool],
@@ -395,7 +395,7 @@ def _elman_layer_joint(cell: Cell, formula: Callable[..., Any]) -> Callable[...,
 def _samples(gates: int, states: int, projected: bool = False) -> Callable[..., Any]:
     """Return samples of a layer: of whole batches, backwards and forwards, and of packed sequences without biases."""
 
-    def samples(make: Any) -> list[Any]:
+    def samples(make: Make) -> list[Any]:
         size, out = 2, 1 if projected else 2
         make = partial(make, low=0.2, high=1.0)  # in sums of positive numbers no digits cancel
         weights = make(gates * size, 3), make(gates * size, out)
@@ -421,13 +421,13 @@ def _sigmoid(x: Array) -> Array:
     return 1 / (1 + numpy.exp(-x))
 
 
-def _lstm_reference_step(gates: Any, projected: Array, hidden: Any, cell: Any) -> tuple[Any, ...]:
+def _lstm_reference_step(gates: Array, projected: Array, hidden: Array, cell: Array) -> tuple[Any, ...]:
     into, forget, new, out = numpy.split(gates + projected, 4, axis=1)
     cell = _sigmoid(forget) * cell + _sigmoid(into) * numpy.tanh(new)
     return _sigmoid(out) * numpy.tanh(cell), cell
 
 
-def _gru_reference_step(gates: Any, projected: Array, hidden: Any) -> tuple[Any, ...]:
+def _gru_reference_step(gates: Array, projected: Array, hidden: Array) -> tuple[Any, ...]:
     (reset, update, new), (reset_hh, update_hh, new_hh) = (numpy.split(part, 3, axis=1) for part in (gates, projected))
     update = _sigmoid(update + update_hh)
     new = numpy.tanh(new + _sigmoid(reset + reset_hh) * new_hh)
@@ -446,7 +446,7 @@ def _reference(step: Callable[..., Any]) -> Callable[..., Any]:
         b_hh: Array,
         w_hr: Array,
         reverse: Any,
-        sizes: Any,
+        sizes: Sizes,
     ) -> list[Any]:
         packed = input.ndim == 2
         sizes = sizes if packed else [input.shape[1]] * len(input)
@@ -486,11 +486,11 @@ def _reference_of_one_state(step: Callable[..., Any]) -> Callable[..., Any]:
     return reference
 
 
-def _lstm_samples(make: Any) -> list[Any]:
+def _lstm_samples(make: Make) -> list[Any]:
     return [*_samples(4, 2)(make), *_samples(4, 2, projected=True)(make)]
 
 
-def _mkldnn_samples(make: Any) -> list[Any]:
+def _mkldnn_samples(make: Make) -> list[Any]:
     return [
         ((input, *weights, hx, cx, *others), {})
         for (input, hx, cx, *weights, _, reverse, sizes), _ in _samples(4, 2)(make)

@@ -9,7 +9,7 @@ G. Klambauer, T. Unterthiner, A. Mayr, S. Hochreiter, "Self-normalizing neural n
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -22,6 +22,9 @@ from ..execution.array_errors import cannot_hold
 from ..random.random import generator_for
 from .activations import SELU_ALPHA, SELU_SCALE, need_floating
 from .normalization import check_probability, feature_shape
+
+if TYPE_CHECKING:
+    from ..random.random import Generator
 
 # --- rectifiers -------------------------------------------------------------------------------------------------------
 
@@ -42,7 +45,7 @@ def _rrelu_backward(
     return g * noise if training else F.leaky_relu_backward(g, self, (lower + upper) / 2)
 
 
-def _rrelu_reference(self: Array, noise: Array, lower: float, upper: float, training: bool) -> Any:
+def _rrelu_reference(self: Array, noise: Array, lower: float, upper: float, training: bool) -> Array:
     return numpy.where(self > 0, self, self * (noise if training else (lower + upper) / 2))
 
 
@@ -88,8 +91,12 @@ def _check_slopes(lower: float, upper: float) -> None:
 
 @public(method=False)
 def rrelu(
-    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None
-) -> Any:
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
     """Return the input where positive, else times a slope: drawn from [lower, upper] in training, their mean else.
 
     Examples
@@ -105,8 +112,12 @@ def rrelu(
 
 @public(method=False)
 def rrelu_(
-    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None
-) -> Any:
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
     """In-place form of :func:`rrelu`."""
     _check_slopes(lower, upper)
     noise = _slopes(input, lower, upper, training, generator)

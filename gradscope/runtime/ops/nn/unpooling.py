@@ -46,7 +46,7 @@ def _unpool(xp: Namespace, self: Array, indices: Array, output_size: Ints) -> Ar
     return max_scatter(xp, self, indices, output_size, False)
 
 
-def _unpool_reference(self: Array, indices: Array, output_size: Ints, *rest: Any) -> Any:
+def _unpool_reference(self: Array, indices: Array, output_size: Ints, *rest: Any) -> Array:
     lead = self.shape[: self.ndim - len(output_size)]
     result = numpy.zeros((math.prod(lead), math.prod(output_size)), self.dtype)
     numpy.put_along_axis(result, indices.reshape(len(result), -1), self.reshape(len(result), -1), 1)
@@ -76,7 +76,7 @@ for _spatial, _more in ((2, ""), (3, ", int[] stride, int[] padding")):
 # --- windows of random position ---------------------------------------------------------------------------------------
 
 
-def _starts(xp: Namespace, sample: Any, size: int, out: int, window: int) -> Array:
+def _starts(xp: Namespace, sample: Array, size: int, out: int, window: int) -> Array:
     """Return where the windows along one dimension start: steps of one or the other length, by chance.
 
     B. Graham, "Fractional max-pooling", 2014.
@@ -91,7 +91,7 @@ def _starts(xp: Namespace, sample: Any, size: int, out: int, window: int) -> Arr
 
 
 def _fractional(
-    xp: Namespace, self: Array, kernel: Ints, output_size: Ints, random_samples: Any
+    xp: Namespace, self: Array, kernel: Ints, output_size: Ints, random_samples: Array
 ) -> tuple[Array, Array]:
     spatial = len(kernel)
     refuse_kinds(f"fractional_max_pool{spatial}d_out_frame", self, "biuc")
@@ -125,7 +125,7 @@ def _offsets(kernel: Ints, sizes: Ints) -> list[int]:
     return found
 
 
-def _check_fractional(x: Array, kernel: Ints, out: Ints, samples: Any) -> None:
+def _check_fractional(x: Array, kernel: Ints, out: Ints, samples: Array) -> None:
     spatial = len(kernel)
     name = "fractional_max_pool2d()" if spatial == 2 else "fractional_max_pool3d_out()"
     words = ("time", "height", "width")[-spatial:]
@@ -160,7 +160,7 @@ def _fractional_samples(spatial: int) -> Any:
     ]
 
 
-def _fractional_reference(self: Array, kernel_size: Ints, output_size: Ints, random_samples: Any) -> list[Any]:
+def _fractional_reference(self: Array, kernel_size: Ints, output_size: Ints, random_samples: Array) -> list[Any]:
     """Windows start at Graham's ``floor(alpha (i + u)) - floor(alpha u)``, the last one at the end."""
     spatial = len(kernel_size)
     shape, lead = self.shape[-spatial:], self.shape[:-spatial]

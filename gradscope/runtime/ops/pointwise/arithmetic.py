@@ -11,7 +11,7 @@ import numpy
 from ...memory import device
 from ...memory import dtype as dtypes
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Number, Operand
 from ..declaration.extremes import elementwise
 from ..declaration.registry import METHODS, OPERATORS, PUBLIC, not_implemented, operator, public
 from ..declaration.samples import binary, by_number
@@ -28,15 +28,15 @@ def _function(name: str) -> Any:
 # --- arithmetic -------------------------------------------------------------------------------------------------------
 
 
-def _multiple(other: Any, alpha: Any) -> Any:
+def _multiple(other: Operand, alpha: Number) -> Array:
     return other if alpha == 1 else other * as_multiple("alpha", alpha, other)
 
 
-def _add(xp: Namespace, self: Array, other: Array, alpha: Any = 1) -> Array:
+def _add(xp: Namespace, self: Array, other: Array, alpha: Number = 1) -> Array:
     return self + _multiple(other, alpha)
 
 
-def _sub(xp: Namespace, self: Array, other: Array, alpha: Any = 1) -> Array:
+def _sub(xp: Namespace, self: Array, other: Array, alpha: Number = 1) -> Array:
     if getattr(self, "dtype", None) is not None and self.dtype.kind == "b":
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
@@ -45,11 +45,11 @@ def _sub(xp: Namespace, self: Array, other: Array, alpha: Any = 1) -> Array:
     return self - _multiple(other, alpha)
 
 
-def _times(g: Gradient, alpha: Any) -> Gradient:
+def _times(g: Gradient, alpha: Number) -> Gradient:
     return g if alpha == 1 else g * conj(alpha)
 
 
-def _form_for(other: Any) -> str:
+def _form_for(other: Operand) -> str:
     # PyTorch has an operator of its own, and a node of its own name, where the second argument is a number.
     return "tensor" if hasattr(other, "_array") else "scalar"
 
@@ -99,7 +99,7 @@ for _form, _node in (("tensor", "RsubBackward0"), ("scalar", "RsubBackward1")):
 
 
 @public(method=True)
-def rsub(self: Tensor, other: Any, *, alpha: Any = 1) -> Any:
+def rsub(self: Tensor, other: Operand, *, alpha: Number = 1) -> Tensor:
     """Return ``other - alpha * self``, elementwise.
 
     Examples
@@ -283,7 +283,7 @@ for _form, _nr in (("tensor", 1), ("scalar", 0)):
 
 
 @public(method=True, arrays=lambda xp, self, other: xp.remainder(self, other))
-def remainder(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
+def remainder(self: Tensor, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """Return the remainder with the sign of `other` (Python's modulus).
 
     Examples
@@ -296,13 +296,13 @@ def remainder(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
 
 
 @public(method=True)
-def remainder_(self: Tensor, other: Any) -> Any:
+def remainder_(self: Tensor, other: Operand) -> Tensor:
     """In-place form of :func:`remainder`."""
     return _function(f"remainder.{_form_for(other)}").operator.inplace_function(self, other)
 
 
 @public(method=True, arrays=lambda xp, self, other: xp.fmod(self, other))
-def fmod(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
+def fmod(self: Tensor, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """Return the remainder with the sign of `self` (C's fmod).
 
     Examples
@@ -315,13 +315,13 @@ def fmod(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
 
 
 @public(method=True)
-def fmod_(self: Tensor, other: Any) -> Any:
+def fmod_(self: Tensor, other: Operand) -> Any:
     """In-place form of :func:`fmod`."""
     return _function(f"fmod.{_form_for(other)}").operator.inplace_function(self, other)
 
 
 @public(method=True)
-def div(self: Tensor, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Any:
+def div(self: Tensor, other: Operand, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """Divide elementwise.
 
     Parameters
@@ -348,7 +348,7 @@ def div(self: Tensor, other: Any, *, rounding_mode: str | None = None, out: Tens
 
 
 @public(method=True)
-def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Any:
+def div_(self: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
     """In-place form of :func:`div`."""
     if rounding_mode is None:
         return _true_divide.operator.inplace_function(self, other)
@@ -394,7 +394,7 @@ def _pow_exponent(g: Gradient, self: Array, exponent: Array, result: Array, F: N
     return g * F.where(zero, F.zeros_like(result), conj(result * F.log(in_dtype_of(safe, result))))
 
 
-def _pow_scalar(xp: Namespace, self: Array, exponent: Any) -> Array:
+def _pow_scalar(xp: Namespace, self: Array, exponent: Number) -> Array:
     # NumPy multiplies for squares alone; a cube by its power takes up to a hundred times as long.
     if exponent == 3 and self.dtype.char in "fd":
         result = self * self
@@ -488,14 +488,14 @@ operator(
 )
 
 
-def _pow_choice(self: Any, exponent: Any) -> tuple[Any, bool]:
+def _pow_choice(self: Tensor, exponent: Any) -> tuple[Any, bool]:
     number = isinstance(exponent, (int, float, complex))
     integers = number and getattr(self, "_array", self).dtype.kind in "iub"
     return ("pow.tensor" if not number or integers else "pow.scalar"), bool(integers)
 
 
 @public(method=True)
-def pow(self: Any, exponent: Any, *, out: Tensor | None = None) -> Any:
+def pow(self: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """Return ``self ** exponent``, elementwise.
 
     Raises
@@ -521,7 +521,7 @@ def pow(self: Any, exponent: Any, *, out: Tensor | None = None) -> Any:
 
 
 @public(method=True)
-def pow_(self: Tensor, exponent: Any) -> Any:
+def pow_(self: Tensor, exponent: Number) -> Tensor:
     """In-place form of :func:`pow`."""
     if self._dtype.kind == "b" and isinstance(exponent, bool):
         return METHODS["mul_" if exponent else "fill_"](self, True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Operand
 from ..declaration.extremes import elementwise, integral
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import binary, by_number
@@ -18,7 +18,7 @@ from ..execution.bare_functions import conj, in_dtype_of
 # --- the larger and the smaller ---------------------------------------------------------------------------------------
 
 
-def _share(g: Gradient, lost: Any, tied: Any, F: Namespace) -> Gradient:
+def _share(g: Gradient, lost: Array, tied: Array, F: Namespace) -> Gradient:
     # As in PyTorch, two equal arguments get half of the gradient each, and two of which one is NaN all of it.
     return F.where(tied, g / 2, F.where(lost, F.zeros_like(g), g))
 
@@ -206,7 +206,7 @@ for _form, _node in (("tensor", "CopysignBackward0"), ("number", "CopysignBackwa
 
 
 @public
-def copysign(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
+def copysign(self: Tensor, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """Return the magnitude of `self` with the sign of `other`, a tensor or a number.
 
     Examples
@@ -219,12 +219,12 @@ def copysign(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
 
 
 @public
-def copysign_(self: Tensor, other: Any) -> Any:
+def copysign_(self: Tensor, other: Operand) -> Any:
     """In-place form of :func:`copysign`."""
     return _form_for("copysign", other).inplace_function(self, other)
 
 
-def _form_for(name: str, other: Any) -> Any:
+def _form_for(name: str, other: Operand) -> Any:
     return OPERATORS[f"{name}.{'tensor' if hasattr(other, '_array') else 'number'}"]
 
 
@@ -273,7 +273,7 @@ operator(
 
 
 @public(alias=("special.xlogy",), arrays=_xlogy)
-def xlogy(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
+def xlogy(self: Tensor, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """Return ``self * log(other)``, and 0 where `self` is 0; one of them may be a number.
 
     Examples
@@ -287,7 +287,7 @@ def xlogy(self: Tensor, other: Any, *, out: Tensor | None = None) -> Any:
 
 
 @public
-def xlogy_(self: Tensor, other: Any) -> Any:
+def xlogy_(self: Tensor, other: Operand) -> Any:
     """In-place form of :func:`xlogy`."""
     return _form_for("xlogy", other).inplace_function(self, other)
 

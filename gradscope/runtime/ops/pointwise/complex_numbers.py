@@ -11,7 +11,7 @@ from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
 from ...memory.storage import offset_of, restrided
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Make, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import conj as conjugate
 from ..execution.bare_functions import is_half
@@ -21,7 +21,7 @@ def _is_complex(tensor: Array) -> bool:
     return tensor._dtype.kind == "c"
 
 
-def _complex_samples(make: Any) -> Any:
+def _complex_samples(make: Make) -> Any:
     return [((make(2, 3, dtype="complex128"),), {}), ((make(dtype="complex128"),), {})]
 
 
@@ -83,7 +83,7 @@ def conj_physical_(input: Tensor) -> Any:
 
 
 @public(arrays=lambda xp, self: conjugate(self))
-def conj(self: Tensor) -> Any:
+def conj(self: Tensor) -> Tensor:
     """Return the complex conjugate, a view of the same memory (lazily conjugated); a real tensor as it is.
 
     Examples
@@ -137,7 +137,7 @@ operator(
 )
 
 
-def _joined_reference(real: Array, imag: Array) -> Any:
+def _joined_reference(real: Array, imag: Array) -> Array:
     found = numpy.empty(numpy.broadcast_shapes(real.shape, imag.shape), numpy.result_type(real, 1j))
     found.real[...], found.imag[...] = real, imag
     return found
@@ -158,7 +158,7 @@ operator(
 
 
 @public(method=False, arrays=_view_as_real)
-def view_as_real(input: Tensor) -> Any:
+def view_as_real(input: Tensor) -> Tensor:
     """View a complex tensor as a real one whose last dimension holds real and imaginary part.
 
     Raises
@@ -187,7 +187,7 @@ def _pairs(self: Array) -> Array:
 
 
 @public(arrays=lambda xp, self: self.real)
-def real(self: Tensor) -> Any:
+def real(self: Tensor) -> Tensor:
     """Return a view of the real part; a real tensor is returned as it is.
 
     Examples
@@ -200,7 +200,7 @@ def real(self: Tensor) -> Any:
 
 
 @public(arrays=lambda xp, self: self.imag)
-def imag(self: Tensor) -> Any:
+def imag(self: Tensor) -> Tensor:
     """Return a view of the imaginary part.
 
     Raises
@@ -303,7 +303,7 @@ operator(
 )
 
 
-def _polar(xp: Namespace, abs: Any, angle: Any) -> Array:
+def _polar(xp: Namespace, abs: Array, angle: Array) -> Array:
     _need_pair("polar", abs, angle, ("magnitudes", "angles"))
     if is_half(abs):
         raise NotImplementedError(

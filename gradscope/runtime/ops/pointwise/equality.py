@@ -45,7 +45,7 @@ operator(
 
 
 @public
-def allclose(self: Tensor, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+def allclose(self: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Return whether all elements are close, as :func:`isclose` defines it.
 
     Examples
@@ -59,7 +59,7 @@ def allclose(self: Tensor, other: Any, rtol: float = 1e-5, atol: float = 1e-8, e
 
 
 @public
-def equal(self: Tensor, other: Any) -> bool:
+def equal(self: Tensor, other: Tensor) -> bool:
     """Return whether two tensors have the same shape and the same elements.
 
     Examples
@@ -118,7 +118,7 @@ def unique(
 
 
 @public
-def bincount(self: Tensor, weights: Any = None, minlength: int = 0) -> Any:
+def bincount(self: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     """Return how often each of 0, 1, 2, ... occurs in a vector of integers, or the sums of their weights.
 
     Examples

@@ -9,7 +9,7 @@ import numpy
 from ...memory import dtype as dtypes
 from ...memory.elements import as_element
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, Namespace, Number
 from ..declaration.extremes import elementwise
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import refuse_kinds
@@ -29,7 +29,7 @@ def _lerp(xp: Namespace, self: Array, end: Array, weight: Array) -> Array:
     return xp.where(near, self + weight * difference, end - difference * (1 - weight))
 
 
-def _lerp_reference(self: Array, end: Any, weight: Array) -> Any:
+def _lerp_reference(self: Array, end: Any, weight: Array) -> Array:
     near = numpy.abs(weight) < 0.5
     return numpy.where(near, self + weight * (end - self), end - (end - self) * (1 - weight))
 
@@ -74,7 +74,7 @@ def _lerp_form(weight: Array) -> Any:
 
 
 @public
-def lerp(self: Tensor, end: Any, weight: Tensor, *, out: Tensor | None = None) -> Any:
+def lerp(self: Tensor, end: Any, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``self + weight * (end - self)``, elementwise; `weight` is a number or a tensor.
 
     Examples
@@ -87,20 +87,20 @@ def lerp(self: Tensor, end: Any, weight: Tensor, *, out: Tensor | None = None) -
 
 
 @public
-def lerp_(self: Tensor, end: Any, weight: Tensor) -> Any:
+def lerp_(self: Tensor, end: Any, weight: Tensor) -> Tensor:
     """In-place form of :func:`lerp`."""
     return _lerp_form(weight).inplace_function(self, end, weight)
 
 
-def _times(value: Any, factor: Any) -> Any:
+def _times(value: Any, factor: Any) -> Array:
     return value if factor == 1 else value * factor
 
 
-def _square(x: Array) -> Any:
+def _square(x: Array) -> Array:
     return x * x
 
 
-def _addcdiv(xp: Namespace, self: Array, tensor1: Array, tensor2: Array, value: Any = 1) -> Array:
+def _addcdiv(xp: Namespace, self: Array, tensor1: Array, tensor2: Array, value: Number = 1) -> Array:
     if self.dtype.kind not in "fc":
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
@@ -117,7 +117,7 @@ def _ternary(low: float = -2.0) -> Any:
     ]
 
 
-def _addcmul(xp: Namespace, self: Array, tensor1: Array, tensor2: Array, value: Any = 1) -> Array:
+def _addcmul(xp: Namespace, self: Array, tensor1: Array, tensor2: Array, value: Number = 1) -> Array:
     refuse_kinds("addcmul_cpu_out", self, "b")
     return self + _times(tensor1 * tensor2, as_element(value, tensor1, wide=True))
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...memory import dtype as dtypes
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, Make, Namespace
 from ..declaration.extremes import elementwise, integral
 from ..declaration.registry import METHODS, operator
 from ..declaration.samples import binary, integers, unary
 from ..execution.array_errors import real_ufunc, refuse_kinds
+
+if TYPE_CHECKING:
+    from ...tensor.tensor import Tensor
 
 # --- comparisons ------------------------------------------------------------------------------------------------------
 
@@ -58,7 +61,7 @@ def _inplace_comparison(name: str, ufunc: str, aliases: tuple[str, ...]) -> None
         supports=supports,
     )
 
-    def in_place(self: Array, other: Array) -> Any:
+    def in_place(self: Array, other: Array) -> Tensor:
         op = tensor if hasattr(other, "_array") else number
         return op.inplace_function(self, other)  # type: ignore[misc]
 
@@ -149,7 +152,7 @@ operator(
 )
 
 
-def _shift_samples(make: Any) -> Any:
+def _shift_samples(make: Make) -> Any:
     return [
         ((make(*a, low=0, high=9, dtype="int64"), make(*b, low=0, high=4, dtype="int64")), {})
         for a, b in (((2, 3), (2, 3)), ((2, 1), (3,)), ((), ()), ((0, 2), (2,)))

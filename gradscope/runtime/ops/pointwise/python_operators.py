@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...tensor.tensor import Tensor
 from ..declaration.registry import METHODS, public
 from ..execution import general
 from ..execution.codegen import operator_form
+
+if TYPE_CHECKING:
+    from ..declaration.annotations import Operand
 
 for _dunder, _target in {
     "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__rsub__": "rsub", "__isub__": "sub_",
@@ -26,7 +29,7 @@ for _dunder, _target in {
 
 
 @public(method="__rtruediv__", function_too=False)
-def _rtruediv(self: Tensor, other: Any) -> Any:
+def _rtruediv(self: Tensor, other: Operand) -> Tensor:
     return METHODS["reciprocal"](self) * other
 
 
@@ -34,27 +37,27 @@ METHODS["__rdiv__"] = _rtruediv
 
 
 @public(method="__rmatmul__", function_too=False)
-def _rmatmul(self: Tensor, other: Any) -> Any:
+def _rmatmul(self: Tensor, other: Operand) -> Tensor:
     return METHODS["matmul"](other, self)
 
 
 @public(method="__rpow__", function_too=False)
-def _rpow(self: Tensor, other: Any) -> Any:
+def _rpow(self: Tensor, other: Operand) -> Tensor:
     return METHODS["pow"](other, self)
 
 
 @public(method="__rfloordiv__", function_too=False)
-def _rfloordiv(self: Tensor, other: Any) -> Any:
+def _rfloordiv(self: Tensor, other: Operand) -> Tensor:
     return METHODS["floor_divide"](general.as_tensor_like(other, self), self)
 
 
 @public(method="__rmod__", function_too=False)
-def _rmod(self: Tensor, other: Any) -> Any:
+def _rmod(self: Tensor, other: Operand) -> Tensor:
     return METHODS["remainder"](general.as_tensor_like(other, self), self)
 
 
 @public(method="__invert__", function_too=False)
-def _invert(self: Tensor) -> Any:
+def _invert(self: Tensor) -> Tensor:
     if self._dtype.kind not in "iub":
         raise TypeError(
             "~ (operator.invert) is only implemented on integer and Boolean-type tensors\n"
@@ -64,17 +67,17 @@ def _invert(self: Tensor) -> Any:
 
 
 @public(method="__pos__", function_too=False)
-def _pos(self: Tensor) -> Any:
+def _pos(self: Tensor) -> Tensor:
     return self
 
 
 @public(method="__rlshift__", function_too=False)
-def _rlshift(self: Tensor, other: Any) -> Any:
+def _rlshift(self: Tensor, other: Operand) -> Tensor:
     return METHODS["bitwise_left_shift"](general.as_tensor_like(other, self), self)
 
 
 @public(method="__rrshift__", function_too=False)
-def _rrshift(self: Tensor, other: Any) -> Any:
+def _rrshift(self: Tensor, other: Operand) -> Tensor:
     return METHODS["bitwise_right_shift"](general.as_tensor_like(other, self), self)
 
 

@@ -273,7 +273,7 @@ operator(
 
 
 @public(alias=("special.round",))
-def round(self: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Any:
+def round(self: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
     """Round to the nearest integer, or to so many decimals, halves to even.
 
     Examples
@@ -648,7 +648,7 @@ def _logit(xp: Namespace, self: Array, eps: float | None = None) -> Array:
     return xp.log(p / (1 - p))
 
 
-def _logit_reference(self: Array, eps: float | None = None) -> Any:
+def _logit_reference(self: Array, eps: float | None = None) -> Array:
     p = self if eps is None else numpy.clip(self, eps, 1 - eps)
     return numpy.log(p) - numpy.log1p(-p)
 

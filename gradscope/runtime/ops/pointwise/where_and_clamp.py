@@ -13,7 +13,7 @@ from ...memory import dtype as dtypes
 from ...memory.elements import as_element
 from ...tensor.creation import broadcast_shapes, tensor
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Gradient, Namespace, Number, Operand, Shape, Sizes
 from ..declaration.references import placed
 from ..declaration.registry import OPERATORS, not_implemented, operator, public
 from ..declaration.samples import mask
@@ -58,7 +58,7 @@ _where_self = OPERATORS["where.self"].function
 
 
 @public(method=False, arrays=select)
-def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
+def where(condition: Tensor, input: Any = None, other: Operand = None, *, out: Tensor | None = None) -> Any:
     """Return elements of `input` where `condition` holds and of `other` elsewhere; or where `condition` is not zero.
 
     Parameters
@@ -100,13 +100,13 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     return _where_self(condition, input, other, out=out)
 
 
-def _scalar(like: Array, value: Any) -> Any:
+def _scalar(like: Array, value: Number) -> Array:
     array = devices.array_module(like._array).full((), value, dtype=dtypes.scalar_dtype(value))
     return like.__class__._wrap(array)
 
 
 @public(method="where", function_too=False)
-def _where_method(self: Tensor, condition: Any, other: Any) -> Any:
+def _where_method(self: Tensor, condition: Any, other: Operand) -> Tensor:
     """Return the elements of this tensor where `condition` holds, and those of `other` elsewhere."""
     return where(condition, self, other)
 
@@ -181,7 +181,7 @@ def _masked_fill_form(value: Any) -> Any:
 
 
 @public(arrays=_masked_fill)
-def masked_fill(self: Tensor, mask: Any, value: Any) -> Any:
+def masked_fill(self: Tensor, mask: Any, value: Any) -> Tensor:
     """Return a copy with `value`, a number or a 0-d tensor, where `mask` holds.
 
     Examples
@@ -194,7 +194,7 @@ def masked_fill(self: Tensor, mask: Any, value: Any) -> Any:
 
 
 @public
-def masked_fill_(self: Tensor, mask: Any, value: Any) -> Any:
+def masked_fill_(self: Tensor, mask: Any, value: Any) -> Tensor:
     """In-place form of :func:`masked_fill`."""
     return _masked_fill_form(value).inplace_function(self, mask, value)
 
@@ -208,7 +208,7 @@ def _masked_select(xp: Namespace, self: Array, mask: Array) -> Array:
     return self[mask]
 
 
-def _masked_select_backward(xp: Namespace, self: Array, size: Any, mask: Array) -> Array:
+def _masked_select_backward(xp: Namespace, self: Array, size: Sizes, mask: Array) -> Array:
     whole = xp.zeros(broadcast_shapes(size, mask.shape), dtype=self.dtype)
     whole[xp.broadcast_to(mask, whole.shape)] = self
     return whole
@@ -261,7 +261,7 @@ def _source_gradient(g: Gradient, mask: Array, source_shape: Shape, F: Namespace
     return F.reshape(F.slice_backward(part, (total,), 0, 0, part.shape[0], 1), source_shape)
 
 
-def _masked_scatter_reference(self: Array, mask: Array, source: Array) -> Any:
+def _masked_scatter_reference(self: Array, mask: Array, source: Array) -> Array:
     mask = numpy.broadcast_to(mask, self.shape)
     return placed(self, mask, source.reshape(-1)[: mask.sum()])
 
@@ -471,7 +471,7 @@ def _need_bound(min: Any, max: Any) -> None:
 
 
 @public
-def clamp(self: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Any:
+def clamp(self: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Limit every element to the range from `min` to `max`, numbers or tensors; `max` wins where they cross.
 
     Raises
@@ -490,14 +490,14 @@ def clamp(self: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None 
 
 
 @public
-def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Any:
+def clamp_(self: Tensor, min: Number = None, max: Number = None) -> Tensor:
     """In-place form of :func:`clamp`."""
     _need_bound(min, max)
     return _clamp_form("clamp", min, max).inplace_function(self, min, max)
 
 
 @public
-def clip(self: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Any:
+def clip(self: Tensor, min: Number = None, max: Number = None, *, out: Tensor | None = None) -> Tensor:
     """Another name of :func:`clamp`.
 
     Examples
@@ -510,13 +510,13 @@ def clip(self: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None =
 
 
 @public
-def clip_(self: Tensor, min: Any = None, max: Any = None) -> Any:
+def clip_(self: Tensor, min: Number = None, max: Number = None) -> Tensor:
     """In-place form of :func:`clip`."""
     return clamp_(self, min, max)
 
 
 @public
-def clamp_min(self: Tensor, min: Any, *, out: Tensor | None = None) -> Any:
+def clamp_min(self: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
     """Limit every element from below by `min`, a number or a tensor.
 
     Examples
@@ -529,13 +529,13 @@ def clamp_min(self: Tensor, min: Any, *, out: Tensor | None = None) -> Any:
 
 
 @public
-def clamp_min_(self: Tensor, min: Any) -> Any:
+def clamp_min_(self: Tensor, min: Number) -> Tensor:
     """In-place form of :func:`clamp_min`."""
     return _clamp_form("clamp_min", min).inplace_function(self, min)
 
 
 @public
-def clamp_max(self: Tensor, max: Any, *, out: Tensor | None = None) -> Any:
+def clamp_max(self: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
     """Limit every element from above by `max`, a number or a tensor.
 
     Examples
@@ -548,7 +548,7 @@ def clamp_max(self: Tensor, max: Any, *, out: Tensor | None = None) -> Any:
 
 
 @public
-def clamp_max_(self: Tensor, max: Any) -> Any:
+def clamp_max_(self: Tensor, max: Number) -> Tensor:
     """In-place form of :func:`clamp_max`."""
     return _clamp_form("clamp_max", max).inplace_function(self, max)
 

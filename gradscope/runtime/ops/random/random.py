@@ -22,7 +22,7 @@ from ...memory.memory_format import check_memory
 from ...tensor.creation import array_like, finish, numpy_dtype, shape_of
 from ...tensor.overrides import overridable
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Shape
+from ..declaration.annotations import Array, Device, DType, Namespace, Shape, Sizes
 from ..declaration.registry import METHODS, OPERATORS, operator
 from ..execution import general, inplace_and_out
 
@@ -67,7 +67,7 @@ class Generator:
     gradscope.Size([2])
     """
 
-    def __init__(self, device: Any = "cpu") -> None:
+    def __init__(self, device: Device = "cpu") -> None:
         self.device = devices.device(device)
         self._backend = devices.loaded(self.device.type)
         self._seed: int | None = None
@@ -81,13 +81,13 @@ class Generator:
             self.manual_seed(_system_seed() if self._seed is None else self._seed)
         return self._source
 
-    def draw(self, distribution: str, *args: Any, **kwargs: Any) -> Any:
+    def draw(self, distribution: str, *args: Any, **kwargs: Any) -> Array:
         """Return a bare array of numbers of a distribution, by the name and arguments of the module's generator."""
         self._backend.need_current(self.device.index)
         return self.module.asarray(getattr(self.source, distribution)(*args, **kwargs))
 
     @property
-    def module(self) -> Any:
+    def module(self) -> Namespace:
         """The array module whose arrays come out."""
         return self._backend.module
 
@@ -312,7 +312,7 @@ def set_rng_state(new_state: Tensor) -> None:
 # --- draws ------------------------------------------------------------------------------------------------------------
 
 
-def _draw(generator: Generator, distribution: str, shape: Shape, kind: numpy.dtype) -> Any:
+def _draw(generator: Generator, distribution: str, shape: Shape, kind: numpy.dtype) -> Array:
     """Return numbers of "random" (uniform in [0, 1)) or "standard_normal", in dtype `kind`."""
     if kind.kind == "c":
         scale = 0.5**0.5 if distribution == "standard_normal" else 1.0
@@ -346,11 +346,11 @@ def _random(
 
 def rand(
     *sizes: Any,
-    size: Any = None,
+    size: Sizes = None,
     out: Any = None,
     generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType = None,
+    device: Device = None,
     requires_grad: bool = False,
     layout: Any = None,
     pin_memory: bool = False,
@@ -371,11 +371,11 @@ def rand(
 
 def randn(
     *sizes: Any,
-    size: Any = None,
+    size: Sizes = None,
     out: Any = None,
     generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType = None,
+    device: Device = None,
     requires_grad: bool = False,
     layout: Any = None,
     pin_memory: bool = False,
@@ -405,8 +405,8 @@ def _filled_like(drawn: Tensor, input: Tensor, requires_grad: bool, memory_forma
 def rand_like(
     input: Tensor,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType = None,
+    device: Device = None,
     requires_grad: bool = False,
     layout: Any = None,
     pin_memory: bool = False,
@@ -431,8 +431,8 @@ def rand_like(
 def randn_like(
     input: Tensor,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType = None,
+    device: Device = None,
     requires_grad: bool = False,
     layout: Any = None,
     pin_memory: bool = False,
@@ -456,12 +456,12 @@ def randn_like(
 def randint(
     low: int,
     high: Any = None,
-    size: Any = None,
+    size: Sizes = None,
     *,
     out: Any = None,
     generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType = None,
+    device: Device = None,
     requires_grad: bool = False,
     layout: Any = None,
     pin_memory: bool = False,
@@ -497,8 +497,8 @@ def randint_like(
     low: int,
     high: int | None = None,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType = None,
+    device: Device = None,
     requires_grad: bool = False,
     layout: Any = None,
     pin_memory: bool = False,
@@ -526,8 +526,8 @@ def randperm(
     *,
     out: Any = None,
     generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType = None,
+    device: Device = None,
     requires_grad: bool = False,
     layout: Any = None,
     pin_memory: bool = False,
@@ -606,7 +606,7 @@ def multinomial(
     return Tensor._wrap(chosen.astype(xp.int64))
 
 
-def _check_probabilities(xp: Any, weights: Array) -> None:
+def _check_probabilities(xp: Namespace, weights: Array) -> None:
     if not xp.isfinite(weights).all() or (weights < 0).any():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if not (weights.sum(axis=-1) > 0).all():
@@ -620,34 +620,34 @@ def _source(array: Array, generator: Generator | None) -> Generator:
     return generator_for(devices.device_of(array), generator)
 
 
-def _uniform(xp: Any, self: Array, low: float, high: float, generator: Any) -> Array:
+def _uniform(xp: Namespace, self: Array, low: float, high: float, generator: Any) -> Array:
     _floating("uniform_", self.dtype)
     if low > high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
     return _draw(_source(self, generator), "random", self.shape, self.dtype) * (high - low) + low
 
 
-def _normal(xp: Any, self: Array, mean: float, std: float, generator: Any) -> Array:
+def _normal(xp: Namespace, self: Array, mean: float, std: float, generator: Any) -> Array:
     _floating("normal_kernel_cpu", self.dtype)
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     return _draw(_source(self, generator), "standard_normal", self.shape, self.dtype) * std + mean
 
 
-def _bernoulli_fill(xp: Any, self: Array, p: float, generator: Any) -> Array:
+def _bernoulli_fill(xp: Namespace, self: Array, p: float, generator: Any) -> Array:
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     return (_source(self, generator).draw("random", self.shape) < p).astype(self.dtype)
 
 
-def _exponential(xp: Any, self: Array, lambd: float, generator: Any) -> Array:
+def _exponential(xp: Namespace, self: Array, lambd: float, generator: Any) -> Array:
     _floating("exponential_", self.dtype)
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     return -xp.log1p(-_draw(_source(self, generator), "random", self.shape, self.dtype)) / lambd
 
 
-def _integers(xp: Any, self: Array, low: Any, high: Any, generator: Any) -> Array:
+def _integers(xp: Namespace, self: Array, low: Any, high: Any, generator: Any) -> Array:
     if high is None and low is not None:
         low, high = 0, low
     if high is None:
@@ -702,7 +702,7 @@ for _name in ("uniform_", "random_"):
     METHODS[_name] = _with_from(METHODS[_name])
 
 
-def _bernoulli(xp: Any, self: Array, generator: Any = None) -> Array:
+def _bernoulli(xp: Namespace, self: Array, generator: Generator | None = None) -> Array:
     _floating("bernoulli_tensor_cpu_p_", self.dtype)
     if type(self) is devices.ndarray and self.size and not (self.min() >= 0 and self.max() <= 1):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.\nProbabilities are in [0, 1].")
@@ -727,7 +727,7 @@ operator(
 )
 
 
-def _poisson(xp: Any, self: Array, generator: Any = None) -> Array:
+def _poisson(xp: Namespace, self: Array, generator: Generator | None = None) -> Array:
     _floating("poisson_cpu", self.dtype)
     return _source(self, generator).draw("poisson", self).astype(self.dtype)
 
@@ -751,7 +751,7 @@ operator(
 )
 
 
-def _normal_around(xp: Any, mean: Array, std: Any, generator: Any) -> Array:
+def _normal_around(xp: Namespace, mean: Array, std: Any, generator: Any) -> Array:
     like = mean + std
     return mean + std * _draw(_source(like, generator), "standard_normal", like.shape, like.dtype)
 
@@ -802,12 +802,12 @@ def _sampler_of(tensor: Tensor) -> Sampler | None:
 def normal(
     mean: Array,
     std: Any = 1.0,
-    size: Any = None,
+    size: Sizes = None,
     *,
     generator: Generator | None = None,
     out: Tensor | None = None,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType = None,
+    device: Device = None,
     requires_grad: bool = False,
     layout: Any = None,
     pin_memory: bool = False,

@@ -9,13 +9,16 @@ H. Takahasi, M. Mori, "Double exponential formulas for numerical integration", 1
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...memory import device as devices
-from ..declaration.annotations import Array
+from ..declaration.annotations import Array, Namespace
 from ..declaration.registry import METHODS, operator
 from ..special import gamma as gammas
 from .random import _draw, _floating, _source
+
+if TYPE_CHECKING:
+    from .random import Generator
 
 __all__ = ["binomial", "standard_gamma"]
 
@@ -26,21 +29,21 @@ def _open_uniform(self: Array, generator: Any) -> Array:
     return 1 - _draw(_source(self, generator), "random", self.shape, kind)
 
 
-def _log_normal(xp: Any, self: Array, mean: float, std: float, generator: Any) -> Array:
+def _log_normal(xp: Namespace, self: Array, mean: float, std: float, generator: Any) -> Array:
     _floating("log_normal_", self.dtype)
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
     return xp.exp(_draw(_source(self, generator), "standard_normal", self.shape, self.dtype) * std + mean)
 
 
-def _geometric(xp: Any, self: Array, p: float, generator: Any) -> Array:
+def _geometric(xp: Namespace, self: Array, p: float, generator: Any) -> Array:
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     trials = xp.ceil(xp.log(_open_uniform(self, generator)) / math.log1p(-p))
     return xp.maximum(trials, 1).astype(self.dtype)
 
 
-def _cauchy(xp: Any, self: Array, median: float, sigma: float, generator: Any) -> Array:
+def _cauchy(xp: Namespace, self: Array, median: float, sigma: float, generator: Any) -> Array:
     _floating("cauchy", self.dtype)
     if sigma <= 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
@@ -67,7 +70,7 @@ for _schema, _forward, _doc in (
     METHODS[_op.name + "_"] = _op.inplace_function  # type: ignore[assignment]
 
 
-def _binomial(xp: Any, count: Any, prob: Any, generator: Any = None) -> Array:
+def _binomial(xp: Namespace, count: Array, prob: Array, generator: Generator | None = None) -> Array:
     _floating("binomial_cpu", count.dtype)
     return _source(count, generator).draw("binomial", count.astype(xp.int64), prob).astype(count.dtype)
 
@@ -93,7 +96,7 @@ binomial = operator(
 # --- gamma ------------------------------------------------------------------------------------------------------------
 
 
-def _standard_gamma(xp: Any, self: Array, generator: Any = None) -> Array:
+def _standard_gamma(xp: Namespace, self: Array, generator: Generator | None = None) -> Array:
     _floating("gamma", self.dtype)
     drawn = _source(self, generator).draw("standard_gamma", self.astype(xp.float64), self.shape)
     tiny = xp.finfo(self.dtype).tiny
@@ -114,7 +117,7 @@ def _nodes() -> list[tuple[float, float]]:
 _NODES = _nodes()
 
 
-def _standard_gamma_grad(xp: Any, self: Array, output: Array) -> Array:
+def _standard_gamma_grad(xp: Namespace, self: Array, output: Array) -> Array:
     """Return the derivative of a gamma variable by its shape parameter, at a fixed value of the cumulative function.
 
     With the density p it is ``-(integral of dp/da from 0 to z) / p(z)``, or the same from z to infinity with the sign

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Dims
+from ..declaration.annotations import Array, Dims, Number
 from ..declaration.registry import METHODS, public
 from ..execution import inplace_and_out
 from ..shape.reshape import axis_of
@@ -18,7 +18,7 @@ _slice = slice_.function
 @public
 def diff(
     self: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Tensor | None = None
-) -> Any:
+) -> Tensor:
     """Return the differences of neighbours along a dimension, `n` times over.
 
     Examples
@@ -48,12 +48,12 @@ def diff(
 # --- slopes -----------------------------------------------------------------------------------------------------------
 
 
-def _at(x: Array, axis: int, start: int, stop: int) -> Any:
+def _at(x: Array, axis: int, start: int, stop: int) -> Array:
     size = x._array.shape[axis]
     return _slice(x, axis, start % (size + 1), stop % (size + 1), 1)
 
 
-def _slope(x: Array, axis: int, h: Any, edge_order: int) -> Any:
+def _slope(x: Array, axis: int, h: Any, edge_order: int) -> Array:
     """Return central differences at points of one distance, and one-sided ones at the ends."""
     size = x._array.shape[axis]
     first, last = (_at(x, axis, i, i + 1) for i in (0, size - 1))
@@ -67,7 +67,7 @@ def _slope(x: Array, axis: int, h: Any, edge_order: int) -> Any:
     return _cat([low, middle, high], axis)
 
 
-def _uneven_slope(x: Array, axis: int, places: Any, edge_order: int) -> Any:
+def _uneven_slope(x: Array, axis: int, places: Any, edge_order: int) -> Array:
     """Return the slopes of parabolas through three neighbours, at points `places` (B. Fornberg 1988, of order 2)."""
     size = x._array.shape[axis]
     h = METHODS["reshape"](diff(places), *(-1 if d == axis else 1 for d in range(x._array.ndim)))
@@ -166,7 +166,7 @@ def gradient(self: Tensor, *, spacing: Any = None, dim: Dims = None, edge_order:
 # --- integrals --------------------------------------------------------------------------------------------------------
 
 
-def _panels(name: str, y: Array, x: Array, dx: Any, dim: int) -> tuple[Any, Any, int]:
+def _panels(name: str, y: Array, x: Array, dx: Number, dim: int) -> tuple[Any, Any, int]:
     """Return the areas between neighbours along a dimension but for a factor, that factor, and the dimension.
 
     The factor is for the sum, that in half precision no area be rounded by it, nor become too small.
@@ -197,7 +197,7 @@ def _widths(name: str, y: Array, x: Array, axis: int) -> Array:
 
 
 @public(method=False)
-def trapezoid(y: Any, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Any:
+def trapezoid(y: Any, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1) -> Tensor:
     """Return the integral of `y` along a dimension by the trapezoidal rule.
 
     Parameters
@@ -218,7 +218,7 @@ def trapezoid(y: Any, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) ->
 
 
 @public(method=False)
-def trapz(y: Any, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Any:
+def trapz(y: Any, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1) -> Tensor:
     """Another name of :func:`trapezoid`.
 
     Examples
@@ -231,7 +231,7 @@ def trapz(y: Any, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Any
 
 
 @public(method=False)
-def cumulative_trapezoid(y: Any, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Any:
+def cumulative_trapezoid(y: Any, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1) -> Tensor:
     """Return the running integrals of `y` along a dimension; the parameters are those of :func:`trapezoid`.
 
     Examples

@@ -237,7 +237,7 @@ def histogramdd(
 
 
 @public
-def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None) -> Any:
+def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None) -> Tensor:
     """Return how many elements lie in each of `bins` equal parts of [min, max].
 
     Parameters

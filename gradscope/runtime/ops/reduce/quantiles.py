@@ -52,7 +52,7 @@ def _levels(name: str, self: Array, q: Any, interpolation: str) -> Array:
     return levels
 
 
-def _ranks(ranked: Any, levels: Any, skip_nan: bool) -> Any:
+def _ranks(ranked: Any, levels: Any, skip_nan: bool) -> Array:
     """Return the (fractional) place of each quantile along the last dimension, quantiles last."""
     array = ranked._array
     size = array.shape[-1]
@@ -68,7 +68,7 @@ def _ranks(ranked: Any, levels: Any, skip_nan: bool) -> Any:
 _ROUNDED = {"lower": "floor", "higher": "ceil", "nearest": "rint"}
 
 
-def _interpolated(ranked: Any, ranks: Any, interpolation: str) -> Any:
+def _interpolated(ranked: Any, ranks: Any, interpolation: str) -> Array:
     """Return what stands at fractional places of a sorted tensor's last dimension."""
     wrap, xp, places = type(ranked.detach())._wrap, devices.array_module(ranks._array), ranks._array
     if interpolation in _ROUNDED:
@@ -111,7 +111,7 @@ def quantile(
     *,
     interpolation: str = "linear",
     out: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """Return the quantiles of all elements, or of those along `dim`.
 
     Parameters
@@ -144,7 +144,7 @@ def nanquantile(
     *,
     interpolation: str = "linear",
     out: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """Return the quantiles of the elements that are not NaN; the parameters are those of :func:`quantile`.
 
     Examples

@@ -14,7 +14,7 @@ from ...memory import dtype as dtypes
 from ...memory.bfloat16 import cast
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Dims, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Dims, DType, Gradient, Namespace, Operand, Shape
 from ..declaration.keywords import numpy_dims
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -41,20 +41,20 @@ def dims_or_all(dim: Dims) -> Any:
     return None if isinstance(dim, (tuple, list)) and not dim else dim
 
 
-def reduce_dtype(array: Array, dtype: Any) -> Any:
+def reduce_dtype(array: Array, dtype: DType) -> Any:
     """Return the dtype that sums of `array` have: int64 for integers, as PyTorch."""
     if dtype is not None:
         return dtypes.to_dtype(dtype).numpy
     return dtypes.int64.numpy if array.dtype.kind in "iub" else array.dtype
 
 
-def _sum_all(xp: Namespace, self: Array, dtype: Any = None) -> Array:
+def _sum_all(xp: Namespace, self: Array, dtype: DType = None) -> Array:
     if dtype is None and self.dtype.char in "fdFD":
         return xp.add.reduce(self, None)
     return _sum_as(xp, self, None, False, reduce_dtype(self, dtype))
 
 
-def _sum_dim(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False, dtype: Any = None) -> Array:
+def _sum_dim(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False, dtype: DType = None) -> Array:
     axes = reduced_axes(dim, self.ndim)
     if dtype is None and self.dtype.char in "fd":
         total = sums(self, axes, keepdim)
@@ -102,11 +102,11 @@ def sum(
     dim: Dims = None,
     keepdim: bool = False,
     *,
-    dtype: Any = None,
+    dtype: DType = None,
     out: Tensor | None = None,
-    axis: Any = None,
+    axis: Dims = None,
     keepdims: bool | None = None,
-) -> Any:
+) -> Tensor:
     """Add all elements, or those along dimension(s) `dim`; integers give ``int64``.
 
     Examples
@@ -134,7 +134,7 @@ def count_of(shape: Shape, dim: Dims) -> int:
     return count
 
 
-def _mean(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False, dtype: Any = None) -> Array:
+def _mean(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False, dtype: DType = None) -> Array:
     if self.dtype.kind not in "fc" and dtype is None:
         raise RuntimeError(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
@@ -189,11 +189,11 @@ def mean(
     dim: Dims = None,
     keepdim: bool = False,
     *,
-    dtype: Any = None,
+    dtype: DType = None,
     out: Tensor | None = None,
-    axis: Any = None,
+    axis: Dims = None,
     keepdims: bool | None = None,
-) -> Any:
+) -> Tensor:
     """Average all elements, or those along dimension(s) `dim`.
 
     Examples
@@ -212,7 +212,7 @@ def mean(
 
 
 @public(arrays=lambda xp, self, size: _sum_to(xp, self, size))
-def sum_to_size(self: Tensor, *size: Any) -> Any:
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     """Sum over the dimensions that broadcasting `size` to this shape would add or widen.
 
     Examples
@@ -241,7 +241,7 @@ def _sum_to(xp: Namespace, array: Array, size: Any) -> Array:
 # --- products ---------------------------------------------------------------------------------------------------------
 
 
-def _prod(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False, dtype: Any = None) -> Array:
+def _prod(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False, dtype: DType = None) -> Array:
     return xp.multiply.reduce(self, axis=axes_of(dim, self.ndim), dtype=reduce_dtype(self, dtype), keepdims=keepdim)
 
 
@@ -260,11 +260,12 @@ def _prod_self(g: Gradient, self: Array, result: Array, dim: Dims, keepdim: bool
     return spread(g, self.shape, dim, keepdim, F) * conj(others)
 
 
-def _count_of_zeros(factors: Any, products: Any) -> int:
+def _count_of_zeros(factors: Array, products: Array) -> int:
     """Return how many factors are 0."""
     # A factor of 0 makes its product 0, or NaN where another factor is infinite: without such products there is none.
     array, product = (getattr(x, "_array", x) for x in (factors, products))
-    if not device.to_host(((product == 0) | (product != product)).any()):
+    lost: Array = (product == 0) | (product != product)
+    if not device.to_host(lost.any()):
         return 0
     return int(device.to_host(device.array_module(array).count_nonzero(array == 0)))
 
@@ -274,7 +275,7 @@ def _products_of_others(self: Array, dim: int, F: Namespace) -> Array:
     if self.shape[dim] == 1:
         return F.ones_like(self)
 
-    def before(x: Array) -> Any:
+    def before(x: Array) -> Array:
         first = F.ones_like(F.slice(x, dim, 0, 1, 1))
         return F.cumprod(F.cat([first, F.slice(x, dim, 0, x.shape[dim] - 1, 1)], dim), dim)
 
@@ -304,8 +305,8 @@ operator(
 
 @public(arrays=_prod)
 def prod(
-    self: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
-) -> Any:
+    self: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType = None, out: Tensor | None = None
+) -> Tensor:
     """Multiply all elements, or those along dimension `dim`; integers give ``int64``.
 
     Examples
@@ -496,7 +497,9 @@ def _extreme(name: str, self: Array, dim: Dims, keepdim: bool, other: Array, out
 
 
 @public
-def max(self: Tensor, dim: Dims = None, keepdim: bool = False, *, other: Any = None, out: Tensor | None = None) -> Any:
+def max(
+    self: Tensor, dim: Dims = None, keepdim: bool = False, *, other: Operand = None, out: Tensor | None = None
+) -> Any:
     """Return the largest element, those along `dim` with indices, or (given a tensor) the elementwise maximum.
 
     Examples
@@ -509,7 +512,9 @@ def max(self: Tensor, dim: Dims = None, keepdim: bool = False, *, other: Any = N
 
 
 @public
-def min(self: Tensor, dim: Dims = None, keepdim: bool = False, *, other: Any = None, out: Tensor | None = None) -> Any:
+def min(
+    self: Tensor, dim: Dims = None, keepdim: bool = False, *, other: Operand = None, out: Tensor | None = None
+) -> Any:
     """Return the smallest element, those along `dim` with indices, or (given a tensor) the elementwise minimum.
 
     Examples
@@ -585,7 +590,7 @@ operator(
 # --- sums that skip NaN, and logarithms of sums -----------------------------------------------------------------------
 
 
-def _nansum(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False, dtype: Any = None) -> Array:
+def _nansum(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False, dtype: DType = None) -> Array:
     if self.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs\nSum the real and the imaginary part.")
     return _sum_dim(xp, xp.where(self != self, xp.zeros_like(self), self), dim, keepdim, dtype)
@@ -607,8 +612,8 @@ operator(
 
 @public
 def nanmean(
-    self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
-) -> Any:
+    self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType = None, out: Tensor | None = None
+) -> Tensor:
     """Average the elements that are not NaN.
 
     Examples
@@ -642,7 +647,7 @@ def _logsumexp(xp: Namespace, self: Array, dim: Dims, keepdim: bool = False) -> 
     return result if keepdim else result.reshape(tuple(s for i, s in enumerate(self.shape) if i not in axes))
 
 
-def _logsumexp_reference(self: Array, dim: Dims, keepdim: bool = False) -> Any:
+def _logsumexp_reference(self: Array, dim: Dims, keepdim: bool = False) -> Array:
     # SciPy loads when a test asks for the reference.
     from scipy.special import logsumexp
 

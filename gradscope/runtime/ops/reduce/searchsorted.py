@@ -32,7 +32,7 @@ def searchsorted(
     side: str | None = None,
     sorter: Any = None,
     out: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """Return where values would stand in rows of sorted numbers.
 
     Parameters
@@ -100,7 +100,7 @@ def searchsorted(
 @public(method=False)
 def bucketize(
     input: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Tensor | None = None
-) -> Any:
+) -> Tensor:
     """Return the number of the bucket that each value falls into: see :func:`searchsorted`.
 
     Examples

@@ -9,7 +9,7 @@ import numpy
 from ...memory import bfloat16 as brain
 from ...memory.bfloat16 import cast
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, DType, Gradient, Make, Namespace, Shape
 from ..declaration.references import by_lines
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -22,14 +22,14 @@ from .reductions import evenly, reduce_dtype
 # --- running sums and products ----------------------------------------------------------------------------------------
 
 
-def _cumsum(xp: Namespace, self: Array, dim: int, dtype: Any = None) -> Array:
+def _cumsum(xp: Namespace, self: Array, dim: int, dtype: DType = None) -> Array:
     axis, kind = axis_of(dim, self.ndim), reduce_dtype(self, dtype)
     if kind.char in HALVES:
         return cast(_cumsum(xp, self, dim, "float32"), kind)
     return xp.cumsum(in_rows(xp, self), axis=axis, dtype=kind) if self.ndim else self.astype(kind)
 
 
-def _cumprod(xp: Namespace, self: Array, dim: int, dtype: Any = None) -> Array:
+def _cumprod(xp: Namespace, self: Array, dim: int, dtype: DType = None) -> Array:
     axis, kind = axis_of(dim, self.ndim), reduce_dtype(self, dtype)
     if kind.char == brain.CHAR:
         return cast(_cumprod(xp, self, dim, "float32"), kind)
@@ -50,7 +50,7 @@ def _cumprod_self(g: Gradient, self: Array, result: Array, dim: int, F: Namespac
     seen = F.cumsum(zero, dim)
     ones = F.ones_like(self)
 
-    def through(products: Any, zeros: int) -> Any:
+    def through(products: Array, zeros: int) -> Array:
         # Products with more zeros than that among their factors send nothing back, beside an infinity too.
         sent = g * conj(products)
         lost = (seen > zeros) & ~F.isfinite(sent)
@@ -63,7 +63,7 @@ def _cumprod_self(g: Gradient, self: Array, result: Array, dim: int, F: Namespac
     return shares
 
 
-def _along_samples(make: Any) -> Any:
+def _along_samples(make: Make) -> Any:
     return [((make(3, 4), 0), {}), ((make(2, 3, 2), -2), {}), ((make(), 0), {}), ((make(0, 2), 1), {})]
 
 
@@ -173,10 +173,10 @@ def _logcumsumexp_self(g: Gradient, self: Array, result: Array, dim: int, F: Nam
         return g
     size = g.shape[dim]
 
-    def from_later(x: Array, step: int) -> Any:
+    def from_later(x: Array, step: int) -> Array:
         return F.cat([F.slice(x, dim, step, size, 1), F.zeros_like(F.slice(x, dim, 0, step, 1))], dim)
 
-    def ratio(low: Any, high: Any) -> Any:
+    def ratio(low: Any, high: Any) -> Array:
         return conj(F.exp(F.where(low == high, F.zeros_like(low), low - high)))
 
     later = F.cat([F.slice(result, dim, 1, size, 1), F.slice(result, dim, max(size - 1, 0), size, 1)], dim)
@@ -188,7 +188,7 @@ def _logcumsumexp_self(g: Gradient, self: Array, result: Array, dim: int, F: Nam
     return total * ratio(self, result)
 
 
-def _logcumsumexp_reference(self: Array, dim: int) -> Any:
+def _logcumsumexp_reference(self: Array, dim: int) -> Array:
     if self.dtype.kind == "c":
         return numpy.log(numpy.cumsum(numpy.exp(self), dim)).reshape(self.shape)
     return numpy.logaddexp.accumulate(numpy.atleast_1d(self), dim).reshape(self.shape)
@@ -269,7 +269,7 @@ operator(
 
 
 @public
-def argsort(self: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+def argsort(self: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """Return the indices that sort along a dimension.
 
     Examples
@@ -282,7 +282,7 @@ def argsort(self: Tensor, dim: int = -1, descending: bool = False, stable: bool 
 
 
 @public
-def msort(self: Tensor, *, out: Tensor | None = None) -> Any:
+def msort(self: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sort along the first dimension.
 
     Examples
@@ -326,7 +326,7 @@ operator(
 )
 
 
-def pick(xp: Namespace, self: Array, axis: int, place: Any, order: Any, keepdim: bool) -> Array:
+def pick(xp: Namespace, self: Array, axis: int, place: Array, order: Array, keepdim: bool) -> Array:
     """Return values and indices of the elements at `place` in the order along `axis`."""
     indices = xp.take_along_axis(order, place, axis=axis)
     values = xp.take_along_axis(self, indices, axis=axis)

@@ -12,7 +12,7 @@ from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Dims, Gradient, Namespace
+from ..declaration.annotations import Array, Dims, DType, Gradient, Make, Namespace, Number
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
 from ..execution.bare_functions import conj, in_rows, is_half, over, single
@@ -30,7 +30,9 @@ def _need_floats(name: str, array: Array) -> None:
         )
 
 
-def _moments(xp: Namespace, self: Array, dim: Dims, correction: Any, keepdim: bool, both: bool) -> tuple[Array, Array]:
+def _moments(
+    xp: Namespace, self: Array, dim: Dims, correction: Number, keepdim: bool, both: bool
+) -> tuple[Array, Array]:
     """Return variance and mean along dimensions; `both` are to be those that PyTorch has where it returns both."""
     axes, count = reduced_axes(dim, self.ndim), count_of(self.shape, dim)
     if count:
@@ -69,7 +71,7 @@ def _running_mean(xp: Namespace, self: Array, axes: tuple[int, ...], count: int)
 _ENDS = (slice(0, 1), slice(-1, None))
 
 
-def _variance_self(g: Gradient, self: Array, dim: Dims, correction: Any, keepdim: bool, F: Namespace) -> Gradient:
+def _variance_self(g: Gradient, self: Array, dim: Dims, correction: Number, keepdim: bool, F: Namespace) -> Gradient:
     freedom = count_of(self.shape, dim) - (1 if correction is None else correction)
     if freedom <= 0 and (dim is None or not len(self.shape)):
         # Of all elements PyTorch's slope is infinite, whatever its sign, or NaN where an element is the mean.
@@ -79,14 +81,16 @@ def _variance_self(g: Gradient, self: Array, dim: Dims, correction: Any, keepdim
     return spread(g, self.shape, dim, keepdim, F) * (self - F.mean(self, dim, True)) * scale
 
 
-def _half_over(g: Gradient, deviation: Any, F: Namespace) -> Gradient:
+def _half_over(g: Gradient, deviation: Array, F: Namespace) -> Gradient:
     """Return ``g / (2 * deviation)``, the gradient of a variance from that of its root; 0 where the root is 0."""
     zero = deviation == 0
     return F.where(zero, F.zeros_like(g), g / (F.where(zero, F.ones_like(deviation), deviation) * 2))
 
 
 def _variance(name: str) -> Any:
-    def forward(xp: Namespace, self: Array, dim: Dims = None, correction: Any = None, keepdim: bool = False) -> Array:
+    def forward(
+        xp: Namespace, self: Array, dim: Dims = None, correction: Number = None, keepdim: bool = False
+    ) -> Array:
         _need_floats(name, self)
         if is_half(self):
             found = forward(xp, single(self), dim, correction, keepdim)
@@ -99,7 +103,7 @@ def _variance(name: str) -> Any:
     return forward
 
 
-def _samples(make: Any) -> Any:
+def _samples(make: Make) -> Any:
     return [
         ((make(3, 4),), {}),
         ((make(3, 4), 1), {"correction": 0}),
@@ -111,7 +115,7 @@ def _samples(make: Any) -> Any:
 _ARGUMENTS = "(Tensor self, int[]? dim=None, *, Scalar? correction=None, bool keepdim=False)"
 
 
-def _variance_reference(self: Array, dim: Dims = None, correction: Any = None, keepdim: bool = False) -> Any:
+def _variance_reference(self: Array, dim: Dims = None, correction: Number = None, keepdim: bool = False) -> Array:
     return numpy.var(self, _axes(dim), ddof=1 if correction is None else correction, keepdims=keepdim)
 
 
@@ -119,21 +123,21 @@ def _axes(dim: Dims) -> Any:
     return tuple(dim) if isinstance(dim, (list, tuple)) else dim
 
 
-def _mean_reference(self: Array, dim: Dims = None, correction: Any = None, keepdim: bool = False) -> Any:
+def _mean_reference(self: Array, dim: Dims = None, correction: Number = None, keepdim: bool = False) -> Array:
     return numpy.mean(self, _axes(dim), keepdims=keepdim)
 
 
-def _variance_and_mean_reference(self: Array, *arguments: Any, **options: Any) -> Any:
+def _variance_and_mean_reference(self: Array, *arguments: Any, **options: Any) -> tuple[Array, Array]:
     wide = self.astype(numpy.longdouble)  # in which huge numbers have a sum
     return _variance_reference(self, *arguments, **options), _mean_reference(wide, *arguments, **options)
 
 
-def _deviation_and_mean_reference(*arguments: Any, **options: Any) -> Any:
+def _deviation_and_mean_reference(*arguments: Any, **options: Any) -> tuple[Array, Array]:
     variance, mean = _variance_and_mean_reference(*arguments, **options)
     return numpy.sqrt(variance), mean
 
 
-def _mean_of_infinities(*arguments: Any, **options: Any) -> Any:
+def _mean_of_infinities(*arguments: Any, **options: Any) -> Array:
     return numpy.isinf(_mean_reference(*arguments, **options))
 
 
@@ -166,7 +170,7 @@ operator(
 )
 
 
-def _both_self(g: Gradient, self: Array, dim: Dims, correction: Any, keepdim: bool, F: Namespace) -> Gradient:
+def _both_self(g: Gradient, self: Array, dim: Dims, correction: Number, keepdim: bool, F: Namespace) -> Gradient:
     """Return the sum of what the variance and the mean send back; either gradient may be missing."""
     parts = []
     if g[0] is not None:
@@ -208,7 +212,7 @@ operator(
 )
 
 
-def _choices(dim: Dims, unbiased: Any, correction: Any) -> tuple[Any, Any]:
+def _choices(dim: Dims, unbiased: Any, correction: Number) -> tuple[Any, Any]:
     """Return (dim, correction) from PyTorch's two ways to call: var(dim, correction=1) and var(dim, unbiased)."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -224,9 +228,9 @@ def var(
     unbiased: Any = None,
     keepdim: bool = False,
     *,
-    correction: Any = None,
+    correction: Number = None,
     out: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """Return the variance of all elements, or along dimension(s) `dim`.
 
     Parameters
@@ -257,9 +261,9 @@ def std(
     unbiased: Any = None,
     keepdim: bool = False,
     *,
-    correction: Any = None,
+    correction: Number = None,
     out: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """Return the standard deviation; the parameters are those of :func:`var`.
 
     Examples
@@ -278,8 +282,8 @@ def std(
 
 @public(method=False)
 def var_mean(
-    self: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
-) -> Any:
+    self: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Number = None
+) -> tuple[Tensor, Tensor]:
     """Return variance and mean; the parameters are those of :func:`var`.
 
     Examples
@@ -294,8 +298,8 @@ def var_mean(
 
 @public(method=False)
 def std_mean(
-    self: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
-) -> Any:
+    self: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Number = None
+) -> tuple[Tensor, Tensor]:
     """Return standard deviation and mean; the parameters are those of :func:`var`.
 
     Examples
@@ -360,7 +364,7 @@ def _vector_norm_self(
     return F.sgn(self) * scale * F.where(size == 0, F.zeros_like(size), away ** (ord - 1))
 
 
-def _norm_reference(self: Array, ord: Any = 2, dim: Dims = None, keepdim: bool = False) -> Any:
+def _norm_reference(self: Array, ord: Any = 2, dim: Dims = None, keepdim: bool = False) -> Array:
     sizes = numpy.abs(self)
     if ord in (math.inf, -math.inf):
         return (numpy.max if ord > 0 else numpy.min)(sizes, axis=_axes(dim), keepdims=keepdim)
@@ -413,7 +417,7 @@ def _other_dims(dim: int, ndim: int) -> tuple[int, ...]:
     return tuple(d for d in range(ndim) if d != axis)
 
 
-def _renorm(xp: Namespace, self: Array, p: Any, dim: int, maxnorm: Any) -> Array:
+def _renorm(xp: Namespace, self: Array, p: Number, dim: int, maxnorm: Any) -> Array:
     if self.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
     if p <= 0:
@@ -428,7 +432,7 @@ def _renorm(xp: Namespace, self: Array, p: Any, dim: int, maxnorm: Any) -> Array
     )
 
 
-def _renorm_self(g: Gradient, self: Array, p: Any, dim: int, maxnorm: Any, F: Namespace) -> Gradient:
+def _renorm_self(g: Gradient, self: Array, p: Number, dim: int, maxnorm: Any, F: Namespace) -> Gradient:
     # Where the norm n is too large the result is self * maxnorm / n, and n a function of self too.
     dims = _other_dims(dim, len(self.shape))
     norms = F.linalg_vector_norm(self, p, dims, True)
@@ -437,7 +441,7 @@ def _renorm_self(g: Gradient, self: Array, p: Any, dim: int, maxnorm: Any, F: Na
     return F.where(norms > maxnorm, g * scale + _vector_norm_self(along, self, norms, p, dims, True, F), g)
 
 
-def _renorm_reference(self: Array, p: Any, dim: int, maxnorm: Any) -> Any:
+def _renorm_reference(self: Array, p: Number, dim: int, maxnorm: Any) -> Array:
     lines = numpy.moveaxis(self.copy(), dim, 0)
     for line in lines:
         size = numpy.sum(numpy.abs(line) ** p) ** (1 / p)
@@ -470,9 +474,9 @@ def norm(
     dim: Dims = None,
     keepdim: bool = False,
     *,
-    dtype: Any = None,
+    dtype: DType = None,
     out: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """Return the `p`-norm of all elements, or of those along dimension(s) `dim`.
 
     Parameters
@@ -504,15 +508,15 @@ def norm(
     return OPERATORS["linalg_vector_norm"].function(self, 2 if p is None else p, dim, keepdim)
 
 
-def _dist(xp: Namespace, self: Array, other: Array, p: Any = 2) -> Array:
+def _dist(xp: Namespace, self: Array, other: Array, p: Number = 2) -> Array:
     return _vector_norm(xp, self - other, p)
 
 
-def _dist_self(g: Gradient, self: Array, other: Array, result: Array, p: Any, F: Namespace) -> Gradient:
+def _dist_self(g: Gradient, self: Array, other: Array, result: Array, p: Number, F: Namespace) -> Gradient:
     return _vector_norm_self(g, self - other, result, p, None, False, F)
 
 
-def _dist_other(g: Gradient, self: Array, other: Array, result: Array, p: Any, F: Namespace) -> Gradient:
+def _dist_other(g: Gradient, self: Array, other: Array, result: Array, p: Number, F: Namespace) -> Gradient:
     return _vector_norm_self(g, other - self, result, p, None, False, F)
 
 
@@ -538,7 +542,7 @@ operator(
 
 
 @public
-def cov(self: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+def cov(self: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
     """Return the covariances of variables, the rows of a matrix of observations.
 
     Parameters
@@ -593,7 +597,7 @@ def _need_matrix(name: str, tensor: Array) -> None:
         )
 
 
-def _observation_weights(count: int, fweights: Any, aweights: Any) -> Any:
+def _observation_weights(count: int, fweights: Any, aweights: Any) -> Array:
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
         if weights is not None and weights._array.shape != (count,):
             raise RuntimeError(
@@ -614,7 +618,7 @@ def _observation_weights(count: int, fweights: Any, aweights: Any) -> Any:
 
 
 @public
-def corrcoef(self: Tensor) -> Any:
+def corrcoef(self: Tensor) -> Tensor:
     """Return the correlations of variables, the rows of a matrix of observations.
 
     Examples

@@ -26,7 +26,7 @@ from ..index.accumulate_at import accumulate_at
 from .reshape import sizes_of
 
 
-def _as_strided(xp: Namespace, self: Array, size: Any, stride: Sizes, storage_offset: int | None = None) -> Array:
+def _as_strided(xp: Namespace, self: Array, size: Sizes, stride: Sizes, storage_offset: int | None = None) -> Array:
     offset = offset_of(self) if storage_offset is None else storage_offset
     return strided_view(self, (tuple(size), tuple(stride), offset))
 
@@ -47,7 +47,7 @@ def _as_strided_backward(
     self_shape: Shape,
     self_strides: Any,
     self_offset: int,
-    size: Any,
+    size: Sizes,
     stride: Sizes,
     storage_offset: Any,
     F: Namespace,
@@ -71,15 +71,15 @@ def _as_strided_backward(
     return whole / F.as_strided(F.scatter_strided(ones, length, self_strides, shown[2]), *shown)
 
 
-def _flat_places(size: Any, stride: Sizes, offset: int) -> Any:
+def _flat_places(size: Sizes, stride: Sizes, offset: int) -> Array:
     return offset + sum(numpy.indices(size)[axis] * step for axis, step in enumerate(stride))
 
 
-def _as_strided_reference(self: Array, size: Any, stride: Sizes, storage_offset: int | None = None) -> Any:
+def _as_strided_reference(self: Array, size: Sizes, stride: Sizes, storage_offset: int | None = None) -> Array:
     return self.reshape(-1)[_flat_places(size, stride, storage_offset or 0)]
 
 
-def _scatter_strided_reference(self: Array, length: int, stride: Sizes, offset: int) -> Any:
+def _scatter_strided_reference(self: Array, length: int, stride: Sizes, offset: int) -> Array:
     return placed(numpy.zeros(length, self.dtype), _flat_places(self.shape, stride, offset), self, add=True)
 
 
@@ -116,7 +116,7 @@ operator(
 
 
 @public(arrays=_as_strided)
-def as_strided(self: Tensor, size: Any, stride: Sizes, storage_offset: int | None = None) -> Any:
+def as_strided(self: Tensor, size: Sizes, stride: Sizes, storage_offset: int | None = None) -> Tensor:
     """View the storage by sizes, strides and offset, all in elements.
 
     Parameters
@@ -141,13 +141,13 @@ def as_strided(self: Tensor, size: Any, stride: Sizes, storage_offset: int | Non
 
 
 @public
-def as_strided_(self: Tensor, size: Any, stride: Sizes, storage_offset: int | None = None) -> Any:
+def as_strided_(self: Tensor, size: Sizes, stride: Sizes, storage_offset: int | None = None) -> Tensor:
     """In-place form of :func:`as_strided`."""
     arguments = _checked(size, stride, storage_offset)
     return OPERATORS["as_strided.size"].inplace_function(self, *arguments)  # type: ignore[misc]
 
 
-def _checked(size: Any, stride: Sizes, storage_offset: Any) -> tuple[Any, Any, Any]:
+def _checked(size: Sizes, stride: Sizes, storage_offset: Any) -> tuple[Any, Any, Any]:
     size, stride = sizes_of((size,), "as_strided"), sizes_of((stride,), "as_strided", "stride")
     if storage_offset is None:
         return size, stride, None
@@ -172,7 +172,7 @@ def _own_geometry(array: Array) -> Geometry:
 
 
 def _as_strided_scatter(
-    xp: Namespace, self: Array, src: Array, size: Any, stride: Sizes, storage_offset: int | None = None
+    xp: Namespace, self: Array, src: Array, size: Sizes, stride: Sizes, storage_offset: int | None = None
 ) -> tuple[Array, Geometry, Geometry]:
     own = _own_geometry(self)
     part = (tuple(size), tuple(stride), own[2] if storage_offset is None else storage_offset)
@@ -188,7 +188,9 @@ def _as_strided_scatter(
     return strided_view(memory, own), own, part
 
 
-def _as_strided_scatter_reference(self: Array, src: Array, size: Any, stride: Sizes, storage_offset: int = 0) -> Any:
+def _as_strided_scatter_reference(
+    self: Array, src: Array, size: Sizes, stride: Sizes, storage_offset: int = 0
+) -> Array:
     result = numpy.array(self, order="C")
     result.reshape(-1)[strided_view(numpy.arange(result.size), (tuple(size), tuple(stride), storage_offset))] = src
     return result

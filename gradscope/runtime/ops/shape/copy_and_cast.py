@@ -15,7 +15,7 @@ from ...memory.memory_format import check_rank, format_name
 from ...memory.storage import in_order
 from ...tensor import tangents
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Device, DType, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..declaration.samples import unary
 from ..execution import general, inplace_and_out
@@ -32,7 +32,7 @@ def _clone(xp: Namespace, self: Array, memory_format: Any = None) -> Array:
     return copy
 
 
-def _channels_last(array: Array) -> Any:
+def _channels_last(array: Array) -> Array:
     check_rank(array.shape)
     return array.transpose((0, 2, 3, 1)).copy(order="C").transpose((0, 3, 1, 2))
 
@@ -72,7 +72,7 @@ operator(
 )
 
 
-def destination(args: tuple[Any, ...], dtype: Any = None, device: Any = None) -> tuple[Any, Any]:
+def destination(args: tuple[Any, ...], dtype: DType = None, device: Device = None) -> tuple[Any, Any]:
     """Return the dtype and the device that the arguments of ``to()`` name."""
     for argument in args:
         if argument is None or isinstance(argument, bool):
@@ -90,12 +90,12 @@ def destination(args: tuple[Any, ...], dtype: Any = None, device: Any = None) ->
 def to(
     self: Tensor,
     *args: Any,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType = None,
+    device: Device = None,
     non_blocking: bool = False,
     copy: bool = False,
     memory_format: Any = None,
-) -> Any:
+) -> Tensor:
     """Convert: ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(other)``; itself if nothing changes.
 
     Parameters
@@ -132,7 +132,7 @@ def to(
 
 
 @public(function_too=False)
-def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+def type(self: Tensor, dtype: DType = None, non_blocking: bool = False) -> Any:
     """Return the name of the tensor type, or convert to `dtype`, a dtype or such a name.
 
     Raises
@@ -162,7 +162,7 @@ def _type_named(name: str) -> dtypes.dtype:
 
 
 @public(function_too=False)
-def type_as(self: Tensor, other: Any) -> Any:
+def type_as(self: Tensor, other: Tensor) -> Any:
     """Convert to the dtype of `other`.
 
     Examples
@@ -175,7 +175,7 @@ def type_as(self: Tensor, other: Any) -> Any:
 
 
 @public(function_too=False)
-def cpu(self: Tensor, memory_format: Any = None) -> Any:
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """Return the tensor in host memory.
 
     Examples
@@ -188,7 +188,7 @@ def cpu(self: Tensor, memory_format: Any = None) -> Any:
 
 
 @public(function_too=False)
-def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+def cuda(self: Tensor, device: Device = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
     """Return the tensor on a CUDA device.
 
     Raises
@@ -226,7 +226,7 @@ for _name, _kind in (
 
 
 @public(function_too=False)
-def contiguous(self: Tensor, memory_format: Any = "contiguous_format") -> Any:
+def contiguous(self: Tensor, memory_format: Any = "contiguous_format") -> Tensor:
     """Return the tensor itself if its elements lie in row-major order, else a copy in which they do.
 
     Parameters
@@ -265,7 +265,7 @@ operator(
 
 
 @public(function_too=False)
-def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Write the elements of `src` (broadcast, converted) into this tensor; gradients flow to `src`."""
     if not hasattr(src, "_array"):
         raise TypeError(f"copy_(): argument 'other' must be Tensor, not {src.__class__.__name__}")
@@ -368,13 +368,13 @@ def fill(self: Tensor, value: Any) -> Any:
 
 
 @public
-def fill_(self: Tensor, value: Any) -> Any:
+def fill_(self: Tensor, value: Any) -> Tensor:
     """Fill with a number, or with the element of a 0-d tensor."""
     return _fill_form(value).inplace_function(self, value)
 
 
 @public(function_too=False)
-def zero_(self: Tensor) -> Any:
+def zero_(self: Tensor) -> Tensor:
     """Fill with zeros."""
     return OPERATORS["zero"].inplace_function(self)  # type: ignore[misc]
 

@@ -11,7 +11,7 @@ from ...memory import dtype as dtypes
 from ...memory.memory_format import check_memory
 from ...memory.storage import in_order, restrided
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Dims, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Device, Dims, DType, Gradient, Namespace, Number, Shape, Sizes
 from ..declaration.references import adjoint
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -42,7 +42,7 @@ operator(
 
 
 @public(arrays=_flip)
-def flip(self: Tensor, *axes: Any, dims: Dims = None) -> Any:
+def flip(self: Tensor, *axes: Any, dims: Dims = None) -> Tensor:
     """Return a copy with dimensions reversed.
 
     Examples
@@ -58,7 +58,7 @@ def flip(self: Tensor, *axes: Any, dims: Dims = None) -> Any:
 
 
 @public
-def fliplr(self: Tensor) -> Any:
+def fliplr(self: Tensor) -> Tensor:
     """Reverse the second dimension.
 
     Examples
@@ -74,7 +74,7 @@ def fliplr(self: Tensor) -> Any:
 
 
 @public
-def flipud(self: Tensor) -> Any:
+def flipud(self: Tensor) -> Tensor:
     """Reverse the first dimension.
 
     Examples
@@ -178,7 +178,7 @@ operator(
 
 
 @public(function_too=False)
-def repeat(self: Tensor, *counts: Any, repeats: Any = None) -> Any:
+def repeat(self: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
     """Return a copy repeated so many times along each dimension, new ones in front.
 
     Examples
@@ -191,7 +191,7 @@ def repeat(self: Tensor, *counts: Any, repeats: Any = None) -> Any:
 
 
 @public
-def tile(self: Tensor, *repeats: Any, dims: Dims = None) -> Any:
+def tile(self: Tensor, *repeats: Any, dims: Dims = None) -> Tensor:
     """Repeat along the last dimensions: as :meth:`repeat`, with 1 for the dimensions that are not named.
 
     Examples
@@ -207,7 +207,7 @@ def tile(self: Tensor, *repeats: Any, dims: Dims = None) -> Any:
 @public
 def repeat_interleave(
     self: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
-) -> Any:
+) -> Tensor:
     """Repeat each element (each slice along `dim`) `repeats` times, a number or a tensor of one number each.
 
     Given one tensor of integers, return each position as often as it says. `output_size` is how many there will be:
@@ -241,7 +241,7 @@ def repeat_interleave(
     return spread.clone(memory_format="contiguous").flatten(axis, axis + 1)
 
 
-def _positions(xp: Namespace, repeats: Any) -> Array:
+def _positions(xp: Namespace, repeats: Array) -> Array:
     if repeats.ndim != 1:
         raise RuntimeError(f"repeat_interleave only accept 1D vector as repeat\nIts shape is {list(repeats.shape)}.")
     refuse_kinds("repeat_interleave_cpu", repeats, "bfc")
@@ -280,7 +280,7 @@ def _diagonal(xp: Namespace, self: Array, offset: int = 0, dim1: int = 0, dim2: 
     return restrided(corner, shape, strides)
 
 
-def _diagonal_backward(xp: Namespace, self: Array, size: Any, offset: int, dim1: int, dim2: int) -> Array:
+def _diagonal_backward(xp: Namespace, self: Array, size: Sizes, offset: int, dim1: int, dim2: int) -> Array:
     whole = xp.zeros(size, dtype=self.dtype)
     _diagonal(xp, whole, offset, dim1, dim2)[...] = self
     return whole
@@ -325,7 +325,7 @@ def _diag_embed(xp: Namespace, self: Array, offset: int = 0, dim1: int = -2, dim
     return _diagonal_backward(xp, self, size, offset, a, b)
 
 
-def _diag_embed_reference(self: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def _diag_embed_reference(self: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
     size = self.shape[-1] + abs(offset)
     matrices = numpy.zeros((*self.shape[:-1], size, size), dtype=self.dtype)
     rows = numpy.arange(self.shape[-1])
@@ -355,7 +355,7 @@ def _diagonal_scatter(xp: Namespace, self: Array, src: Array, offset: int = 0, d
     return result
 
 
-def _diagonal_scatter_reference(self: Array, src: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def _diagonal_scatter_reference(self: Array, src: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
     result = self.copy()
     part = numpy.diagonal(result, offset, dim1, dim2)
     part.flags.writeable = True
@@ -381,7 +381,7 @@ operator(
 
 
 @public(function_too=False)
-def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Any:
+def fill_diagonal_(self: Tensor, fill_value: Number, wrap: bool = False) -> Tensor:
     """Fill the main diagonal with a number: of a matrix, or of a tensor whose dimensions have one size.
 
     Parameters
@@ -404,7 +404,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Any:
 
 
 @public
-def diag(self: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
+def diag(self: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """Return the diagonal of a matrix, or the matrix with a vector on its diagonal.
 
     Examples
@@ -424,7 +424,7 @@ def diag(self: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
 
 
 @public
-def diagflat(self: Tensor, offset: int = 0) -> Any:
+def diagflat(self: Tensor, offset: int = 0) -> Tensor:
     """Return the matrix with all elements on a diagonal.
 
     Examples
@@ -488,7 +488,7 @@ def _unfold_backward(xp: Namespace, self: Array, input_sizes: Any, dim: int, siz
     return whole
 
 
-def _unfold_reference(self: Array, dimension: int, size: int, step: int) -> Any:
+def _unfold_reference(self: Array, dimension: int, size: int, step: int) -> Array:
     windows = numpy.lib.stride_tricks.sliding_window_view(self, size, dimension)
     return numpy.take(windows, range(0, windows.shape[dimension], step), dimension)
 
@@ -557,7 +557,7 @@ operator(
 
 
 @public(method=True)
-def outer(self: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Any:
+def outer(self: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the outer product of two vectors.
 
     Examples
@@ -575,7 +575,7 @@ def outer(self: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Any:
     return METHODS["mul"](self.reshape(self.numel(), 1), vec2, out=out)
 
 
-def _triangle_indices(name: str, row: int, col: int, offset: int, dtype: Any, device: Any) -> Any:
+def _triangle_indices(name: str, row: int, col: int, offset: int, dtype: DType, device: Device) -> Tensor:
     if row < 0 or col < 0:
         raise RuntimeError(f"{name}(): row and col must be non-negative, got {row} and {col}")
     xp = devices.module_for(devices.wanted(device))
@@ -584,7 +584,7 @@ def _triangle_indices(name: str, row: int, col: int, offset: int, dtype: Any, de
     return _wrapped(xp.stack(found).astype(kind.numpy))
 
 
-def _wrapped(array: Array) -> Any:
+def _wrapped(array: Array) -> Array:
     return Tensor._wrap(array)
 
 
@@ -594,11 +594,11 @@ def tril_indices(
     col: int,
     offset: int = 0,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType = None,
+    device: Device = None,
     layout: Any = None,
     pin_memory: bool = False,
-) -> Any:
+) -> Tensor:
     """Return the indices of the lower triangle of a matrix, rows above columns.
 
     Examples
@@ -619,11 +619,11 @@ def triu_indices(
     col: int,
     offset: int = 0,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType = None,
+    device: Device = None,
     layout: Any = None,
     pin_memory: bool = False,
-) -> Any:
+) -> Tensor:
     """Return the indices of the upper triangle of a matrix, rows above columns.
 
     Examples

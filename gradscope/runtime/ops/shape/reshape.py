@@ -13,7 +13,7 @@ from ...memory import dtype as dtypes
 from ...memory.bfloat16 import marked
 from ...memory.storage import Geometry, element_strides, is_viewable, memory_of, offset_of, strided_view
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Dims, Namespace
+from ..declaration.annotations import Array, Dims, DType, Namespace, Sizes
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 
 # --- helpers ----------------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def full_shape(shape: tuple[int, ...], count: int) -> tuple[int, ...]:
 # --- reshaping --------------------------------------------------------------------------------------------------------
 
 
-def _view(xp: Namespace, self: Array, size: Any) -> Array:
+def _view(xp: Namespace, self: Array, size: Sizes) -> Array:
     if self.flags.c_contiguous and -1 not in size:
         try:
             return self.reshape(size)
@@ -118,7 +118,7 @@ def _view(xp: Namespace, self: Array, size: Any) -> Array:
     return self.reshape(shape)
 
 
-def _reshape_alias(xp: Namespace, self: Array, size: Any) -> Array:
+def _reshape_alias(xp: Namespace, self: Array, size: Sizes) -> Array:
     """Return a view as :func:`_view` does, where that has been asked before: only a copy is asked about again."""
     try:
         result = self.reshape(size)
@@ -162,7 +162,7 @@ operator(
 
 
 @public(arrays=lambda xp, self, shape: self.reshape(shape))
-def reshape(self: Tensor, *sizes: Any, shape: Any = None) -> Any:
+def reshape(self: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """Return the elements in another shape: a view where the strides allow, else a copy.
 
     Parameters
@@ -187,7 +187,7 @@ def reshape(self: Tensor, *sizes: Any, shape: Any = None) -> Any:
 
 
 @public(function_too=False)
-def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
+def view(self: Tensor, *shape: Any, size: Sizes = None, dtype: DType = None) -> Tensor:
     """Return a view with another shape, or (given a dtype) the same bytes as another dtype.
 
     Of another dtype the last dimension is as much longer or shorter as its elements are smaller or larger. It shares
@@ -222,7 +222,7 @@ def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
     return OPERATORS["view.size"].function(self, sizes_of(shape, given=size))
 
 
-def _view_dtype(xp: Namespace, self: Array, dtype: Any) -> Array:
+def _view_dtype(xp: Namespace, self: Array, dtype: DType) -> Array:
     shape, strides, offset = self.shape, element_strides(self), offset_of(self)
     old, new = self.dtype.itemsize, dtype.itemsize
     if old == new:
@@ -259,7 +259,7 @@ operator(
 
 
 @public(function_too=False)
-def view_as(self: Tensor, other: Any) -> Any:
+def view_as(self: Tensor, other: Tensor) -> Tensor:
     """Return a view with the shape of `other`.
 
     Examples
@@ -273,7 +273,7 @@ def view_as(self: Tensor, other: Any) -> Any:
 
 
 @public(function_too=False)
-def reshape_as(self: Tensor, other: Any) -> Any:
+def reshape_as(self: Tensor, other: Tensor) -> Any:
     """Return the elements in the shape of `other`.
 
     Examples
@@ -287,7 +287,7 @@ def reshape_as(self: Tensor, other: Any) -> Any:
 
 
 @public
-def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Join the dimensions from `start_dim` to `end_dim`.
 
     Examples
@@ -323,7 +323,7 @@ def ravel(self: Tensor) -> Any:
 
 
 @public
-def unflatten(self: Tensor, dim: int, sizes: Any) -> Any:
+def unflatten(self: Tensor, dim: int, sizes: Sizes) -> Tensor:
     """Split dimension `dim` into `sizes`.
 
     Examples
@@ -413,7 +413,7 @@ operator(
 
 
 @public(arrays=_permute)
-def permute(self: Tensor, *order: Any, dims: Dims = None) -> Any:
+def permute(self: Tensor, *order: Any, dims: Dims = None) -> Tensor:
     """Return a view with the dimensions in another order.
 
     Examples
@@ -426,7 +426,7 @@ def permute(self: Tensor, *order: Any, dims: Dims = None) -> Any:
 
 
 @public
-def movedim(self: Tensor, source: Tensor, destination: Any) -> Any:
+def movedim(self: Tensor, source: Dims, destination: Dims) -> Tensor:
     """Move dimensions from `source` to `destination`; the others keep their order.
 
     Examples
@@ -455,7 +455,7 @@ def movedim(self: Tensor, source: Tensor, destination: Any) -> Any:
 
 
 @public
-def moveaxis(self: Tensor, source: Tensor, destination: Any) -> Any:
+def moveaxis(self: Tensor, source: Dims, destination: Dims) -> Tensor:
     """Another name of :func:`movedim`.
 
     Examples
@@ -487,7 +487,7 @@ def _transposed(self: Array, *, conj: bool = False) -> Array:
 
 
 @public
-def adjoint(self: Tensor) -> Any:
+def adjoint(self: Tensor) -> Tensor:
     """Return a view with the last two dimensions swapped, conjugated if complex.
 
     Examples
@@ -540,7 +540,7 @@ for _attribute, _getter in (
 del _attribute, _getter
 
 
-def _expand_forward(xp: Namespace, self: Array, size: Any) -> Array:
+def _expand_forward(xp: Namespace, self: Array, size: Sizes) -> Array:
     size = tuple(size)
     if size == self.shape:
         return self[...]
@@ -572,7 +572,7 @@ def _expand_forward(xp: Namespace, self: Array, size: Any) -> Array:
     return xp.lib.stride_tricks.as_strided(self, tuple(shape), tuple(strides))
 
 
-def _expand_reference(self: Array, size: Any) -> Any:
+def _expand_reference(self: Array, size: Sizes) -> Array:
     known = (*[1] * (len(size) - self.ndim), *self.shape)
     return numpy.broadcast_to(self, [have if want == -1 else want for have, want in zip(known, size)])
 
@@ -591,7 +591,7 @@ operator(
 
 
 @public(function_too=False)
-def expand(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) -> Any:
+def expand(self: Tensor, *sizes: Any, size: Sizes = None, implicit: bool = False) -> Tensor:
     """Return a view in which dimensions of size 1 are repeated; -1 keeps a size.
 
     Examples
@@ -605,7 +605,7 @@ def expand(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) 
 
 
 @public(function_too=False)
-def expand_as(self: Tensor, other: Any) -> Any:
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """Expand to the shape of `other`.
 
     Examples
@@ -619,7 +619,7 @@ def expand_as(self: Tensor, other: Any) -> Any:
 
 
 @public(method=True, arrays=lambda xp, self, size: _expand_forward(xp, self, size))
-def broadcast_to(self: Tensor, size: Any) -> Any:
+def broadcast_to(self: Tensor, size: Sizes) -> Tensor:
     """Expand to `size`.
 
     Examples
@@ -701,7 +701,7 @@ def _squeeze_form(dim: Dims) -> Any:
 
 
 @public(arrays=_squeeze)
-def squeeze(self: Tensor, dim: Dims = None) -> Any:
+def squeeze(self: Tensor, dim: Dims = None) -> Tensor:
     """Drop dimension(s) `dim` where they have size 1, or all such dimensions.
 
     Examples
@@ -715,7 +715,7 @@ def squeeze(self: Tensor, dim: Dims = None) -> Any:
 
 
 @public(function_too=False)
-def squeeze_(self: Tensor, dim: Dims = None) -> Any:
+def squeeze_(self: Tensor, dim: Dims = None) -> Tensor:
     """In-place form of :func:`squeeze`."""
     op, arguments = _squeeze_form(dim)
     return op.inplace_function(self, *arguments)

@@ -38,7 +38,7 @@ from .reshape import sizes_of
 
 
 @public(function_too=False)
-def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Any:
+def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Give the tensor another shape; its storage keeps its elements, and grows where it is too small.
 
     Nothing changes where it has the shape already, whatever its strides are. Memory of an array cannot grow in place:
@@ -69,7 +69,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Any:
 
 
 @public
-def resize_as_(self: Tensor, the_template: Any, *, memory_format: Any = None) -> Any:
+def resize_as_(self: Tensor, the_template: Any, *, memory_format: Any = None) -> Tensor:
     """Give the tensor the shape of another one, as :meth:`Tensor.resize_` does.
 
     Parameters
@@ -105,7 +105,7 @@ def _resize(self: Array, name: str, shape: tuple[int, ...], format: str) -> Arra
     return self
 
 
-def _resized(name: str, array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+def _resized(name: str, array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
     geometry = (shape, strides, offset_of(array))
     owner, needed = memory_of(array), extent_of(geometry)
     nbytes = needed * array.itemsize
@@ -118,7 +118,7 @@ def _resized(name: str, array: Array, shape: tuple[int, ...], strides: tuple[int
         raise _no_memory(nbytes, f"{name}() was asked for the size {list(shape)}.") from None
 
 
-def resize_storage(owner: Any, size: int) -> None:
+def resize_storage(owner: Array, size: int) -> None:
     """Give the storage that `owner` is another size in bytes, and the tensors in it the new memory."""
     if size < 0 or size > LONG_MAX:
         raise RuntimeError(f"Trying to resize a storage to {size} bytes\nIt must be >= 0, and what memory holds.")
@@ -138,7 +138,7 @@ def resize_storage(owner: Any, size: int) -> None:
     _move((tensors, storages), owner, new)
 
 
-def _check_resizable(owner: Any, nbytes: int) -> None:
+def _check_resizable(owner: Array, nbytes: int) -> None:
     if devices.backend_of(owner).is_foreign(owner):
         raise RuntimeError(
             f"Trying to resize storage that is not resizable\nOf its memory, which belongs to another program's array, "
@@ -153,7 +153,7 @@ def _no_memory(nbytes: int, why: str) -> RuntimeError:
 Sharers = tuple[list[Any], list[Storage]]
 
 
-def _sharers(owner: Any) -> Sharers:
+def _sharers(owner: Array) -> Sharers:
     """Return the tensors and the storages that show the memory of `owner`.
 
     Nobody keeps a list of them, for every view would have to be put on it: all objects that there are are looked at.
@@ -171,7 +171,7 @@ def _sharers(owner: Any) -> Sharers:
     return tensors, storages
 
 
-def _move(sharers: Sharers, old: Any, new: Any) -> None:
+def _move(sharers: Sharers, old: Array, new: Array) -> None:
     """Have tensors and storages that show the memory `old` show `new` in the same places."""
     tensors, storages = sharers
     for tensor in tensors:
@@ -183,8 +183,8 @@ def _move(sharers: Sharers, old: Any, new: Any) -> None:
 
 @public(function_too=False)
 def set_(
-    self: Tensor, source: Tensor | None = None, storage_offset: int = 0, size: Any = None, stride: Sizes = None
-) -> Any:
+    self: Tensor, source: Tensor | None = None, storage_offset: int = 0, size: Sizes = None, stride: Sizes = None
+) -> Tensor:
     """Let the tensor be what `source` is: its memory, shape and strides. The versions stay apart, as in PyTorch.
 
     Parameters
@@ -224,7 +224,7 @@ def _source_of(self: Array, source: Array) -> Array:
     return source._memory
 
 
-def _chosen_part(self: Array, source: Array, storage_offset: int, size: Any, stride: Sizes) -> Array:
+def _chosen_part(self: Array, source: Array, storage_offset: int, size: Sizes, stride: Sizes) -> Array:
     """Return what set_() is to show: the offset is the storage's where `source` is one, else that of the tensor."""
     array = _source_of(self, source)
     if size is None:
@@ -281,7 +281,7 @@ def _replace(self: Array, name: str, function: Callable[..., Any], *others: Any)
 
 
 @public(function_too=False)
-def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Any:
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     """Replace each element by what a Python function makes of it: slow, on the CPU only, without gradients.
 
     Unlike PyTorch it counts as a write: a tensor saved for backward is found changed.
@@ -290,7 +290,7 @@ def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Any:
 
 
 @public(function_too=False)
-def map_(self: Tensor, other: Any, callable: Callable[[Any, Any], Any]) -> Any:
+def map_(self: Tensor, other: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
     """Replace each element by what a Python function makes of it and that of `other`, as :meth:`Tensor.apply_`."""
     if not hasattr(other, "_array"):
         raise TypeError(f"map_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
@@ -298,6 +298,6 @@ def map_(self: Tensor, other: Any, callable: Callable[[Any, Any], Any]) -> Any:
 
 
 @public(function_too=False)
-def map2_(self: Tensor, x: Tensor, y: Any, callable: Callable[[Any, Any, Any], Any]) -> Any:
+def map2_(self: Tensor, x: Tensor, y: Any, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
     """Replace each element by what a Python function makes of it and those of `x` and `y`, as :meth:`Tensor.apply_`."""
     return _replace(self, "map2_", callable, x, y)

@@ -10,7 +10,7 @@ from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.storage import empty_part
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Gradient, Namespace, Shape, Sizes
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.array_errors import BadValueError
@@ -46,7 +46,7 @@ def _select(xp: Namespace, self: Array, dim: int, index: int) -> Array:
         ) from None
 
 
-def _select_backward(xp: Namespace, self: Array, size: Any, dim: int, index: int) -> Array:
+def _select_backward(xp: Namespace, self: Array, size: Sizes, dim: int, index: int) -> Array:
     whole = xp.zeros(size, dtype=self.dtype)
     whole[_at(axis_of(dim, len(size)), index)] = self
     return whole
@@ -83,12 +83,12 @@ def _slice(xp: Namespace, self: Array, dim: int, start: int | None, end: int | N
         raise IndexError("slice() cannot be applied to a 0-dim tensor.\nGive it one: tensor.reshape(1).") from None
 
 
-def _without_elements(self: Array, part: Any, axis: int, start: int | None) -> Array:
+def _without_elements(self: Array, part: Array, axis: int, start: int | None) -> Array:
     """Return the empty `part` of `self`, which begins at `start` of one dimension also if it ends there."""
     return part if part.shape[axis] else empty_part(self, axis, slice(start, None).indices(self.shape[axis])[0])
 
 
-def _slice_backward(xp: Namespace, self: Array, size: Any, dim: int, start: Array, end: Array, step: int) -> Array:
+def _slice_backward(xp: Namespace, self: Array, size: Sizes, dim: int, start: Array, end: Array, step: int) -> Array:
     whole = xp.zeros(size, dtype=self.dtype)
     whole[_at(axis_of(dim, len(size)), slice(start, end, step))] = self
     return whole
@@ -98,7 +98,7 @@ def _slice_index(self: Array, dim: int = 0, start: Any = None, end: Any = None, 
     return (*[slice(None)] * (dim % self.ndim), slice(start, end, step))
 
 
-def _slice_reference(self: Array, *part: Any) -> Any:
+def _slice_reference(self: Array, *part: Any) -> Array:
     return self[_slice_index(self, *part)]
 
 
@@ -128,7 +128,7 @@ operator(
 
 
 @public
-def narrow(self: Tensor, dim: int, start: Any, length: int) -> Any:
+def narrow(self: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """View `length` indices of dimension `dim` from `start`.
 
     Examples
@@ -255,7 +255,7 @@ def _of_one_dtype(arrays: Array, among: Any = None) -> Any:
     return [a.astype(kind, copy=False) for a in arrays]
 
 
-def _check_joinable(tensors: Any, first: Any, axis: int) -> None:
+def _check_joinable(tensors: Any, first: Array, axis: int) -> None:
     """Raise where tensors differ in another dimension than that which they are joined along."""
     for position, array in enumerate(tensors):
         if array.shape == (0,):
@@ -459,7 +459,7 @@ def split(self: Tensor, split_size: Any = None, dim: int = 0, *, split_size_or_s
 
 
 @public
-def split_with_sizes(self: Tensor, split_sizes: Any, dim: int = 0) -> Any:
+def split_with_sizes(self: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Return views of consecutive parts of a dimension, as long as `split_sizes` say.
 
     Examples
@@ -500,7 +500,7 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
 
 
 @public
-def unsafe_chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
+def unsafe_chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Return at most `chunks` equal parts, see :func:`unsafe_split`.
 
     Examples

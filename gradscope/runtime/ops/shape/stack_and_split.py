@@ -28,7 +28,7 @@ def _each(tensors: tuple[Any, ...], function: Any) -> Any:
 
 
 @public(method=False)
-def atleast_1d(*tensors: Any) -> Any:
+def atleast_1d(*tensors: Any) -> Tensor:
     """Return each tensor with one dimension at least.
 
     Examples
@@ -81,14 +81,14 @@ def atleast_3d(*tensors: Any) -> Any:
     return _each(tensors, widened)
 
 
-def _joined(name: str, tensors: Any, dim: int, out: Any) -> Any:
+def _joined(name: str, tensors: Any, dim: int, out: Any) -> Array:
     if not len(tensors):
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     return _cat(list(tensors), dim, out=out)
 
 
 @public(method=False)
-def hstack(tensors: Any, *, out: Tensor | None = None) -> Any:
+def hstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """Join along the second dimension; vectors along their only one.
 
     Examples
@@ -102,7 +102,7 @@ def hstack(tensors: Any, *, out: Tensor | None = None) -> Any:
 
 
 @public(method=False)
-def vstack(tensors: Any, *, out: Tensor | None = None) -> Any:
+def vstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """Join along the first dimension; vectors are rows.
 
     Examples
@@ -116,7 +116,7 @@ def vstack(tensors: Any, *, out: Tensor | None = None) -> Any:
 
 
 @public(method=False)
-def row_stack(tensors: Any, *, out: Tensor | None = None) -> Any:
+def row_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """Another name of :func:`vstack`.
 
     Examples
@@ -130,7 +130,7 @@ def row_stack(tensors: Any, *, out: Tensor | None = None) -> Any:
 
 
 @public(method=False)
-def dstack(tensors: Any, *, out: Tensor | None = None) -> Any:
+def dstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """Join along the third dimension.
 
     Examples
@@ -144,7 +144,7 @@ def dstack(tensors: Any, *, out: Tensor | None = None) -> Any:
 
 
 @public(method=False)
-def column_stack(tensors: Any, *, out: Tensor | None = None) -> Any:
+def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """Join along the second dimension; vectors are columns.
 
     Examples
@@ -204,7 +204,7 @@ _blocks = operator(
 
 
 @public(method=False)
-def block_diag(*tensors: Any) -> Any:
+def block_diag(*tensors: Any) -> Tensor:
     """Return the matrix with the given matrices on its diagonal and zeros elsewhere.
 
     Examples
@@ -264,7 +264,7 @@ def _split_along(name: str, self: Array, indices_or_sections: Any, dim: int, lea
 
 
 @public
-def hsplit(self: Tensor, indices_or_sections: Any) -> Any:
+def hsplit(self: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Split along the second dimension; a vector along its only one.
 
     Examples
@@ -279,7 +279,7 @@ def hsplit(self: Tensor, indices_or_sections: Any) -> Any:
 
 
 @public
-def vsplit(self: Tensor, indices_or_sections: Any) -> Any:
+def vsplit(self: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Split along the first dimension of two or more.
 
     Examples
@@ -292,7 +292,7 @@ def vsplit(self: Tensor, indices_or_sections: Any) -> Any:
 
 
 @public
-def dsplit(self: Tensor, indices_or_sections: Any) -> Any:
+def dsplit(self: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Split along the third dimension.
 
     Examples
@@ -308,7 +308,7 @@ def dsplit(self: Tensor, indices_or_sections: Any) -> Any:
 
 
 @public(method=False)
-def broadcast_tensors(*tensors: Any) -> Any:
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """Expand all tensors to the shape that they broadcast to.
 
     Examples
@@ -323,7 +323,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
 
 
 @public(method=False)
-def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Return the coordinates of a grid: each vector expanded over the dimensions of the others.
 
     Parameters
@@ -361,7 +361,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
 
 
 @public(method=False)
-def cartesian_prod(*tensors: Any) -> Any:
+def cartesian_prod(*tensors: Any) -> Tensor:
     """Return all combinations of the elements of vectors, one a row.
 
     Examples

@@ -9,7 +9,7 @@ from ...memory import dtype as dtypes
 from ...memory.memory_format import strided
 from ...tensor.creation import number_of
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array
+from ..declaration.annotations import Array, Device, DType
 from ..declaration.registry import METHODS, OPERATORS, public
 from ..execution.inplace_and_out import into
 
@@ -94,7 +94,7 @@ def is_signed(self: Tensor) -> bool:
 
 
 @public
-def is_same_size(self: Tensor, other: Any) -> bool:
+def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Whether both tensors have one shape.
 
     Examples
@@ -126,7 +126,7 @@ def is_nonzero(self: Tensor) -> bool:
 
 
 @public(method=False)
-def detach(input: Tensor) -> Any:
+def detach(input: Tensor) -> Tensor:
     """Return a tensor that shares memory and version with `input`, but no history.
 
     Examples
@@ -148,7 +148,7 @@ def detach_(input: Tensor) -> Any:
 
 
 @public(method=False)
-def zero_(input: Tensor) -> Any:
+def zero_(input: Tensor) -> Tensor:
     """Fill with zeros."""
     return METHODS["zero_"](input)
 
@@ -186,7 +186,7 @@ def can_cast(from_: Any, to: Any) -> bool:
 
 
 @public
-def isreal(self: Tensor) -> Any:
+def isreal(self: Tensor) -> Tensor:
     """Say elementwise whether the imaginary part is 0.
 
     Examples
@@ -206,7 +206,7 @@ def _refuse_complex(name: str, tensor: Array) -> None:
 
 
 @public
-def isposinf(self: Tensor, *, out: Tensor | None = None) -> Any:
+def isposinf(self: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Say elementwise whether it is positive infinity.
 
     Examples
@@ -222,7 +222,7 @@ def isposinf(self: Tensor, *, out: Tensor | None = None) -> Any:
 
 
 @public
-def isneginf(self: Tensor, *, out: Tensor | None = None) -> Any:
+def isneginf(self: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Say elementwise whether it is negative infinity.
 
     Examples
@@ -238,7 +238,7 @@ def isneginf(self: Tensor, *, out: Tensor | None = None) -> Any:
 
 
 @public
-def positive(self: Tensor) -> Any:
+def positive(self: Tensor) -> Tensor:
     """Return the tensor itself.
 
     Raises
@@ -258,7 +258,7 @@ def positive(self: Tensor) -> Any:
 
 
 @public
-def float_power(self: Tensor, exponent: Any, *, out: Tensor | None = None) -> Any:
+def float_power(self: Tensor, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """Raise in double precision.
 
     Examples
@@ -292,7 +292,7 @@ def float_power_(self: Tensor, exponent: Any) -> Any:
 
 
 @public
-def argwhere(self: Tensor) -> Any:
+def argwhere(self: Tensor) -> Tensor:
     """Return the indices of the elements that are not zero, one row each.
 
     Examples
@@ -308,7 +308,7 @@ def argwhere(self: Tensor) -> Any:
 @public(method=False)
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Tensor | None = None
-) -> Any:
+) -> Tensor:
     """Say elementwise whether it is one of `test_elements`.
 
     Examples
@@ -408,7 +408,7 @@ def is_neg(input: Tensor) -> bool:
 
 
 @public(arrays=lambda xp, input: input)
-def resolve_conj(input: Tensor) -> Any:
+def resolve_conj(input: Tensor) -> Tensor:
     """Return a copy in whose memory the conjugates lie, or the tensor itself where its elements are no conjugates.
 
     Examples
@@ -421,7 +421,7 @@ def resolve_conj(input: Tensor) -> Any:
 
 
 @public(arrays=lambda xp, input: input)
-def resolve_neg(input: Tensor) -> Any:
+def resolve_neg(input: Tensor) -> Tensor:
     """Return a copy in whose memory the negatives lie, or the tensor itself where its elements are no negatives.
 
     Examples
@@ -434,19 +434,19 @@ def resolve_neg(input: Tensor) -> Any:
 
 
 @public(function_too=False)
-def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
+def to_dense(self: Tensor, dtype: DType = None, *, masked_grad: bool | None = None) -> Any:
     """Return the tensor itself, or in another dtype: all tensors are dense."""
     return self if dtype is None else self.to(dtype)
 
 
 @public(function_too=False)
-def is_pinned(self: Tensor, device: Any = None) -> bool:
+def is_pinned(self: Tensor, device: Device = None) -> bool:
     """Whether it lies in pinned memory: False."""
     return False
 
 
 @public(function_too=False)
-def pin_memory(self: Tensor, device: Any = None) -> Any:
+def pin_memory(self: Tensor, device: Device = None) -> Any:
     """Return the tensor itself: the host's memory is not pinned."""
     return self
 
@@ -458,7 +458,7 @@ def is_shared(self: Tensor) -> bool:
 
 
 @public(function_too=False)
-def share_memory_(self: Tensor) -> Any:
+def share_memory_(self: Tensor) -> Tensor:
     """Return the tensor itself: threads share it as it is, and other processes get a copy."""
     return self
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...memory import dtype as dtypes
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Dims
+from ..declaration.annotations import Dims, DType
 from ..declaration.registry import OPERATORS, Operator, operator, public
 from ..execution import inplace_and_out
 
@@ -73,7 +73,7 @@ def squeeze_copy(self: Tensor, dim: Dims = None, *, out: Tensor | None = None) -
 
 
 @public(method=False)
-def view_copy(self: Tensor, size: Any = None, *, dtype: Any = None, out: Tensor | None = None) -> Any:
+def view_copy(self: Tensor, size: Any = None, *, dtype: DType = None, out: Tensor | None = None) -> Any:
     """Copy what :meth:`view` shows, by a size or a dtype.
 
     Examples

@@ -17,7 +17,7 @@ import numpy
 
 from ...memory.bfloat16 import BFloat16Array
 from ...memory.dtype import scalar_type
-from ..declaration.annotations import Array, Dims, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Dims, Gradient, Make, Namespace, Shape
 from ..declaration.registry import operator
 from ..execution.bare_functions import is_half
 
@@ -60,7 +60,7 @@ def _to_real(xp: Namespace, self: Array, dim: Dims, normalization: int, last_dim
     return found.astype(xp.float32 if self.dtype == xp.complex64 else xp.float64, copy=False)
 
 
-def _along(x: Array, axis: int, start: int | None, stop: int | None) -> Any:
+def _along(x: Array, axis: int, start: int | None, stop: int | None) -> Array:
     """Return a part of a dimension of an array or a tensor."""
     return x[(*(slice(None),) * (axis % len(x.shape)), slice(start, stop))]
 
@@ -86,7 +86,7 @@ def _to_real_backward(g: Gradient, dim: Dims, normalization: int, last_dim_size:
 
 
 def _cases(kind: str, *last: Any) -> Any:
-    def samples(make: Any) -> Any:
+    def samples(make: Make) -> Any:
         shapes = (((5,), [0]), ((3, 4), [1]), ((4, 3), [0]), ((2, 3, 4), [0, 2]), ((2, 3, 5), [1, 2]))
         return [
             ((make(*shape, dtype=kind), dim, normalization, *last), {})
@@ -96,7 +96,7 @@ def _cases(kind: str, *last: Any) -> Any:
     return samples
 
 
-def _complex_reference(self: Array, dim: Dims, normalization: int, forth: bool) -> Any:
+def _complex_reference(self: Array, dim: Dims, normalization: int, forth: bool) -> Array:
     """The sum of the definition, one dimension after the other."""
     found = self.astype(complex)
     for axis in dim:
@@ -107,12 +107,12 @@ def _complex_reference(self: Array, dim: Dims, normalization: int, forth: bool) 
     return found
 
 
-def _from_real_reference(self: Array, dim: Dims, normalization: int, onesided: bool) -> Any:
+def _from_real_reference(self: Array, dim: Dims, normalization: int, onesided: bool) -> Array:
     found = _complex_reference(self, dim, normalization, True)
     return numpy.take(found, range(self.shape[dim[-1]] // 2 + 1), dim[-1]) if onesided else found
 
 
-def _to_real_reference(self: Array, dim: Dims, normalization: int, last_dim_size: int) -> Any:
+def _to_real_reference(self: Array, dim: Dims, normalization: int, last_dim_size: int) -> Array:
     names: Any = ("forward", "ortho", "backward")
     sizes = [*(self.shape[axis] for axis in dim[:-1]), last_dim_size]
     return numpy.fft.irfftn(self, sizes, dim, names[normalization])

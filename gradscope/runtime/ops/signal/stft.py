@@ -25,7 +25,7 @@ from .fft import BY_COUNT, BY_ROOT, UNSCALED
 # --- windows ----------------------------------------------------------------------------------------------------------
 
 
-def _window(name: str, length: int, periodic: bool, options: dict[str, Any], shape: Callable[[Any], Any]) -> Any:
+def _window(name: str, length: int, periodic: bool, options: dict[str, Any], shape: Callable[[Any], Any]) -> Tensor:
     """Return a window: `shape` of the positions from 0 to 1."""
     if length < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
@@ -44,13 +44,13 @@ def _window(name: str, length: int, periodic: bool, options: dict[str, Any], sha
 def cosine_sum(*weights: float) -> Callable[[Any], Any]:
     """Return a sum of cosines of 0, 1, 2, ... periods as a function of the position."""
 
-    def shape(x: Array) -> Any:
+    def shape(x: Array) -> Array:
         return sum((x * (2 * math.pi * k)).cos() * weight for k, weight in enumerate(weights))
 
     return shape
 
 
-def triangle(x: Array) -> Any:
+def triangle(x: Array) -> Array:
     """Return the height at the position of a triangle over all positions."""
     return 1 - (2 * x - 1).abs()
 
@@ -58,7 +58,7 @@ def triangle(x: Array) -> Any:
 def kaiser_shape(beta: float) -> Callable[[Any], Any]:
     """Return a Bessel function of half a circle as a function of the position."""
 
-    def shape(x: Array) -> Any:
+    def shape(x: Array) -> Array:
         circle = (1 - (2 * x - 1) ** 2).clamp_min(0).sqrt()
         return (circle * beta).i0() / creation.tensor(float(beta), dtype="float64", device=x.device).i0()
 
@@ -66,7 +66,7 @@ def kaiser_shape(beta: float) -> Callable[[Any], Any]:
 
 
 @public(method=False)
-def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Any:
+def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """Return a Hann window; one of a period leaves out the last point.
 
     Examples
@@ -81,7 +81,7 @@ def hann_window(window_length: int, periodic: bool = True, **options: Any) -> An
 @public(method=False)
 def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any
-) -> Any:
+) -> Tensor:
     """Return a Hamming window.
 
     Examples
@@ -94,7 +94,7 @@ def hamming_window(
 
 
 @public(method=False)
-def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Any:
+def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """Return a Blackman window.
 
     Examples
@@ -109,7 +109,7 @@ def blackman_window(window_length: int, periodic: bool = True, **options: Any) -
 
 
 @public(method=False)
-def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Any:
+def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """Return a triangular window.
 
     Examples
@@ -122,7 +122,7 @@ def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -
 
 
 @public(method=False)
-def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Any:
+def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Tensor:
     """Return a Kaiser window: Bessel functions of a half circle.
 
     Examples
@@ -171,7 +171,7 @@ def stft(
     onesided: bool | None = None,
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
-) -> Any:
+) -> Tensor:
     """Return Fourier transforms of parts of a signal, each under a window.
 
     Parameters
@@ -271,7 +271,7 @@ def stft(
     return PUBLIC["view_as_real"](found)
 
 
-def _padded(signal: Any, half: int, mode: str) -> Any:
+def _padded(signal: Any, half: int, mode: str) -> Array:
     if mode == "circular":
         return circular_pad(signal, (half, half))
     kinds = {"constant": "constant_pad_nd", "reflect": "reflection_pad1d", "replicate": "replication_pad1d"}
@@ -302,7 +302,7 @@ def istft(
     onesided: bool | None = None,
     length: int | None = None,
     return_complex: bool = False,
-) -> Any:
+) -> Tensor:
     """Return the signal of which :func:`stft` makes the parts nearest to `input`.
 
     Parameters
@@ -377,7 +377,7 @@ def istft(
     return PUBLIC["constant_pad_nd"](signal, [0, missing])
 
 
-def _overlapped(parts: Any, hop: int) -> Any:
+def _overlapped(parts: Any, hop: int) -> Array:
     """Return the sum of parts (batch, count, size), each `hop` after the one before."""
     batch, count, size = parts.shape
     total = (count - 1) * hop + size

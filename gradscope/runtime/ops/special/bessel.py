@@ -7,7 +7,6 @@ Mathematical Functions*, chapters 9 and 10.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import from_library
@@ -18,7 +17,7 @@ from .error_function import native, refuse, special
 # --- modified Bessel functions of the first kind ----------------------------------------------------------------------
 
 
-def _i1_over(i1: Any, x: Array, F: Namespace) -> Array:
+def _i1_over(i1: Array, x: Array, F: Namespace) -> Array:
     """Return ``i1(x) / x`` given its numerator, scaled or not; close to 0, where that has lost its digits, 1/2."""
     near = F.abs(x) <= _NEAR
     return F.where(near, F.zeros_like(x) + 0.5, i1 / F.where(near, F.ones_like(x), x))

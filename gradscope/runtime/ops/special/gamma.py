@@ -67,7 +67,7 @@ def _cotangent_derivative(n: int) -> list[float]:
     return polynomial
 
 
-def _horner(coefficients: tuple[float, ...], x: Array) -> Any:
+def _horner(coefficients: tuple[float, ...], x: Array) -> Array:
     """Return the value of a polynomial, its coefficients given from the highest power down."""
     result = x * coefficients[0] + coefficients[1]
     for c in coefficients[2:]:
@@ -169,7 +169,7 @@ operator(
 
 
 @public(method=False, alias=("special.polygamma",), arrays=lambda xp, n, self: _polygamma(xp, self, n))
-def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Any:
+def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the `n`-th derivative of digamma.
 
     Examples
@@ -182,7 +182,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Any:
 
 
 @public(method="polygamma", function_too=False)
-def _polygamma_method(self: Tensor, n: int) -> Any:
+def _polygamma_method(self: Tensor, n: int) -> Tensor:
     """Return the `n`-th derivative of digamma.
 
     Examples
@@ -204,7 +204,7 @@ def _mvlgamma(xp: Namespace, self: Array, p: int) -> Array:
     return total + (p * (p - 1) * 0.25 * math.log(math.pi))
 
 
-def _mvlgamma_reference(self: Array, p: int) -> Any:
+def _mvlgamma_reference(self: Array, p: int) -> Array:
     terms = [from_library("scipy.special.gammaln")(self - j / 2) for j in range(p)]
     return p * (p - 1) / 4 * math.log(math.pi) + sum(terms)
 

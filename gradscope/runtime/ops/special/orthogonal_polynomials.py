@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 
 from ...memory import device
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, Make, Namespace
 from ..declaration.references import from_library
 from ..declaration.registry import operator
 from .error_function import refuse
@@ -22,7 +22,7 @@ from .error_function import refuse
 # --- recurrences ------------------------------------------------------------------------------------------------------
 
 
-def _recurrence(xp: Namespace, n: Any, top: int, first: Array, following: Callable[..., Any]) -> Array:
+def _recurrence(xp: Namespace, n: Array, top: int, first: Array, following: Callable[..., Any]) -> Array:
     """Return the polynomial of degree `n` of each element: 1, `first`, and what follows, up to the degree `top`.
 
     ``following(k, last, before)`` is the polynomial of degree k + 1, given those of degree k and k - 1.
@@ -35,12 +35,12 @@ def _recurrence(xp: Namespace, n: Any, top: int, first: Array, following: Callab
     return found.astype(first.dtype, copy=False)
 
 
-def _degree(xp: Namespace, n: Any) -> Array:
+def _degree(xp: Namespace, n: Array) -> Array:
     """Return degrees without their fractions; those that no integer can be, -1."""
     return xp.trunc(xp.where(abs(n) < 2.0**63, n, -1))
 
 
-def _highest(n: Any) -> int:
+def _highest(n: Array) -> int:
     """Return the highest degree; it is asked of the device once."""
     return int(device.to_host(n.max())) if n.size else 0
 
@@ -58,7 +58,7 @@ def _chebyshev(first: Callable[..., Any], inside: Callable[..., Any], outside: C
     n, negative)`` the one of the hyperbolic cosine of t > 0, or of its negative but for the sign.
     """
 
-    def polynomial(xp: Namespace, x: Array, n: Any) -> Array:
+    def polynomial(xp: Namespace, x: Array, n: Array) -> Array:
         top = _highest(n)
         low = _recurrence(xp, n, min(top, _EXACT), first(x), lambda k, last, before: 2 * x * last - before)
         if top <= _EXACT:
@@ -125,7 +125,7 @@ _LAST_HERMITE = 512
 def _hermite(factor: int) -> Any:
     """Return the Hermite polynomials of the weight ``exp(-x**2)`` (2), or of ``exp(-x**2 / 2)`` (1)."""
 
-    def polynomial(xp: Namespace, x: Array, n: Any) -> Array:
+    def polynomial(xp: Namespace, x: Array, n: Array) -> Array:
         top = min(_highest(n), _LAST_HERMITE)
         found = _recurrence(xp, n, top, factor * x, lambda k, last, before: factor * (x * last - k * before))
         return xp.where(n > _LAST_HERMITE, math.nan, found)
@@ -133,13 +133,13 @@ def _hermite(factor: int) -> Any:
     return polynomial
 
 
-def _laguerre(xp: Namespace, x: Array, n: Any) -> Array:
+def _laguerre(xp: Namespace, x: Array, n: Array) -> Array:
     return _recurrence(
         xp, n, _highest(n), 1 - x, lambda k, last, before: ((2 * k + (1 - x)) * last - k * before) / (k + 1)
     )
 
 
-def _legendre(xp: Namespace, x: Array, n: Any) -> Array:
+def _legendre(xp: Namespace, x: Array, n: Array) -> Array:
     return _recurrence(xp, n, _highest(n), x, lambda k, last, before: ((2 * k + 1) * x * last - k * before) / (k + 1))
 
 
@@ -164,7 +164,7 @@ _SHIFTED = {
 
 
 def _forward(name: str, polynomial: Any) -> Any:
-    def forward(xp: Namespace, self: Array, n: Any) -> Array:
+    def forward(xp: Namespace, self: Array, n: Array) -> Array:
         refuse(f"{name}_cpu", self, "biuce")
         # In double precision, or the digits close to a polynomial's zeros are lost.
         wide = self.astype("float64", copy=False)
@@ -180,13 +180,13 @@ def _reference(name: str) -> Any:
     """
     shifted, letter = name.startswith("shifted_"), name[-1]
 
-    def polynomial(n: Any, x: Array) -> Any:
+    def polynomial(n: Array, x: Array) -> Array:
         if letter in "vw" and "chebyshev" in name:
             second = from_library("scipy.special.eval_sh_chebyu" if shifted else "scipy.special.eval_chebyu")
             return second(n, x) + (1 if letter == "w" else -1) * second(n - 1, x)
         return from_library(f"scipy.special.{_IN_SCIPY[name]}")(n, x)
 
-    def reference(x: Array, n: Any) -> Any:
+    def reference(x: Array, n: Array) -> Array:
         degree = numpy.trunc(numpy.where(numpy.abs(n) < 2**20, n, -1)).astype("int64")
         return numpy.where(degree > 0, polynomial(numpy.maximum(degree, 1), x), degree == 0)
 
@@ -205,14 +205,14 @@ _IN_SCIPY = {
 }
 
 
-def _degrees(make: Any) -> Any:
+def _degrees(make: Make) -> Any:
     """Return ordinary and extreme places, each with all of some degrees."""
     places = [0.0, 1e-300, 0.3, -0.999, 1.0, -1.0, 1.001, -1.5, 30.0, math.nan]
     degrees = [0.0, 1.0, 2.0, 2.9, 8.0, 9.0, 10.0, 21.0, -1.0, -0.5]
     return [((make.of([x for x in places for _ in degrees]), make.of(degrees * len(places))), {})]
 
 
-def _samples(make: Any) -> Any:
+def _samples(make: Make) -> Any:
     shapes = (((3, 4), (3, 4)), ((2, 1), (1, 3)), ((), (2,)), ((0, 2), (1, 2)), ((), ()))
     return [((make(*a), make(*b, low=0.0, high=12.0)), {}) for a, b in shapes]
 

@@ -17,7 +17,7 @@ import numpy
 from ...memory import device
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Make, Namespace, Sizes
 from ..declaration.extremes import substituted
 from ..declaration.references import adjoint
 from ..declaration.registry import OPERATORS, operator, public
@@ -47,7 +47,7 @@ class Axis:
     """The derivative of that."""
 
 
-def _pixels(coordinate: Any, size: int, align_corners: bool) -> tuple[Any, float]:
+def _pixels(coordinate: Array, size: int, align_corners: bool) -> tuple[Any, float]:
     """Return coordinates in elements, and their derivative."""
     if align_corners:
         return (coordinate + 1) * ((size - 1) / 2), (size - 1) / 2
@@ -102,7 +102,7 @@ def _taps(
     return places, inside if padding == ZEROS else None
 
 
-def _axis(xp: Namespace, coordinate: Any, size: int, mode: int, padding: int, align_corners: bool) -> Axis:
+def _axis(xp: Namespace, coordinate: Array, size: int, mode: int, padding: int, align_corners: bool) -> Axis:
     at, slope = _pixels(coordinate, size, align_corners)
     if mode == BICUBIC:
         # The taps are padded one by one, not the place between them.
@@ -147,7 +147,7 @@ def _weights(mode: int, t: Any) -> list[Any]:
     return [1 - t, t] if mode == BILINEAR else cubic_weights(t, CUBIC)
 
 
-def _slopes(mode: int, t: Any) -> list[Any]:
+def _slopes(mode: int, t: Array) -> list[Any]:
     """Return the derivatives of the weights."""
     if mode == BILINEAR:
         return [-1.0, 1.0]
@@ -155,11 +155,11 @@ def _slopes(mode: int, t: Any) -> list[Any]:
     return [_outer_slope(t + 1, a), _inner_slope(t, a), -_inner_slope(s, a), -_outer_slope(s + 1, a)]
 
 
-def _inner_slope(x: Array, a: float) -> Any:
+def _inner_slope(x: Array, a: float) -> Array:
     return (x * (3 * (a + 2)) - 2 * (a + 3)) * x
 
 
-def _outer_slope(x: Array, a: float) -> Any:
+def _outer_slope(x: Array, a: float) -> Array:
     return (x * (3 * a) - 10 * a) * x + 8 * a
 
 
@@ -269,7 +269,7 @@ def _sample_joint(
 def _grid_gradient(
     input: Array,
     columns: Array,
-    ones: Any,
+    ones: Array,
     rows: Array,
     axes: list[Axis],
     weights: list[list[Any]],
@@ -317,7 +317,7 @@ def _constants(axes: list[Axis], recorded: bool) -> list[Axis]:
 
 
 def _grid_samples(spatial: int) -> Any:
-    def make_samples(make: Any) -> list[Any]:
+    def make_samples(make: Make) -> list[Any]:
         size, out = ((3, 4), (2, 3)) if spatial == 2 else ((2, 3, 2), (1, 2, 2))
         found: list[Any] = []
         for mode in (BILINEAR, NEAREST, BICUBIC)[: 3 if spatial == 2 else 2]:
@@ -335,7 +335,7 @@ def _outside(finfo: Any) -> list[list[float]]:
     return [[0.0], [-1.0, 1.0, 0.25, -0.125, 1.0], near, [1e3, -0.375, -1e6, 0.875, 1e5]]
 
 
-def _sample_reference(input: Array, grid: Array, mode: int, padding: int, align_corners: bool) -> Any:
+def _sample_reference(input: Array, grid: Array, mode: int, padding: int, align_corners: bool) -> Array:
     """Return what is read, one place after the other."""
     sizes = input.shape[2:]
     found = numpy.zeros((*input.shape[:2], *grid.shape[1:-1]), dtype=input.dtype)
@@ -397,7 +397,9 @@ for _spatial in (2, 3):
 
 
 @public(method=False)
-def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+def grid_sampler(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
     """Read images or volumes at the places that a grid names; modes as numbers, see ``nn.functional.grid_sample``.
 
     Examples
@@ -452,7 +454,7 @@ def _base(xp: Namespace, like: Array, sizes: Ints, align_corners: bool) -> Array
     return xp.stack([*columns[::-1], xp.ones_like(columns[0])], axis=-1)
 
 
-def _affine_grid(xp: Namespace, theta: Any, size: Ints, align_corners: bool) -> Array:
+def _affine_grid(xp: Namespace, theta: Array, size: Ints, align_corners: bool) -> Array:
     batch, sizes = size[0], tuple(size[2:])
     if theta.shape != (batch, len(sizes), len(sizes) + 1):
         raise RuntimeError(
@@ -469,7 +471,7 @@ def _affine_grid_backward(xp: Namespace, grad: Gradient, size: Ints, align_corne
     return xp.matmul(flat.swapaxes(1, 2), _base(xp, grad, sizes, align_corners))
 
 
-def _affine_reference(theta: Any, size: Any, align_corners: bool) -> Any:
+def _affine_reference(theta: Array, size: Sizes, align_corners: bool) -> Array:
     lines = [numpy.linspace(-1, 1, n) if n > 1 else numpy.zeros(1) for n in size[2:]]
     if not align_corners:
         lines = [line * (n - 1) / n for line, n in zip(lines, size[2:])]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Make, Namespace
 from ..declaration.references import adjoint, resampled, resampling_matrix
 from ..declaration.registry import operator
 from ..execution.array_errors import refuse_kinds
@@ -143,7 +143,7 @@ class _Formula:
         self.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])
         self.body = body
 
-    def __call__(self, *values: Any) -> Any:
+    def __call__(self, *values: Any) -> Array:
         return self.body(*values)
 
 
@@ -151,7 +151,7 @@ def _samples(spatial: int, aligned: bool, backward: bool) -> Callable[..., Any]:
     """Return samples that grow, shrink, and (where there is such an option) have the corners aligned."""
     small, large = (3, 2, 4)[:spatial], (5, 4, 3)[:spatial]
 
-    def make_samples(make: Any) -> list[Any]:
+    def make_samples(make: Make) -> list[Any]:
         found: list[Any] = []
         for size, out in ((small, large), (large, small)):
             shape = (2, 1, *(out if backward else size))
@@ -183,7 +183,7 @@ def _declare(mode: str, name: str, spatial: int, doc: str) -> None:
         maps = _maps(mode, tuple(input_size)[2:], output_size, *split(values))
         return resample(xp, grad_output, [m.adjoint for m in maps])
 
-    def definition(self: Array, output_size: Ints, *values: Any) -> Any:
+    def definition(self: Array, output_size: Ints, *values: Any) -> Array:
         align, scales_ = split(values)
         given = zip(self.shape[2:], output_size, scales_ or [None] * spatial)
         return resampled(self, [resampling_matrix(mode, n, m, align, scale) for n, m, scale in given])

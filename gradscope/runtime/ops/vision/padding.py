@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Make, Namespace, Sizes
 from ..declaration.references import adjoint, padded
 from ..declaration.registry import operator
 from ..execution.array_errors import refuse_kinds
@@ -85,7 +85,7 @@ def _fold(xp: Namespace, grad: Gradient, axis: int, size: int, before: int, afte
     return result
 
 
-def _add_border(xp: Namespace, result: Array, axis: int, start: int, border: Any, reflect: bool, edge: int) -> None:
+def _add_border(xp: Namespace, result: Array, axis: int, start: int, border: Array, reflect: bool, edge: int) -> None:
     if reflect:
         back = (Ellipsis, slice(None, None, -1)) + (slice(None),) * (-axis - 1)
         result[_key(axis, start, start + border.shape[axis])] += border[back]
@@ -102,7 +102,7 @@ def _unpad(xp: Namespace, grad: Gradient, input_size: Ints, pad: Ints, reflect: 
 
 
 def _samples(count: int) -> Any:
-    def samples(make: Any) -> Any:
+    def samples(make: Make) -> Any:
         shape, pad = (1, 2, 4, 3, 5)[: count + 2], (2, 1, 1, 2, 3, 0)[: 2 * count]
         cut = (-1, 2, 0, 0, 1, -2)[: 2 * count]
         return [((make(*shape), pad), {}), ((make(*shape[1:]), pad), {}), ((make(*shape), cut), {})]
@@ -142,7 +142,7 @@ def _pad_of_grad(g: Gradient, padding: Ints, reflect: bool, F: Namespace) -> Gra
     return getattr(F, f"{kind}_pad{len(padding) // 2}d")(g, padding)
 
 
-def _unpad_reference(self: Array, input_size: Any, padding: Ints, reflect: bool) -> Any:
+def _unpad_reference(self: Array, input_size: Sizes, padding: Ints, reflect: bool) -> Array:
     return adjoint(lambda x: padded(x, padding, "reflect" if reflect else "edge"), input_size, self)
 
 

@@ -56,24 +56,24 @@ def _pixel_unshuffle(xp: Namespace, self: Array, downscale_factor: int) -> Array
     return xp.array(parts.transpose(order), order="C").reshape(*lead, channels * r * r, height // r, width // r)
 
 
-def _pixel_shuffle_reference(self: Array, r: int) -> Any:
+def _pixel_shuffle_reference(self: Array, r: int) -> Array:
     *lead, channels, height, width = self.shape
     cells = self.reshape(*lead, channels // r**2, r, r, height, width)
     return numpy.einsum("...crshw->...chrws", cells).reshape(*lead, channels // r**2, height * r, width * r)
 
 
-def _pixel_unshuffle_reference(self: Array, r: int) -> Any:
+def _pixel_unshuffle_reference(self: Array, r: int) -> Array:
     *lead, channels, height, width = self.shape
     cells = self.reshape(*lead, channels, height // r, r, width // r, r)
     return numpy.einsum("...chrws->...crshw", cells).reshape(*lead, channels * r**2, height // r, width // r)
 
 
-def _channel_shuffle_reference(self: Array, groups: int) -> Any:
+def _channel_shuffle_reference(self: Array, groups: int) -> Array:
     batch, channels, *rest = self.shape
     return self.reshape(batch, groups, channels // groups, *rest).swapaxes(1, 2).reshape(self.shape)
 
 
-def _col2im_reference(self: Array, output_size: Sizes, kernel_size: Sizes, *window: Any) -> Any:
+def _col2im_reference(self: Array, output_size: Sizes, kernel_size: Sizes, *window: Any) -> Array:
     channels = self.shape[-2] // (kernel_size[0] * kernel_size[1])
     size = (*self.shape[:-2], channels, *output_size)
     return adjoint(lambda x: columns(x, kernel_size, *window), size, self)
