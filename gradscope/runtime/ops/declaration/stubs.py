@@ -67,6 +67,16 @@ _TYPES = {
     "str?": "builtins.str | None",
 }
 
+# What the annotations of functions in Python become; all others, which name what a stub does not import, become Any.
+_ANNOTATED = {
+    "Tensor": "Tensor",
+    "Tensor | None": "Tensor | None",
+    "tuple[Tensor, Tensor]": "builtins.tuple[Tensor, Tensor]",
+    "tuple[Tensor, ...]": "builtins.tuple[Tensor, ...]",
+    **{name: f"builtins.{name}" for name in ("bool", "int", "float", "str")},
+    **{f"{name} | None": f"builtins.{name} | None" for name in ("bool", "int", "float", "str")},
+}
+
 
 def _type_of(op: Operator, parameter: Parameter) -> str:
     numbers = op.numbers == "either" or (op.numbers == "second" and parameter is not op.tensors[0])
@@ -103,7 +113,7 @@ def _composite_parameters(function: Callable[..., Any]) -> list[str]:
             parts.append("*")
             starred = True
         default = "" if parameter.default is inspect.Parameter.empty else " = ..."
-        parts.append(f"{parameter.name}: Any{default}")
+        parts.append(f"{parameter.name}: {_ANNOTATED.get(parameter.annotation, 'Any')}{default}")
     return parts
 
 
@@ -116,9 +126,16 @@ def _definition(name: str, function: Callable[..., Any], indent: str, method: bo
         result = "builtins.tuple[Tensor, ...]" if op.output_list else "Any" if op.multi else "Tensor"
     else:
         parameters = _composite_parameters(function)
-        result = "Tensor" if op is not None or (name.endswith("_") and not name.startswith("__")) else "Any"
+        inplace = name.endswith("_") and not name.startswith("__")
+        result = (
+            "Tensor"
+            if op is not None or inplace
+            else _ANNOTATED.get(inspect.signature(function).return_annotation, "Any")
+        )
     if not method and parameters:  # the first tensor is PyTorch's ``input``
         parameters[0] = parameters[0].replace("self:", "input:", 1)
+    if name == "__setitem__":
+        return f"{indent}def {name}(self, index: Any, value: Any) -> None: ...\n"
     if name.startswith("__") and len(parameters) > 1:
         return f"{indent}def {name}(self, other: Any) -> Tensor: ...{_override(name)}\n"
     if method and parameters:
@@ -161,12 +178,14 @@ def _namespace_header(space: str, lines: list[str]) -> str:
 
 
 def _wrapped(line: str) -> str:
-    """Return a definition with its parameters on a line of their own where it is too long."""
+    """Return a definition as the formatter writes it: in one line, with its parameters in one, or with one in each."""
     if len(line.rstrip("\n")) <= _LINE_LENGTH:
         return line
     name, _, rest = line.partition("(")
-    parameters, _, result = rest.rpartition(")")
-    return f"{name}(\n    {parameters}\n){result}"
+    parameters, _, result = rest.rpartition(") -> ")
+    if len(parameters) + 4 > _LINE_LENGTH:
+        parameters = parameters.replace(", ", ",\n    ") + ","
+    return f"{name}(\n    {parameters}\n) -> {result}"
 
 
 def _interface() -> str:

@@ -11,7 +11,7 @@ from ...memory import dtype as dtypes
 from ...memory.elements import as_element
 from ...tensor import creation
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Namespace, Number, Shape, Sizes
+from ..declaration.annotations import Array, Namespace, Number, Operand, Shape, Sizes
 from ..declaration.references import gathered_at, placed, slices_at
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import in_rows
@@ -259,7 +259,7 @@ def scatter(
     self: Tensor,
     dim: int,
     index: Tensor,
-    src: Tensor | None = None,
+    src: Operand = None,
     *,
     value: Number = None,
     reduce: str | None = None,
@@ -294,7 +294,7 @@ def scatter(
 
 @public
 def scatter_(
-    self: Tensor, dim: int, index: Tensor, src: Tensor | None = None, *, value: Number = None, reduce: str | None = None
+    self: Tensor, dim: int, index: Tensor, src: Operand = None, *, value: Number = None, reduce: str | None = None
 ) -> Tensor:
     """In-place form of :func:`scatter`."""
     name, given = _scatter_choice(src, value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator as operators
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -704,7 +705,7 @@ def _put_arguments(self: Array, indices: Any, values: Array, accumulate: bool) -
 
 
 @public
-def index_put(self: Tensor, indices: Tensor, values: Tensor, accumulate: bool = False) -> Tensor:
+def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """Return a copy with `values` written (added, if `accumulate`) to ``self[indices]``.
 
     Parameters
@@ -733,6 +734,6 @@ def index_put(self: Tensor, indices: Tensor, values: Tensor, accumulate: bool = 
 
 
 @public
-def index_put_(self: Tensor, indices: Tensor, values: Tensor, accumulate: bool = False) -> Tensor:
+def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """In-place form of :func:`index_put`."""
     return OPERATORS["index_put"].inplace_function(*_put_arguments(self, indices, values, accumulate))  # type: ignore[misc]

@@ -630,7 +630,7 @@ def _statistics(input: Array, axes: Ints, eps: float, result: Array, *parameters
 
 @public(method=False)
 def native_layer_norm(
-    input: Tensor, normalized_shape: Any, weight: Tensor, bias: Tensor, eps: float
+    input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Any, Any, Any]:
     """Return :func:`layer_norm` with what it computed on the way.
 
@@ -670,10 +670,10 @@ def native_layer_norm(
 @public(method=False)
 def native_batch_norm(
     input: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    running_mean: Tensor,
-    running_var: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     training: bool,
     momentum: float,
     eps: float,
@@ -727,7 +727,7 @@ def native_batch_norm(
 
 @public(method=False)
 def native_group_norm(
-    input: Tensor, weight: Tensor, bias: Tensor, N: int, C: int, HxW: int, group: int, eps: float
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Any, Any, Any]:
     """Return :func:`group_norm` with what it computed on the way.
 

@@ -9,7 +9,7 @@ import numpy
 from ...memory import dtype as dtypes
 from ...memory.elements import as_element
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Namespace, Number
+from ..declaration.annotations import Array, Namespace, Number, Operand
 from ..declaration.extremes import elementwise
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import refuse_kinds
@@ -74,7 +74,7 @@ def _lerp_form(weight: Array) -> Any:
 
 
 @public
-def lerp(self: Tensor, end: Any, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
+def lerp(self: Tensor, end: Any, weight: Operand, *, out: Tensor | None = None) -> Tensor:
     """Return ``self + weight * (end - self)``, elementwise; `weight` is a number or a tensor.
 
     Examples
@@ -87,7 +87,7 @@ def lerp(self: Tensor, end: Any, weight: Tensor, *, out: Tensor | None = None) -
 
 
 @public
-def lerp_(self: Tensor, end: Any, weight: Tensor) -> Tensor:
+def lerp_(self: Tensor, end: Any, weight: Operand) -> Tensor:
     """In-place form of :func:`lerp`."""
     return _lerp_form(weight).inplace_function(self, end, weight)
 

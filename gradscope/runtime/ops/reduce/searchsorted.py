@@ -8,6 +8,7 @@ from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
+from ..declaration.annotations import Operand
 from ..declaration.registry import public
 from ..execution import inplace_and_out
 
@@ -25,7 +26,7 @@ def _need_integers_or_floats(name: str, *arrays: Any) -> None:
 @public(method=False)
 def searchsorted(
     sorted_sequence: Tensor,
-    input: Tensor,
+    input: Operand,
     *,
     out_int32: bool = False,
     right: bool = False,
@@ -99,7 +100,7 @@ def searchsorted(
 
 @public(method=False)
 def bucketize(
-    input: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Tensor | None = None
+    input: Operand, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Tensor | None = None
 ) -> Tensor:
     """Return the number of the bucket that each value falls into: see :func:`searchsorted`.
 

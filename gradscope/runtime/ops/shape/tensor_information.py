@@ -9,7 +9,7 @@ from ...memory import dtype as dtypes
 from ...memory.memory_format import strided
 from ...tensor.creation import number_of
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Device, DType
+from ..declaration.annotations import Array, Device, DType, Operand
 from ..declaration.registry import METHODS, OPERATORS, public
 from ..execution.inplace_and_out import into
 
@@ -154,7 +154,7 @@ def zero_(input: Tensor) -> Tensor:
 
 
 @public(method=False)
-def result_type(tensor1: Tensor, tensor2: Tensor) -> Any:
+def result_type(tensor1: Operand, tensor2: Operand) -> Any:
     """Return the dtype of an arithmetic operation on two tensors or numbers.
 
     Examples
