@@ -79,7 +79,8 @@ Examples
 
 
 def _tensor_type(kind: dtypes.dtype) -> Any:
-    doc = _DOC.format(legacy=kind.legacy_name, dtype=kind.name, number=kind.numpy.type(True).item())
+    number = 1.0 if kind.is_floating_point else kind is dtypes.bool_ or 1
+    doc = _DOC.format(legacy=kind.legacy_name, dtype=kind.name, number=number)
     return TensorType(kind.legacy_name, (), {"element_type": kind, "__doc__": doc, "__module__": "gradscope"})
 
 
