@@ -8,6 +8,7 @@ from .findings import Finding
 from .sanitizer import Sanitizer
 from .script_runner import ScriptResult
 from .suppression.notices import Notice
+from .wrong_gradients import WrongGradient
 
 __all__ = ["Report", "make_report"]
 
@@ -40,6 +41,8 @@ class Report:
         Whether the error that ended the script is one of the findings.
     silenced : Finding or None
         The finding that the error is, where that has been silenced.
+    gradients : tuple of WrongGradient
+        How wrong the gradients of leaves would have been, where the program went on after violations.
 
     See Also
     --------
@@ -70,6 +73,7 @@ class Report:
     notices: tuple[Notice, ...] = ()
     explained: bool = False
     silenced: Finding | None = None
+    gradients: tuple[WrongGradient, ...] = ()
 
     @property
     def directory(self) -> str:
@@ -109,4 +113,5 @@ def make_report(
         notices=notices,
         explained=sanitizer.explains(result.error),
         silenced=sanitizer.silenced(result.error),
+        gradients=tuple(sanitizer.gradients),
     )

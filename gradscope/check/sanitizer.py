@@ -14,12 +14,14 @@ from ..inspect.adapters import NativeAdapter
 from ..inspect.adapters.both_frameworks import load_torch_adapter, warn_too_old
 from ..inspect.adapters.import_watch import when_imported
 from ..runtime import events
+from .continuing_watcher import ContinuingWatcher
 from .finding_codes import CODES
 from .findings import Finding
 from .shared_writes import SharedWriteWatch
 from .suppression.silences import SilenceReason, Silences
 from .violation_facts import Violation
 from .watcher import Watcher
+from .wrong_gradients import WrongGradient, largest_first
 
 __all__ = ["Sanitizer"]
 
@@ -38,6 +40,9 @@ class Sanitizer:
         Which findings are not told; by default those on lines with a ``# gradscope: ignore[...]`` comment.
     first : bool
         Whether the program ends, by SystemExit, at the first finding.
+    keep_going : bool
+        Whether what was saved is kept when somebody writes over it, so that backward() computes with it instead of
+        failing.
 
     Attributes
     ----------
@@ -49,6 +54,8 @@ class Sanitizer:
         How many backward passes and in-place writes (other than into gradients that accumulate) were watched.
     frameworks : tuple of str
         What the program has used: ``'gradscope'``, ``'PyTorch'``.
+    gradients : list of WrongGradient
+        With `keep_going`: how wrong the gradients of leaves would have been, the largest difference first.
     unseen : tuple of str
         Why parts of the program could not be looked into.
 
@@ -68,11 +75,12 @@ class Sanitizer:
     ('GS101', 'ExpBackward0')
     """
 
-    def __init__(self, silences: Silences | None = None, *, first: bool = False) -> None:
+    def __init__(self, silences: Silences | None = None, *, first: bool = False, keep_going: bool = False) -> None:
         self.suppressed = 0
         self.known = 0
         self._silences = silences or Silences()
         self._first = first
+        self._watch: type[Watcher] = ContinuingWatcher if keep_going else Watcher
         self._found: dict[tuple[Any, ...], Finding] = {}
         self._lock = threading.Lock()
         self._native: Watcher | None = None
@@ -107,14 +115,25 @@ class Sanitizer:
     @property
     def unseen(self) -> tuple[str, ...]:
         """Why parts of the program could not be looked into."""
-        reasons = tuple(self._torch.unseen) if self._torch is not None else ()
-        return (self._too_old, *reasons) if self._too_old else reasons
+        watches = [watch for watch in (self._native, self._torch) if watch is not None]
+        reasons = dict.fromkeys(reason for watch in watches for reason in watch.unseen)
+        for watch in self._continuing():
+            reasons |= watch.gradients.unmeasured
+        return (self._too_old, *reasons) if self._too_old else tuple(reasons)
+
+    @property
+    def gradients(self) -> list[WrongGradient]:
+        """How wrong gradients would have been, the largest difference first."""
+        return largest_first(wrong for watch in self._continuing() for wrong in watch.gradients.found)
+
+    def _continuing(self) -> list[ContinuingWatcher]:
+        return [watch for watch in (self._native, self._torch) if isinstance(watch, ContinuingWatcher)]
 
     def __enter__(self) -> Sanitizer:
         shared_writes = self._shared_writes = SharedWriteWatch(self._judge)
         self._following = events.following_libraries()
         self._following.__enter__()
-        self._native = Watcher(NativeAdapter(), self._judge, shared_writes)
+        self._native = self._watch(NativeAdapter(), self._judge, shared_writes)
         self._first_operator = events.subscribe(self._operator_ran, events.OperatorRecorded)
         self._give_up = when_imported("torch", partial(self._torch_imported, shared_writes))
         return self
@@ -156,7 +175,7 @@ class Sanitizer:
             self._too_old = str(error).partition("\n")[0]
             warn_too_old(error)
             return
-        self._torch = Watcher(adapter, self._judge, shared_writes)
+        self._torch = self._watch(adapter, self._judge, shared_writes)
 
     def _judge(self, facts: Violation, error: BaseException | None) -> None:
         for rule in CODES.values():

@@ -61,6 +61,14 @@ class SavedValues:
         now = self._fingerprints(node)
         return () if now == before else self._differing(node, then, before, now)
 
+    def intact(self, node: Any, place: int) -> bool:
+        """Whether the saved tensor at a place has the values that were saved, whatever was counted since."""
+        known = self._notes(node).get(_NOTE)
+        if known is None:
+            return False
+        before, now = known[1][place], self._fingerprints(node)[place]
+        return before is not None and now is not None and before[1] == now[1]
+
     def _differing(self, node: Any, then: int, before: _Prints, now: _Prints) -> Iterator[tuple[SavedView, int]]:
         for saved, was, is_ in zip(self._adapter.saved(node), before, now):
             if was is not None and is_ is not None and was != is_ and was[0] == is_[0]:

@@ -32,6 +32,8 @@ class Settings:
         Whether findings are no failure.
     first : bool
         Whether the program ends at the first finding.
+    keep_going : bool
+        Whether backward() computes with what was saved, where somebody has written over it.
 
     See Also
     --------
@@ -52,6 +54,7 @@ class Settings:
     suppressions: str = field(default="", metadata={"path": True})
     exit_zero: bool = False
     first: bool = False
+    keep_going: bool = False
 
     def check(self) -> Settings:
         """Return the settings themselves.
@@ -59,8 +62,10 @@ class Settings:
         Raises
         ------
         ValueError
-            If there is no such code, or no such format.
+            If there is no such code, or no such format, or settings contradict each other.
         """
+        if self.first and self.keep_going:
+            raise ValueError("first and keep-going contradict each other: leave one out")
         codes_of((*self.select, *self.ignore))
         format_named(self.format)
         return self

@@ -77,6 +77,8 @@ class ChangedFacts:
         Who had been handed the memory, the last one last.
     leaf : str or None
         As in :class:`ModifiedFacts`.
+    kept : bool
+        Whether the node computes with what was saved all the same, of which there is a copy.
     """
 
     node: str
@@ -90,6 +92,7 @@ class ChangedFacts:
     writes: Sequence[WriteFact]
     shares: Sequence[ShareFact]
     leaf: str | None
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)

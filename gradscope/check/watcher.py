@@ -22,7 +22,7 @@ from .task_nodes import nodes_of
 from .tensor_names import name_of, producer_of
 from .violation_facts import ChangedFacts, ContextFacts, FreedFacts, ModifiedFacts, RefusedFacts, Violation
 
-__all__ = ["Watcher"]
+__all__ = ["RunningBackward", "Watcher"]
 
 _FREED_AT = "gradscope.check.freed_at"
 _RAN_AT = "gradscope.check.ran_at"
@@ -174,7 +174,7 @@ class Watcher(Observer):
                     facts = self._modified(node, saved, read, leaves, reached=reached)
                     self._tell(facts, error if reached else None)
 
-    def _still_to_run(self, running: _RunningBackward | None, node: Any) -> list[Any]:
+    def _still_to_run(self, running: RunningBackward | None, node: Any) -> list[Any]:
         if running is None:
             return []
         task, runs = running.task, self._adapter.task_runs
@@ -188,7 +188,7 @@ class Watcher(Observer):
 
     # --- facts ---
 
-    def _look_at_ctx(self, node: Any, running: _RunningBackward) -> None:
+    def _look_at_ctx(self, node: Any, running: RunningBackward) -> None:
         adapter = self._adapter
         for kept in self._functions.changed(node):
             spec = adapter.spec(kept.tensor)
@@ -227,7 +227,7 @@ class Watcher(Observer):
             ran_before=read is not None and adapter.notes(node).get(_RAN_AT) == read,
         )
 
-    def _changed(self, node: Any, saved: Any, then: int, running: _RunningBackward) -> ChangedFacts:
+    def _changed(self, node: Any, saved: Any, then: int, running: RunningBackward) -> ChangedFacts:
         adapter = self._adapter
         memory = adapter.memory_key(saved.data)
         leaf = self._leaf_at(memory, self._leaves(running))
@@ -245,7 +245,7 @@ class Watcher(Observer):
             leaf=None if leaf is None else name_of(leaf),
         )
 
-    def _leaves(self, running: _RunningBackward) -> list[Any]:
+    def _leaves(self, running: RunningBackward) -> list[Any]:
         """Return the leaves of a backward, looked for once: a parameter's change may concern each of its nodes."""
         if running.leaves is None:
             nodes = nodes_of(self._adapter, running.task)
@@ -262,7 +262,7 @@ class Watcher(Observer):
         return producer_of(self._adapter, node, saved) if saved.requires_grad else ""
 
 
-class _RunningBackward:
+class RunningBackward:
     """A backward that runs: where it was called, which node each thread is at, and its leaves once somebody asked."""
 
     __slots__ = ("leaves", "nodes", "read", "task")
@@ -279,31 +279,31 @@ class _RunningBackwards:
 
     Attributes
     ----------
-    by_task : dict of int to _RunningBackward
+    by_task : dict of int to RunningBackward
         By the id of the task.
     """
 
     def __init__(self) -> None:
-        self.by_task: dict[int, _RunningBackward] = {}
+        self.by_task: dict[int, RunningBackward] = {}
         self._local = threading.local()
 
     def begin(self, task: Any, read: Location | None) -> None:
-        backward = self.by_task[id(task)] = _RunningBackward(task, read)
+        backward = self.by_task[id(task)] = RunningBackward(task, read)
         self._stack().append(backward)
 
-    def end(self, task: Any) -> _RunningBackward | None:
+    def end(self, task: Any) -> RunningBackward | None:
         backward = self.by_task.pop(id(task), None)
         if backward is not None:
             self._stack().remove(backward)
         return backward
 
-    def innermost(self) -> _RunningBackward | None:
+    def innermost(self) -> RunningBackward | None:
         stack = self._stack()
         return stack[-1] if stack else None
 
-    def _stack(self) -> list[_RunningBackward]:
+    def _stack(self) -> list[RunningBackward]:
         try:
-            stack: list[_RunningBackward] = self._local.stack
+            stack: list[RunningBackward] = self._local.stack
         except AttributeError:
             stack = self._local.stack = []
         return stack

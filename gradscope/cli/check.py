@@ -63,6 +63,13 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("--statistics", action="store_true", help="tell how many findings there are of each code")
     parser.add_argument("--first", action="store_true", default=None, help="end the script at the first finding")
+    parser.add_argument(
+        "--keep-going",
+        action="store_true",
+        default=None,
+        help="keep what was saved when it is written over, and go on with it: one run tells all violations, and how "
+        "wrong each gradient would have been",
+    )
     parser.add_argument("--exit-zero", action="store_true", default=None, help="exit with 0 though there are findings")
     parser.add_argument("--explain", action=_Explain, metavar="CODE", help="print what a code such as GS101 means")
     add_script_arguments(parser)
@@ -199,7 +206,8 @@ class _Check:
 
         args, pid = self._args, os.getpid()
         try:
-            with Sanitizer(self._silences, first=self._settings.first) as sanitizer:
+            settings = self._settings
+            with Sanitizer(self._silences, first=settings.first, keep_going=settings.keep_going) as sanitizer:
                 result = run_script(
                     args.script,
                     args.args,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
+from ..runtime import events
 from ..runtime.graph.hooks import HookTable, RemovableHandle, add_hook
 from ..runtime.memory import device as devices
 from ..runtime.memory.dtype import float64, get_default_dtype
@@ -54,6 +55,8 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def hooked_step(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        if events.wanted(events.WriteStarted):
+            self._tell_write_started()
         if not (_step_pre_hooks or _step_post_hooks or self._step_pre_hooks or self._step_post_hooks):
             return step(self, *args, **kwargs)
         arguments: tuple[Any, ...] = (self, *args)
@@ -261,6 +264,12 @@ class Optimizer:
                 else:
                     meta.grad.requires_grad_(False)
                 meta.grad.zero_()
+
+    def _tell_write_started(self) -> None:
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    events.emit(events.WriteStarted(parameter))
 
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before each step; it may return new arguments."""

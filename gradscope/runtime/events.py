@@ -283,6 +283,13 @@ class NodeRecorded(Event):
 
 
 @dataclass(slots=True, eq=False)
+class WriteStarted(Event):
+    """`tensor` is about to be written in place: by an operator, an assignment to an item, or an optimizer."""
+
+    tensor: Any
+
+
+@dataclass(slots=True, eq=False)
 class VersionBumped(Event):
     """`operator` wrote `tensor` in place; its memory is now at `version`.
 

@@ -44,6 +44,7 @@ def test_the_nearest_file_above_counts_and_paths_are_relative_to_it(tmp_path):
         ("selct = ['GS101']", "no setting 'selct': did you mean 'select'?"),
         ("output_file = 'x'", "no setting 'output_file': did you mean 'output-file'?"),
         ("select = 'GS101'", "select wants a list of texts, got 'GS101'"),
+        ("first = true\nkeep-going = true", "first and keep-going contradict each other"),
         ("exit-zero = 1", "exit-zero wants true or false, got 1"),
         ("baseline = true", "baseline wants a text, got True"),
         ("ignore = ['GS1O3']", "no code 'GS1O3': did you mean 'GS103'?"),

@@ -156,6 +156,20 @@ def test_suppressed_but_fatal_shows_the_error(tmp_path):
     assert "modified by an inplace operation" in done.stderr
 
 
+def test_keeping_going_tells_all_and_how_wrong_it_would_have_been(tmp_path):
+    done = check(tmp_path, BUG.replace("y += 1", "y += 1; z = x.exp(); z.mul_(3)"), before=["--keep-going"])
+    assert done.returncode == 1
+    assert "Found 1 error in 1 backward pass" in done.stdout
+    assert "would differ by (relative norm):\n" in done.stdout
+    assert "The script did not catch" not in done.stdout
+
+
+def test_options_that_contradict_each_other(tmp_path):
+    done = check(tmp_path, BUG, before=["--keep-going", "--first"])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("gradscope check: first and keep-going contradict each other")
+
+
 def test_a_missing_script(tmp_path):
     command = [sys.executable, "-m", "gradscope", "check", "missing.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)

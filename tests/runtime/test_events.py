@@ -222,6 +222,25 @@ def test_version_bump_names_operator_version_and_line():
     assert "x.add_(1)" in seen[0].call_site.source_line
 
 
+def test_a_write_is_told_of_before_it_is_one():
+    x, weight = gs.zeros(2), gs.nn.Parameter(gs.zeros(2))
+    weight.grad = gs.ones(2)
+    table = gs.full((2, 2), 3.0)
+
+    def write():
+        x.add_(1)
+        x[0] = 7
+        gs.mul(x, 2, out=x)
+        gs.optim.SGD([weight], lr=1.0).step()
+        gs.optim.Adam([weight], lr=1.0).step()
+        gs.nn.functional.embedding(gs.tensor([1]), table, max_norm=1.0)
+
+    was = []
+    with events.subscribe(lambda event: was.append(event.tensor.tolist()), events.WriteStarted):
+        write()
+    assert was == [[0, 0], 1, [7, 1], [0, 0], [-1, -1], [[3, 3], [3, 3]]]
+
+
 def test_violation_is_announced_with_its_writes():
     def fail():
         x = gs.ones(2, requires_grad=True)

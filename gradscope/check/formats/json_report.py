@@ -5,11 +5,13 @@ Fields may be added; none changes its meaning while ``schema`` stays the same.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...inspect.output.terminal_text import json_text
 from ..findings import Finding, Fix, Site
 from ..report import Report
+from ..wrong_gradients import WrongGradient
 from .format_registry import report_format
 
 __all__ = ["as_json"]
@@ -36,6 +38,7 @@ def as_json(report: Report) -> str:
         "warnings": [{"filename": n.filename, "line": n.line or None, "text": n.text} for n in report.notices],
         "ended_by": None if error is None else {"type": type(error).__name__, "message": str(error)},
         "findings": [_finding(finding) for finding in report.findings],
+        "gradients": [_gradient(wrong) for wrong in report.gradients],
     }
     return json_text(facts, indent=2) + "\n"
 
@@ -65,6 +68,18 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "saved_version": finding.saved_version,
         "current_version": finding.current_version,
         "also": [_finding(other) for other in finding.also],
+    }
+
+
+def _gradient(wrong: WrongGradient) -> dict[str, Any]:
+    read = wrong.read
+    return {
+        "name": wrong.name or None,
+        "shape": list(wrong.shape),
+        "dtype": wrong.dtype,
+        "difference": wrong.difference if math.isfinite(wrong.difference) else None,
+        "filename": None if read is None else read.filename,
+        "line": None if read is None else read.lineno,
     }
 
 

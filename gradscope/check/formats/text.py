@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -23,6 +24,9 @@ _SOURCE_WIDTH = 60
 # The report names at most so many of the other tensors that one write has spoilt.
 _MORE = 3
 
+# The report names at most so many of the gradients that a backward would have had wrong.
+_GRADIENTS = 10
+
 # The report names at most so many of the library calls that lead to a place.
 _CALLS = 3
 
@@ -34,7 +38,27 @@ _ABOUT_GRADIENTS = (RuntimeError, AttributeError, TypeError)
 def as_text(report: Report) -> str:
     """Return the report for people."""
     parts = [finding_as_text(finding, directory=report.directory) + "\n" for finding in report.findings]
+    parts += [text + "\n" for text in _wrong_gradients(report)]
     return "\n".join([*parts, *last_lines(report)]) + "\n"
+
+
+def _wrong_gradients(report: Report) -> Iterable[str]:
+    """Yield, for each line that called backward(), how wrong the gradients would have been."""
+    for read in dict.fromkeys(wrong.read for wrong in report.gradients):
+        wrongs = [wrong for wrong in report.gradients if wrong.read == read]
+        where = "" if read is None else f" {shown(read.filename, report.directory)}:{read.lineno}"
+        lines = [f"With what was written over, gradients of{where or ' a backward'} would differ by (relative norm):"]
+        width = max(len(_share(wrong.difference)) for wrong in wrongs)
+        for wrong in wrongs[:_GRADIENTS]:
+            what = f"`{wrong.name}`" if wrong.name else f"a leaf ({wrong.dtype} {list(wrong.shape)})"
+            lines.append(f"  {_share(wrong.difference):>{width}}  {what}")
+        if wrongs[_GRADIENTS:]:
+            lines.append(f"  {'...':>{width}}  {len(wrongs) - _GRADIENTS} more, by less")
+        yield "\n".join(lines)
+
+
+def _share(difference: float) -> str:
+    return f"{difference:.2g}" if difference < 1000 or math.isnan(difference) else f"{difference:.1e}"
 
 
 def statistics(report: Report) -> str:

@@ -51,14 +51,15 @@ class UnnoticedChange(Rule):
         what = f"{'parameter ' if leaf else ''}{tensor}".replace("parameter a tensor", "a parameter")
         # Beside a write, the place where the memory was handed out says something only if it is another line.
         handed = share.location if share is not None and not same_line(share.location, where) else None
+        computes, is_wrong = ("would compute", "would be") if facts.kept else ("computes", "is")
         yield Finding(
             code=self.code,
-            message=f"{what} changed unnoticed, and {facts.node} computes with the new values",
+            message=f"{what} changed unnoticed, and {facts.node} {computes} with the new values",
             sites=sites(
                 ("written", where, _how_written(write)),
                 ("shared", handed, f"its memory was handed out here by {share.how}" if share is not None else ""),
                 ("saved", facts.saved, f"saved here by {facts.node} as `{facts.saved_name}`"),
-                ("read", facts.read, f"needed here: {facts.node} does not fail, its gradient is wrong"),
+                ("read", facts.read, f"needed here: {facts.node} does not fail, its gradient {is_wrong} wrong"),
                 *later_writes(facts.writes),
             ),
             tensor=tensor,

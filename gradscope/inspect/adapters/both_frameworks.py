@@ -178,6 +178,14 @@ class AnyAdapter:
         """Return a function that lists a node's saved tensors by name, also after the node has released them."""
         return self._of(node).held(node)
 
+    def alias(self, node: Any, saved: SavedView) -> Any:
+        """Return a tensor in the memory of one that `node` has saved, without history."""
+        return self._of(node).alias(node, saved)
+
+    def exchange(self, node: Any, saved: SavedView, values: Any, version: int) -> Callable[[], None]:
+        """Put other values and another version into the memory of a saved tensor; return what undoes that."""
+        return self._of(node).exchange(node, saved, values, version)
+
     def saved_bytes(self, nodes: Sequence[Any]) -> int | None:
         """Return the size of the memory that nodes have saved, each piece once; None where that takes long to tell."""
         return self._of(nodes[0]).saved_bytes(nodes) if nodes else 0

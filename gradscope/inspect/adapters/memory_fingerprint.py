@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from ...runtime.memory.device import array_module
+from ...runtime.memory.storage import without_repeats
 
 __all__ = ["DEVICE_ELEMENTS", "SAMPLE_ELEMENTS", "WHOLE_BYTES", "Region", "bits_of", "fingerprint_of"]
 
@@ -99,8 +100,7 @@ def bits_of(array: Any, *, whole: int = WHOLE_BYTES, sample: int = SAMPLE_ELEMEN
     >>> bits_of(numpy.arange(1000), whole=100, sample=4).tolist()
     [0, 251, 502, 753]
     """
-    # Along a dimension of stride 0 all elements are one.
-    array = array[tuple([slice(1) if step == 0 else slice(None) for step in array.strides])]
+    array = without_repeats(array)
     if array.ndim > 1:
         array = array.transpose(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])))
     if array.nbytes <= whole:

@@ -26,7 +26,7 @@ from ...runtime.graph.graph_node import RELEASED, Node, SavedResult
 from ...runtime.memory import bfloat16, device
 from ...runtime.memory.bfloat16 import plain, widened
 from ...runtime.memory.dtype import BY_NUMPY
-from ...runtime.memory.storage import memory_of
+from ...runtime.memory.storage import memory_of, without_repeats
 from ..records.checksums import checksum
 from ..records.records import Location, TensorSpec, dtype_name
 from ..records.tensor_statistics import norm_of
@@ -197,6 +197,23 @@ class NativeAdapter:
             saved = _by_name(node.saved_tensors_info())
             return lambda: saved
         return functools.partial(_held_in, type(node), slots, [getattr(node, slot) for slot in slots])
+
+    def alias(self, node: Node, saved: Any) -> Any:
+        """Return a tensor in the memory of one that `node` has saved, without history."""
+        return gs.Tensor._wrap(without_repeats(saved.memory))
+
+    def exchange(self, node: Node, saved: Any, values: Any, version: int) -> Callable[[], None]:
+        """Put other values and another version into the memory of a saved tensor; return what undoes that."""
+        memory, counter = without_repeats(saved.memory), saved.counter
+
+        def put(array: Any, version: int) -> None:
+            if array is not None:
+                memory[...] = array
+            counter.version = version
+
+        undo = functools.partial(put, None if values is None else memory.copy(), counter.version)
+        put(None if values is None else values._memory, version)
+        return undo
 
     def saved_bytes(self, nodes: Iterable[Node]) -> int | None:
         """Return the size of the memory that nodes have saved; None where another program's memory is among it."""
@@ -583,6 +600,8 @@ class NativeObservation:
             handlers[events.OperatorRecorded] = lambda event: ran(NativeOperatorCall(event))
         if own_writes and hears(observer, "tensor_written"):
             handlers[events.VersionBumped] = lambda event: observer.tensor_written(NativeWrite(event))
+        if writes and hears(observer, "write_started"):
+            handlers[events.WriteStarted] = lambda event: observer.write_started(event.tensor)
         if writes:
             handlers[events.MemoryShared] = lambda event: observer.memory_shared(NativeShare(event))
             handlers[events.WriteRefused] = lambda event: observer.write_refused(event.error)

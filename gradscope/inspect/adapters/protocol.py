@@ -196,6 +196,9 @@ class Observer:
     def operator_ran(self, call: OperatorCall) -> None:
         """An operator has run, recorded or not (detach, argmax, anything under no_grad)."""
 
+    def write_started(self, tensor: Any) -> None:
+        """A tensor is about to be written in place, by what :meth:`tensor_written` tells of; it may be refused yet."""
+
     def tensor_written(self, write: Write) -> None:
         """A tensor has been written in place."""
 
@@ -355,6 +358,23 @@ class Adapter(Protocol):
         """Return a function that lists a node's saved tensors by name, also after the node has released them.
 
         Those that a hook has packed are left alone.
+        """
+
+    def alias(self, node: Any, saved: SavedView) -> Any:
+        """Return a tensor in the memory of one that `node` has saved, without history.
+
+        Of elements that lie at one address it has one.
+        """
+
+    def exchange(self, node: Any, saved: SavedView, values: Any, version: int) -> Callable[[], None]:
+        """Put other values and another version into the memory of a saved tensor; return what undoes that.
+
+        Nobody is told of either.
+
+        Parameters
+        ----------
+        values : Tensor or None
+            As its :meth:`alias` has them; None leaves what is there.
         """
 
     def saved_bytes(self, nodes: Sequence[Any]) -> int | None:

@@ -486,6 +486,18 @@ class SavedTensor:
         expected = saved_version(self.node, self.name, self.index)
         return _modified_error(self.node, self.name, self.index, current, expected, counter, tensor)
 
+    @property
+    def memory(self) -> Any:
+        """The array behind it, stale or not; of a tensor that is lazily conjugated or negated, what lies in memory."""
+        value = self._value()
+        return value._memory if hasattr(value, "_memory") else self._array()
+
+    @property
+    def counter(self) -> VersionCounter:
+        """The version counter of its memory."""
+        value = self._value()
+        return value.counter if isinstance(value, SavedResult) else value._counter()
+
     def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
         """Replace the saved value by ``pack_hook(value)``; ``unpack_hook`` undoes it when the node runs."""
         value = self._value()

@@ -361,6 +361,11 @@ def has_overlap(shape: tuple[int, ...], strides: tuple[int, ...], extent: int = 
     return False
 
 
+def without_repeats(array: Any) -> Any:
+    """View one of the elements that lie at one address along each dimension of stride 0."""
+    return array[tuple([slice(1) if step == 0 else slice(None) for step in array.strides])]
+
+
 def overlap_error(what: str = "more than one element of the written-to tensor refers") -> RuntimeError:
     """Return the error for a write into memory that several elements share, or that is read at the same time."""
     return RuntimeError(

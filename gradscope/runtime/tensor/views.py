@@ -375,6 +375,8 @@ def check_inplace(tensor: Tensor, recording: bool, *, expanded: bool = False, di
         raise refuse(InplaceError(str(overlap_error()), "overlap", tensor, view))
     if state.local.before_write is not None:
         state.local.before_write(tensor)
+    if state.special and events.wanted(events.WriteStarted):
+        events.emit(events.WriteStarted(tensor))
 
 
 def check_view(tensor: Tensor, view: ViewInfo) -> None:

@@ -1,8 +1,11 @@
 import json
+import math
 
 from gradscope.check import Fix, ScriptResult
 from gradscope.check.formats.json_report import as_json
 from gradscope.check.suppression.notices import Notice
+from gradscope.check.wrong_gradients import WrongGradient
+from gradscope.inspect import Location
 from tests.check.reports import finding, report
 
 
@@ -27,7 +30,17 @@ def test_the_fields_of_a_report():
         "warnings": [{"filename": "rules.txt", "line": None, "text": "of no use"}],
         "ended_by": {"type": "ValueError", "message": "no data"},
         "findings": [],
+        "gradients": [],
     }
+
+
+def test_how_wrong_gradients_would_have_been():
+    read = Location("train.py", 9, "train", "loss.backward()")
+    wrongs = (WrongGradient("w", (2,), "float32", 0.5, read), WrongGradient("", (), "float64", math.inf, None))
+    assert json.loads(as_json(report(gradients=wrongs)))["gradients"] == [
+        {"name": "w", "shape": [2], "dtype": "float32", "difference": 0.5, "filename": "train.py", "line": 9},
+        {"name": None, "shape": [], "dtype": "float64", "difference": None, "filename": None, "line": None},
+    ]
 
 
 def test_a_fix_says_what_it_replaces():

@@ -1,9 +1,12 @@
+import math
+
 import pytest
 
 import gradscope as gs
 from gradscope.check import Sanitizer, ScriptResult, Site, finding_as_text, make_report
 from gradscope.check.formats.text import as_text, statistics
 from gradscope.check.suppression.notices import Notice
+from gradscope.check.wrong_gradients import WrongGradient
 from gradscope.inspect import Location
 from gradscope.inspect.source import source_paths
 from gradscope.inspect.source.source_paths import started_here
@@ -95,6 +98,20 @@ def test_an_error_that_is_silenced_is_named_where_it_ends_the_script():
     text = as_text(report(silenced=finding(), suppressed=1, result=ScriptResult("train.py", (), RuntimeError("x"), 1)))
     assert "The script ended by the error that is GS101 (train.py:12), which is not reported.\n" in text
     assert "doctor" not in text
+
+
+def test_how_wrong_gradients_would_have_been():
+    read = Location("train.py", 9, "train", "loss.backward()")
+    wrongs = [WrongGradient("", (2,), "float32", math.inf, read), WrongGradient("model.weight", (), "", 1234.5, read)]
+    wrongs += [WrongGradient(f"w{number}", (), "float32", 0.125, read) for number in range(9)]
+    lines = as_text(report(gradients=tuple(wrongs))).splitlines()
+    assert lines[:4] == [
+        "With what was written over, gradients of train.py:9 would differ by (relative norm):",
+        "      inf  a leaf (float32 [2])",
+        "  1.2e+03  `model.weight`",
+        "     0.12  `w0`",
+    ]
+    assert lines[10:12] == ["     0.12  `w7`", "      ...  1 more, by less"]
 
 
 def test_statistics_count_by_code_the_most_frequent_first():

@@ -27,7 +27,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from torch.overrides import TorchFunctionMode
 
 from ....runtime.events import user_site
-from ..protocol import Observer
+from ..protocol import Observer, hears
 from .graph_freeing import cut_row
 from .hook_listing import note_hooks
 from .inplace_writes import SHARING, TorchShare, TorchWrite, WriteMode, called, given_to_write
@@ -143,6 +143,7 @@ class ForwardTap:
                 self.operators = (*self.operators, observer)
             if wanted.writes:
                 self.writes = (*self.writes, observer)
+            self._announce_writes()
             if wanted.own_writes:
                 self.own_writes = (*self.own_writes, observer)
             self._users += 1
@@ -156,12 +157,17 @@ class ForwardTap:
         with self._lock:
             for name in ("modules", "nodes", "operators", "writes", "own_writes"):
                 setattr(self, name, tuple(o for o in getattr(self, name) if o is not observer))
+            self._announce_writes()
         self.leave_thread()
         with self._lock:
             self._users -= 1
             if not self._users:
                 while self._undo:
                     self._undo.pop()()
+
+    def _announce_writes(self) -> None:
+        heard = any(hears(observer, "write_started") for observer in self.writes)
+        self._write_mode.announce = self.write_started if heard else None
 
     def _install(self) -> None:
         if not any(getattr(module, table) for table in _HOOK_TABLES):  # the program is still warned of hooks of its own
@@ -332,6 +338,13 @@ class ForwardTap:
         call = TorchOperatorCall(func, args, kwargs, result, numbers, user_site(3))
         for observer in self.operators:
             observer.operator_ran(call)
+
+    def write_started(self, tensor: torch.Tensor) -> None:
+        """Tell of a tensor that is about to be written."""
+        if self.muted.depth:
+            return
+        for observer in self.writes:
+            observer.write_started(tensor)
 
     def written(self, write: Any) -> None:
         """Tell of a tensor that has been written."""

@@ -63,17 +63,27 @@ class WriteMode(dispatch.TorchDispatchMode):
     ----------
     tell : callable
         Called with a :class:`TorchWrite`.
+
+    Attributes
+    ----------
+    announce : callable or None
+        Called with each tensor that is about to be written, where somebody wants to know.
     """
 
     def __init__(self, tell: Callable[[TorchWrite], None]) -> None:
         super().__init__()
         self._tell = tell
+        self.announce: Callable[[torch.Tensor], None] | None = None
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out the operator, and tell what it has written."""
         kwargs = kwargs or {}
         # Function modes are above autograd: inside a backward they would hear of this call, which the engine makes.
         with torch._C.DisableTorchFunction():
+            slots = written_slots(func)
+            if slots and self.announce is not None:
+                for tensor in _at(slots, args, kwargs):
+                    self.announce(tensor)
             try:
                 result = func(*args, **kwargs)
             except RuntimeError:
@@ -81,7 +91,6 @@ class WriteMode(dispatch.TorchDispatchMode):
                 if tensors is None:
                     raise
                 result = func(*tensors, **kwargs)
-            slots = written_slots(func)
             if slots:
                 self._written(func, list(_at(slots, args, kwargs)))
         return result

@@ -277,9 +277,14 @@ def bits_of(tensor: torch.Tensor) -> Any:
     return few.cpu().view(torch.uint8).numpy()
 
 
+def without_repeats(tensor: torch.Tensor) -> torch.Tensor:
+    """View one of the elements that lie at one address along each dimension of stride 0."""
+    return tensor[tuple([slice(1) if step == 0 else slice(None) for step in tensor.stride()])]
+
+
 def _few(tensor: torch.Tensor) -> torch.Tensor:
     """Return evenly spaced elements of a tensor, on its own device."""
-    tensor = tensor[tuple([slice(1) if step == 0 else slice(None) for step in tensor.stride()])]
+    tensor = without_repeats(tensor)
     count = tensor.numel()
     if count <= memory_fingerprint.DEVICE_ELEMENTS:
         return tensor.reshape(-1)

@@ -13,7 +13,15 @@ from ...source.frame_variables import variables_of
 from .numpy_conversion import shape_of
 from .saved_tensors_unpacked import SHOWN, UnpackedSlot, versions_in
 
-__all__ = ["RELEASED", "TorchSaved", "saved_of", "tell_checkpoint_violation", "tell_violation", "versions_in"]
+__all__ = [
+    "RELEASED",
+    "TorchSaved",
+    "saved_of",
+    "set_version",
+    "tell_checkpoint_violation",
+    "tell_violation",
+    "versions_in",
+]
 
 RELEASED = "gradscope.inspect.released"
 """In a node's metadata: it counts as released (see :meth:`.observed_backward.TorchTask.keep`)."""
@@ -98,6 +106,15 @@ class TorchSaved:
         if refused is None or refused[0] != now:
             return now
         return refused[1]
+
+
+def set_version(tensor: torch.Tensor, version: int) -> None:
+    """Say at which version the memory of a tensor is."""
+    count = torch._C._autograd._unsafe_set_version_counter
+    try:
+        count((tensor,), (version,))
+    except TypeError:  # before PyTorch 2.6 it took one
+        count(tensor, version)
 
 
 def saved_of(node: Any) -> list[TorchSaved]:

@@ -37,9 +37,10 @@ from .numpy_conversion import (
     spec_of,
     to_host,
     to_host_told,
+    without_repeats,
 )
 from .observed_backward import TorchTask, edge_of
-from .saved_tensors import saved_of
+from .saved_tensors import saved_of, set_version
 from .torch_compile import COMPILED
 
 __all__ = ["TorchAdapter"]
@@ -122,6 +123,25 @@ class TorchAdapter:
         """Return a function that lists a node's saved tensors by name, also after the node has released them."""
         saved = {v.name: v.data for v in saved_of(node) if not v.released and v.saved_version is not None}
         return lambda: saved
+
+    def alias(self, node: Any, saved: SavedView) -> torch.Tensor:
+        """Return a tensor in the memory of one that `node` has saved, without history."""
+        with torch._C.DisableTorchFunction():
+            return without_repeats(saved.data.detach())
+
+    def exchange(self, node: Any, saved: SavedView, values: Any, version: int) -> Callable[[], None]:
+        """Put other values and another version into the memory of a saved tensor; return what undoes that."""
+        alias = self.alias(node, saved)
+
+        def put(values: torch.Tensor | None, version: int) -> None:
+            with self.quiet(), torch._C.DisableTorchFunction():
+                if values is not None:
+                    alias.copy_(values)
+                set_version(alias, version)
+
+        undo = functools.partial(put, None if values is None else self.copy(alias), alias._version)
+        put(values, version)
+        return undo
 
     def saved_bytes(self, nodes: Sequence[Any]) -> None:
         """Return None: each saved tensor is to be asked."""

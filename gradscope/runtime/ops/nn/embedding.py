@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from ... import events, state
 from ...memory import device
 from ...memory.dtype import scalar_type
 from ...tensor import creation
@@ -167,6 +168,8 @@ def renormalize(weight: Array, indices: Array, max_norm: float, norm_type: float
     xp = device.array_module(array)
     named = xp.unique(indices._array)
     chosen = array[named]
+    if state.special and events.wanted(events.WriteStarted):
+        events.emit(events.WriteStarted(weight))
     size = xp.absolute(single(chosen) if is_half(chosen) else chosen)
     if norm_type == math.inf:
         norms = size.max(axis=1, keepdims=True)
