@@ -1,4 +1,4 @@
-"""How a program ends: what ``atexit`` knows of it, kept apart from the debugger's own, and ``os._exit``."""
+"""How a program ends: its ``atexit`` handlers, kept apart from the debugger's own, and ``os._exit``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _IGNORED = "Exception ignored in atexit callback" + (" {!r}:" if sys.version_inf
 
 @contextmanager
 def before_os_exit(call: Callable[[int], int]) -> Iterator[None]:
-    """Do what is still to be done when the program calls ``os._exit`` in the block: it leaves time for nothing else.
+    """Call a function before the process ends, where the program calls ``os._exit`` in the block.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def before_os_exit(call: Callable[[int], int]) -> Iterator[None]:
 
     def _exit(status: int) -> NoReturn:
         if os.getpid() == pid:
-            with lock:  # another thread that leaves meanwhile waits
+            with lock:  # another thread that calls os._exit meanwhile waits
                 try:
                     status = call(status)
                 except Exception as error:
@@ -65,7 +65,7 @@ class ExitCalls:
 
     @contextmanager
     def gathering(self) -> Iterator[None]:
-        """Keep what is registered in the block, on any thread but the process's main one when that is another."""
+        """Keep the handlers that the program registers in the block, not those of the debugger on the main thread."""
         here, main = threading.get_ident(), threading.main_thread().ident
         register, unregister = atexit.register, atexit.unregister
 

@@ -1,7 +1,8 @@
 """Ctrl-C for a script that runs on the main thread while instruments look on: it interrupts the script, not them.
 
-An instrument that is stopped in the middle of its bookkeeping may tell of the program what is not so. And what is
-raised in a callback of a weak reference, of which they have many, goes no further: the script would not be interrupted.
+An instrument that is interrupted in the middle of its bookkeeping may say wrong things about the program later. An
+exception that is raised in a callback of a weak reference is dropped by Python, and instruments have many such
+callbacks: the script would not be interrupted at all.
 """
 
 from __future__ import annotations
@@ -36,15 +37,18 @@ _SPARED = (
 """The files of the instruments, and of the weak collections that they keep."""
 
 _AGAIN = 0.002
+"""Seconds until an interrupt that met an instrument is sent again."""
+
 _GRACE = 1.0
+"""Seconds after which an interrupt is raised even in an instrument."""
 
 
 @contextmanager
 def interrupting_the_script_only() -> Iterator[None]:
     """Raise KeyboardInterrupt in the script's own code, or in what it calls, for the length of the block.
 
-    To the script, the handler looks like Python's own. Nothing is done on other threads, which Ctrl-C does not reach,
-    and where something else handles Ctrl-C already.
+    To the script, the handler looks like Python's own. The block changes nothing on other threads, which Ctrl-C does
+    not reach, and where the program has a handler of its own.
     """
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -56,7 +60,7 @@ def interrupting_the_script_only() -> Iterator[None]:
     def again() -> None:
         time.sleep(_AGAIN)
         if hasattr(signal, "pthread_kill"):
-            signal.pthread_kill(ident, signal.SIGINT)  # which also ends a sleep that has begun meanwhile
+            signal.pthread_kill(ident, signal.SIGINT)  # a signal also ends a sleep that has begun meanwhile
         else:
             _thread.interrupt_main()
 
@@ -65,7 +69,7 @@ def interrupting_the_script_only() -> Iterator[None]:
         now = time.monotonic()
         since = now if since is None else since
         if now - since < _GRACE and _spared(frame):
-            _thread.start_new_thread(again, ())  # no lock that the interrupted code may hold is needed for that
+            _thread.start_new_thread(again, ())  # a bare thread needs no lock that the interrupted code may hold
             return
         since = None
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Running a script on this thread as python would: the only thing added to it is what the caller has set up."""
+"""Runs a script on the main thread of its process as ``python`` would."""
 
 from __future__ import annotations
 

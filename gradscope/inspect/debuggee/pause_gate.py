@@ -1,8 +1,8 @@
 """The gate at which a program waits while its debugger thinks.
 
 The program's thread parks in :meth:`Gate.park` and answers messages from a queue: go on, end, or evaluate a function
-*on this thread*, so that whoever asks never touches a live tensor from another one. Messages, not permits: two `go` in
-a row cannot let the program through two stops.
+*on this thread*, so that no other thread ever touches a live tensor. A message is for the stop at which it is taken:
+two `go` in a row cannot let the program pass two stops.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 __all__ = ["Gate", "NotParkedError", "ProgramAborted"]
 
 
-_SLICE = 0.2
+_SLICE = 0.2  # seconds
 
 
 class ProgramAborted(BaseException):
@@ -48,7 +48,7 @@ class _Evaluate(NamedTuple):
 
 
 class Gate:
-    """One program's waiting place.
+    """The place where the thread of a program waits.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Gate:
         self.on_parking: Callable[[], None] | None = None
         self.gone = False
         self._messages: SimpleQueue[_Go | _Abort | _Interrupt | _Evaluate] = SimpleQueue()
-        # Reentrant: a signal may come while its holder is in here, and its handler comes here too.
+        # A signal may come while a thread holds this lock, and the signal's handler takes it again: hence reentrant.
         self._lock = threading.RLock()
         self._open_for: int | None = None
 
@@ -123,7 +123,7 @@ class Gate:
             while True:
                 try:
                     message = self._messages.get(timeout=_SLICE)
-                except Empty:  # a signal that came just before the wait is handled between two of them
+                except Empty:  # a handler of a signal that came just before the wait runs between two waits
                     continue
                 if isinstance(message, _Evaluate):
                     self._evaluate(message)

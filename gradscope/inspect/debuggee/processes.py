@@ -1,4 +1,4 @@
-"""The processes that a program starts by ``multiprocessing``, which an instrument in this one does not see into."""
+"""The processes that a program starts by ``multiprocessing``: an instrument in this process sees nothing of them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["StartedProcesses"]
 
 # Workers of data loaders and helpers of multiprocessing itself run no backward of the program.
 _HELPERS = ("multiprocessing.", "torch.utils.data.", "gradscope.utils.data.", "torch._inductor.")
-# What stands between a process and the function that it is to run, which is the first argument.
+# Modules whose functions run another one in the new process, which they take as their first argument.
 _WRAPPERS = ("torch.multiprocessing.", "torch.distributed.")
-# Whose workers are told what to run when they have started.
+# Modules whose processes get what they run only after they have started.
 _POOLS = {
     "concurrent.futures.process": "what a ProcessPoolExecutor is given",
     "multiprocessing.pool": "what a Pool is given",
@@ -45,7 +45,7 @@ class StartedProcesses:
         start = BaseProcess.start
 
         def start_counted(process: BaseProcess) -> None:
-            name = _name_of(process)  # before it starts: then it forgets what it runs
+            name = _name_of(process)  # a process that has started forgets what it runs
             start(process)
             if name:
                 self._started[name] += 1

@@ -69,7 +69,7 @@ class Program:
         raise NotImplementedError
 
     def forked(self) -> None:
-        """In a child process: do without the debugger, which is not there."""
+        """Go on without the debugger: this is a child process, in which there is none."""
         self.gate.gone = True
 
     def end(self) -> None:
@@ -103,7 +103,7 @@ class CallProgram(Program):
     def __init__(self, function: Callable[[], Any]) -> None:
         super().__init__(getattr(function, "__name__", type(function).__name__))
         self._function = function
-        self._where = device.current()  # it runs on another thread
+        self._where = device.current()  # the function runs on another thread, which has a current device of its own
 
     def run(self, write: OutputWriter) -> None:
         """Call the function."""
@@ -125,7 +125,8 @@ class CallProgram(Program):
 def own_traceback(error: BaseException) -> str:
     """Return a traceback as python prints it, without the debugger's own frames.
 
-    After Ctrl-C it ends with the program's own line: how far gradscope had come says nothing about the program.
+    After Ctrl-C the traceback ends with the program's own line: where in gradscope the interrupt came says nothing
+    about the program.
     """
     told = traceback.TracebackException.from_exception(error)
     seen: set[int] = set()
@@ -145,7 +146,7 @@ def own_traceback(error: BaseException) -> str:
 
 
 def print_uncaught(error: BaseException) -> str:
-    """Print what nobody caught as python does, by the program's own ``sys.excepthook`` if it has one.
+    """Print an uncaught exception as python does, by the program's own ``sys.excepthook`` if it has one.
 
     Returns
     -------
@@ -163,7 +164,7 @@ def print_uncaught(error: BaseException) -> str:
     except SystemExit:
         pass
     except BaseException as failure:
-        if failure.__context__ is error:  # only because it is we who called the hook
+        if failure.__context__ is error:  # Python has set it because the hook is called from here
             failure.__context__ = None
         _to_stderr(f"Error in sys.excepthook:\n{own_traceback(failure)}\nOriginal exception was:\n{text}")
     return text
@@ -173,12 +174,12 @@ def _to_stderr(text: str) -> None:
     try:
         sys.stderr.write(text)
         sys.stderr.flush()
-    except (OSError, ValueError, AttributeError):  # closed, None, or replaced by something that is no file
+    except (OSError, ValueError, AttributeError):  # stderr is closed, None, or replaced by something that is no file
         pass
 
 
 def exit_status_of(leaving: SystemExit, say: Callable[[str], None] = _to_stderr) -> int:
-    """Return python's exit status after a SystemExit; what is no number is said, as python does.
+    """Return python's exit status after a SystemExit; an argument that is no number is printed, as python does.
 
     Parameters
     ----------
@@ -200,7 +201,7 @@ def _own_part(trace: TracebackType | None) -> TracebackType | None:
 
 
 def hide_instruments(error: BaseException) -> None:
-    """Take the instruments' frames out of the tracebacks of an error, and of those that it came from.
+    """Take the instruments' frames out of the tracebacks of an error, and of its causes and contexts.
 
     PyTorch calls a function that is watched through its dispatcher, whose frames are taken out with ours.
     """

@@ -34,9 +34,9 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 @contextmanager
 def aborts_unreported() -> Iterator[None]:
-    """Do not report a :class:`ProgramAborted` that came in a callback or a destructor, which lets nothing out.
+    """Do not report a :class:`ProgramAborted` that was raised in a callback or a destructor.
 
-    It comes again (:meth:`Interrupter.end`).
+    Python drops such an exception; :meth:`Interrupter.end` raises it again.
     """
     report = sys.unraisablehook
 
@@ -48,7 +48,7 @@ def aborts_unreported() -> Iterator[None]:
         yield
 
 
-_STACK_BYTES = 256 * 2**20  # of address space: memory is taken as it is used
+_STACK_BYTES = 256 * 2**20  # address space: the system gives memory when the stack grows
 
 
 class ProgramThread(threading.Thread):
@@ -59,7 +59,7 @@ class ProgramThread(threading.Thread):
         super().__init__(target=target, name="gradscope program", daemon=True)
 
     def start(self) -> None:
-        """Start it, with a stack on which a graph of some 100,000 nodes in a row can be freed.
+        """Start the thread, with a stack on which a graph of some 100,000 nodes in a row can be freed.
 
         PyTorch frees a graph without recursion only as long as nobody has looked at its nodes from Python.
         """
@@ -70,19 +70,20 @@ class ProgramThread(threading.Thread):
             threading.stack_size(before)
 
     def run(self) -> None:
-        """Run the target; from here on the thread looks like a main thread to whoever asks."""
+        """Run the target; from here on ``daemon`` is False, as a main thread's is."""
         self._inside = True
         super().run()
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for its end, and for what PyTorch still frees on it after Python has let it go.
+        """Wait for the end of the thread, and until PyTorch has freed what it keeps for the thread.
 
-        That takes the interpreter's lock, and would end the process if the interpreter were on its way out by then.
+        PyTorch does so after the thread's Python code has ended, and takes the interpreter's lock for it: the process
+        would crash if the interpreter were shutting down by then.
         """
         super().join(timeout)
         if self.is_alive() or self._gone:
             return
-        # Where the system does not list its threads, a moment is all that can be given.
+        # Where the system does not list its threads, this waits for a short time and hopes.
         entry = f"/proc/self/task/{self.native_id}"
         listed = os.path.exists("/proc/self/task")
         deadline = time.monotonic() + (_FREEING if listed else _FREEING / 20)
@@ -92,14 +93,15 @@ class ProgramThread(threading.Thread):
 
     @property
     def daemon(self) -> bool:  # type: ignore[override]
-        """What a thread started from this one inherits."""
+        """Whether threads that this one starts are daemons: False, once it runs."""
         return not self._inside
 
 
 class Interrupter:
     """Raises exceptions in the thread that is inside its block, and in no other.
 
-    An exception comes between two bytecodes; a call into C code has to return first. :meth:`sleep` need not.
+    Python raises such an exception between two bytecodes, so that a call into C code has to return first; :meth:`sleep`
+    is interrupted at once.
 
     Examples
     --------
@@ -123,9 +125,10 @@ class Interrupter:
     """
 
     def __init__(self) -> None:
-        # Reentrant: a signal may come while its holder is in here, and its handler comes here too.
+        # A signal may come while a thread holds this lock, and the signal's handler takes it again: hence reentrant.
         self._lock = threading.RLock()
-        # Held, and let go to wake who waits for it: unlike an Event it is all C, so an exception finds no frames in it.
+        # It is held, and released to wake the thread that waits for it. An Event would do the same in Python, where an
+        # exception that arrives could leave it half done.
         self._bell = threading.Lock()
         self._bell.acquire()
         self._outside = threading.Event()
@@ -168,12 +171,12 @@ class Interrupter:
         return True
 
     def end(self, grace: float = 0.1) -> None:
-        """Raise :class:`ProgramAborted` until the thread has left, for it may be caught; return at once.
+        """Raise :class:`ProgramAborted` until the thread has left, because a program may catch it; return at once.
 
         Parameters
         ----------
         grace : float
-            Seconds before the first time.
+            Seconds before it is raised for the first time.
         """
         threading.Thread(target=self._insist, args=(grace,), name="gradscope abort", daemon=True).start()
 
@@ -185,7 +188,7 @@ class Interrupter:
         """End :meth:`doze`."""
         try:
             self._bell.release()
-        except RuntimeError:  # rung already
+        except RuntimeError:  # it is released already
             pass
 
     def sleep(self, seconds: float) -> None:
@@ -209,18 +212,18 @@ def _bearing(error: BaseException) -> type[BaseException]:
 
 
 class _TakenBackError(BaseException):
-    """Comes in the place of an exception that has not arrived yet."""
+    """Replaces an exception that has not been raised yet."""
 
 
 def _take_back(ident: int | None) -> None:
-    """Have what was thrown in the calling thread, and has not arrived yet, not arrive.
+    """Cancel an exception that was sent to the calling thread and has not been raised yet.
 
-    Another exception takes its place and is caught. With none in its place, Python 3.11 and 3.12 would take it that one
-    is under way as long as the process runs: the next function called under ``sys.settrace`` would wait for it.
+    Another exception replaces it and is caught here. If nothing replaced it, Python 3.11 and 3.12 would believe until
+    the process ends that an exception is pending: the next function called under ``sys.settrace`` would wait for it.
     """
     try:
         _set_async(ident, _TakenBackError)
-        for _ in range(100):  # it arrives between two bytecodes
+        for _ in range(100):  # Python raises it between two bytecodes
             pass
     except _TakenBackError:
         pass
@@ -234,7 +237,7 @@ def _set_async(ident: int | None, kind: type[BaseException]) -> None:
 class ThreadFamily:
     """The threads that a program starts, for which python would wait at its end.
 
-    The first of them is the main thread in the eyes of all but the process's own.
+    The first of them is what ``threading.main_thread()`` returns, except on the process's main thread.
     """
 
     def __init__(self) -> None:
@@ -289,10 +292,10 @@ class ThreadFamily:
         return [t for t in threading.enumerate() if t in self._members and t is not here and not t.daemon]
 
     def join(self) -> None:
-        """Wait for the threads, as python does before it runs what ``atexit`` knows."""
+        """Wait for the threads, as python does before it calls the handlers of ``atexit``."""
         self._close_executors()
         while threads := self.alive():
-            # In slices, so that an abort is heard.
+            # It waits in slices, so that an abort is noticed.
             threads[0].join(0.1)
 
     def _close_executors(self) -> None:
@@ -305,8 +308,8 @@ class ThreadFamily:
 def _executor_of(thread: threading.Thread) -> Any:
     """Return the executor of ``concurrent.futures`` that a thread not yet started will work for, or None.
 
-    Its worker is handed a weak reference. A walk over the collector's objects would find executors too, but a tuple
-    that another thread is filling at that moment may then not be resized, and that thread fails.
+    The worker's arguments have a weak reference to it. The garbage collector's list of objects would lead to executors
+    too, but to hold a tuple of that list that another thread is building makes that thread fail.
     """
     futures = sys.modules.get("concurrent.futures._base")
     if futures is None:

@@ -1,4 +1,4 @@
-"""Running a script on a thread as python runs it: ``__main__``, ``sys.argv``, ``sys.path[0]``, output, exit status."""
+"""Runs a script on a thread as python does: ``__main__``, ``sys.argv``, ``sys.path[0]``, output, exit status."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ScriptProgram(Program):
     stdin : bool
         Whether the process's stdin is the script's; if not, ``input()`` raises EOFError.
     terminal : bool
-        Whether it is told that its output is a terminal, where it is one.
+        Whether the script's streams say that they are a terminal, where the process's are one.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class ScriptProgram(Program):
     exit_status : int or None
         What python would return: 0, the argument of ``sys.exit``, 1 when it raised, 130 after a KeyboardInterrupt.
     signals : SignalHandlers
-        Whoever owns the main thread lets it serve, so that the script may use signal handlers.
+        The owner of the main thread opens ``signals.serving()`` there, so that the script may use signal handlers.
     threads : ThreadFamily
-        What it started.
+        Those that it has started.
     """
 
     def __init__(
@@ -63,18 +63,18 @@ class ScriptProgram(Program):
         self._stdin = stdin
         self._terminal = terminal
         self._pid = os.getpid()
-        # What it has begun to write is seen when it stops.
+        # A line that the script has begun is shown when it stops.
         self.gate.on_parking = flush
 
     def forked(self) -> None:
-        """In a child process: do without the debugger, which is not there."""
+        """Go on without the debugger: this is a child process, in which there is none."""
         super().forked()
         self.signals.forked()
 
     def run(self, write: OutputWriter) -> None:
         """Run the script to its end."""
         self._pid = os.getpid()
-        # From Python 3.12 on; the threads that it counts are the debugger's.
+        # Python 3.12 and later warn so at a fork; the threads that they count are the debugger's.
         warnings.filterwarnings("ignore", r"This process .* is multi-threaded, use of fork", DeprecationWarning)
         try:
             with ExitStack() as stack:
@@ -89,11 +89,11 @@ class ScriptProgram(Program):
                 module = stack.enter_context(self._as_main())
                 self.exit_status = self._life(module)
                 if os.getpid() != self._pid:
-                    # A child that the script has forked came to its end here: what follows is not for it.
+                    # This is a child that the script has forked: it ends here, and what follows is the parent's.
                     os._exit(self.exit_status)
         except ProgramAborted:
             self.exit_status = 0
-        except BaseException as error:  # restoring the process
+        except BaseException as error:  # it was raised as the process's state was restored
             self.exit_status = 1
             self.error = error
             self.traceback = own_traceback(error)
@@ -106,7 +106,7 @@ class ScriptProgram(Program):
                 status = self._execute(module)
                 self.threads.join()
         except ProgramAborted:
-            # Its exit handlers tidy up; they are not interrupted, but nobody waits for them long.
+            # The exit handlers of an aborted script run, uninterrupted; the front waits for them for a short time only.
             status = 0
         self._exits.run()
         flush()

@@ -13,11 +13,11 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["AppTarget", "FileTarget", "Loaded", "ModuleTarget", "Target", "check_script", "find_target"]
+__all__ = ["AppTarget", "FileTarget", "LoadedScript", "ModuleTarget", "Target", "check_script", "find_target"]
 
 
-class Loaded(NamedTuple):
-    """What is to be executed, and what ``__main__`` knows of it."""
+class LoadedScript(NamedTuple):
+    """The code to execute, and the globals of ``__main__`` that describe it."""
 
     code: CodeType
     facts: dict[str, Any]
@@ -31,8 +31,8 @@ class Target(Protocol):
     argv0: str
     path0: str
 
-    def load(self) -> Loaded:
-        """Compile it; what its packages do when they are imported happens here."""
+    def load(self) -> LoadedScript:
+        """Compile it; its packages are imported for that, so their code runs here."""
 
 
 class FileTarget:
@@ -40,11 +40,11 @@ class FileTarget:
 
     def __init__(self, path: str) -> None:
         self.title = self.argv0 = path
-        # As python does: absolute everywhere but in sys.argv.
+        # The path is absolute everywhere but in sys.argv, as python has it.
         self._file = os.path.abspath(path)
         self.path0 = os.path.dirname(os.path.realpath(path))
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedScript:
         """Compile the file."""
         with io.open_code(self._file) as file:
             source = file.read()
@@ -54,7 +54,7 @@ class FileTarget:
             "__loader__": SourceFileLoader("__main__", self._file),
             "__package__": None,
         }
-        return Loaded(compile(source, self._file, "exec", dont_inherit=True), facts, self.argv0)
+        return LoadedScript(compile(source, self._file, "exec", dont_inherit=True), facts, self.argv0)
 
 
 class _FoundTarget:
@@ -64,7 +64,7 @@ class _FoundTarget:
     argv0: str
     path0: str
 
-    def _loaded(self, spec: ModuleSpec, argv0: str) -> Loaded:
+    def _loaded(self, spec: ModuleSpec, argv0: str) -> LoadedScript:
         get_code = getattr(spec.loader, "get_code", None)
         code = None if get_code is None else get_code(spec.name)
         if code is None:
@@ -76,7 +76,7 @@ class _FoundTarget:
             "__package__": spec.parent,
             "__spec__": spec,
         }
-        return Loaded(code, facts, argv0)
+        return LoadedScript(code, facts, argv0)
 
 
 class AppTarget(_FoundTarget):
@@ -86,7 +86,7 @@ class AppTarget(_FoundTarget):
         self.title = self.argv0 = path
         self.path0 = os.path.abspath(path)
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedScript:
         """Compile its ``__main__``."""
         spec = PathFinder.find_spec("__main__", [self.path0])
         if spec is None:
@@ -112,7 +112,7 @@ class ModuleTarget(_FoundTarget):
         if not found:
             raise ModuleNotFoundError(f"there is no module {name!r}")
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedScript:
         """Import the packages around the module, and compile it."""
         name = self.title
         spec = _find(name)
@@ -131,7 +131,7 @@ def _find(name: str) -> ModuleSpec | None:
         return importlib.util.find_spec(name)
     except (ModuleNotFoundError, ValueError) as error:
         if isinstance(error, ModuleNotFoundError) and error.name is not None and not name.startswith(error.name):
-            raise  # an import inside of a package
+            raise  # an import inside of a package has failed
         return None
 
 

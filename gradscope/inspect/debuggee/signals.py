@@ -1,9 +1,10 @@
-"""Signals for a program that is not on the process's main thread, where alone Python lets handlers be set and run.
+"""Signal handlers for a program that runs on another thread than the process's main one.
 
-What the program asks of :mod:`signal` is called on the main thread, wherever that waits, by a signal of our own. A
-handler runs there, with the program's frame; what it raises is raised in the program's thread. While the program is
-paused, timers are held until it goes on; other signals interrupt the pause. Ctrl-C belongs to the debugger, and so does
-a signal that ends a program which has no handler for it, where the terminal has to be given back first.
+Python sets and runs handlers on the main thread alone. The program's calls of :mod:`signal` are therefore made on the
+main thread, which a signal of our own wakes wherever it waits. A handler runs there too, with the program's frame; what
+it raises is raised in the program's thread. While the program is paused, signals of timers are held until it goes on;
+other signals interrupt the pause. Ctrl-C belongs to the debugger. So does a signal that ends a program without a
+handler for it, because the debugger has to restore the terminal first.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .program_thread import Interrupter, replaced
 __all__ = ["SignalHandlers"]
 
 _CALL_SIGNAL = getattr(signal, "SIGURG", None)
-"""Calls the main thread: a signal that is ignored by default, and that hardly anybody uses."""
+"""The signal that wakes the main thread: one that is ignored by default, and that hardly any program uses."""
 
 # The timer that sends each of these signals, where the system has them.
 _TIMERS = {
@@ -39,11 +40,11 @@ _TIMERS = {
 _ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals by which others end a program."""
 
-_TIMEOUT = 10.0
+_TIMEOUT = 10.0  # seconds
 
 _HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
-# As they are before any program has its own.
+# The functions as they are before a program's calls are redirected.
 _signal, _getsignal, _raise_signal = signal.signal, signal.getsignal, signal.raise_signal
 _kill, _sleep = os.kill, time.sleep
 
@@ -77,17 +78,17 @@ class SignalHandlers:
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """Carry out what the program asks for the length of the block, and put everything back at its end.
+        """Make the program's calls of :mod:`signal` for the length of the block, and restore all handlers at its end.
 
-        For the main thread; on another, or where the system has no signals between threads, nothing is called: the
-        program's handlers are kept, but only signals that the program sends to itself reach them.
+        This is for the main thread. On another, or where the system has no signals between threads, no call is made:
+        the program's handlers are kept, but only signals that the program sends to itself reach them.
         """
         main = threading.current_thread() is threading.main_thread()
         if not main or _CALL_SIGNAL is None or not hasattr(signal, "pthread_kill"):
             yield
             return
         self._main = threading.get_ident()
-        # A front may have handlers of its own there, which the program is not to see.
+        # A front may have handlers for these signals, which the program must not see.
         self._before = {number: _getsignal(number) for number in _ENDING}
         self._real[_CALL_SIGNAL] = signal.signal(_CALL_SIGNAL, self._on_call)
         self._serving = True
@@ -102,7 +103,7 @@ class SignalHandlers:
             number, handler = self._real.popitem()
             if number in _TIMERS:  # a timer that still runs would kill the process without its handler
                 signal.setitimer(_TIMERS[number], 0)
-            # None: it was not Python that had set it, so Python cannot set it again.
+            # None stands for a handler that C code had set, and that Python cannot set again.
             _signal(number, signal.SIG_DFL if handler is None else handler)
 
     def _on_call(self, number: int, frame: FrameType | None) -> None:
@@ -141,7 +142,7 @@ class SignalHandlers:
         try:
             self._gate.interrupt(self.run_held)
         except NotParkedError:
-            # It has gone on meanwhile, and has run what was held by itself.
+            # The program has gone on meanwhile, and has run the held handlers itself.
             pass
 
     # --- on the program's thread ---
@@ -182,13 +183,13 @@ class SignalHandlers:
                     self._call_on_main(self._retire)
 
     def forked(self) -> None:
-        """In a child, whose main thread is the calling one: step aside."""
+        """Step aside in a child process, whose main thread is the calling one."""
         self._forked = True
         if self._serving and _CALL_SIGNAL is not None:
             _signal(_CALL_SIGNAL, signal.SIG_DFL)
 
     def _mine(self, real: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what is `ours` on the program's thread and `real` on every other."""
+        """Return a function that calls `ours` on the program's thread and `real` on every other."""
 
         @functools.wraps(real)
         def either(*args: Any, **kwargs: Any) -> Any:
@@ -214,7 +215,7 @@ class SignalHandlers:
         if not (callable(handler) or handler in (signal.SIG_DFL, signal.SIG_IGN)):
             raise TypeError("signal handler must be signal.SIG_IGN, signal.SIG_DFL, or a callable object")
         before = self._get(signalnum)
-        # Ctrl-C is the debugger's; our own signal only seems to be the program's.
+        # Ctrl-C stays the debugger's, and so does our own signal: for these a handler is only noted.
         if self._serving and signalnum not in (signal.SIGINT, _CALL_SIGNAL):
             real = self._deliver if callable(handler) else handler
 
@@ -235,7 +236,7 @@ class SignalHandlers:
         return _getsignal(signalnum)
 
     def _set_wakeup_fd(self, fd: int, *, warn_on_full_buffer: bool = True) -> int:
-        # It is not set: our own signals are not for the program.
+        # The descriptor is only noted: our own signals must not be written to it.
         before, self._wakeup_fd = self._wakeup_fd, fd
         return before
 
@@ -245,7 +246,7 @@ class SignalHandlers:
         if self._wakeup_fd >= 0:
             try:
                 os.write(self._wakeup_fd, bytes([number]))
-            except OSError:  # full, or closed: whoever waits there is awake, or gone
+            except OSError:  # the pipe is full, so its reader is awake, or closed, so its reader is gone
                 pass
 
     def _raise(self, signalnum: int) -> None:
@@ -275,7 +276,7 @@ class SignalHandlers:
 
 
 def _users(frame: FrameType | None) -> FrameType | None:
-    """Return the frame in which a program that may be in one of our functions seems to itself to be."""
+    """Return the innermost frame of the program's own: it may have called one of our functions."""
     while frame is not None and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back
     return frame

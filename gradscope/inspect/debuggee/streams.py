@@ -1,4 +1,4 @@
-"""The standard streams of a program under the debugger: its output is handed on, its input is its own or empty."""
+"""The standard streams of a program under the debugger: output is passed on, input is the program's own or empty."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NO_INPUT = (
 
 
 class _Raw(io.RawIOBase):
-    """The bottom of a captured stream: bytes become text and go to `write`.
+    """The lowest layer of a captured stream: it decodes bytes and passes the text to `write`.
 
     Where the program has put another file in the place of the file descriptor, they go there; in a child process that
     the program has forked, to the descriptor as it is.
@@ -128,7 +128,7 @@ def captured(write: OutputWriter, *, stdin: bool = False, terminal: bool = False
                 yield
             finally:
                 flush()
-                # A replacement that somebody else has put there meanwhile stays.
+                # A stream by which the program has replaced it meanwhile stays.
                 if sys.stdin is ours[0]:
                     sys.stdin = kept[0]
                 if sys.stdout is ours[1]:
@@ -142,7 +142,7 @@ def _is_terminal(stream: Any) -> bool:
 
 
 def _refusing(nothing: Any) -> Callable[..., str]:
-    """Return an ``input`` that says why there is none."""
+    """Return an ``input()`` that raises EOFError and says why there is no input."""
     real = builtins.input
 
     def input(prompt: object = "", /) -> str:
@@ -171,7 +171,7 @@ def echo(text: str, file: Any) -> None:
 
 
 def flush() -> None:
-    """Flush stdout and stderr, whatever has become of them."""
+    """Flush stdout and stderr, even if the program has closed or replaced them."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -12,7 +12,7 @@ a :class:`~.client.RemoteDebugger`, which has the same verbs and reads the same 
 - :mod:`~.client`: a debugger in another process
 - :mod:`~.remote_nodes`: the nodes of a backward in another process, by pages
 - :mod:`~.remote_errors`: errors that come over the wire
-- :mod:`~.standing`: what a debugger tells of itself whenever it changes
+- :mod:`~.standing`: where a program stands, as a debugger sends it whenever that changes
 - :mod:`~.served_debugger`: debuggers that stop their program only while somebody looks
 - :mod:`~.program_process`: a script in a process that a front starts: its terminal, its end
 - :mod:`~.process_prompt`: a prompt on such a script

@@ -1,4 +1,4 @@
-"""Where programs listen: a Unix socket of the user's own by default, TCP with a token where it is asked for."""
+"""The addresses at which programs listen: a Unix socket of the user's own by default, or TCP with a token."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def own_address() -> Address:
 
 
 def listening_programs() -> list[int]:
-    """Return the processes of this user that listen where they do by default; the remains of others are removed."""
+    """Return the processes of this user that listen at their default address; sockets of dead ones are removed."""
     found = []
     with contextlib.suppress(OSError):
         for entry in sorted(_directory().glob(f"*{_SUFFIX}")):
@@ -124,7 +124,7 @@ def listening_socket(address: Address) -> tuple[socket.socket, Address]:
 
 def _bound(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    umask = os.umask(0o177)  # so that nobody else can open it, not even before its mode could be set
+    umask = os.umask(0o177)  # no other user can open the socket, not even before its mode could be set
     try:
         listener.bind(str(path))
         listener.listen(4)
@@ -163,7 +163,7 @@ def reach(address: Address) -> socket.socket:
 
 
 def _lives(path: Path) -> bool:
-    """Return whether somebody listens at a Unix socket; what a dead process has left is removed."""
+    """Return whether a process listens at a Unix socket; the socket of a dead one is removed."""
     with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as probe:
         probe.settimeout(_PATIENCE)
         try:

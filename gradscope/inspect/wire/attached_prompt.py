@@ -1,4 +1,4 @@
-"""The prompt on a program that was running before, and runs on afterwards."""
+"""The prompt of a program that ran before the prompt was attached, and runs on when it leaves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AttachedPrompt(LineMode):
     """
 
     def __init__(self, debugger: RemoteDebugger) -> None:
-        super().__init__(debugger)  # type: ignore[arg-type] # it has the same verbs
+        super().__init__(debugger)  # type: ignore[arg-type] # RemoteDebugger has the same verbs
         self._remote = debugger
 
     def _start(self) -> None:
@@ -32,7 +32,7 @@ class AttachedPrompt(LineMode):
             self._say(f"attached to {self._remote.title}, process {self._remote.pid}; it stops at its next node")
             try:
                 self._remote.pause()
-            except SessionError:  # it has stopped by itself meanwhile
+            except SessionError:  # the program has stopped by itself meanwhile
                 pass
         self._wait()
 

@@ -15,14 +15,14 @@ __all__ = ["LARGEST", "Channel", "ChannelError", "encode"]
 T = TypeVar("T")
 
 LARGEST = 64 << 20
-"""Bytes of the largest message that is taken."""
+"""The size in bytes of the largest message that is accepted."""
 
 _LENGTH = struct.Struct(">I")
 _ENCODER = msgspec.msgpack.Encoder()
 
 
 class ChannelError(ConnectionError):
-    """The other side has gone, or does not speak the protocol."""
+    """The other side has closed the connection, or does not speak the protocol."""
 
 
 def encode(message: Any) -> bytes:
@@ -135,7 +135,7 @@ class Channel(Generic[T]):
         return self.decode(body)
 
     def decode(self, body: bytes | bytearray) -> T:
-        """Return the message that bytes are.
+        """Return the message that bytes encode.
 
         Raises
         ------
@@ -148,8 +148,8 @@ class Channel(Generic[T]):
             raise ChannelError(f"what came is no message of the protocol: {error}") from None
 
     def _read(self, size: int) -> bytearray:
-        """Read `size` bytes; fewer at the end, none where it ends before the first."""
-        # Memory is taken as the bytes come: a length is announced quickly.
+        """Read `size` bytes, or fewer at the end of the stream; none where it has ended already."""
+        # Memory is allocated as bytes arrive: a length that is announced may be a lie.
         data = bytearray()
         while len(data) < size:
             part = self._socket.recv(min(size - len(data), 1 << 20))
@@ -161,7 +161,7 @@ class Channel(Generic[T]):
         return data
 
     def close(self) -> None:
-        """End the connection; whoever waits for a message is told."""
+        """End the connection; a thread that waits for a message gets None."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

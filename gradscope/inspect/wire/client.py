@@ -138,7 +138,7 @@ class RemoteDebugger:
         self.attach(channel, pid, welcome)
 
     def attach(self, channel: Channel[Any], pid: int, welcome: m.Welcome) -> None:
-        """Take another process, which runs the same program, in the place of one that has ended."""
+        """Replace the process, which has ended, by another one that runs the same program."""
         self.pid = pid
         self._channel = channel
         self._standing = welcome.standing
@@ -148,7 +148,7 @@ class RemoteDebugger:
         self.exit_status = None
         threading.Thread(target=self._take_all, args=(channel,), name="gradscope-wire", daemon=True).start()
 
-    # --- where it stands ---
+    # --- where the program stands ---
 
     @property
     def state(self) -> SessionState:
@@ -172,7 +172,7 @@ class RemoteDebugger:
 
     @property
     def task_count(self) -> int:
-        """How many backwards there were when the program told last."""
+        """How many backwards there were when the program last reported."""
         return self._standing.task_count
 
     @property
@@ -217,7 +217,7 @@ class RemoteDebugger:
 
     @property
     def catching(self) -> dict[str, bool]:
-        """At which kinds of trouble the session stops."""
+        """The kinds of trouble at which the session stops."""
         return dict(self._standing.catching)
 
     @property
@@ -231,7 +231,7 @@ class RemoteDebugger:
 
     @property
     def node(self) -> NodeRecord:
-        """The node at hand, with all that is known of it."""
+        """The current node, with all that is known of it."""
         return self.inspect(self.current)
 
     @property
@@ -286,7 +286,7 @@ class RemoteDebugger:
             self._ask(m.Abort())
 
     def detach(self) -> None:
-        """Let the program go: it runs on; one that has ended, and that this front has started, is gone then."""
+        """Detach: the program runs on; the process of one that has ended, and that this front has started, ends."""
         self._left = True
         if not self._gone:
             with contextlib.suppress(ChannelError):
@@ -313,7 +313,7 @@ class RemoteDebugger:
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left <= 0:
                     break
-                # In slices, so that Ctrl-C reaches a main thread that waits here on every platform.
+                # It waits in slices, so that Ctrl-C reaches a main thread that waits here on every platform.
                 self._changed.wait(0.5 if left is None else min(left, 0.5))
             return self._standing.state
 
@@ -348,7 +348,7 @@ class RemoteDebugger:
         before = self._standing
         self.start_again()
         for point in before.breakpoints:
-            if Breakpoint.told(point.id, point.spec).on_write:  # the memory was that of the process before
+            if Breakpoint.told(point.id, point.spec).on_write:  # its memory was the former process's
                 continue
             options = {"condition": point.condition, "temporary": point.temporary, "log": point.log}
             added = self.add_breakpoint(point.spec, **options)  # type: ignore[arg-type]
@@ -362,7 +362,7 @@ class RemoteDebugger:
             self.record_always = True
         self.start()
 
-    # --- the past ---
+    # --- going through the past ---
 
     def back(self, n: int = 1) -> None:
         """Go `n` nodes back."""
@@ -482,11 +482,11 @@ class RemoteDebugger:
         return str(self._ask(m.Where()))
 
     def whereabouts(self) -> str:
-        """Return the collective that the main thread waits in, or its line; it may run."""
+        """Return the collective that the main thread waits in, or its line; the program need not be paused."""
         return str(self._ask(m.Whereabouts()))
 
     def explain(self) -> str:
-        """Return more than the reason of why it has stopped here."""
+        """Return a longer explanation of why the program has stopped here."""
         return str(self._ask(m.Explain()))
 
     def parameter_names(self) -> list[str]:
@@ -530,7 +530,7 @@ class RemoteDebugger:
 
     @property
     def output(self) -> list[str]:
-        """Lines the program has written, where this front has been given them; see :meth:`take_output`."""
+        """The lines that the program has written, as far as :meth:`take_output` was given them."""
         return self._broadcast.output
 
     @property
@@ -539,11 +539,11 @@ class RemoteDebugger:
         return self._broadcast.unfinished
 
     def add_listener(self, callback: Listener) -> Callable[[], None]:
-        """Call ``callback(event)`` when something has changed, on a thread of the connection; return what ends it."""
+        """Call ``callback(event)`` at every change, on a thread of the connection; return a function that ends it."""
         return self._broadcast.listen(callback)
 
     def echo_to(self, write: OutputWriter) -> Callable[[], None]:
-        """Pass on what :meth:`take_output` is given; return what ends it."""
+        """Pass the text that :meth:`take_output` is given on to `write`; return a function that ends it."""
         return self._broadcast.echo_to(write)
 
     @property
@@ -566,10 +566,10 @@ class RemoteDebugger:
         self.typing(f"{text}\n".encode())
 
     def take_output(self, text: str, stream: str = "stdout") -> None:
-        """Take what the program has written, from whoever reads its terminal or its pipes."""
+        """Take what the program has written; the reader of its terminal or its pipes calls this."""
         self._broadcast.write(text, stream)
 
-    # --- inside ---
+    # --- sending and receiving ---
 
     def _conclude(self) -> m.Conclusion:
         try:
@@ -588,7 +588,7 @@ class RemoteDebugger:
         try:
             answer = self._answer(number, verb, future)
         except ChannelError:
-            if isinstance(verb, GOING_ON):  # it has, and has come to its end
+            if isinstance(verb, GOING_ON):  # the program has gone on, and has ended
                 return None
             raise SessionError(f"{self._gone or _GONE}: it has not answered") from None
         except BaseException:
@@ -607,7 +607,7 @@ class RemoteDebugger:
         if not isinstance(verb, GOING_ON) or threading.current_thread() is not threading.main_thread():
             self._channel.send(request)
             return future.result()
-        # Ctrl-C, which comes to this thread, must not cut the message: the verb is carried out all the same.
+        # Ctrl-C on this thread must not cut the message in two: the verb is carried out all the same.
         threading.Thread(target=self._send, args=(request, future), daemon=True).start()
         try:
             return future.result()
@@ -623,7 +623,7 @@ class RemoteDebugger:
                 future.set_exception(error)
 
     def _give_up(self, number: int) -> None:
-        """Want the answer no more: Ctrl-C has come while it was waited for."""
+        """Give up waiting for an answer, after Ctrl-C."""
         with contextlib.suppress(ChannelError):
             self._channel.send(m.Cancel(number))
 
@@ -658,7 +658,7 @@ class RemoteDebugger:
             del self.log[:-_KEPT_LOG]
 
     def _stand(self, standing: m.Standing) -> None:
-        """Take where the program stands, unless something newer has been told."""
+        """Keep where the program stands, unless a newer message has come before."""
         if self.state is SessionState.RUNNING and standing.state is not SessionState.RUNNING:
             self.before_stop()
         with self._changed:

@@ -30,7 +30,7 @@ class HandshakeError(ChannelError):
 
 
 def shake_hands(channel: Channel[Any], role: str, token: bytes, patience: float = PATIENCE) -> Hello:
-    """Agree on the version, and prove to each other to know the token.
+    """Agree on the version, and let each side prove that it knows the token.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def shake_hands(channel: Channel[Any], role: str, token: bytes, patience: float 
     if len(theirs.nonce) != _NONCE:
         _refuse(channel, f"a nonce has {_NONCE} bytes, got {len(theirs.nonce)}")
     other = "program" if role == "front" else "front"
-    if role == "front":  # the program, which is to be protected, proves itself last
+    if role == "front":  # the program, which the token protects, proves last
         channel.send(Proof(_digest(token, role, theirs.nonce, mine.nonce)))
     proof = _expect(channel, Proof)
     if not hmac.compare_digest(proof.digest, _digest(token, other, mine.nonce, theirs.nonce)):

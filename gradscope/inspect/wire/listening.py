@@ -1,4 +1,4 @@
-"""``gi.listen()``: a program that runs, and fronts that come and go."""
+"""``gi.listen()``: a running program to which fronts attach and from which they detach."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Listening:
         self._server = server
 
     def close(self) -> None:
-        """Listen no more; a front that is attached is told."""
+        """Stop listening; a front that is attached is told."""
         atexit.unregister(self._end)
         self._server.close()
         self._debugger.detach()
@@ -112,7 +112,7 @@ def listen(address: str = "", *, token: str = "", adapter: object = None) -> Lis
 
 
 def begin(address: str = "", *, token: str = "", adapter: object = None) -> Listening:
-    """Do what :func:`listen` does, and say nothing."""
+    """Do what :func:`listen` does without printing the address."""
     if _LISTENING:
         return _LISTENING[0]
     title = os.path.basename(sys.argv[0] if sys.argv and sys.argv[0] else "python")

@@ -1,4 +1,4 @@
-"""The prompt on a program in a process of its own, to whose terminal a person types while it runs."""
+"""The prompt of a program in a process of its own; what is typed while the program runs goes to its terminal."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _SLICE = 0.2
 
 
 def _see_handled(came: int, handled: list[int], over: threading.Event) -> None:
-    """Send the main thread a signal again that came just before it began to wait, and was not seen."""
+    """Send the main thread a signal again: one that came just before it began to wait was missed."""
     main = threading.main_thread().ident or 0
     while data := os.read(came, 1):
-        if data[0] == signal.SIGINT:  # Ctrl-C is typed again, if it must be
+        if data[0] == signal.SIGINT:  # a person types Ctrl-C again where it was missed
             continue
         if not over.wait(_SLICE) and not handled and hasattr(signal, "pthread_kill"):
             signal.pthread_kill(main, data[0])
@@ -50,9 +50,9 @@ class ProcessPrompt(LineMode):
     """
 
     def __init__(self, process: ProgramProcess) -> None:
-        super().__init__(process.debugger)  # type: ignore[arg-type] # it has the same verbs
+        super().__init__(process.debugger)  # type: ignore[arg-type] # RemoteDebugger has the same verbs
         self._process = process
-        # From before its start until after its end: signal and exit handlers may have something to say.
+        # The output is shown from before the start until after the end: signal and exit handlers may write too.
         self.end_echo = self.debugger.echo_to(self._echo)
 
     def conclude(self) -> tuple[int, str]:
@@ -63,18 +63,18 @@ class ProcessPrompt(LineMode):
             self.end_echo()
 
     def _begin_echo(self) -> Callable[[], None]:
-        return lambda: None  # it has begun
+        return lambda: None  # the output is shown already
 
     def _wait(self, presses: int = 0) -> None:
         with self._typing():
             super()._wait(presses)
 
     def _breakpoint_hook(self, hook: object) -> object:
-        return hook  # the program's own, on its own terminal
+        return hook  # breakpoint() in the program keeps its own hook, on the program's own terminal
 
     @contextlib.contextmanager
     def signals_passed_on(self) -> Iterator[None]:
-        """Give the program the signals that come to this process, but Ctrl-C; leave if one of them ends it.
+        """Send the program the signals that come to this process, but Ctrl-C; leave if one of them ends it.
 
         Raises
         ------
@@ -110,11 +110,11 @@ class ProcessPrompt(LineMode):
 
     @contextlib.contextmanager
     def _typing(self) -> Iterator[None]:
-        """Give the program what is typed, key by key, while it runs; Ctrl-C stays ours."""
+        """Send the program what is typed, key by key, while it runs; Ctrl-C stays the prompt's."""
         if not (self.terminal and self._process.has_terminal):
             yield
             return
-        import termios  # there is a pseudo-terminal, so there is this
+        import termios  # where there are pseudo-terminals there is this module
 
         descriptor = self.stdin.fileno()
         kept = termios.tcgetattr(descriptor)
@@ -128,13 +128,13 @@ class ProcessPrompt(LineMode):
             yield
         finally:
             os.close(told)
-            if forwarder.ident is not None:  # Ctrl-C may have come before it was started
+            if forwarder.ident is not None:  # Ctrl-C may have come before the thread was started
                 forwarder.join(1)
             os.close(stop)
             termios.tcsetattr(descriptor, termios.TCSADRAIN, kept)
 
     def _forward(self, descriptor: int, stop: int) -> None:
-        with contextlib.suppress(OSError):  # the program is gone
+        with contextlib.suppress(OSError):  # the program has ended
             while True:
                 ready, _, _ = select.select([descriptor, stop], [], [])
                 if stop in ready:

@@ -26,7 +26,7 @@ from .client import RemoteDebugger, introduced
 __all__ = ["ProgramProcess", "exit_text"]
 
 _STARTING = 60.0
-"""Seconds that a process may take until it speaks."""
+"""Seconds that a process may take until it connects."""
 
 _EXIT = 60.0
 _LEAVE = 2.0
@@ -74,7 +74,7 @@ class ProgramProcess:
 
     @functools.cached_property
     def debugger(self) -> RemoteDebugger:
-        """The session, not started; waits until the process speaks.
+        """The session, not started; waits until the process has connected.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class ProgramProcess:
                     debugger.take_output(text.replace("\r\n", "\n") if self._master >= 0 else text, reader.stream)
 
     def _say_what_it_said(self) -> None:
-        """Pass on why the process has not come to the handshake."""
+        """Pass on what the process wrote before it ended without a handshake."""
         self._process.kill()
         self._process.wait()
         with contextlib.suppress(OSError):
@@ -220,8 +220,8 @@ class ProgramProcess:
     def resize(self) -> None:
         """Give the program's terminal the size of this process's."""
         with contextlib.suppress(OSError, ImportError):
-            import fcntl  # Windows has neither
-            import termios  # nor this
+            import fcntl  # Windows has neither of these
+            import termios
 
             size = os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ is not None else 1)
             fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", size.lines, size.columns, 0, 0))
@@ -238,7 +238,7 @@ class ProgramProcess:
         """
         ended = self.debugger.ended
         self.debugger.detach()
-        # Its exit handlers and threads are python's to wait for; one that has been ended is not waited for long.
+        # A program that has ended by itself has time for exit handlers and threads; one that was ended has not.
         patience = {None: _EXIT if ended else 0, signal.SIGTERM: _LEAVE, signal.SIGKILL: _LEAVE}
         for number, seconds in patience.items():
             if number is not None:
@@ -252,7 +252,7 @@ class ProgramProcess:
         return status
 
     def send_signal(self, number: int) -> None:
-        """Send the process a signal, if it is there."""
+        """Send the process a signal, unless it has ended."""
         self._process.send_signal(number)
 
     def conclude(self) -> tuple[int, str]:
@@ -260,17 +260,17 @@ class ProgramProcess:
         ended = self.debugger.ended
         status, text = self.debugger.conclusion()
         real = self.end()
-        if ended and real < 0 and status != 128 - real:  # in an exit handler, or as it freed what it had
+        if ended and real < 0 and status != 128 - real:  # it crashed in an exit handler, or as its objects were freed
             return 128 - real, f"{text}, but {self.debugger.title} {exit_text(real)} at its exit"
         return status, text
 
     @property
     def status(self) -> int | None:
-        """Its exit status, once it has ended; the number of a signal, negative."""
+        """The exit status, once the process has ended; the negative number of a signal that ended it."""
         return self._process.poll()
 
     def _how_it_ended(self) -> tuple[SessionState, str]:
-        """Return what to say when the connection has ended though nobody has left."""
+        """Return what to say when the connection has ended, though neither side has closed it."""
         try:
             status = self._process.wait(_LEAVE)
         except subprocess.TimeoutExpired:
@@ -301,5 +301,8 @@ def exit_text(status: int) -> str:
 
 
 def _group(has_tty: bool) -> int | None:
-    """Return the process group: with its own session it has one; else Ctrl-C, which is the front's, is not for it."""
+    """Return the process group to start in: 0, a new one, which Ctrl-C at the front's terminal does not reach.
+
+    A program with a pseudo-terminal has a session of its own, and with that a group.
+    """
     return None if has_tty or os.name != "posix" else 0

@@ -1,4 +1,4 @@
-"""Errors that come over the wire: of the same class where that can be told, of the same name elsewhere."""
+"""Errors that come over the wire: of the same class where it is known here, else of a class with the same name."""
 
 from __future__ import annotations
 

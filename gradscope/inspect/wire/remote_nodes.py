@@ -16,7 +16,7 @@ Fetch = Callable[[int, int], list[NodeRecord]]
 
 
 class KnownNodes:
-    """The nodes in one order, as they were when somebody first read them: what does not change while it stands."""
+    """The nodes in one order, as they were when first read: the facts that do not change as long as the order stays."""
 
     def __init__(self, arrangement: int, count: int, fetch: Fetch) -> None:
         self.arrangement = arrangement
@@ -98,7 +98,7 @@ class RemoteNodes(Sequence[NodeRecord]):
 
     @property
     def order(self) -> Hashable:
-        """Another number as soon as the nodes stand in another order."""
+        """A number that changes as soon as the nodes are in another order."""
         return self.known.arrangement
 
     def position(self, key: int) -> int | None:
@@ -110,7 +110,7 @@ class RemoteNodes(Sequence[NodeRecord]):
         return self.known.from_(start)
 
     def bare(self) -> Iterator[NodeRecord]:
-        """Yield the nodes for somebody who does not look at how far the backward is."""
+        """Yield the nodes without their states, for callers that do not ask how far the backward is."""
         return self.known.from_(0)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Debuggers in the program's own process, for fronts that come and go: they stop it only while somebody looks."""
+"""Debuggers in the program's own process: they stop the program only while a front is attached."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class ServedDebugger(Debugger):
     watched = False
 
     def attached(self) -> None:
-        """A front has come: its breakpoints, and those of fronts before it, stop the program."""
+        """Let breakpoints stop the program, those of former fronts too: a front has come."""
         if not self.watched:
             self.watched = True
             self._table.switch(True)
 
     def detach(self) -> None:
-        """The front has gone: let the program run free."""
+        """Let the program run free: the front has gone."""
         self.watched = False
         self._table.switch(False)
         self._session.pause_requested = False
@@ -90,7 +90,7 @@ class ScriptDebugger(ServedDebugger):
         self._started.set()
 
     def restart(self) -> None:
-        """Refuse: whoever has started the process starts another one."""
+        """Raise SessionError: only the starter of the process can start another one."""
         raise SessionError("a process runs its script once: start it again")
 
     def _begin(self, command: RunCommand) -> None:
@@ -98,7 +98,7 @@ class ScriptDebugger(ServedDebugger):
         self._started.set()
 
     def _run_ended(self) -> None:
-        if not self.forked:  # a lock of the parent's may have been held as it forked
+        if not self.forked:  # a thread of the parent may have held the lock at the fork
             super()._run_ended()
 
 
@@ -118,12 +118,12 @@ class RunningProgramDebugger(ServedDebugger):
         self._listening = ExitStack()
 
     def listen(self) -> None:
-        """Hear of the program's backwards from now on."""
+        """Observe the program's backwards from now on."""
         self._table.switch(False)
         self._listening.enter_context(self._session.observing())
 
     def close(self) -> None:
-        """Hear no more of them."""
+        """Stop observing them."""
         self._listening.close()
 
     def program_ends(self) -> None:
@@ -132,5 +132,5 @@ class RunningProgramDebugger(ServedDebugger):
         self._stopped(SessionState.FINISHED, StopReason("finished", "the program has ended"))
 
     def restart(self) -> None:
-        """Refuse: the program is not the session's to start."""
+        """Raise SessionError: the program runs already."""
         raise SessionError("the program was not started by the debugger, so it cannot be started again")

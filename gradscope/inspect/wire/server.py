@@ -93,7 +93,7 @@ class DebugServer:
         _SERVERS.add(self)
 
     def start(self) -> None:
-        """Take fronts from now on, on threads of its own."""
+        """Accept fronts from now on, on threads of its own."""
         self._begin(self._accept, "gradscope-listener")
 
     def adopt(self, connection: socket.socket) -> None:
@@ -110,7 +110,7 @@ class DebugServer:
         while not self._closed:
             try:
                 connection, _ = self._listener.accept()
-            except OSError:  # closed, by us or by a program that closes all descriptors
+            except OSError:  # the socket was closed, by us or by a program that closes all descriptors
                 return
             self.adopt(connection)
 
@@ -120,7 +120,7 @@ class DebugServer:
             hello = shake_hands(channel, "program", self._token)
             front = Front(self.debugger, channel, hello.pid)
             with self._changed:
-                self._changed.wait_for(lambda: self.front is None, _FAREWELL)  # the last may be on its way out
+                self._changed.wait_for(lambda: self.front is None, _FAREWELL)  # the last front may be about to leave
                 other = self.front
                 if other is None:
                     self.front = front
@@ -141,7 +141,7 @@ class DebugServer:
             channel.close()
 
     def close(self) -> None:
-        """Take no more fronts, and let the one that is attached go.
+        """Accept no more fronts, and close the connection of the one that is attached.
 
         An interpreter that comes to its end while threads of the connection are at work may wait for them for ever.
         """
@@ -161,7 +161,7 @@ class DebugServer:
                 thread.join(_FAREWELL)
 
     def forked(self) -> None:
-        """In a child process: the connections are the parent's."""
+        """Close this child process's copies of the connections, which are the parent's."""
         self._closed = True
         if self._listener is not None:
             self._listener.close()
@@ -198,7 +198,7 @@ class Front:
         self._sender = threading.Thread(target=self._send_all, name="gradscope-sender", daemon=True)
 
     def serve(self, attached: Callable[[], None]) -> None:
-        """Answer until it leaves or is gone.
+        """Answer the front until it leaves or its connection ends.
 
         Raises
         ------
@@ -219,7 +219,7 @@ class Front:
             self._answerer.join(_FAREWELL)
 
     def close(self) -> None:
-        """Let it go, once what is to be sent has been sent."""
+        """Close the connection, once all messages have been sent."""
         with self._wake:
             self._done = True
             self._wake.notify_all()
@@ -242,7 +242,7 @@ class Front:
             elif isinstance(message.verb, AT_ONCE):
                 self._answer(message)
             else:
-                self._requests.put(message)  # it waits while there are too many: so does whoever sends them
+                self._requests.put(message)  # this blocks while there are too many, and so the front waits
 
     def _answer_all(self) -> None:
         while (request := self._requests.get()) is not None:
@@ -256,7 +256,7 @@ class Front:
         try:
             result = Raw(encode(self._carry_out(request.verb)))
             answer = Reply(request.id, result, self._source.read())
-        except BaseException as error:  # what a program's expression raises may be anything
+        except BaseException as error:  # a program's expression may raise anything
             answer = Failure(request.id, type(error).__name__, str(error), self._source.read())
         if request.id in self._cancelled:
             self._cancelled.discard(request.id)
@@ -271,14 +271,14 @@ class Front:
     # --- sending ---
 
     def _heard(self, event: DebuggerEvent) -> None:
-        """Take note of a change, on whatever thread it happens."""
+        """Note a change, on the thread on which it happens."""
         with self._wake:
             if event.kind == "log":
                 self._lines.append(event.text)
                 if len(self._lines) > _MOST_LINES:
                     self._lines.popleft()
                     self._lost += 1
-            elif event.kind != "output":  # the program has written it where it writes
+            elif event.kind != "output":  # output goes to the program's own streams
                 self._kinds.add(event.kind)
             self._wake.notify_all()
 
@@ -294,10 +294,10 @@ class Front:
         except ChannelError:
             pass
         finally:
-            self.channel.close()  # whoever takes messages is told
+            self.channel.close()  # the thread that receives messages notices
 
     def _next(self) -> Any:
-        """Return what is to be sent next, None at the end."""
+        """Return the next message to send, None at the end."""
         with self._wake:
             self._wake.wait_for(lambda: self._answers or self._kinds or self._lines or self._done)
             if self._answers:

@@ -1,4 +1,4 @@
-"""``gi.set_trace()``: a session around it, the terminal, or whoever attaches decides what happens where it stands."""
+"""``gi.set_trace()``: stops for the session around it, else for the terminal, else for a front that attaches."""
 
 from __future__ import annotations
 
@@ -62,17 +62,17 @@ def set_trace(*, adapter: Adapter | None = None, stdin: TextIO | None = None, st
 
 
 def _nobody_types() -> bool:
-    """Whether stdin is none, or one that never gives anything and is no terminal, such as ``/dev/null``."""
+    """Return whether stdin is missing, or a device that is no terminal, such as ``/dev/null``."""
     stdin = sys.stdin
     if stdin is None:
         return True
     replaced = stdin is not sys.__stdin__
-    if replaced:  # by a notebook's, which asks in its own way
+    if replaced:  # a notebook has its own, which asks in its own way
         return False
     try:
         descriptor = stdin.fileno()
         return stat.S_ISCHR(os.fstat(descriptor).st_mode) and not os.isatty(descriptor)
-    except (OSError, ValueError):  # closed
+    except (OSError, ValueError):  # stdin is closed
         return True
 
 

@@ -1,4 +1,4 @@
-"""What a debugger tells of itself whenever it changes."""
+"""Where a program stands: what a debugger sends to its front whenever that changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEPT = 4
 
 
 class StandingSource:
-    """Reads a debugger, and numbers the orders in which its nodes have stood.
+    """Reads where a debugger stands, and numbers the orders in which its nodes were.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class StandingSource:
     def read(self) -> Standing:
         """Return where the debugger stands."""
         debugger = self._debugger
-        with self._lock:  # the serial must grow as what is read does
+        with self._lock:  # a later reading must have a larger serial
             nodes = debugger.nodes
             return Standing(
                 serial=self._serial(),
@@ -61,7 +61,7 @@ class StandingSource:
             )
 
     def nodes(self, arrangement: int) -> Sequence[NodeRecord]:
-        """Return the nodes in one of the last orders that were told; those that are shown where it is none of them."""
+        """Return the nodes in an order that was sent lately, by its number, else those that are shown."""
         for number, _, nodes in tuple(self._arrangements):
             if number == arrangement:
                 return nodes
@@ -80,5 +80,5 @@ class StandingSource:
 
 
 def breakpoint_record(point: Any) -> BreakpointRecord:
-    """Return what is told of a breakpoint."""
+    """Return a breakpoint as it is sent."""
     return BreakpointRecord(**{name: getattr(point, name) for name in BreakpointRecord.__struct_fields__})

@@ -1,4 +1,4 @@
-"""Which method of a debugger answers which request, and of what type the answer is."""
+"""The method of a debugger that answers each request, and the type of the answer."""
 
 from __future__ import annotations
 
@@ -121,11 +121,11 @@ GOING_ON = (m.Start, m.Step, m.Into, m.Out, m.Continue, m.RunTo, m.Until, m.Next
 
 
 def result_type(verb: type[m.Verb]) -> Any:
-    """Return of what type the answer to a verb is."""
+    """Return the type of the answer to a verb."""
     return list[NodeRecord] if verb is m.Nodes else VERBS[verb].result if verb in VERBS else None
 
 
 def nodes(source: StandingSource, verb: m.Nodes) -> list[NodeRecord]:
-    """Return some nodes of one of the orders that were told."""
+    """Return some nodes in one of the orders that were sent."""
     found = source.nodes(verb.arrangement)
     return list(found[max(0, verb.start) : max(0, min(verb.stop, verb.start + _LARGEST_PAGE))])

@@ -38,7 +38,7 @@ from .saved_tensors_unpacked import note_thread
 from .torch_compile import COMPILED, leave_uncompiled
 from .warning_lines import ignore_warnings, relocate_warnings
 
-__all__ = ["SITE", "ForwardTap", "Wanted", "forward_tap"]
+__all__ = ["SITE", "ForwardTap", "WantedEvents", "forward_tap"]
 
 SITE = "gradscope.inspect.site"
 
@@ -92,7 +92,7 @@ class CallMode(TorchFunctionMode):
         return result
 
 
-class Wanted(NamedTuple):
+class WantedEvents(NamedTuple):
     """The events of the forward pass that an observer wants; see ``Adapter.observe``."""
 
     forward: bool
@@ -134,7 +134,7 @@ class ForwardTap:
 
     # --- who listens ---
 
-    def add(self, observer: Observer, wanted: Wanted) -> None:
+    def add(self, observer: Observer, wanted: WantedEvents) -> None:
         """Tell `observer`, and put the tap in place on this thread and those it starts."""
         with self._lock:
             if wanted.forward:

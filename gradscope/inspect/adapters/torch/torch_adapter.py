@@ -24,7 +24,7 @@ from ..protocol import CHECKPOINTS, DataParallel, FailedCall, Observer, Plan, Sa
 from .data_parallel import checksums_of, data_parallel, generator_facts, parallel_modules, part_of
 from .engine_wrapper import backward_tap
 from .failed_node import failed_call
-from .forward_pass import SITE, Wanted, forward_tap
+from .forward_pass import SITE, WantedEvents, forward_tap
 from .graph_freeing import cut_row
 from .hook_listing import hooks_of
 from .numpy_conversion import (
@@ -363,7 +363,7 @@ class TorchAdapter:
         own_writes: bool = False,
     ) -> TorchObservation:
         """Tell `observer` what happens on this thread, on those that it starts, and in modules on any."""
-        wanted = Wanted(forward=forward, operators=operators, writes=writes, own_writes=own_writes and not writes)
+        wanted = WantedEvents(forward=forward, operators=operators, writes=writes, own_writes=own_writes and not writes)
         return TorchObservation(observer, wanted, backward=backward)
 
 
@@ -396,7 +396,7 @@ class _NoRecording:
 class TorchObservation:
     """An observer's place in PyTorch."""
 
-    def __init__(self, observer: Observer, wanted: Wanted, *, backward: bool) -> None:
+    def __init__(self, observer: Observer, wanted: WantedEvents, *, backward: bool) -> None:
         self._undo: list[Callable[[], None]] = []
         if any(wanted):
             forward_tap.add(observer, wanted)

@@ -25,7 +25,7 @@ from ..history.history_replay import PastContext, Replay, why_stop
 from ..stops import condition_names
 from ..stops.breakpoints import Breakpoint, BreakpointError, BreakpointTable, WatchedMemory
 from ..stops.run_targets import RunCommand, RunTarget
-from ..stops.stop_decision import Stops
+from ..stops.stop_decision import StopDecision
 from ..stops.watches import WatchList
 from .backward_threads import BackwardThread, BackwardThreads
 from .debugged_backward import TaskView
@@ -94,7 +94,7 @@ class SessionObserver(Observer):
         self.log = log
         self._report = report
         self._blind: set[str] = set()
-        self._stops = Stops(adapter, breakpoints, log)
+        self._stops = StopDecision(adapter, breakpoints, log)
         self.tracker = Tracker(adapter)
         self._writes = WriteAccount()
         self._target = RunTarget.at(RunCommand("cont"))

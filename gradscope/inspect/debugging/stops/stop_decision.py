@@ -14,12 +14,12 @@ from . import condition_names
 from .breakpoints import Breakpoint, BreakpointTable
 from .last_iteration import Iterations, LastIteration
 
-__all__ = ["Stops"]
+__all__ = ["StopDecision"]
 
 _Found = tuple[StopReason, Breakpoint] | None
 
 
-class Stops:
+class StopDecision:
     """Asks the breakpoints of a session about the node that runs.
 
     Parameters

@@ -26,7 +26,7 @@ def _nothing() -> dict[str, Any]:
     return {}
 
 
-class _Now(threading.local):
+class _ThreadState(threading.local):
     """What happens on a thread: whether this module computes, an optimizer steps, a custom Function's backward runs."""
 
     busy = False
@@ -51,7 +51,7 @@ class NanWatch(Tracker):
         self._traces = NanTraces()
         self._forward = ForwardVisitor(adapter, self._traces)
         self._visitors: dict[int, BackwardVisitor] = {}
-        self._now = _Now()
+        self._now = _ThreadState()
         self._hooks = OptimizerHooks(before=self._steps, after=self._stepped)
 
     def close(self) -> None:
