@@ -33,6 +33,7 @@ _SENT: dict[Any, tuple[str, ...]] = {
     m.Changed: (_PROGRAM,),
     m.Logged: (_PROGRAM,),
 }
+_SECTION = re.compile(r"\n\n[A-Z]\w+(?: \w+)?\n---")
 _ATTRIBUTE = re.compile(r"^(?P<names>\w+(?:, \w+)*)(?: : .*)?\n(?P<text>(?:    .*\n?)+)", re.MULTILINE)
 
 
@@ -91,8 +92,8 @@ def _fields(kind: Any) -> Iterator[str]:
 
 
 def _summary(kind: Any) -> str:
-    text = inspect.getdoc(kind) or ""
-    return _markdown(" ".join(text.partition("\n\nAttributes\n")[0].split()))
+    """Return what the docstring says before its first section."""
+    return _markdown(" ".join(_SECTION.split(inspect.getdoc(kind) or "")[0].split()))
 
 
 def _texts(kind: Any) -> dict[str, str]:
