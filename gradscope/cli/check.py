@@ -28,6 +28,8 @@ _DESCRIPTION = f"""\
 Run a script as `python SCRIPT args` would, and report where tensors that backward needs are written in place: where
 each was saved, where it was written, where it was needed. Writes that no version counts, through .data or NumPy, are
 found by their values. The script computes what it computes without.
+With --ranks, in a job that torchrun has started, tell instead when the ranks no longer hold the same parameters and
+reduced gradients: the first rank that sees it ends its script, with the parameter and the likely cause.
 {SCRIPT}
 
 Options may stand in pyproject.toml, as [tool.gradscope.check] with the names that they have here.
@@ -71,6 +73,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "wrong each gradient would have been",
     )
     parser.add_argument("--exit-zero", action="store_true", default=None, help="exit with 0 though there are findings")
+    parser.add_argument("--ranks", action="store_true", help="end the script when ranks of a job no longer agree")
     parser.add_argument("--explain", action=_Explain, metavar="CODE", help="print what a code such as GS101 means")
     add_script_arguments(parser)
     parser.set_defaults(run=run)
@@ -114,6 +117,8 @@ def run(args: argparse.Namespace) -> int:
     args : argparse.Namespace
         ``script``, ``module``, ``args``, and the options.
     """
+    if args.ranks:
+        return _check_ranks(args)
     try:
         check = _Check(args)
     except (OSError, ValueError) as error:
@@ -121,6 +126,39 @@ def run(args: argparse.Namespace) -> int:
         return FAILED
     with check.stream() as stream:
         return check.run(stream)
+
+
+def _check_ranks(args: argparse.Namespace) -> int:
+    """Run the script as a rank that is compared with rank 0; return the exit status."""
+    # The instruments load when the command runs.
+    from ..check import run_script
+    from ..inspect.debuggee.program import print_uncaught
+    from ..inspect.ranks.live_agreement import LiveAgreement, RanksDisagreeError
+    from ..inspect.records.own_rank import own_rank
+
+    place = own_rank()
+    if place.world < 2:
+        say(
+            "gradscope check: --ranks: this process is no rank among others\n"
+            "Start it with `torchrun --nproc-per-node N -m gradscope check --ranks SCRIPT`.",
+            file=sys.stderr,
+        )
+        return FAILED
+    try:
+        with LiveAgreement(place) as watch:
+            result = run_script(args.script, args.args, module=args.module)
+    except (OSError, ImportError) as error:
+        say(f"gradscope check: {error}", file=sys.stderr)
+        return FAILED
+    if isinstance(result.error, RanksDisagreeError):
+        say(str(result.error))
+        return FOUND
+    if result.error is not None:
+        print_uncaught(result.error)
+    elif place.rank:
+        compared = f"{watch.steps} steps agreed with rank 0's"
+        say(f"rank {place.rank}: {watch.note or compared}")
+    return FAILED if result.exit_code else NOTHING_FOUND
 
 
 def _words_of(error: Exception) -> str:

@@ -371,6 +371,11 @@ class AnyAdapter:
         """Return what such a module keeps equal on all ranks."""
         return self._of(module).data_parallel(module)
 
+    def rank_store(self) -> Any:
+        """Return the store of PyTorch's default process group; None where there is none."""
+        other = torch_adapter()
+        return None if other is None else other.rank_store()
+
     def generator_facts(self) -> dict[str, int]:
         """Return the seed of PyTorch's generator, where it is loaded, or else of gradscope's."""
         return (torch_adapter() or self._native).generator_facts()

@@ -496,6 +496,10 @@ class NativeAdapter:
         """Raise: there is no such module."""
         raise TypeError(f"{type(module).__name__} reduces no gradients")
 
+    def rank_store(self) -> Any:
+        """Return None: distributed training is PyTorch's."""
+        return None
+
     def generator_facts(self) -> dict[str, int]:
         """Return the seed of the default generator."""
         return {"seed": gs.random.initial_seed()}

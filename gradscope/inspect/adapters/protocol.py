@@ -542,6 +542,12 @@ class Adapter(Protocol):
     def data_parallel(self, module: Any) -> DataParallel:
         """Return what such a module keeps equal on all ranks."""
 
+    def rank_store(self) -> Any:
+        """Return the keys and values that all ranks of a process group share; None where there is no group.
+
+        It has ``set(key, bytes)``, ``get(key)``, ``check([key])`` and ``delete_key(key)``.
+        """
+
     def generator_facts(self) -> dict[str, int]:
         """Return the seed of the generator of random numbers, and a checksum of where it has come to."""
 

@@ -8,6 +8,7 @@
 - :mod:`~.recorded_ranks`: the recordings that the ranks have written apart, opened as one run
 - :mod:`~.run_view`: such a run as text
 - :mod:`~.agreement`: whether the ranks hold the same gradients and parameters
+- :mod:`~.live_agreement`: the same while they train
 - :mod:`~.disagreement_causes`: why they do not
 - :mod:`~.agreement_report`: both as text and JSON
 - :mod:`~.lake`: recordings as a Parquet dataset, and questions to it in SQL

@@ -21,7 +21,7 @@ from ..recording.file.step_rows import StepRecord
 from ..records.step_looks import BROADCAST, BUFFER, IGNORED, OUTSIDE, REDUCED, HeldTensor, StepLook
 from .recorded_ranks import RecordedRanks
 
-__all__ = ["Agreement", "Disagreement", "Held", "agreement", "whole_norm"]
+__all__ = ["Agreement", "Comparison", "Disagreement", "Held", "Steps", "agreement", "whole_norm"]
 
 _AHEAD = 64
 """Steps that one rank may take alone (others have no batch left) before it is said that they part."""
@@ -124,8 +124,8 @@ def agreement(ranks: RecordedRanks) -> Agreement:
     """
     if len(ranks.members) < 2:
         raise RecordingError(f"{ranks.path} has the recording of one rank: there is nothing to compare it with")
-    streams = {m.rank: _Steps(m.recording.steps(m.run.id)) for m in ranks.members}
-    comparison = _Comparison(streams)
+    streams = {m.rank: Steps(m.recording.steps(m.run.id)) for m in ranks.members}
+    comparison = Comparison(streams)
     parted = comparison.run()
     notes = [*ranks.notes, *_other_code(ranks), *comparison.notes]
     if parted is None:
@@ -147,8 +147,14 @@ def whole_norm(norms: Sequence[float]) -> float:
     return math.nan if any(map(math.isnan, norms)) else math.hypot(*norms)
 
 
-class _Steps:
-    """The steps of one rank, in order, with a look ahead."""
+class Steps:
+    """The steps of one rank, in order, with a look ahead.
+
+    Parameters
+    ----------
+    steps : iterator of StepRecord
+        Asked again after it has ended: there may be more by then.
+    """
 
     def __init__(self, steps: Iterator[StepRecord]) -> None:
         self._steps = steps
@@ -179,10 +185,10 @@ class _Steps:
         return self._taken
 
 
-class _Comparison:
+class Comparison:
     """Goes through the steps of all ranks side by side."""
 
-    def __init__(self, streams: Mapping[int, _Steps]) -> None:
+    def __init__(self, streams: Mapping[int, Steps]) -> None:
         self._streams = streams
         self._parallel: bool | None = None
         self.steps = 0
@@ -191,7 +197,13 @@ class _Comparison:
         self._layouts: dict[tuple[int, ...], Any] = {}
 
     def run(self) -> Disagreement | None:
-        """Return the first disagreement."""
+        """Return the first disagreement of the steps that there are; may be called again when there are more.
+
+        Raises
+        ------
+        RecordingError
+            If the ranks hold different models.
+        """
         while True:
             steps = {rank: step for rank, s in self._streams.items() if (step := s.peek()) is not None}
             if len(steps) < 2:
@@ -277,7 +289,7 @@ def _length(skips: Mapping[int, int]) -> int:
     return sum(skips.values())
 
 
-def _values_ahead(stream: _Steps) -> dict[bytes, int]:
+def _values_ahead(stream: Steps) -> dict[bytes, int]:
     """Return how many steps away the coming states of the parameters are."""
     found: dict[bytes, int] = {}
     for ahead in range(_AHEAD):

@@ -19,7 +19,7 @@ _NAMED = 3
 _VERSION = 1
 
 
-def agreement_text(ranks: RecordedRanks, found: Agreement) -> str:
+def agreement_text(ranks: RecordedRanks | None, found: Agreement) -> str:
     """Return whether the ranks agree, or where they part, what each holds, and the likely cause, in a few lines."""
     if found.parted is None:
         what = _count(found.tensors, "parameter or buffer", "parameters and buffers")
@@ -64,7 +64,7 @@ def _held_text(held: Held) -> str:
     return f"{norm}checksum {held.checksum:016x}"
 
 
-def _cause_lines(ranks: RecordedRanks, parted: Disagreement) -> Iterator[str]:
+def _cause_lines(ranks: RecordedRanks | None, parted: Disagreement) -> Iterator[str]:
     cause, remedy = likely_cause(ranks, parted)
     if cause:
         yield f"likely cause: {one_line(cause)}"

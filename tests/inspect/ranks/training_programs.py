@@ -21,6 +21,8 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 import gradscope.inspect as gi
+from gradscope.inspect.ranks.live_agreement import LiveAgreement
+from gradscope.inspect.records.own_rank import own_rank
 
 PROGRAMS: dict[str, Callable[[], None]] = {}
 
@@ -377,6 +379,14 @@ def other_models() -> None:
     train(layers(seed=rank()))
 
 
+HEALTHY = {
+    "plain": 4, "accumulation": 4, "accumulation_of_branches": 4, "unequal_batches": 6, "checkpointed": 4,
+    "averaged_weights": 4, "batch_norm": 4, "dropout": 4, "other_branches": 4, "two_networks": 8,
+    "state_spread_over_ranks": 4, "reduced_by_hand": 4,
+}  # fmt: skip
+"""Programs of which nothing is to be said, and how many steps are compared."""
+
+
 def trained(path: str | None) -> list[torch.Tensor]:
     """Return the parameters and buffers of a network that was trained, recorded to `path` or not."""
     model = DistributedDataParallel(layers(nn.BatchNorm1d(6), nn.Dropout()))
@@ -393,6 +403,14 @@ def main(folder: str) -> None:
             run()
         dist.barrier()
     assert all(map(torch.equal, trained(None), trained(f"{folder}/unchanged/")))
+    for name in HEALTHY:
+        with LiveAgreement(own_rank()) as watch:
+            PROGRAMS[name]()
+        assert (watch.note, watch.steps) == ("", HEALTHY[name] if rank() else 0), (name, watch.note, watch.steps)
+        dist.barrier()
+    with LiveAgreement(own_rank()) as watch:
+        other_models()
+    assert bool(watch.note) == (rank() == 1)
     dist.destroy_process_group()
 
 

@@ -17,7 +17,7 @@ from ...records.checksums import BLOCK, checksum, factor
 from ...records.tensor_statistics import norm_of
 from ..protocol import DataParallel
 
-__all__ = ["checksums_of", "data_parallel", "generator_facts", "parallel_modules", "part_of"]
+__all__ = ["checksums_of", "data_parallel", "generator_facts", "parallel_modules", "part_of", "rank_store"]
 
 _FLAT = "FlatParameter"
 """FSDP's first version: each rank has a part of what all parameters of a module hold, end to end."""
@@ -42,6 +42,14 @@ def data_parallel(module: DistributedDataParallel) -> DataParallel:
         # The last forward with gradients says so: under no_sync() it prepares the reducer for nothing.
         synchronised=bool(module.require_forward_param_sync),
     )
+
+
+def rank_store() -> Any:
+    """Return the store through which the ranks of the process group found each other; None where there is no group."""
+    distributed = torch.distributed
+    if not distributed.is_available() or not distributed.is_initialized():
+        return None
+    return distributed.PrefixStore("gradscope", distributed.distributed_c10d._get_default_store())
 
 
 def generator_facts() -> dict[str, int]:

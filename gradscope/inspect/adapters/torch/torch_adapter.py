@@ -21,7 +21,7 @@ from ..gradient_hooks import NodeHook
 from ..memory_fingerprint import Region, fingerprint_of
 from ..native_adapter import location_of
 from ..protocol import CHECKPOINTS, DataParallel, FailedCall, Observer, Plan, SavedView, key_in, refuse_checkpoint
-from .data_parallel import checksums_of, data_parallel, generator_facts, parallel_modules, part_of
+from .data_parallel import checksums_of, data_parallel, generator_facts, parallel_modules, part_of, rank_store
 from .engine_wrapper import backward_tap
 from .failed_node import failed_call
 from .forward_pass import SITE, WantedEvents, forward_tap
@@ -345,6 +345,10 @@ class TorchAdapter:
     def data_parallel(self, module: Any) -> DataParallel:
         """Return what a DistributedDataParallel keeps equal on all ranks."""
         return data_parallel(module)
+
+    def rank_store(self) -> Any:
+        """Return the store of the default process group; None where there is none."""
+        return rank_store()
 
     def generator_facts(self) -> dict[str, int]:
         """Return the seed of the CPU's generator, and a checksum of its state."""

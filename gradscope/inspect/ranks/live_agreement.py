@@ -1,0 +1,189 @@
+"""Whether ranks agree, while they train: each compares what it is about to use with what rank 0 is about to use.
+
+Rank 0 puts its checksums into the process group's own store; the others read them there. So agreement costs no
+collective call, and a rank that stops to train blocks nobody.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from ..adapters import Adapter, AnyAdapter, Observer
+from ..recording import RecordingError
+from ..recording.file.step_rows import StepRecord, layout_text, read_layout, read_step, step_row
+from ..records.module_tracking import Tracker
+from ..records.optimizer_steps import OptimizerHooks
+from ..records.own_rank import OwnRank
+from ..records.step_looks import StepLook, StepLooker
+from .agreement import Agreement, Comparison, Disagreement, Steps
+from .agreement_report import agreement_text
+
+__all__ = ["LiveAgreement", "RanksDisagreeError"]
+
+_PATIENCE = 10.0  # seconds in which rank 0 must have come to its step, once: it may have no batch left
+_AFTERTHOUGHT = 3.0  # seconds in which parameters that differ may turn out to be those of a later step (join)
+_POLL = 0.002
+_KEPT = 128  # steps of rank 0 in the store
+
+_next_session = itertools.count().__next__  # all ranks open as many, in the same order
+
+
+class RanksDisagreeError(RuntimeError):
+    """Ranks that should hold the same do not: its text says what, where, and the likely cause."""
+
+
+class LiveAgreement:
+    """Compares ranks while it is open: a context manager.
+
+    Parameters
+    ----------
+    place : OwnRank
+        Which rank this process is.
+
+    Attributes
+    ----------
+    steps : int
+        How many steps of this rank were the same as rank 0's.
+    note : str
+        Why nothing is compared any more; empty while all is well.
+    """
+
+    def __init__(self, place: OwnRank) -> None:
+        self.note = ""
+        self._rank = place.rank or 0
+        self._adapter: Adapter = AnyAdapter()
+        self._tracker = Tracker(self._adapter)
+        self._looker = StepLooker(self._adapter, self._tracker)
+        self._hooks = OptimizerHooks(before=self._about_to_step)
+        self._ours, self._theirs = _Arrivals(), _Arrivals()
+        self._mine = Steps(self._ours)
+        self._comparison = Comparison({0: Steps(self._theirs), self._rank: self._mine})
+        self._exchange: _Exchange | None = None
+        self._patience = _PATIENCE
+        self._session = _next_session()
+
+    @property
+    def steps(self) -> int:
+        """How many steps of this rank were the same as rank 0's."""
+        return self._comparison.steps
+
+    def __enter__(self) -> LiveAgreement:
+        self._observation = self._adapter.observe(_Follower(self._tracker, self._hooks), forward=True, backward=True)
+        self._hooks.look()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._hooks.close()
+        self._observation.close()
+
+    def _about_to_step(self, optimizer: Any) -> None:
+        if self._exchange is None:
+            store = self._adapter.rank_store()
+            if store is None:  # nobody to compare with, yet
+                return
+            self._exchange = _Exchange(store, self._session)
+        look = self._looker.look(optimizer)
+        if look is None or self.note:
+            return
+        if self._rank == 0:
+            self._exchange.publish(look)
+        else:
+            self._ours.add(look)
+            self._compare(self._exchange)
+
+    def _compare(self, exchange: _Exchange) -> None:
+        """Compare what has come; wait for rank 0 where it is not here yet, but once only if it does not come."""
+        started = time.monotonic()
+        while True:
+            parted = self._parted(exchange)
+            waits = self._patience if parted is None else _AFTERTHOUGHT if parted.what == "parameter" else 0.0
+            if (parted is None and self._mine.peek() is None) or time.monotonic() - started >= waits:
+                break
+            time.sleep(_POLL)
+        self._patience = _PATIENCE if self._mine.peek() is None else 0.0
+        if parted is not None:
+            found = Agreement((0, self._rank), self.steps, len(self._comparison.seen), parted)
+            raise RanksDisagreeError(agreement_text(None, found))
+
+    def _parted(self, exchange: _Exchange) -> Disagreement | None:
+        """Take what rank 0 has published, and return the first disagreement in what has come of both."""
+        for look in exchange.arrived():
+            self._theirs.add(look)
+        try:
+            return self._comparison.run()
+        except RecordingError as error:
+            self.note = str(error).splitlines()[0]
+            self._mine.exhaust()
+            return None
+
+
+class _Follower(Observer):
+    """What is heard of the program: which modules run, and that a framework may have been imported."""
+
+    def __init__(self, tracker: Tracker, hooks: OptimizerHooks) -> None:
+        self.module_entered = tracker.module_entered  # type: ignore[method-assign]
+        self.module_left = tracker.module_left  # type: ignore[method-assign]
+        self._hooks = hooks
+
+    def task_started(self, task: Any) -> None:
+        """Listen to optimizers that have been imported meanwhile."""
+        self._hooks.look()
+
+
+class _Arrivals(Iterator[StepRecord]):
+    """Steps in the order in which they came, of which there may be more later."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[StepRecord] = deque()
+        self._count = 0
+
+    def add(self, look: StepLook) -> None:
+        """Add a step."""
+        self._count += 1
+        self._waiting.append(StepRecord(self._count, None, None, 0, look))
+
+    def __next__(self) -> StepRecord:
+        if not self._waiting:
+            raise StopIteration
+        return self._waiting.popleft()
+
+
+class _Exchange:
+    """Rank 0's steps in a store: one key for each, and one for each layout."""
+
+    def __init__(self, store: Any, session: int) -> None:
+        self._store = store
+        self._session = session
+        self._steps = 0
+        self._layouts: dict[Any, int] = {}
+        self._known: dict[int, Any] = {}
+
+    def publish(self, look: StepLook) -> None:
+        """Put a step into the store, and take out an old one."""
+        layout = self._layouts.get(look.tensors)
+        if layout is None:
+            layout = self._layouts[look.tensors] = len(self._layouts)
+            self._store.set(self._key("layout", layout), layout_text(look.tensors).encode())
+        row = (look.optimizer, look.number, layout, *step_row(look))
+        self._store.set(self._key("step", self._steps), msgspec.msgpack.encode(row))
+        if self._steps >= _KEPT:
+            self._store.delete_key(self._key("step", self._steps - _KEPT))
+        self._steps += 1
+
+    def arrived(self) -> Iterator[StepLook]:
+        """Yield the steps that have been put in since."""
+        while self._store.check([self._key("step", self._steps)]):
+            optimizer, number, layout, *rest = msgspec.msgpack.decode(self._store.get(self._key("step", self._steps)))
+            if layout not in self._known:
+                self._known[layout] = read_layout(self._store.get(self._key("layout", layout)))
+            self._steps += 1
+            yield read_step((0, 0, None, None, 0, optimizer, number, layout, *rest), self._known, {}).look
+
+    def _key(self, what: str, number: int) -> str:
+        return f"{self._session}/{what}/{number}"

@@ -1,0 +1,59 @@
+"""Ranks that compare themselves while they train; test_agreement.py runs all healthy programs so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradscope.cli import main
+
+TRAIN = """\
+import torch, torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+model = DistributedDataParallel(nn.Linear(4, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+torch.manual_seed(1 + dist.get_rank())
+for number in range(4):
+    optimizer.zero_grad()
+    model(torch.randn(5, 4)).square().mean().backward()
+    if number == 2 and {broken}:
+        model.module.bias.grad += dist.get_rank()
+    optimizer.step()
+dist.destroy_process_group()
+"""
+
+
+def check(folder, broken):
+    (folder / "train.py").write_text(TRAIN.format(broken=broken))
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += ["-m", "gradscope", "check", "--ranks", "train.py"]
+    path = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200, env=path)
+
+
+@pytest.mark.torch
+def test_the_script_ends_at_the_first_disagreement(torch, tmp_path):
+    done = check(tmp_path, broken=True)
+    assert done.returncode == 1, done.stderr
+    assert "2 ranks disagree: before step 2, gradient module.bias\n" in done.stdout
+    assert "likely cause: the gradient was reduced and then changed on each rank" in done.stdout
+    assert "before that they agreed in 2 steps\n" in done.stdout
+
+
+@pytest.mark.torch
+def test_ranks_that_agree_end_as_they_would(torch, tmp_path):
+    done = check(tmp_path, broken=False)
+    assert (done.returncode, done.stdout) == (0, "rank 1: 4 steps agreed with rank 0's\n"), done.stderr
+
+
+def test_a_process_that_is_no_rank_is_told_how_to_start(monkeypatch, capsys):
+    monkeypatch.delenv("RANK", raising=False)
+    assert main(["check", "--ranks", "train.py"]) == 2
+    assert "Start it with `torchrun --nproc-per-node N -m gradscope check --ranks SCRIPT`" in capsys.readouterr().err
