@@ -34,7 +34,9 @@ examples:
   gradscope view run.gscope -c 'iteration 3; nodes mod:fc1; node 4; value'
   gradscope view run.gscope --export trace.json
   gradscope view run/
-  gradscope view run/ --rank 1 --iteration 3"""
+  gradscope view run/ --iteration 3
+  gradscope view run/ --rank 1 --iteration 3
+  gradscope view run/ --export trace.json"""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -94,17 +96,25 @@ def run(args: argparse.Namespace) -> int:
 
 def _asks_for_one(args: argparse.Namespace) -> bool:
     """Whether what is asked for is to be had of one recording alone."""
-    named = (args.number, args.iteration, args.backward, args.node, args.filter, args.commands, args.export)
+    if args.export is not None:
+        return not args.export.endswith(".json")
+    named = (args.number, args.backward, args.node, args.filter, args.commands)
     return any(value is not None for value in named) or args.bad or args.violations or args.events or args.line
 
 
 def _ranks(args: argparse.Namespace) -> int:
     # The instruments load when the command runs.
+    from ..inspect.ranks.rank_trace import write_rank_trace
     from ..inspect.ranks.recorded_ranks import open_ranks
-    from ..inspect.ranks.run_view import ranks_text
+    from ..inspect.ranks.run_view import iteration_text, ranks_text
 
     with open_ranks(args.file) as ranks:
-        say(ranks_text(ranks, limit=max(args.limit, 0)))
+        if args.export is not None:
+            say(f"wrote {write_rank_trace(ranks, args.export)} events to {args.export}")
+        elif args.iteration is not None:
+            say(iteration_text(ranks, args.iteration))
+        else:
+            say(ranks_text(ranks, limit=max(args.limit, 0)))
     return 0
 
 

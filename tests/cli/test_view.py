@@ -172,7 +172,17 @@ def test_a_directory_is_a_run_of_many_ranks(tmp_path, capsys):
     assert (status, out.splitlines()[0].partition("  ")[0]) == (0, f"{tmp_path}: train.py, 2 of 2 ranks")
     status, out, _ = view(capsys, str(tmp_path), "--rank", "1", "--text")
     assert (status, out.split("  ")[0]) == (0, "run 1: train.py rank 1")
-    status, _, err = view(capsys, str(tmp_path), "--iteration", "0")
+    status, out, _ = view(capsys, str(tmp_path), "--iteration", "1")
+    assert (status, out.splitlines()[:2]) == (
+        0, ["iteration 1, before step 1", "parameter  shape   reduced  rank 0   rank 1"]
+    )  # fmt: skip
+    status, _, err = view(capsys, str(tmp_path), "--iteration", "9")
+    assert (status, err) == (2, f"gradscope view: {tmp_path} has no iteration 9\n")
+    status, out, _ = view(capsys, str(tmp_path), "--export", str(tmp_path / "trace.json"))
+    assert status == 0
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert out == f"wrote {len(events)} events to {tmp_path}/trace.json\n"
+    status, _, err = view(capsys, str(tmp_path), "--node", "0")
     assert (status, err) == (
         2,
         f"gradscope view: {tmp_path} has the recordings of 2 ranks\nChoose one with --rank N.\n",

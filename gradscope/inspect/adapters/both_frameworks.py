@@ -371,6 +371,10 @@ class AnyAdapter:
         """Return what such a module keeps equal on all ranks."""
         return self._of(module).data_parallel(module)
 
+    def stand_ins(self, module: Any) -> Sequence[tuple[Any, Any]]:
+        """Return sharded parameters of a module, each with the whole one that is put into its place while it runs."""
+        return self._of(module).stand_ins(module)
+
     def rank_store(self) -> Any:
         """Return the store of PyTorch's default process group; None where there is none."""
         other = torch_adapter()

@@ -496,6 +496,10 @@ class NativeAdapter:
         """Raise: there is no such module."""
         raise TypeError(f"{type(module).__name__} reduces no gradients")
 
+    def stand_ins(self, module: Any) -> Sequence[tuple[Any, Any]]:
+        """Return none: parameters are whole."""
+        return ()
+
     def rank_store(self) -> Any:
         """Return None: distributed training is PyTorch's."""
         return None

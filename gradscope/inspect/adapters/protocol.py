@@ -542,6 +542,12 @@ class Adapter(Protocol):
     def data_parallel(self, module: Any) -> DataParallel:
         """Return what such a module keeps equal on all ranks."""
 
+    def stand_ins(self, module: Any) -> Sequence[tuple[Any, Any]]:
+        """Return the parameters of a module that are spread over ranks, each with the whole one that runs in its place.
+
+        Nodes accumulate into the latter, optimizers hold the former.
+        """
+
     def rank_store(self) -> Any:
         """Return the keys and values that all ranks of a process group share; None where there is no group.
 

@@ -21,7 +21,9 @@ _VERSION = 1
 
 def agreement_text(ranks: RecordedRanks | None, found: Agreement) -> str:
     """Return whether the ranks agree, or where they part, what each holds, and the likely cause, in a few lines."""
-    if found.parted is None:
+    if found.parted is None and not found.tensors:
+        lines = [f"{len(found.ranks)} ranks hold nothing twice that could disagree, in {_count(found.steps, 'step')}"]
+    elif found.parted is None:
         what = _count(found.tensors, "parameter or buffer", "parameters and buffers")
         lines = [f"{len(found.ranks)} ranks agree: {what} and their gradients in {_count(found.steps, 'step')}"]
     else:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from ..debugging.prompt.plain_text import number as number_text
+from ..output.number_format import format_shape
 from ..output.terminal_text import one_line
-from ..recording import BackwardRecord, IterationRecord
+from ..recording import BackwardRecord, IterationRecord, RecordingError
+from ..recording.file.step_rows import StepRecord
 from ..recording.reports.text_view import duration_text, table_text
+from .agreement import whole_norm
 from .recorded_ranks import RankRecording, RecordedRanks
 
-__all__ = ["ranks_text"]
+__all__ = ["iteration_text", "ranks_text"]
 
 _MANY = 40
 
@@ -32,6 +36,55 @@ def ranks_text(ranks: RecordedRanks, *, limit: int = _MANY) -> str:
     rows: list[tuple[str, ...]] = [("rank", "process", "state", "iterations", "backwards", "nodes", "")]
     rows += [_rank_row(member) for member in ranks.members]
     return "\n".join([*lines, table_text(rows), _iterations(ranks, limit)])
+
+
+def iteration_text(ranks: RecordedRanks, number: int) -> str:
+    """Return the gradients of an iteration by parameter: the norm after the reduction, and each rank's before it.
+
+    The reduced gradient is the whole one, also where ranks hold parts of it.
+
+    Raises
+    ------
+    RecordingError
+        If no rank has the iteration.
+    """
+    steps = {m.rank: [s for s in m.recording.steps(m.run.id) if s.iteration == number] for m in ranks.members}
+    local = {member.rank: _local_norms(member, number) for member in ranks.members}
+    if not any(steps.values()) and not any(local.values()):
+        raise RecordingError(f"{ranks.path} has no iteration {number}")
+    reduced, shapes = _reduced_norms([of_rank[-1] for of_rank in steps.values() if of_rank])
+    head = f"iteration {number}" + next((f", before step {s[-1].look.number}" for s in steps.values() if s), "")
+    names = list(dict.fromkeys([*reduced, *(name for norms in local.values() for name in norms)]))
+    rows: list[tuple[str, ...]] = [("parameter", "shape", "reduced", *(f"rank {rank}" for rank in local))]
+    for name in names:
+        shape = format_shape(shapes[name]) if name in shapes else ""
+        rows.append((name, shape, _norm(reduced.get(name)), *(_norm(norms.get(name)) for norms in local.values())))
+    return "\n".join([head, table_text(rows)])
+
+
+def _local_norms(member: RankRecording, iteration: int) -> dict[str, float | None]:
+    """Return the norms of what the last backward that reached each parameter brought it."""
+    return {
+        node.parameter: node.norm
+        for task in member.recording.tasks(run=member.run.id, iteration=iteration)
+        for node in task.nodes
+        if node.parameter
+    }
+
+
+def _reduced_norms(steps: Sequence[StepRecord]) -> tuple[dict[str, float], dict[str, tuple[int, ...]]]:
+    parts: dict[str, dict[str, float]] = defaultdict(dict)
+    shapes: dict[str, tuple[int, ...]] = {}
+    for step in steps:
+        for held, norm, present in zip(step.look.tensors, step.look.norms.tolist(), step.look.present.tolist()):
+            if present:
+                parts[held.name].setdefault(held.part, norm)
+                shapes[held.name] = held.shape
+    return {name: whole_norm(list(norms.values())) for name, norms in parts.items()}, shapes
+
+
+def _norm(norm: float | None) -> str:
+    return "-" if norm is None else number_text(norm)
 
 
 def _rank_row(member: RankRecording) -> tuple[str, ...]:

@@ -111,6 +111,10 @@ class Tracker(Observer):
         for label, root in self.roots().items():
             for path, parameter in self._adapter.named_parameters(root):
                 found.setdefault(id(parameter), join(label, path))
+            for parameter, whole in self._adapter.stand_ins(root):
+                name = found.get(id(parameter)) or found.get(id(whole))
+                if name is not None:
+                    found.update({id(parameter): name, id(whole): name})
         found.update((identity, name) for identity, (leaf, name) in self._leaves.items() if leaf() is not None)
         return found
 

@@ -16,6 +16,7 @@ from gradscope.inspect.ranks.agreement import agreement, whole_norm
 from gradscope.inspect.ranks.agreement_report import agreement_json, agreement_text
 from gradscope.inspect.ranks.disagreement_causes import likely_cause
 from gradscope.inspect.ranks.recorded_ranks import open_ranks
+from gradscope.inspect.ranks.run_view import iteration_text
 from gradscope.inspect.recording import RecordingError
 from tests.inspect.ranks.jobs import being_rank, record_ranks
 from tests.inspect.recording.programs import mlp, train
@@ -182,6 +183,36 @@ HEALTHY = {
 def test_nothing_is_said_of_a_healthy_program(runs, name):
     found = compared(runs / name)
     assert (found.parted, (found.steps, found.tensors)) == (None, HEALTHY[name])
+
+
+@pytest.mark.torch
+def test_parameters_that_are_spread_over_ranks_have_their_names_and_places(runs):
+    with open_ranks(runs / "sharded") as ranks:
+        found = agreement(ranks)
+        assert "2 ranks hold nothing twice that could disagree, in 4 steps" in agreement_text(ranks, found)
+        for member in ranks.members:
+            (task, *_) = member.tasks()
+            named = [node.parameter for node in task.nodes if node.name == "AccumulateGrad"]
+            assert sorted(named) == ["0.bias", "0.weight", "2.bias", "2.weight"]
+            step = next(member.recording.steps(member.run.id))
+            assert {held.part for held in step.look.tensors} == {f"Shard(0) {member.rank + 1} of 2"}
+    assert found.notes == ("all parameters are spread over the ranks, each part on one alone: nothing can disagree",)
+
+
+@pytest.mark.torch
+def test_what_tensor_parallel_ranks_hold_twice_is_compared(runs):
+    found = compared(runs / "tensor_parallel")
+    assert (found.parted, found.steps, found.tensors) == (None, 4, 3)
+
+
+@pytest.mark.torch
+def test_the_norms_of_an_iteration_are_those_of_whole_parameters(runs):
+    with open_ranks(runs / "sharded") as ranks:
+        lines = iteration_text(ranks, 1).splitlines()
+        parts = [list(member.recording.steps(member.run.id))[1].look.norms[0] for member in ranks.members]
+    assert lines[:2] == ["iteration 1, before step 1", "parameter  shape   reduced  rank 0  rank 1"]
+    name, *_, reduced, _, _ = lines[2].split()
+    assert (name, float(reduced)) == ("0.weight", pytest.approx(whole_norm(parts), rel=1e-3))
 
 
 @pytest.mark.torch

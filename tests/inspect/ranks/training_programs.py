@@ -16,12 +16,18 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.algorithms.join import Join
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.distributed.tensor import Replicate
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 import gradscope.inspect as gi
+from gradscope.inspect.adapters.torch.data_parallel import checksums_of, part_of
 from gradscope.inspect.ranks.live_agreement import LiveAgreement
+from gradscope.inspect.records.checksums import checksum
 from gradscope.inspect.records.own_rank import own_rank
 
 PROGRAMS: dict[str, Callable[[], None]] = {}
@@ -372,6 +378,43 @@ def reduced_by_hand() -> None:
         model(batch).square().mean().backward()
         reduce_by_hand(model.parameters())
         optimizer.step()
+
+
+@program
+def sharded() -> None:
+    model = layers()
+    mesh = init_device_mesh("cpu", (2,))
+    for part in (model[0], model[2], model):
+        fully_shard(part, mesh=mesh)
+    train(model)
+    assert_that_parts_add_up(model)
+
+
+def assert_that_parts_add_up(model: nn.Module) -> None:
+    """Check that the checksums of all parts of a parameter give that of the whole."""
+    for parameter in model.parameters():
+        if not part_of(parameter):
+            continue
+        parts: list[Any] = [None, None]
+        dist.all_gather_object(parts, checksums_of([parameter]))
+        assert sum(sums[0] for sums, _ in parts) % 2**64 == checksum(parameter.full_tensor().detach().numpy())
+
+
+@program
+def tensor_parallel() -> None:
+    model = layers(nn.LayerNorm(6))
+    plan = {"0": ColwiseParallel(output_layouts=Replicate()), "3": RowwiseParallel(input_layouts=Replicate())}
+    parallelize_module(model, init_device_mesh("cpu", (2,)), plan)
+    torch.manual_seed(3)
+    batch = torch.randn(5, 4)  # the same on all ranks
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+    assert part_of(model[0].weight) == f"Shard(0) {rank() + 1} of 2"
+    assert part_of(model[3].weight) == f"Shard(1) {rank() + 1} of 2"
+    assert_that_parts_add_up(model)
 
 
 @program

@@ -17,7 +17,7 @@ from ...records.checksums import BLOCK, checksum, factor
 from ...records.tensor_statistics import norm_of
 from ..protocol import DataParallel
 
-__all__ = ["checksums_of", "data_parallel", "generator_facts", "parallel_modules", "part_of", "rank_store"]
+__all__ = ["checksums_of", "data_parallel", "generator_facts", "parallel_modules", "part_of", "rank_store", "stand_ins"]
 
 _FLAT = "FlatParameter"
 """FSDP's first version: each rank has a part of what all parameters of a module hold, end to end."""
@@ -42,6 +42,23 @@ def data_parallel(module: DistributedDataParallel) -> DataParallel:
         # The last forward with gradients says so: under no_sync() it prepares the reducer for nothing.
         synchronised=bool(module.require_forward_param_sync),
     )
+
+
+def stand_ins(module: torch.nn.Module) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Return the sharded parameters of a module, each with the whole one that FSDP2 puts into its place."""
+    kind = getattr(sys.modules.get("torch.distributed.fsdp"), "FSDPModule", None)
+    if kind is None:
+        return []
+    found = []
+    for part in module.modules():
+        if isinstance(part, kind):
+            state = part._get_fsdp_state()
+            groups = getattr(state, "_fsdp_param_groups", None) or [getattr(state, "_fsdp_param_group", None)]
+            for held in [held for group in groups if group is not None for held in group.fsdp_params]:
+                whole = getattr(held, "_unsharded_param", None)  # there after the first forward
+                if whole is not None:
+                    found.append((held.sharded_param, whole))
+    return found
 
 
 def rank_store() -> Any:

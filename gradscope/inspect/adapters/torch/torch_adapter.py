@@ -21,7 +21,15 @@ from ..gradient_hooks import NodeHook
 from ..memory_fingerprint import Region, fingerprint_of
 from ..native_adapter import location_of
 from ..protocol import CHECKPOINTS, DataParallel, FailedCall, Observer, Plan, SavedView, key_in, refuse_checkpoint
-from .data_parallel import checksums_of, data_parallel, generator_facts, parallel_modules, part_of, rank_store
+from .data_parallel import (
+    checksums_of,
+    data_parallel,
+    generator_facts,
+    parallel_modules,
+    part_of,
+    rank_store,
+    stand_ins,
+)
 from .engine_wrapper import backward_tap
 from .failed_node import failed_call
 from .forward_pass import SITE, WantedEvents, forward_tap
@@ -345,6 +353,10 @@ class TorchAdapter:
     def data_parallel(self, module: Any) -> DataParallel:
         """Return what a DistributedDataParallel keeps equal on all ranks."""
         return data_parallel(module)
+
+    def stand_ins(self, module: Any) -> Sequence[tuple[Any, Any]]:
+        """Return sharded parameters of a module, each with the whole one that FSDP2 puts into its place."""
+        return stand_ins(module)
 
     def rank_store(self) -> Any:
         """Return the store of the default process group; None where there is none."""

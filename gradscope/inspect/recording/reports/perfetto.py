@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...output.terminal_text import json_text
@@ -13,7 +13,7 @@ from ..file.recording_columns import columns
 from ..file.recording_records import BackwardRecord
 from ..file.schema import for_its_owner
 
-__all__ = ["trace_events", "write_trace"]
+__all__ = ["trace_events", "write_events", "write_trace"]
 
 
 def trace_events(recording: Recording) -> Iterator[dict[str, Any]]:
@@ -89,10 +89,28 @@ def write_trace(recording: Recording, path: str | os.PathLike[str]) -> int:
     OSError
         If the file cannot be written.
     """
+    return write_events(trace_events(recording), path)
+
+
+def write_events(events: Iterable[dict[str, Any]], path: str | os.PathLike[str]) -> int:
+    """Write events to a file that the trace viewer opens; return how many.
+
+    Parameters
+    ----------
+    events : iterable of dict
+        As :func:`trace_events` yields them.
+    path : path-like
+        The file to write; one that is there is replaced.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
     count = 0
     with open(path, "w", encoding="utf-8", opener=for_its_owner) as file:
         file.write('{"displayTimeUnit": "ms", "traceEvents": [\n')
-        for event in trace_events(recording):
+        for event in events:
             file.write((",\n" if count else "") + json_text(event))
             count += 1
         file.write("\n]}\n")
