@@ -19,7 +19,17 @@ from .rich_tables import table
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["Explanation", "adapter_of", "adapter_of_loss", "at", "describe", "parameters_of", "plain", "storage_bytes"]
+__all__ = [
+    "Explanation",
+    "adapter_of",
+    "adapter_of_loss",
+    "at",
+    "describe",
+    "element_bytes",
+    "parameters_of",
+    "plain",
+    "storage_bytes",
+]
 
 
 class Explanation:
@@ -165,12 +175,17 @@ def parameters_of(params: Any, loss: Any, adapter: Adapter | None = None) -> tup
     return adapter, named_tensors(adapter, params)
 
 
+def element_bytes(tensor: Any) -> int:
+    """Return the size of the elements of a tensor."""
+    return int(tensor.numel()) * int(tensor.element_size())
+
+
 def storage_bytes(tensor: Any) -> int:
     """Return the size of the memory that a tensor looks at, which may be more than its elements."""
     try:
         return int(tensor.untyped_storage().nbytes())
-    except (RuntimeError, NotImplementedError):  # sparse, or without memory
-        return int(tensor.numel()) * int(tensor.element_size())
+    except (RuntimeError, NotImplementedError):  # a sparse tensor, or one without memory
+        return element_bytes(tensor)
 
 
 def describe(name: str, shape: tuple[int, ...] | None, what: str = "a tensor") -> str:

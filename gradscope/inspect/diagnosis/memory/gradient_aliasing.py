@@ -11,7 +11,7 @@ import numpy
 from ...adapters import Adapter
 from ...output.number_format import count, format_bytes
 from ...records.naming import named_tensors
-from ..explanation import Explanation, parameters_of, storage_bytes
+from ..explanation import Explanation, element_bytes, parameters_of, storage_bytes
 
 __all__ = ["GradientAliasing", "SharedMemory", "aliasing"]
 
@@ -110,14 +110,14 @@ def aliasing(params: Any, *, others: Any = None, adapter: Adapter | None = None)
     once = {id(tensor): (name, tensor) for name, tensor in reversed(pairs)}  # under its first name, should it be tied
     pairs = list(reversed(once.values()))
     found = [(name, adapter.leaf_grad(tensor)) for name, tensor in pairs]
-    grads = [(name, grad) for name, grad in found if grad is not None and _nbytes(grad)]
+    grads = [(name, grad) for name, grad in found if grad is not None and element_bytes(grad)]
     shared = list(_between(adapter, grads))
     shared += _with(adapter, grads, pairs, "parameter", "the parameter")
     shared += _with(adapter, grads, named_tensors(adapter, others), "tensor", "the tensor")
     for name, grad in grads:
         size = storage_bytes(grad)
-        if size > _nbytes(grad):
-            text = f"the gradient of `{name}` is a view: {format_bytes(_nbytes(grad))} of {format_bytes(size)}"
+        if size > element_bytes(grad):
+            text = f"the gradient of `{name}` is a view: {format_bytes(element_bytes(grad))} of {format_bytes(size)}"
             shared.append(SharedMemory("bucket", name, "", False, text))
     return GradientAliasing(tuple(shared), sum(grad is not None for _, grad in found))
 
@@ -159,10 +159,6 @@ def _with(
             if _overlap(grad, other):
                 text = f"the gradient of `{name}` is in the memory of {what} `{other_name}`"
                 yield SharedMemory(kind, name, other_name, True, f"{text}: writing one changes the other")
-
-
-def _nbytes(tensor: Any) -> int:
-    return int(tensor.numel()) * int(tensor.element_size())
 
 
 def _overlap(a: Any, b: Any) -> bool:

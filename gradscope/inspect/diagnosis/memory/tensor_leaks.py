@@ -14,7 +14,7 @@ from ...output.number_format import count, format_bytes, format_shape
 from ...records.object_search import living
 from ...records.records import Location
 from ...source.call_sites import place
-from ..explanation import Explanation, adapter_of, at
+from ..explanation import Explanation, adapter_of, at, element_bytes
 from .reference_paths import SECONDS, Roots, cycle_of
 
 __all__ = ["Leak", "Leaks", "leaks"]
@@ -190,7 +190,7 @@ class leaks(Observer):  # noqa: N801 - a context manager, called like a function
     def _look(self) -> Leaks:
         made = [tensor for tensor in living(self.adapter.tensor_classes()) if id(tensor) not in self._before]
         alive = [tensor for tensor in made if _is_whole(tensor)]
-        alive.sort(key=_nbytes, reverse=True)
+        alive.sort(key=element_bytes, reverse=True)
         roots = Roots()
         found: dict[Any, Leak] = {}
         explained = 0
@@ -219,7 +219,7 @@ class leaks(Observer):  # noqa: N801 - a context manager, called like a function
             return None
         else:
             kind, path = "hidden", "something that Python cannot see (a C++ graph)"
-        return Leak(spec.shape, spec.dtype, _nbytes(tensor), kind, path, None if line is None else line[1])
+        return Leak(spec.shape, spec.dtype, element_bytes(tensor), kind, path, None if line is None else line[1])
 
 
 def _forget(table: dict[int, Any], key: int, reference: Any) -> None:
@@ -229,11 +229,7 @@ def _forget(table: dict[int, Any], key: int, reference: Any) -> None:
 def _is_whole(tensor: Any) -> bool:
     """Whether all attributes are set: another thread may just be making it."""
     try:
-        _nbytes(tensor)
+        element_bytes(tensor)
     except AttributeError:
         return False
     return True
-
-
-def _nbytes(tensor: Any) -> int:
-    return int(tensor.numel()) * int(tensor.element_size())

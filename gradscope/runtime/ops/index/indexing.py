@@ -6,6 +6,7 @@ Integers, slices, None and Ellipsis are a chain of views, as in PyTorch; tensors
 
 from __future__ import annotations
 
+import math
 import operator as operators
 import warnings
 from collections.abc import Sequence
@@ -107,7 +108,7 @@ def add_at(xp: Namespace, target: Array, arrays: Any, dims: Dims, values: Array)
     for index, size in zip(flat, middle, strict=True):
         check_bounds(index, size, "index {index} is out of bounds for axis 0 with size {size}", -size)
         position = position * size + index % max(size, 1)
-    outer, inner, whole = _product(target.shape[:first]), _product(target.shape[first + count :]), _product(middle)
+    outer, inner, whole = math.prod(target.shape[:first]), math.prod(target.shape[first + count :]), math.prod(middle)
     values = xp.broadcast_to(values, (*target.shape[:first], *position.shape, *target.shape[first + count :]))
     position = position.reshape(-1)
     if outer != 1:
@@ -132,13 +133,6 @@ def _add_rows(xp: Namespace, flat: Array, places: Array, rows: Array) -> None:
     for start in range(0, places.size, step):
         block = places[start : start + step, None] * width + within
         accumulate_at(xp, "add", flat, block.reshape(-1), rows[start : start + step].reshape(-1))
-
-
-def _product(sizes: Sizes) -> int:
-    count = 1
-    for size in sizes:
-        count *= size
-    return count
 
 
 # --- the operators ----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -13,11 +14,12 @@ from ...memory.elements import as_element
 from ...tensor import overrides
 from ...tensor.creation import broadcast_shapes
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Number, Shape, Sizes
+from ..declaration.annotations import Array, Gradient, Namespace, Number, Shape
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
 from ..execution.array_errors import as_multiple, broadcast_mismatch, refuse_kinds
 from ..execution.bare_functions import conj, matrix_product
+from .matrix_checks import adjoint
 
 
 def _need(condition: bool, message: str) -> None:
@@ -79,10 +81,6 @@ operator(
 )
 
 
-def _adjoint(x: Array, F: Namespace) -> Array:
-    return conj(F.transpose(x, -1, -2))
-
-
 def _bmm(xp: Namespace, self: Array, mat2: Array) -> Array:
     _need(self.ndim == 3 and mat2.ndim == 3, "batch1 and batch2 must be 3D tensors")
     if self.shape[0] != mat2.shape[0] or self.shape[2] != mat2.shape[1]:
@@ -100,8 +98,8 @@ operator(
     _bmm,
     out=True,
     derivatives={
-        "self": lambda g, mat2, F: F.bmm(g, _adjoint(mat2, F)),
-        "mat2": lambda g, self, F: F.bmm(_adjoint(self, F), g),
+        "self": lambda g, mat2, F: F.bmm(g, adjoint(mat2, F)),
+        "mat2": lambda g, self, F: F.bmm(adjoint(self, F), g),
     },
     doc="Multiply batches of matrices.",
     samples=lambda make: [((make(2, 2, 3), make(2, 3, 4)), {})],
@@ -227,8 +225,8 @@ operator(
     out=True,
     derivatives={
         "self": lambda g, beta: _scaled(g, beta),
-        "batch1": lambda g, batch2, alpha, F: _scaled(F.bmm(g, _adjoint(batch2, F)), alpha),
-        "batch2": lambda g, batch1, alpha, F: _scaled(F.bmm(_adjoint(batch1, F), g), alpha),
+        "batch1": lambda g, batch2, alpha, F: _scaled(F.bmm(g, adjoint(batch2, F)), alpha),
+        "batch2": lambda g, batch1, alpha, F: _scaled(F.bmm(adjoint(batch1, F), g), alpha),
     },
     doc="Return ``beta * self + alpha * (batch1 @ batch2)``.",
     samples=lambda make: [
@@ -298,12 +296,8 @@ operator(
     out=True,
     derivatives={
         "self": lambda g, beta: _scaled(g, beta),
-        "batch1": lambda g, batch2, alpha, F: _scaled(
-            F.bmm(_per_batch(g, batch2.shape, F), _adjoint(batch2, F)), alpha
-        ),
-        "batch2": lambda g, batch1, alpha, F: _scaled(
-            F.bmm(_adjoint(batch1, F), _per_batch(g, batch1.shape, F)), alpha
-        ),
+        "batch1": lambda g, batch2, alpha, F: _scaled(F.bmm(_per_batch(g, batch2.shape, F), adjoint(batch2, F)), alpha),
+        "batch2": lambda g, batch1, alpha, F: _scaled(F.bmm(adjoint(batch1, F), _per_batch(g, batch1.shape, F)), alpha),
     },
     doc="Return ``beta * self + alpha * (batch1 @ batch2).sum(0)``.",
     samples=lambda make: [
@@ -349,16 +343,9 @@ def matmul(self: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         shape = product._array.shape
         return OPERATORS["unsafe_view"].function(product, (*shape[:-2], shape[-1]))
     if b == 1:
-        rows = METHODS["reshape"](self, _product(self._array.shape[:-1]), self._array.shape[-1])
+        rows = METHODS["reshape"](self, math.prod(self._array.shape[:-1]), self._array.shape[-1])
         return OPERATORS["unsafe_view"].function(METHODS["mv"](rows, other), self._array.shape[:-1])
     return _batched(self, other)
-
-
-def _product(sizes: Sizes) -> int:
-    count = 1
-    for size in sizes:
-        count *= size
-    return count
 
 
 def _batched(self: Array, other: Array) -> Array:
@@ -369,13 +356,13 @@ def _batched(self: Array, other: Array) -> Array:
         )
     if len(right) == 2:
         # A batch against one matrix is one large product.
-        flat = METHODS["reshape"](self, _product(left[:-1]), left[-1])
+        flat = METHODS["reshape"](self, math.prod(left[:-1]), left[-1])
         return OPERATORS["unsafe_view"].function(METHODS["mm"](flat, other), (*left[:-1], right[-1]))
     mismatch = broadcast_mismatch([left[:-2], right[:-2]])
     if mismatch is not None:
         raise RuntimeError(f"{mismatch}\nThese are the batch dimensions of {list(left)} and {list(right)} in matmul().")
     batch = broadcast_shapes(left[:-2], right[:-2])
-    count = _product(batch)
+    count = math.prod(batch)
     expand = OPERATORS["expand.size"].function
     a = expand(self, (*batch, *left[-2:])).reshape(count, *left[-2:])
     b = expand(other, (*batch, *right[-2:])).reshape(count, *right[-2:])

@@ -12,7 +12,7 @@ from ...memory import device
 from ...memory.dtype import scalar_type
 from ...tensor import creation
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Make, Namespace, Number, Shape
+from ..declaration.annotations import Array, Gradient, Make, Namespace, Number
 from ..declaration.references import reduced_losses
 from ..declaration.registry import METHODS, PUBLIC, operator, public
 from ..execution.array_errors import cannot_hold, undefined_for
@@ -48,14 +48,7 @@ def _soft_margin(xp: Namespace, self: Array, target: Array, reduction: int = MEA
 
 def _soft_margin_backward(g: Gradient, self: Array, target: Array, reduction: int, F: Namespace) -> Gradient:
     slope = F.sigmoid(-target * self) * -target
-    return over(g * slope, max(_count(slope.shape), 1)) if reduction == MEAN else g * slope
-
-
-def _count(shape: Shape) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count
+    return over(g * slope, max(math.prod(slope.shape), 1)) if reduction == MEAN else g * slope
 
 
 operator(
