@@ -16,8 +16,8 @@ Examples
 >>> print(sanitizer.findings[0].message)
 parameter `w` (float32 [2]) was modified by sub_() between forward and backward
 
-:mod:`~.watcher` and :mod:`~.shared_writes` follow a program, :mod:`~.rules` judge what they tell,
-:mod:`~.suppression` has what silences a finding, :mod:`~.formats` what a report is written as.
+:mod:`~.watcher` and :mod:`~.shared_writes` follow a program, :mod:`~.rules` judge what they tell, :mod:`~.static` reads
+sources that do not run, :mod:`~.suppression` has what silences a finding, :mod:`~.formats` what a report is written as.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from .finding_codes import CODES, Code, explain
 from .findings import Finding, Fix, Site, TensorDescription
 from .formats.format_registry import format_named, formats
 from .formats.text import finding_as_text
-from .report import Report, make_report
+from .report import Report, make_report, make_static_report
 from .sanitizer import Sanitizer
 from .script_runner import ScriptResult, check_script, run_script
 from .settings import Settings, read_settings
+from .static.source_files import StaticCheck, check_sources
 from .suppression.silences import Silences
 
 __all__ = [
@@ -43,13 +44,16 @@ __all__ = [
     "Settings",
     "Silences",
     "Site",
+    "StaticCheck",
     "TensorDescription",
     "check_script",
+    "check_sources",
     "explain",
     "finding_as_text",
     "format_named",
     "formats",
     "make_report",
+    "make_static_report",
     "read_settings",
     "run_script",
 ]

@@ -56,7 +56,7 @@ class Site:
         (the first backward) and ``'saved'`` for GS104; ``'written'`` and ``'viewed'`` for GS105; ``'written'``,
         ``'shared'`` (where its memory was handed out), ``'saved'`` and ``'read'`` for GS106; ``'made'`` (what
         works in place), ``'written'`` and ``'read'`` for GS107; ``'written'`` and ``'read'`` for GS108; ``'written
-        again'`` for further writes since the save.
+        again'`` for further writes since the save; ``'source'``, what stands there, for what was read and not run.
     text : str
         What happened there.
     frames : tuple of Location

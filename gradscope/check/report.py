@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .findings import Finding
 from .sanitizer import Sanitizer
 from .script_runner import ScriptResult
+from .static.source_files import StaticCheck
 from .suppression.notices import Notice
 from .wrong_gradients import WrongGradient
 
-__all__ = ["Report", "make_report"]
+__all__ = ["Report", "make_report", "make_static_report"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class Report:
         The finding that the error is, where that has been silenced.
     gradients : tuple of WrongGradient
         How wrong the gradients of leaves would have been, where the program went on after violations.
+    files : int or None
+        How many files were read; None where a program has run.
 
     See Also
     --------
@@ -74,6 +78,7 @@ class Report:
     explained: bool = False
     silenced: Finding | None = None
     gradients: tuple[WrongGradient, ...] = ()
+    files: int | None = None
 
     @property
     def directory(self) -> str:
@@ -114,4 +119,36 @@ def make_report(
         explained=sanitizer.explains(result.error),
         silenced=sanitizer.silenced(result.error),
         gradients=tuple(sanitizer.gradients),
+    )
+
+
+def make_static_report(
+    told: StaticCheck, paths: Sequence[str], directory: str, status: int = 0, notices: tuple[Notice, ...] = ()
+) -> Report:
+    """Return the report on files that were read and not run.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        As they were named, relative to `directory`.
+    status, notices
+        As for :func:`make_report`.
+
+    Examples
+    --------
+    >>> make_static_report(StaticCheck(files=["train.py"]), ["train.py"], "/home/me").files
+    1
+    """
+    return Report(
+        findings=tuple(told.findings),
+        result=ScriptResult(paths[0], tuple(paths[1:]), None, 0, directory),
+        status=status,
+        frameworks=(),
+        backwards=0,
+        writes=0,
+        suppressed=told.suppressed,
+        known=told.known,
+        unseen=told.unread,
+        notices=notices,
+        files=len(told.files),
     )

@@ -16,7 +16,6 @@ from .scripts import SCRIPT, add_script_arguments
 if TYPE_CHECKING:
     from ..check import Report, Sanitizer, ScriptResult, Settings
     from ..check.suppression.baseline import Baseline
-    from ..check.suppression.notices import Notice
 
 __all__ = ["PLACE", "add_parser", "run"]
 
@@ -27,7 +26,7 @@ NOTHING_FOUND, FOUND, FAILED = 0, 1, 2
 _DESCRIPTION = f"""\
 Run a script as `python SCRIPT args` would, and report where tensors that backward needs are written in place: where
 each was saved, where it was written, where it was needed. Writes that no version counts, through .data or NumPy, are
-found by their values. The script computes what it computes without.
+found by their values. The script computes what it computes without. With --static nothing runs.
 With --ranks, in a job that torchrun has started, tell instead when the ranks no longer hold the same parameters and
 reduced gradients: the first rank that sees it ends its script, with the parameter and the likely cause.
 {SCRIPT}
@@ -64,6 +63,11 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "--update-baseline", action="store_true", help="write what this run finds into the baseline, and exit 0"
     )
     parser.add_argument("--statistics", action="store_true", help="tell how many findings there are of each code")
+    parser.add_argument(
+        "--static",
+        action="store_true",
+        help="run nothing: read files and directories, SCRIPT [args ...], and tell what is sure from the source alone",
+    )
     parser.add_argument("--first", action="store_true", default=None, help="end the script at the first finding")
     parser.add_argument(
         "--keep-going",
@@ -200,6 +204,8 @@ class _Check:
         from ..check.suppression.suppressions_file import SuppressionsFile
 
         self._args = args
+        if args.static and (args.module or any(path.startswith("-") for path in args.args)):
+            raise ValueError("--static takes files and directories, and options before them: no -m, and no arguments")
         settings = self._settings = _settings(args)
         if args.update_baseline and not settings.baseline:
             raise ValueError("--update-baseline: name the file, --baseline FILE")
@@ -236,7 +242,25 @@ class _Check:
         return stdout_on_stderr() if alone else own(sys.stdout)
 
     def run(self, stream: TextIO) -> int:
-        """Run the script, write the report, and return the exit status."""
+        """Run the script, or read it, write the report, and return the exit status."""
+        return self._read_sources(stream) if self._args.static else self._run_script(stream)
+
+    def _read_sources(self, stream: TextIO) -> int:
+        # The instruments load when the command runs.
+        from ..check import check_sources, make_static_report
+
+        paths = [self._args.script, *self._args.args]
+        try:
+            told = check_sources(paths, self._silences)
+        except OSError as error:
+            say(f"gradscope check: {_words_of(error)}", file=sys.stderr)
+            return FAILED
+        status = self._found if told.findings else FAILED if told.unread else NOTHING_FOUND
+        notices = () if self._updated_baseline() else tuple(self._silences.notices(sources=told.files))
+        self._write(make_static_report(told, paths, os.getcwd(), status, notices), stream)
+        return status
+
+    def _run_script(self, stream: TextIO) -> int:
         # The instruments load when the command runs.
         from ..check import Sanitizer, run_script
         from ..inspect.debuggee.program import print_uncaught
@@ -270,23 +294,31 @@ class _Check:
         status = self._status(sanitizer, result)
         if status == FAILED and result.error is None:
             say(f"gradscope check: {self._args.script} ended with exit status {result.exit_code}", file=sys.stderr)
-        if self._args.update_baseline and self._baseline is not None:
-            count = self._baseline.write()
-            findings = "finding" if count == 1 else "findings"
-            say(f"gradscope check: {count} {findings} in {self._settings.baseline}", file=sys.stderr)
-            notices: tuple[Notice, ...] = ()
-        else:
-            script = "" if self._args.module else os.path.join(result.directory, self._args.script)
-            notices = tuple(self._silences.notices(script))
+        script = "" if self._args.module else os.path.join(result.directory, self._args.script)
+        notices = () if self._updated_baseline() else tuple(self._silences.notices(script))
         self._write(make_report(sanitizer, result, status, notices), stream)
         return status
+
+    def _updated_baseline(self) -> bool:
+        """Write what was found into the baseline, where that is asked for."""
+        if not self._args.update_baseline or self._baseline is None:
+            return False
+        count = self._baseline.write()
+        findings = "finding" if count == 1 else "findings"
+        say(f"gradscope check: {count} {findings} in {self._settings.baseline}", file=sys.stderr)
+        return True
 
     def _status(self, sanitizer: Sanitizer, result: ScriptResult) -> int:
         if isinstance(result.error, KeyboardInterrupt):
             return result.exit_code
         if sanitizer.findings:
-            return NOTHING_FOUND if self._settings.exit_zero or self._args.update_baseline else FOUND
+            return self._found
         return FAILED if result.exit_code else NOTHING_FOUND
+
+    @property
+    def _found(self) -> int:
+        """The exit status with findings."""
+        return NOTHING_FOUND if self._settings.exit_zero or self._args.update_baseline else FOUND
 
     def _write(self, report: Report, stream: TextIO) -> None:
         # The instruments load when the command runs.

@@ -1,6 +1,6 @@
 import pytest
 
-from gradscope.check import CODES, Sanitizer, explain
+from gradscope.check import CODES, Sanitizer, check_sources, explain
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -35,6 +35,7 @@ def names(fw):
         "criterion": lambda output, target: (output - target).sum(),
         "sequence": [fw.ones(3), fw.ones(3)],
         "hidden": fw.zeros(3),
+        "layer": fw.nn.Linear(3, 3),
         "cell": lambda x, hidden: (x * w + hidden).tanh(),
     }
 
@@ -42,8 +43,30 @@ def names(fw):
 CASES = [
     pytest.param(code, framework, marks=pytest.mark.torch if framework == "PyTorch" else ())
     for code in CODES
+    if CODES[code].needs
     for framework in ("gradscope", "PyTorch")
 ]
+
+
+READ = [code for code in CODES if not CODES[code].needs]
+
+
+@pytest.mark.parametrize("code", READ)
+def test_of_what_is_read_the_bad_example_has_it_and_the_good_one_has_not(code, tmp_path):
+    (tmp_path / "bad.py").write_text(CODES[code].bad)
+    (tmp_path / "good.py").write_text(CODES[code].good)
+    found = check_sources([str(tmp_path)]).findings
+    assert [(finding.code, finding.primary.filename) for finding in found] == [(code, str(tmp_path / "bad.py"))]
+
+
+@pytest.mark.parametrize("framework", ["gradscope", pytest.param("PyTorch", marks=pytest.mark.torch)])
+@pytest.mark.parametrize("code", READ)
+def test_of_what_is_read_the_good_example_runs(code, framework):
+    fw = pytest.importorskip("torch" if framework == "PyTorch" else "gradscope")
+    scope = names(fw)
+    with Sanitizer() as sanitizer:
+        exec(CODES[code].good, scope)
+    assert sanitizer.findings == []
 
 
 @pytest.mark.parametrize(("code", "framework"), CASES)

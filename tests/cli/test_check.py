@@ -170,6 +170,45 @@ def test_options_that_contradict_each_other(tmp_path):
     assert done.stderr.startswith("gradscope check: first and keep-going contradict each other")
 
 
+STATIC = ["--static", "--format", "concise"]
+
+
+def test_sources_are_read_and_not_run(tmp_path):
+    done = check(tmp_path, "raise SystemExit(5)\nloss.backward\n", before=STATIC)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines() == [
+        "script.py:2: GS202 silent-wrong: `loss.backward` is not called",
+        "Found 1 silently wrong gradient in 1 file, read and not run.",
+        "`gradscope check --explain GS202` tells more.",
+    ]
+    assert check(tmp_path, "loss.backward()\n", before=STATIC).returncode == 0
+    assert check(tmp_path, "loss.backward(\n", before=STATIC).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing"], "there is no file or directory 'missing'"),
+        (["-m"], "--static takes files and directories, and options before them: no -m, and no arguments"),
+        (["src", "--format=json"], "--static takes files and directories, and options before them"),
+    ],
+)
+def test_what_sources_are_not(tmp_path, arguments, message):
+    command = [sys.executable, "-m", "gradscope", "check", "--static", *arguments]
+    command += ["script"] * (arguments == ["-m"])
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
+def test_a_baseline_of_sources(tmp_path):
+    known = [*STATIC, "--baseline", "known.json"]
+    assert check(tmp_path, "loss.backward\n", before=[*known, "--update-baseline"]).returncode == 0
+    done = check(tmp_path, "\nloss.backward\nloss.zero_grad\n", before=known)
+    assert done.returncode == 1
+    assert "Found 1 silently wrong gradient, 1 in the baseline in 1 file, read and not run." in done.stdout
+
+
 def test_a_missing_script(tmp_path):
     command = [sys.executable, "-m", "gradscope", "check", "missing.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)

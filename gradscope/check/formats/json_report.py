@@ -37,6 +37,7 @@ def as_json(report: Report) -> str:
         "unseen": list(report.unseen),
         "warnings": [{"filename": n.filename, "line": n.line or None, "text": n.text} for n in report.notices],
         "ended_by": None if error is None else {"type": type(error).__name__, "message": str(error)},
+        "files": report.files,
         "findings": [_finding(finding) for finding in report.findings],
         "gradients": [_gradient(wrong) for wrong in report.gradients],
     }

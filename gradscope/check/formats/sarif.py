@@ -103,7 +103,7 @@ def _result(finding: Finding, directory: str) -> dict[str, Any]:
 
 
 # What happens before what, in the program.
-_ORDER = ("made", "viewed", "shared", "saved", "freed", "written", "written again", "read")
+_ORDER = ("made", "source", "viewed", "shared", "saved", "freed", "written", "written again", "read")
 
 
 def _flow(sites: Iterable[Site], directory: str) -> Iterable[dict[str, Any]]:

@@ -89,11 +89,11 @@ def last_lines(report: Report) -> list[str]:
 
 
 def _summary(report: Report) -> str:
+    if report.files is not None:
+        return _static_summary(report)
     counts = f"{_count(report.backwards, 'backward pass', 'backward passes')}, "
     counts += _count(report.writes, "in-place write", "in-place writes")
-    hidden = [f"{report.suppressed} suppressed"] * bool(report.suppressed)
-    hidden += [f"{report.known} in the baseline"] * bool(report.known)
-    besides = "".join(f", {words}" for words in hidden)
+    besides = _silent(report)
     if report.findings:
         return f"Found {_tally(report.findings)}{besides} in {counts}."
     if not report.frameworks and report.result.exit_code:
@@ -103,6 +103,18 @@ def _summary(report: Report) -> str:
     if not report.backwards:
         return f"Nothing found{besides}: no backward pass ran."
     return f"Nothing found{besides} in {counts}."
+
+
+def _static_summary(report: Report) -> str:
+    found = f"Found {_tally(report.findings)}" if report.findings else "Nothing found"
+    return f"{found}{_silent(report)} in {_count(report.files or 0, 'file', 'files')}, read and not run."
+
+
+def _silent(report: Report) -> str:
+    """Return how many findings there are that are not told."""
+    hidden = [f"{report.suppressed} suppressed"] * bool(report.suppressed)
+    hidden += [f"{report.known} in the baseline"] * bool(report.known)
+    return "".join(f", {words}" for words in hidden)
 
 
 def _silenced(finding: Finding, directory: str) -> str:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
-from ...inspect.diagnosis.rule_registry import Rule
 from ...inspect.records.write_account import WriteFact
-from ..finding_parts import describe_modified, modified_finding
+from ..finding_parts import describe_modified, modified_finding, sites
 from ..findings import Finding
 from ..source_fixes import SourceWrite
+from ..static.source_rule import SourceRule
+from ..static.statements import Block, SourceText
 from ..violation_facts import ModifiedFacts
 
 __all__ = ["SavedTensorModified"]
 
 
-class SavedTensorModified(Rule):
+class SavedTensorModified(SourceRule):
     """A tensor that backward needs has been written in place."""
 
     code = "GS101"
     title = "saved tensor modified in place"
     needs = (ModifiedFacts,)
+    words = re.compile(r"Sequential\("), re.compile(r"inplace|(?:CELU|ELU|LeakyReLU|SELU|ReLU|SiLU|Dropout)\(.*True")
     what = """
         A node of the backward graph keeps the tensors its derivative needs: some operators save an input (mul,
         pow, matmul), some their own result (exp, sigmoid, tanh, softmax). A later in-place write changed the
@@ -50,6 +54,58 @@ class SavedTensorModified(Rule):
                 "all the same"
             )
         yield modified_finding(self.code, facts, told, message, _help(facts, told.write, told.text))
+
+    def look(self, source: SourceText) -> Iterator[Finding]:
+        """Yield layers of a Sequential that write in place what the layer before them has saved."""
+        for block in source.blocks:
+            for statement in block.statements:
+                for call in _sequentials(source, statement):
+                    for layer, following in zip(call.args, call.args[1:]):
+                        if _saves_its_result(source, layer) and _works_in_place(source, following):
+                            yield self._of_layers(source, block, layer, following)
+
+    def _of_layers(self, source: SourceText, block: Block, layer: ast.expr, following: ast.expr) -> Finding:
+        names = source.library_name(layer.func), source.library_name(following.func)  # type: ignore[attr-defined]
+        first, second = (name.rpartition(".")[2] for name in names)
+        return Finding(
+            code=self.code,
+            message=f"{second} writes in place what {first} has saved for backward: its own result",
+            sites=sites(
+                ("made", source.at(following, block), "told to work in place"),
+                ("saved", source.at(layer, block), "saves its result"),
+            ),
+            help=f"make that {second} without inplace=True",
+        )
+
+
+# Modules whose derivative is computed from their result, and modules whose forward writes its input when it is told to.
+_SAVING = {"LogSoftmax", "ReLU", "Sigmoid", "Softmax", "Tanh"}
+_IN_PLACE = {"CELU": 1, "Dropout": 1, "ELU": 1, "LeakyReLU": 1, "SELU": 0, "ReLU": 0, "SiLU": 0}
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)
+
+
+def _sequentials(source: SourceText, statement: ast.stmt) -> Iterator[ast.Call]:
+    for node in ast.walk(statement) if isinstance(statement, _SIMPLE) else ():
+        if isinstance(node, ast.Call) and source.library_name(node.func) == "nn.Sequential":
+            yield node
+
+
+def _class_of(source: SourceText, layer: ast.expr) -> str:
+    """Return the class of the library that a layer is made of; empty for another."""
+    name = source.library_name(layer.func) if isinstance(layer, ast.Call) else ""
+    return name.removeprefix("nn.") if name.startswith("nn.") else ""
+
+
+def _saves_its_result(source: SourceText, layer: ast.expr) -> bool:
+    return _class_of(source, layer) in _SAVING
+
+
+def _works_in_place(source: SourceText, layer: ast.expr) -> bool:
+    place = _IN_PLACE.get(_class_of(source, layer))
+    if place is None or not isinstance(layer, ast.Call):
+        return False
+    given = layer.args[place : place + 1] + [word.value for word in layer.keywords if word.arg == "inplace"]
+    return any(isinstance(value, ast.Constant) and value.value is True for value in given)
 
 
 def _help(facts: ModifiedFacts, write: WriteFact | None, text: SourceWrite) -> str:

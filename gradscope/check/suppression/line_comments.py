@@ -54,8 +54,14 @@ class LineComments:
                 return True
         return False
 
-    def notices(self, filename: str) -> Iterator[Notice]:
-        """Yield what is wrong with the comments of a file, and which codes have silenced nothing."""
+    def notices(self, filename: str, *, read: bool = False) -> Iterator[Notice]:
+        """Yield what is wrong with the comments of a file, and which codes have silenced nothing.
+
+        Parameters
+        ----------
+        read : bool
+            Whether the file was read rather than run: which codes could have been found.
+        """
         for comment in self._comments(filename):
             if comment.codes is None:
                 text = "`# gradscope: ignore` names no code, and silences nothing: write ignore[CODE]"
@@ -63,7 +69,7 @@ class LineComments:
             for code in comment.codes or ():
                 if code not in all_codes():
                     yield Notice(f"ignore[{code}]: no such code; {meant(code, all_codes())}", filename, comment.line)
-                elif code in CODES and (filename, comment.line, code) not in self._used:
+                elif _looked_for(code, read) and (filename, comment.line, code) not in self._used:
                     yield Notice(f"ignore[{code}] has silenced nothing in this run", filename, comment.line)
 
     def _comments(self, filename: str) -> tuple[_Comment, ...]:
@@ -72,6 +78,11 @@ class LineComments:
             text = "".join(linecache.getlines(filename))
             found = self._files[filename] = _comments_in(filename, text) if _IS_THERE.search(text) else ()
         return found
+
+
+def _looked_for(code: str, read: bool) -> bool:
+    """Whether a kind of finding is looked for alone in programs that run, or in files that are read."""
+    return code in CODES and bool(CODES[code].needs) != read
 
 
 def _comments_in(filename: str, text: str) -> tuple[_Comment, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from ...runtime.events import is_library_file
@@ -65,16 +65,18 @@ class Silences:
             return SilenceReason.SUPPRESSED
         return SilenceReason.KNOWN if self._baseline is not None and self._baseline.knows(finding) else None
 
-    def notices(self, script: str = "") -> Iterator[Notice]:
+    def notices(self, script: str = "", *, sources: Sequence[str] | None = None) -> Iterator[Notice]:
         """Yield what is wrong with what silences, and what has silenced nothing.
 
         Parameters
         ----------
         script : str
             A file whose comments are looked at beside those of the modules that the program has imported.
+        sources : sequence of str, optional
+            The files that were read, where no program has run.
         """
-        for filename in _files_of_the_program(script):
-            yield from self._comments.notices(filename)
+        for filename in _files_of_the_program(script) if sources is None else sources:
+            yield from self._comments.notices(filename, read=sources is not None)
         for file in (self._suppressions, self._baseline):
             if file is not None:
                 yield from file.notices()

@@ -29,6 +29,7 @@ def test_the_fields_of_a_report():
         "unseen": ["a region"],
         "warnings": [{"filename": "rules.txt", "line": None, "text": "of no use"}],
         "ended_by": {"type": "ValueError", "message": "no data"},
+        "files": None,
         "findings": [],
         "gradients": [],
     }

@@ -89,6 +89,18 @@ def test_a_notice_stands_below_with_its_place():
     assert lines[-1] == "warning: train.py:4: ignore[GS101] has silenced nothing in this run"
 
 
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"files": 1}, "Nothing found in 1 file, read and not run."),
+        ({"files": 3, "suppressed": 2}, "Nothing found, 2 suppressed in 3 files, read and not run."),
+        ({"files": 3, "findings": (finding(),)}, "Found 1 error in 3 files, read and not run."),
+    ],
+)
+def test_text_of_what_was_read(changes, text):
+    assert text in as_text(report(frameworks=(), backwards=0, **changes)).splitlines()
+
+
 def test_what_is_suppressed_and_known_is_counted():
     text = as_text(report(findings=(finding(),), suppressed=2, known=3))
     assert "Found 1 error, 2 suppressed, 3 in the baseline in 1 backward pass, 2 in-place writes." in text

@@ -1,0 +1,136 @@
+"""The files that ``gradscope check --static`` reads, and what the rules find in them."""
+
+from __future__ import annotations
+
+import os
+import tokenize
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ..finding_codes import CODES
+from ..findings import Finding
+from ..suppression.silences import SilenceReason, Silences
+from .source_rule import SourceRule
+from .statements import SourceText
+
+__all__ = ["StaticCheck", "check_sources"]
+
+_SKIPPED = {"__pycache__", "node_modules", "site-packages", "build", "dist"}
+
+
+@dataclass(slots=True)
+class StaticCheck:
+    """What was found in files that were read and not run.
+
+    Attributes
+    ----------
+    files : list of str
+        Those that were read.
+    suppressed, known : int
+        How many more findings there were that something silences, and that the baseline knows.
+    unread : tuple of str
+        Which files could not be read, and why.
+
+    See Also
+    --------
+    check_sources : returns one.
+
+    Examples
+    --------
+    >>> from gradscope.check import StaticCheck
+    >>> StaticCheck(files=["train.py"]).findings
+    []
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    suppressed: int = 0
+    known: int = 0
+    unread: tuple[str, ...] = ()
+
+
+def check_sources(paths: Iterable[str], silences: Silences | None = None) -> StaticCheck:
+    """Look for what is sure to go wrong in source files, and run none.
+
+    Parameters
+    ----------
+    paths : iterable of str
+        Files, and directories of which all files ``*.py`` are read; not those in hidden folders, and in folders of what
+        was built or installed.
+    silences : Silences, optional
+        Which findings are not told; by default those on lines with a ``# gradscope: ignore[...]`` comment.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file or directory.
+
+    See Also
+    --------
+    check_script : runs one, and finds more.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from gradscope.check import check_sources
+    >>> path = os.path.join(tempfile.mkdtemp(), "train.py")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("loss.backward")
+    >>> [(finding.code, finding.help) for finding in check_sources([path]).findings]
+    [('GS202', 'write `loss.backward()`')]
+    """
+    silences = silences or Silences()
+    rules = [rule for rule in CODES.values() if isinstance(rule, SourceRule)]
+    told = StaticCheck()
+    for filename in _files_in(paths):
+        told.files.append(filename)
+        try:
+            source = _source(filename, rules)
+        except (OSError, SyntaxError, ValueError, RecursionError) as error:
+            told.unread = (*told.unread, f"{filename}, which cannot be read: {_words_of(error)}")
+            continue
+        for finding in _findings_in(source, rules) if source is not None else ():
+            reason = silences.reason(finding)
+            told.suppressed += reason is SilenceReason.SUPPRESSED
+            told.known += reason is SilenceReason.KNOWN
+            if reason is None:
+                told.findings.append(finding)
+    return told
+
+
+def _files_in(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the files at some paths, each once, by their absolute names, those of a directory in order."""
+    seen: set[str] = set()
+    for path in paths:
+        if not os.path.exists(path):
+            raise FileNotFoundError(f"there is no file or directory {path!r}")
+        for filename in _python_files(path) if os.path.isdir(path) else (path,):
+            absolute = os.path.abspath(filename)
+            if absolute not in seen:
+                seen.add(absolute)
+                yield absolute
+
+
+def _python_files(directory: str) -> Iterator[str]:
+    for folder, folders, files in os.walk(directory):
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED and not name.startswith("."))
+        yield from (os.path.join(folder, name) for name in sorted(files) if name.endswith(".py"))
+
+
+def _source(filename: str, rules: Iterable[SourceRule]) -> SourceText | None:
+    """Return a file for the rules to look at; None where there is nothing to find for any."""
+    with tokenize.open(filename) as file:
+        text = file.read()
+    return SourceText(filename, text) if any(rule.concerns(text) for rule in rules) else None
+
+
+def _findings_in(source: SourceText, rules: Iterable[SourceRule]) -> Iterator[Finding]:
+    for rule in rules:
+        if rule.concerns(source.text):
+            yield from rule.look(source)
+
+
+def _words_of(error: Exception) -> str:
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: {error.msg}"
+    return str(error) or type(error).__name__

@@ -1,0 +1,21 @@
+import re
+
+import pytest
+
+from gradscope.check import CODES
+from gradscope.check.static.source_rule import SourceRule
+from gradscope.check.static.statements import SourceText
+
+
+def test_a_rule_concerns_files_in_which_all_its_words_stand():
+    class TwoWords(SourceRule):
+        words = re.compile("one"), re.compile("two")
+
+    assert [TwoWords().concerns(text) for text in ("two one", "one", "")] == [True, False, False]
+    with pytest.raises(NotImplementedError):
+        TwoWords().look(SourceText("a.py", ""))
+
+
+def test_rules_that_look_at_sources_are_among_the_others():
+    looking = [code for code, rule in CODES.items() if isinstance(rule, SourceRule)]
+    assert looking == ["GS101", "GS103", "GS201", "GS202", "GS203", "GS204", "GS205", "GS206"]
