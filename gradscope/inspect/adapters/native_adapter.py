@@ -225,7 +225,7 @@ class NativeAdapter:
             for slot in slots:
                 value = getattr(node, slot)
                 kind = type(value)
-                if kind in _PLAIN or kind is _ARRAY or value is RELEASED:  # no version is kept of these
+                if kind in _PLAIN or kind is _ARRAY or value is RELEASED:  # these have no version
                     continue
                 array = value._memory if kind in _TENSORS else value.array if kind is SavedResult else None
                 owner = memory_of(array) if type(array) is _ARRAY else None
@@ -275,7 +275,7 @@ class NativeAdapter:
             version = 0 if counter is None else counter.version
             try:
                 found.append((version, zlib.crc32(array)))  # type: ignore[arg-type]
-            except ValueError:  # it does not lie in one piece
+            except ValueError:  # the memory is not contiguous
                 found.append((version, zlib.crc32(bits_of(array))))
         return found
 
@@ -365,7 +365,7 @@ class NativeAdapter:
         """Return the innermost node that some of `frames` (innermost first) are running, None if none are."""
         called: FrameType | None = None
         for frame in frames:
-            # What a signal's handler raises may come from between two nodes.
+            # A signal's handler may raise between two nodes.
             if frame.f_code is GraphTask._advance.__code__ and called is not None and _runs_nodes(called):
                 names = variables_of(frame)
                 task, node, grad = names["self"], names["node"], names["grad"]
@@ -383,7 +383,7 @@ class NativeAdapter:
         nodes = task.nodes
         edges = list(map(attrgetter("edges"), nodes))
         flat = list(itertools.chain.from_iterable(edges))
-        several = tuple in map(type, flat)  # edges to outputs of nodes that have more than one
+        several = tuple in map(type, flat)  # such edges lead to outputs of nodes that have more than one
         return Plan(
             nodes,
             list(map(attrgetter("node_name"), nodes)),
@@ -617,7 +617,7 @@ class NativeObservation:
             handlers |= _backward_handlers(observer)
         for kind, told in _told_of_events(observer):
             handlers[kind] = _both(handlers[kind], told) if kind in handlers else told
-        sites = int(forward or operators or own_writes)  # the innermost line of the user is all that is asked for
+        sites = int(forward or operators or own_writes)  # only the user's innermost line is asked for
         self._subscription = events.subscribe_each(handlers, call_sites=sites)
 
     def close(self) -> None:

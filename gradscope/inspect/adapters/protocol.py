@@ -586,7 +586,7 @@ def expected_spec(adapter: Adapter, node: Any, nr: int) -> TensorSpec | None:
     return specs[nr] if nr < len(specs) else None
 
 
-# Why nobody can look inside a node, by its name.
+# The reasons why nobody can look inside a node, by the node's name.
 CHECKPOINTS = {
     "CheckpointFunctionBackward": "checkpoint: its inside is recomputed, and differentiated in a backward of its own",
 }

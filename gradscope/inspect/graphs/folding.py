@@ -117,7 +117,7 @@ def unfold(folded: BackwardGraph, key: Any = None) -> BackwardGraph:
     if key not in folded or "members" not in folded.nodes[key]:
         raise ValueError(f"there is no group {key!r} in this graph")
     groups = {group: data for group, data in folded.nodes(data=True) if "members" in data and group not in source}
-    if key not in groups:  # folded earlier: open it in the graph below, and fold the rest again
+    if key not in groups:  # the group was folded earlier: it is opened in the graph below, and the rest is folded again
         source = unfold(source, key)
     partition = {member: group for group, data in groups.items() if group != key for member in data["members"]}
     return quotient(source, partition, lambda group, _: _label(groups[group]))

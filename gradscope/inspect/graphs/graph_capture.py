@@ -101,7 +101,7 @@ def capture_graph(
                 program.run(write or _nowhere)
         finally:
             observer.ended.set()
-            observer.done.set()  # whoever waits for the graph need not wait longer
+            observer.done.set()  # the thread that waits for the graph goes on
 
     ProgramThread(run).start()
     try:
@@ -255,7 +255,7 @@ def _variables(adapter: Adapter) -> dict[int, str]:
     for frame in user_frames(sys._getframe()):
         for scope in (variables_of(frame), frame.f_globals):
             for name, value in list(scope.items()):
-                # The type is asked: a lazy object would wake up if it were asked itself.
+                # The type has the answer: to ask a lazy object itself would load it.
                 if hasattr(type(value), "requires_grad") and adapter.is_tensor(value):
                     names.setdefault(id(value), name)
     return names

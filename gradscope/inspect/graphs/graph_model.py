@@ -17,7 +17,7 @@ from .record_interning import InternTable, collector_paused
 
 __all__ = ["BackwardGraph", "annotate", "execution_order", "graph", "graph_of", "graph_of_roots"]
 
-# What a node knows only once it has run.
+# The attributes that a node has only once it has run.
 RUN_ATTRIBUTES = ("state", "grad_outputs", "grad_inputs", "seconds")
 
 

@@ -204,7 +204,7 @@ def dominators(graph: BackwardGraph, target: Any, source: Any = None) -> list[An
     if end not in between:
         return []
     flow = networkx.DiGraph()
-    entry = object()  # above all losses
+    entry = object()  # an extra node above all losses
     flow.add_edges_from((entry, key) for key in starts if key in between)
     flow.add_edges_from((key, child) for key in between for child in graph.succ[key] if child in between)
     above = networkx.immediate_dominators(flow, entry)

@@ -30,7 +30,7 @@ def _sorted(targets: Mapping[Any, Iterable[Any]]) -> list[Any]:
         for child in children:
             waiting[child] += 1
     order = [key for key, count in waiting.items() if not count]
-    for key in order:  # grows as it is read
+    for key in order:  # the list grows as it is read
         for child in targets[key]:
             waiting[child] -= 1
             if not waiting[child]:
@@ -163,7 +163,7 @@ def _add_nodes(
     owner: Partition,
     groups: Mapping[Hashable, tuple[list[Any], dict[str, Any]]],
 ) -> None:
-    nodes = dict(graph.nodes(data=True))  # the views of networkx take their time
+    nodes = dict(graph.nodes(data=True))  # the views of networkx are slow
     for key, data in nodes.items():
         group = owner.get(key)
         if group is None:
@@ -294,7 +294,7 @@ def members_of(folded: BackwardGraph, key: Any) -> list[Any]:
         below = graph.source
         if below is None:
             found.append(node)
-        elif node in below:  # it was left as it is
+        elif node in below:  # the node was left as it is
             pending.append((below, node))
         else:
             pending.extend((below, member) for member in reversed(graph.nodes[node]["members"]))

@@ -59,7 +59,7 @@ class InternTable:
 
 def _facts(view: SavedView) -> tuple[Any, ...]:
     shape = view.shape
-    # Asking costs time: only what has no shape can have been released.
+    # To ask costs time, and only a tensor without a shape can have been released.
     return view.name, shape, view.dtype, view.saved_version, view.current_version, shape is None and view.released
 
 
@@ -69,7 +69,7 @@ def _record(view: SavedView, facts: tuple[Any, ...]) -> SavedRecord:
         name=name,
         shape=shape,
         dtype="" if dtype is None else str(dtype).rpartition(".")[2],
-        nbytes=view.nbytes,  # follows from shape and dtype
+        nbytes=view.nbytes,  # the number follows from shape and dtype
         saved_version=before,
         current_version=now,
         state="released" if released else "ok" if before == now else "modified",

@@ -69,7 +69,7 @@ def block_runs(graph: BackwardGraph) -> list[BlockRun]:
     known: dict[int, int] = {}
     for data in nodes.values():
         outputs = data["outputs"]
-        if id(outputs) not in known:  # most are shared, and comparing them takes long
+        if id(outputs) not in known:  # most are shared, and to compare them takes long
             known[id(outputs)] = kinds.setdefault(outputs, len(kinds))
     rows: dict[str, dict[int, Block]] = defaultdict(dict)
     homes: dict[str, Block | None] = {}

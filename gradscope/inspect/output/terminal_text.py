@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 __all__ = ["json_text", "one_line", "printable", "say", "visible"]
 
-_JOINERS = "\u200c\u200d"  # of letters, in Persian and Hindi, and of emoji
+_JOINERS = "\u200c\u200d"  # they join letters in Persian and Hindi, and emoji
 _SUSPECT = re.compile(r"[^ -~\n\t]")
 
 

@@ -40,7 +40,7 @@ class Tracker(Observer):
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
         self._running = _Running()
-        # By id, with a reference that empties the place: a module may compare by value and have no hash.
+        # The key is the id, with a reference that removes it: a module may compare by value and have no hash.
         self._paths: dict[int, tuple[weakref.ref[Any], str]] = {}
         self._roots: dict[str, weakref.ref[Any]] = {}
         self._leaves: dict[int, tuple[weakref.ref[Any], str]] = {}
@@ -54,7 +54,7 @@ class Tracker(Observer):
         stack = self._running.modules
         identity = id(module)
         for depth, (running, _) in enumerate(stack):
-            if running == identity:  # it left by an exception last time
+            if running == identity:  # an exception ended its last call
                 del stack[depth:]
                 break
         if identity not in self._paths:
@@ -155,7 +155,7 @@ class Tracker(Observer):
         self._roots = {label: r for label, r in self._roots.items() if r() is not None}
         inside = {id(module) for _, module in parts}
         for label, reference in list(self._roots.items()):
-            if id(reference()) in inside:  # a part was called before the whole
+            if id(reference()) in inside:  # a submodule was called before the module
                 del self._roots[label]
         label = self._label(root)
         self._roots[label] = weakref.ref(root)

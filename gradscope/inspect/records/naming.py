@@ -31,7 +31,7 @@ __all__ = [
     "unusable",
 ]
 
-# What stands between a parameter and the operator that uses it, and is part of that use.
+# Operators between a parameter and the one that uses it, which are part of that use.
 _PASSING_ON = {
     "AsStrided", "Chunk", "Clone", "Expand", "Mt", "Permute", "ReshapeAlias", "Select", "Slice", "Split", "Squeeze",
     "T", "ToCopy", "Transpose", "Unbind", "UnsafeView", "Unsqueeze", "View",

@@ -92,7 +92,7 @@ def _asking() -> int:
 
 def _around(things: Sequence[Any]) -> Iterator[Any]:
     """Yield lists of what those objects refer to that refer to tuples around `things`."""
-    # Popped, so that the iterator is gone by the time that referrers are looked for.
+    # The item is popped, so that no iterator is left when referrers are looked for.
     once = iter([None, _referring(things, id(tuple).__eq__)].pop, None)
     return starmap(gc.get_referents, starmap(gc.get_referrers, once))
 
@@ -126,7 +126,7 @@ def no_collection() -> Iterator[None]:
         try:
             if gc.get_count()[0] > _MANY_YOUNG:
                 _grow_old()
-        finally:  # an abort may come in between
+        finally:  # an abort may come before the end
             if enabled:
                 gc.enable()
 

@@ -53,7 +53,7 @@ class OptimizerHooks:
 
     def _listen_to(self, name: str) -> None:
         with self._lock:
-            if name in self._handles:  # another thread has come first
+            if name in self._handles:  # another thread has registered it first
                 return
             module = sys.modules[name]
             self._handles[name] = [

@@ -99,7 +99,7 @@ def _norm(magnitudes: Any) -> float:
     if not magnitudes.size:
         return 0.0
     largest = float(magnitudes.max())
-    if not 1e150 > largest > 1e-150:  # its square would leave float64's range (or it is 0, Inf or NaN)
+    if not 1e150 > largest > 1e-150:  # its square leaves float64's range, or it is 0, Inf or NaN
         if largest == 0.0 or not numpy.isfinite(largest):
             return largest
         scaled = (magnitudes / largest).reshape(-1)

@@ -192,7 +192,7 @@ class WriteAccount:
             return entries[-1].fact if entries else None
 
     def _forget(self, memory: Hashable, known: _Memory) -> None:
-        # No lock: the garbage collector may call this while the thread that holds it adds a write.
+        # It takes no lock: the garbage collector may call it while the thread that holds the lock adds a write.
         if self._memories.get(memory) is known:
             self._memories.pop(memory, None)
 

@@ -36,7 +36,7 @@ def variables_of(frame: FrameType) -> dict[str, Any]:
     """
     kept = frame.f_locals
     found = dict(kept)
-    unshared = sys.getrefcount(kept) <= 3  # the frame, `kept`, and the argument of getrefcount()
+    unshared = sys.getrefcount(kept) <= 3  # these are the frame, `kept`, and the argument of getrefcount()
     copied = _COPIES and frame.f_code.co_flags & inspect.CO_OPTIMIZED
     if copied and unshared and not _is_traced(frame):
         kept.clear()
@@ -67,7 +67,7 @@ def run_in(frame: FrameType, code: CodeType) -> None:
         if _COPIES and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
             ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
     del names
-    variables_of(frame)  # and keep none of them
+    variables_of(frame)  # the call itself keeps none of them
 
 
 def _is_traced(frame: FrameType) -> bool:

@@ -10,7 +10,7 @@ __all__ = ["relative_path", "start_directory", "started_here"]
 def _working_directory() -> str:
     try:
         return os.getcwd()
-    except OSError:  # it has been removed
+    except OSError:  # the current directory has been removed
         return ""
 
 
@@ -51,5 +51,5 @@ def relative_path(filename: str) -> str:
         return filename
     try:
         return os.path.relpath(filename, _started_in)
-    except ValueError:  # another drive
+    except ValueError:  # the file is on another drive
         return filename

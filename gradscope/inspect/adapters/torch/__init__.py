@@ -40,7 +40,7 @@ def check_version(version: str) -> None:
 def __getattr__(name: str) -> Any:
     if name != "TorchAdapter":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import torch  # optional dependency
+    import torch  # PyTorch is an optional dependency
 
     check_version(torch.__version__)
     from .torch_adapter import TorchAdapter  # it imports PyTorch

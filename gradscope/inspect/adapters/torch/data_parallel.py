@@ -141,7 +141,7 @@ def _runs(tensor: torch.Tensor) -> Iterator[tuple[torch.Tensor, int]]:
 
 def _rows(local: torch.Tensor, tensor: Any) -> Iterator[tuple[torch.Tensor, int]]:
     """Yield the pieces of a DTensor's part that lie together in the whole."""
-    from torch.distributed.tensor._utils import compute_local_shape_and_global_offset  # loaded, if there is a DTensor
+    from torch.distributed.tensor._utils import compute_local_shape_and_global_offset  # DTensor has loaded it
 
     if not local.numel():
         return
@@ -166,7 +166,7 @@ def _bits(flat: torch.Tensor) -> Any:
     """Return the elements as a NumPy array of some type of their size."""
     try:
         return flat.numpy()
-    except (TypeError, RuntimeError):  # NumPy has no such dtype, or it is conjugated lazily
+    except (TypeError, RuntimeError):  # NumPy has no such dtype, or the tensor is conjugated lazily
         return flat.resolve_conj().resolve_neg().view(torch.uint8).numpy().view(f"V{flat.element_size()}")
 
 
@@ -199,7 +199,7 @@ def _norm(flat: torch.Tensor) -> float:
         return float(torch.linalg.vector_norm(flat if flat.is_complex() else flat.double()))
     if flat.dtype is torch.float32:
         squares = float(torch.dot(flat, flat))
-        if 1e-30 < squares < 1e30:  # float32 has lost nothing of it
+        if 1e-30 < squares < 1e30:  # float32 has lost nothing of the sum
             return math.sqrt(squares)
     try:
         return norm_of(flat.resolve_conj().resolve_neg().numpy())

@@ -21,7 +21,7 @@ from .torch_compile import COMPILED, leave_uncompiled
 
 __all__ = ["BackwardTap", "backward_tap"]
 
-# Both hold the name: torch.autograd.backward and grad look it up in their own module.
+# Both modules hold the name: torch.autograd.backward and grad look it up in their own.
 _HOLDERS = (autograd_graph, torch.autograd)
 _NAME = "_engine_run_backward"
 
@@ -52,7 +52,7 @@ class BackwardTap:
             if self._observers:
                 return
             for holder, original in zip(_HOLDERS, self._originals):
-                # A replacement that somebody else has put there meanwhile stays.
+                # A function by which other code has replaced it meanwhile stays.
                 if getattr(holder, _NAME) is self._run:
                     setattr(holder, _NAME, original)
 
@@ -136,7 +136,7 @@ def _compiled_autograd() -> bool:
 
 
 leave_uncompiled(_observed, calls=False)
-# Read by Dynamo, _traced() would say that it is compiled.
+# Where Dynamo reads this function, _traced() would say that it is compiled.
 leave_uncompiled(_traced, _blind, user_site, BackwardTap._unheard)
 
 backward_tap = BackwardTap()

@@ -239,7 +239,7 @@ def _holds(node: Any) -> bool | None:
     if isinstance(node, BackwardCFunction):
         try:
             return bool(node._raw_saved_tensors) or None
-        except RuntimeError:  # freed
+        except RuntimeError:  # the tensor has been freed
             return False
     saved = saved_of(node)
     return None if not saved else not all(one.released for one in saved)

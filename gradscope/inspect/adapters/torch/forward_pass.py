@@ -170,7 +170,7 @@ class ForwardTap:
         self._write_mode.announce = self.write_started if heard else None
 
     def _install(self) -> None:
-        if not any(getattr(module, table) for table in _HOOK_TABLES):  # the program is still warned of hooks of its own
+        if not any(getattr(module, table) for table in _HOOK_TABLES):  # PyTorch warns the program of its own
             self._undo.append(ignore_warnings(_GLOBAL_HOOKS))
         before = module.register_module_forward_pre_hook(self._module_entered)
         after = module.register_module_forward_hook(self._module_left, always_call=True)
@@ -318,7 +318,7 @@ class ForwardTap:
             return
         site = user_site(3)
         node = grad_fn_of(result) if len(numbers) == 1 and type(result) is _TENSOR else None
-        if node is not None and node._sequence_nr() in numbers:  # one call, one node, as a rule
+        if node is not None and node._sequence_nr() in numbers:  # one call makes one node, as a rule
             made_here = [node]
         else:
             made_here = _made(numbers, result, args)[::-1]
@@ -374,7 +374,7 @@ class ForwardTap:
             return
         try:
             share = TorchShare(tensor, how, user_site(3))
-        except (RuntimeError, NotImplementedError):  # sparse, or inside a functorch transform: no storage of its own
+        except (RuntimeError, NotImplementedError):  # a sparse tensor, or one in a functorch transform, has no storage
             return
         for observer in self.writes:
             observer.memory_shared(share)
@@ -550,7 +550,7 @@ def _replace(owner: Any, name: str, original: Any, replacement: Any) -> Callable
     setattr(owner, name, replacement)
 
     def restore() -> None:
-        # A replacement that somebody else has put there meanwhile stays.
+        # A function by which other code has replaced it meanwhile stays.
         if owner.__dict__[name] is replacement:
             setattr(owner, name, original)
 

@@ -20,7 +20,7 @@ from typing import Any
 __all__ = ["cut_row", "cut_rows"]
 
 _LATE = "gradscope.inspect.late"
-# By chance, for no pattern in a graph can then avoid it: a piece of more than 15,000 nodes is one of a million.
+# The gap is random, so that no pattern in a graph avoids the cuts: one piece in a million has more than 15,000 nodes.
 _SHARE = 1 / 1024
 _gap = partial(Random(0).expovariate, _SHARE)
 _left = int(_gap())  # nodes until the next cut
@@ -85,7 +85,7 @@ class _FreeingThread:
         if self._started:
             self.waiting.put(None)
             self._ended.acquire(timeout=5.0)
-        # What the interpreter takes down from here on is not freed, which would be done in one row again.
+        # Graphs that remain when the interpreter ends are not freed: that would be one deep recursion again.
         self._started = True
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.waiting))
 

@@ -42,13 +42,13 @@ def note_hooks() -> Callable[[], None]:
     def register_hook(self: torch.Tensor, hook: Any) -> Any:
         handle = original(self, hook)
         node = None if self.is_leaf else self.grad_fn
-        # Keyed by the handle: under a function mode this is called twice.
+        # The handle is the key: under a function mode this is called twice.
         if node is not None and hasattr(handle, "hooks_dict_ref"):
             node.metadata.setdefault(_NOTED, {})[handle.id] = (hook_name(hook), handle)
         return handle
 
     def restore() -> None:
-        # A replacement that somebody else has put there meanwhile stays.
+        # A function by which other code has replaced it meanwhile stays.
         if torch.Tensor.register_hook is register_hook:
             torch.Tensor.register_hook = original
 

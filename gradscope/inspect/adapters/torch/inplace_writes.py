@@ -78,7 +78,7 @@ class WriteMode(dispatch.TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out the operator, and tell what it has written."""
         kwargs = kwargs or {}
-        # Function modes are above autograd: inside a backward they would hear of this call, which the engine makes.
+        # Function modes are above autograd: inside a backward they would be told of this call of the engine's.
         with torch._C.DisableTorchFunction():
             slots = written_slots(func)
             if slots and self.announce is not None:
@@ -164,7 +164,8 @@ def given_to_write(func: Any, args: Sequence[Any], kwargs: Any) -> Iterator[torc
     return tensors_in(given)
 
 
-# By the identity of the operator, whose hash is a Python function; it is kept, so that no other gets its identity.
+# The key is the operator's identity, since its hash is a Python function; the operator is kept, so the identity is
+# nobody else's.
 _slots: dict[int, tuple[Any, tuple[tuple[int, str], ...]]] = {}
 
 

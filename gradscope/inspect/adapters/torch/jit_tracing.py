@@ -49,7 +49,7 @@ def _wrap(owner: Any, name: str, pause: Callable[[], AbstractContextManager[Any]
     setattr(owner, name, trace)
 
     def restore() -> None:
-        # A replacement that somebody else has put there meanwhile stays.
+        # A function by which other code has replaced it meanwhile stays.
         if getattr(owner, name) is trace:
             setattr(owner, name, original)
 

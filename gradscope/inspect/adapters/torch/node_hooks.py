@@ -13,7 +13,7 @@ __all__ = ["hang"]
 # PyTorch calls it for each hook of a node, with the node's dict of hooks, if it has one: it enters the hook there, and
 # returns the dict and a handle.
 _REGISTER = "_register_hook"
-_lock = threading.RLock()  # reentrant, for a signal handler that runs a backward
+_lock = threading.RLock()  # a signal handler may run a backward: hence reentrant
 
 
 class _Hooks(dict[Any, Any]):
@@ -41,13 +41,13 @@ def hang(
     """
     hung: list[dict[Any, Any]] = []
     handles: list[Any] = []
-    key = object()  # a handle's would be a number
+    key = object()  # a handle's key would be a number
 
     def take_off() -> None:
         for hooks in hung:
             hooks.pop(key, None)
         for handle in handles:
-            if handle is not None:  # a PyTorch that registers hooks in another way
+            if handle is not None:  # another PyTorch may register hooks in another way
                 handle.remove()
 
     with _lock:
@@ -55,7 +55,7 @@ def hang(
         own = Function.__dict__.get(_REGISTER)
 
         def enter(hooks: Any, hook: Any) -> Any:
-            if hook is not ran and hook is not entered:  # of another thread
+            if hook is not ran and hook is not entered:  # the hook is another thread's
                 return register(hooks, hook)
             if hooks is None:
                 hooks = _Hooks()
@@ -69,7 +69,7 @@ def hang(
                 if entered is not None:
                     handles.append(node.register_prehook(entered))
                 handles.append(node.register_hook(ran))
-        except BaseException:  # Ctrl-C too
+        except BaseException:  # Ctrl-C counts too
             take_off()
             raise
         finally:

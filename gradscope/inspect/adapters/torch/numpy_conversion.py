@@ -28,10 +28,12 @@ __all__ = [
     "to_host_told",
 ]
 
-_MOST_ELEMENTS = 2**26  # of a sparse tensor that is written out
+_MOST_ELEMENTS = 2**26  # a sparse tensor with more is not written out
 _TENSOR = torch.Tensor
 _UNREADABLE = (BufferError, KeyError, NotImplementedError, RuntimeError, TypeError)
-_HELD_BYTES = 512  # up to which a gradient may outlive its node: what is held is copied into .grad, not taken over
+# A gradient of at most so many bytes may outlive its node: PyTorch copies one that is held into .grad, for the others
+# it takes over the memory.
+_HELD_BYTES = 512
 
 
 def spec_of(tensor: torch.Tensor) -> TorchSpec:
@@ -70,7 +72,7 @@ def to_host(tensor: torch.Tensor) -> numpy.ndarray:
     with torch._C.DisableTorchFunction():
         if type(tensor) is torch.Tensor and not tensor.requires_grad:
             try:
-                return _array_of(tensor)  # a gradient on the CPU is, nearly always
+                return _array_of(tensor)  # this holds for nearly every gradient on the CPU
             except _UNREADABLE:
                 pass
         with torch.no_grad():
@@ -88,7 +90,7 @@ def _array_of(tensor: torch.Tensor) -> numpy.ndarray:
     BufferError, NotImplementedError, RuntimeError, TypeError
         If it has no such memory, or not of a dtype that NumPy has.
     """
-    if tensor.is_conj() or tensor.is_neg() or tensor._is_zerotensor():  # of which DLPack knows nothing
+    if tensor.is_conj() or tensor.is_neg() or tensor._is_zerotensor():  # DLPack knows nothing of these bits
         return tensor.numpy()
     return _from_dlpack(_Exported(tensor))
 
@@ -167,7 +169,7 @@ def _small(tensor: torch.Tensor, most: int) -> tuple[Callable[[int], Any], int, 
     dtype, size = _DTYPES[tensor.dtype], tensor.nbytes
     plain = size <= most and type(tensor) is _TENSOR and tensor.is_cpu and tensor.is_contiguous()
     address = tensor.data_ptr() if plain and not tensor.is_neg() else 0
-    if not address:  # of an empty one too, and of zeros without memory
+    if not address:  # an empty tensor has none, and neither have zeros without memory
         raise TypeError("not a small dense tensor on the host")
     return _reader(size), address, dtype, _shared_shape(tensor.shape)
 
@@ -204,9 +206,9 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
         tensor = _written_out(tensor)
     if tensor.is_quantized:
         tensor = tensor.dequantize()
-    if any(name is not None for name in getattr(tensor, "names", ())):  # until PyTorch 2.12
+    if any(name is not None for name in getattr(tensor, "names", ())):  # tensors have names until PyTorch 2.12
         tensor = tensor.rename(None)
-    if tensor._is_zerotensor():  # zeros without memory
+    if tensor._is_zerotensor():  # these are zeros without memory
         tensor = tensor.clone()
     tensor = tensor.cpu().resolve_conj().resolve_neg()
     if tensor.dtype is torch.bfloat16 or dtype_name(tensor.dtype).startswith("float8"):

@@ -215,7 +215,7 @@ class TorchTask:
         if _current_id() != self._id:
             return None
         call = self._running.pop(threading.get_ident(), None)
-        if call is None:  # hooked while it ran
+        if call is None:  # the node got its hook while it ran
             return None
         call.made = [None] * len(produced) if call.skip else produced
         return self._tell_exit(call, produced)
@@ -244,7 +244,7 @@ class TorchTask:
         if here != self._thread and any(task._thread == here for task in _live):
             return False
         if here == self._thread and next(t for t in reversed(_live) if t._thread == here) is not self:
-            return False  # a nested one has begun
+            return False  # a nested backward has begun
         self._id = current
         return True
 

@@ -49,7 +49,7 @@ def grad_fn_of(tensor: torch.Tensor) -> Any:
     try:
         if type(tensor) is torch.Tensor and not _modes_on():
             return tensor.grad_fn
-        with torch._C.DisableTorchFunction():  # or modes and subclasses of the program would hear of the question
+        with torch._C.DisableTorchFunction():  # else modes and subclasses of the program would be called for this
             return tensor.grad_fn
     except RuntimeError:
         return None

@@ -13,7 +13,7 @@ from .operator_calls import grad_fn_of
 
 __all__ = ["explain_refusal"]
 
-# What PyTorch says, and the reason as gradscope's own InplaceError gives it; the first that fits counts.
+# PyTorch's messages, and the reasons as gradscope's own InplaceError gives them; the first that fits counts.
 _REASONS = (
     ("a view of a leaf Variable that requires grad is being used in an in-place operation", "view of leaf"),
     ("a leaf Variable that requires grad is being used in an in-place operation", "leaf"),

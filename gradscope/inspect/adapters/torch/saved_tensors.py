@@ -113,7 +113,7 @@ def set_version(tensor: torch.Tensor, version: int) -> None:
     count = torch._C._autograd._unsafe_set_version_counter
     try:
         count((tensor,), (version,))
-    except TypeError:  # before PyTorch 2.6 it took one
+    except TypeError:  # before PyTorch 2.6 the function took one argument
         count(tensor, version)
 
 
@@ -125,7 +125,7 @@ def saved_of(node: Any) -> list[TorchSaved]:
 def _of_attribute(node: Any, attribute: str) -> Iterator[TorchSaved]:
     try:
         raw = getattr(node, attribute)
-    except RuntimeError:  # a custom Function that has let go of everything
+    except RuntimeError:  # a custom Function has released everything
         return
     custom = attribute == "_raw_saved_tensors"
     name = "saved_tensors" if custom else attribute.removeprefix(_RAW)
@@ -144,7 +144,7 @@ def _was_something(node: Any, raw: Any, attribute: str) -> bool:
     try:
         getattr(node, attribute)
     except RuntimeError as error:
-        return versions_in(error) is None  # else one beside it is refused
+        return versions_in(error) is None  # else another tensor of the node is refused
     return False
 
 
@@ -164,7 +164,7 @@ def _refusal(node: Any, attribute: str) -> tuple[int, int] | None:
 
 def raw_names(kind: type) -> tuple[str, ...]:
     """Return the attributes of a class of nodes that hold saved tensors."""
-    if issubclass(kind, BackwardCFunction):  # made anew for every custom Function
+    if issubclass(kind, BackwardCFunction):  # PyTorch makes such a class for every custom Function
         return ("_raw_saved_tensors",)
     names = _raw_names.get(kind)
     if names is None:
@@ -180,7 +180,7 @@ class CheckpointInput:
 
     name = "input of checkpoint()"
     released = False
-    requires_grad = False  # what computed it is no neighbour of the node that asks for it
+    requires_grad = False  # the node that computed it is no neighbour of the node that asks
 
     def __init__(self, tensor: torch.Tensor, versions: tuple[int, int]) -> None:
         self.data = tensor

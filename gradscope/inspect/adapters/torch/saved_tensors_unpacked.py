@@ -25,7 +25,7 @@ SHOWN = hasattr(torch._C._autograd.SavedTensor, "data")
 
 _REFUSED = "gradscope.inspect.refused"
 _THREAD = "gradscope.inspect.thread"
-_HIDDEN = object()  # stands for what a hook has made of a tensor
+_HIDDEN = object()  # it stands for the object that a hook has made of a tensor
 _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+) instead")
 _NOW = re.compile(r"is at version \d+")
 
@@ -87,7 +87,7 @@ def count_hooks() -> Callable[[], None]:
 
     @functools.wraps(leave)
     def noted_leave(self: Any, *args: Any) -> Any:
-        if _entered.count:  # else it was entered before anybody counted
+        if _entered.count:  # else it was entered before the count began
             _entered.count -= 1
             if not _entered.count:
                 _entered.span.end = _sequence_nr()
@@ -159,7 +159,7 @@ class UnpackedSlot:
         stale = _Stale(error)
         try:
             self._raw.register_hooks(stale.pack, _Stale.refuse)
-        except RuntimeError:  # empty, or packed by a hook of its own
+        except RuntimeError:  # the slot is empty, or was packed by a hook of its own
             return None
         self._node.metadata[_REFUSED, self._attribute, self._place] = weakref.ref(stale)
         return stale.tensor

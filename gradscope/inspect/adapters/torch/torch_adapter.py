@@ -79,7 +79,7 @@ class TorchAdapter:
 
     def __init__(self) -> None:
         events.add_library(os.path.dirname(torch.__file__))
-        events.add_library("<eval_with_key>")  # what torch.fx has made of the program's code
+        events.add_library("<eval_with_key>")  # torch.fx has made this of the program's code
 
     def of(self, value: Any) -> TorchAdapter:
         """Return itself."""
@@ -181,7 +181,7 @@ class TorchAdapter:
         """Return where the memory of a tensor begins, for arrays too; of one without memory its own key."""
         try:
             return tensor.untyped_storage().data_ptr() or ("empty", id(tensor))
-        except (RuntimeError, NotImplementedError, ValueError):  # sparse, or not yet initialised
+        except (RuntimeError, NotImplementedError, ValueError):  # the tensor is sparse, or not yet initialised
             return "none", id(tensor)
 
     def memory(self, tensor: torch.Tensor) -> Any:
@@ -208,7 +208,7 @@ class TorchAdapter:
 
     def fingerprints(self, node: Any) -> Sequence[tuple[int, int] | None]:
         """Return version and checksum of each saved tensor that the node reads."""
-        # In training, batch_norm writes the statistics that it has saved; cuDNN the state of its generator.
+        # In training, batch_norm writes the statistics that it has saved, and cuDNN writes the state of its generator.
         unread = _WRITTEN_BY_ITSELF if getattr(node, "_saved_training", False) else _GENERATOR
         return [None if saved.name in unread else fingerprint_of(self, saved) for saved in saved_of(node)]
 

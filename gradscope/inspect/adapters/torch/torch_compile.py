@@ -12,7 +12,7 @@ __all__ = ["COMPILED", "leave_uncompiled"]
 COMPILED = "what torch.compile has compiled, which is one node with its own backward inside"
 
 _dynamo = torch._C._dynamo.eval_frame
-# New in PyTorch 2.7; before, Dynamo gives up on each of the functions by itself.
+# The function is new in PyTorch 2.7; before, Dynamo gives up on each of the functions by itself.
 _STRATEGY = getattr(_dynamo, "_FrameExecStrategy", None)
 
 

@@ -66,7 +66,7 @@ def relocate_warnings(modes: Collection[CodeType], module: str) -> Callable[[], 
         )
 
     def undo() -> None:
-        # A replacement that somebody else has put there meanwhile stays.
+        # A function by which other code has replaced it meanwhile stays.
         if warnings._showwarnmsg is relocated:  # type: ignore[attr-defined]
             warnings._showwarnmsg = show  # type: ignore[attr-defined]
         if let_through in warnings.filters:

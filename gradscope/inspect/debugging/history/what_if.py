@@ -150,7 +150,7 @@ class _Suffix:
         for place in places:
             node = self._view.live_node(self._view.order[place])
             for hook in self._adapter.hooks(node):
-                if place > self._index or not hook.before:  # what comes before a node has run where it stands
+                if place > self._index or not hook.before:  # a hook before a node has run when the node is shown
                     record = self._view.record(place)
                     owner = f" {record.parameter}" if record.parameter else ""
                     found.append(f"{hook.name} of node {place} {record.name}{owner}")
@@ -179,6 +179,6 @@ def _change(adapter: Adapter, parameter: str, before: Any, after: Any) -> Parame
     if one is None or two is None:
         difference = _norm(adapter, before if two is None else after)
     else:
-        with numpy.errstate(invalid="ignore", over="ignore"):  # infinity less infinity is NaN, and said to be
+        with numpy.errstate(invalid="ignore", over="ignore"):  # infinity less infinity is NaN, and is shown as that
             difference = norm_of(numpy.subtract(two, one, dtype=None if one.dtype.kind in "fc" else float))
     return ParameterChange(parameter, _norm(adapter, before), _norm(adapter, after), difference)

@@ -92,7 +92,7 @@ def install(debugger: Debugger) -> None:
     The history lasts as long as the process; the environment variable ``GRADSCOPE_HISTORY`` names a file for it.
     """
     try:
-        import readline  # Windows has none
+        import readline  # Windows has no readline
     except ImportError:
         return
     found: list[str] = []
@@ -110,7 +110,7 @@ def install(debugger: Debugger) -> None:
         try:
             readline.read_history_file(path)
         except OSError:
-            pass  # not there yet
+            pass  # there is no history yet
         atexit.register(_write_history, readline.write_history_file, path)
     _installed.append(completer)
 

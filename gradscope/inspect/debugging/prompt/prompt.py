@@ -144,7 +144,7 @@ class LineMode(BreakVerbs, InspectVerbs):
                 return hook(*args, **keywords)
             import pdb  # noqa: T100 - it loads when a program asks for it
 
-            # Meanwhile the prompt waits for the program, so nobody else reads. The current directory is the program's,
+            # The prompt waits for the program meanwhile, so nobody else reads. The current directory is the program's,
             # which may be a stranger's: its .pdbrc is not obeyed.
             python = pdb.Pdb(stdin=self.stdin, stdout=self.stdout, nosigint=True, readrc=False)
             return python.set_trace(sys._getframe(1))
@@ -190,14 +190,14 @@ class LineMode(BreakVerbs, InspectVerbs):
         except KeyboardInterrupt:
             if self.debugger.state is not SessionState.RUNNING:
                 raise
-            self._wait(presses=1)  # it came before the program that runs was waited for
+            self._wait(presses=1)  # Ctrl-C came before the wait for the program began
 
     def _carry_out(self, line: str) -> None:
         try:
             verb, argument = find_verb(line)
             self._actions[verb.name](argument)
         except ProgramEndedError as error:
-            # Not a failure: a list of commands may well go on until there is nothing left to stop at.
+            # This is no failure: a list of commands may well go on until there is nothing left to stop at.
             self._say(str(error))
         except (UsageError, SessionError, NotParkedError, ValueError) as error:
             self._fail(str(error))
@@ -226,7 +226,7 @@ class LineMode(BreakVerbs, InspectVerbs):
                 if presses > 1:
                     self._leaving = self.interrupted = True
                     return
-        if state.paused or self._end_told:  # or back at the end, out of the past
+        if state.paused or self._end_told:  # the program may also be back at its end, out of the past
             self.say_stop()
 
     def say_stop(self) -> None:

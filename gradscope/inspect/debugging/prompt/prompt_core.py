@@ -88,7 +88,7 @@ class PromptCore:
         # A line that the program has begun is ended before the prompt writes its own.
         with self._writing:
             start, self.mid_line = "\n" if self.mid_line else "", False
-            say(f"{start}{text}\n", end="", file=self.stdout)  # at once: a signal may end what comes after it
+            say(f"{start}{text}\n", end="", file=self.stdout)  # one call: a signal may end the process after it
 
     def _over(self) -> bool:
         """Whether there is nothing left to ask: the person leaves, or the program has left nothing to look at."""

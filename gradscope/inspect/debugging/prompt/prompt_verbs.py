@@ -9,7 +9,7 @@ from dataclasses import dataclass
 __all__ = ["SECTIONS", "VERBS", "UsageError", "Verb", "find_verb", "help_text", "read_commands", "split_commands"]
 
 
-_MOST = 1 << 20  # characters of a file of commands
+_MOST = 1 << 20  # the characters of a file of commands that are read
 
 
 class UsageError(ValueError):

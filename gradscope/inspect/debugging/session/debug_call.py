@@ -19,9 +19,9 @@ __all__ = ["debug"]
 
 _TIMEOUT = 10
 
-# What a breakpoint of each kind looks at, and what that is called.
+# The attribute that a breakpoint of each kind looks at, and what a message calls it.
 _NAMED = {"mod": ("module", "modules"), "param": ("parameter", "parameters"), "line": ("location", "lines")}
-# To look at more nodes than that for the sake of a warning would be felt.
+# A look at more nodes than that would be too slow for the sake of a warning.
 _MOST_LOOKED_AT = 20_000
 
 _WAY_OUT = {

@@ -117,7 +117,7 @@ class TaskView:
         self.arrangement: Hashable = object()
         self.nodes = NodeList(self)
         self.backup = GradBackup(adapter)
-        # For comparisons with the iteration before; None as long as nobody compares.
+        # Comparisons with the iteration before need these; they are None as long as nobody compares.
         self.counts: dict[Hashable, int] | None = None
         self.identity: Hashable = None
         self._store = store
@@ -170,7 +170,7 @@ class TaskView:
             self._ran[key] = self.index
             seen.saved = saved_records(self.adapter, self.call.node, summaries=False)
             self._put_in_order(key)
-        # After a failure that nobody followed they may not be known.
+        # They may not be known after a failure that nobody followed.
         if self.call.grad_outputs is not None:
             seen.incoming = self.group(self.call.grad_outputs, "grad_outputs")
         return seen
@@ -227,7 +227,7 @@ class TaskView:
             self._lay_out()
         seen = None if self.call is None else self.seen_now()
         if seen is not None and seen.state == "current":
-            seen.state = "pending"  # aborted before it ran
+            seen.state = "pending"  # the backward was aborted before the node ran
         with no_collection():
             shared: dict[Any, Any] = {}
             self._finished = {key: self._finished_node(self._links[key], shared) for key in self.order}

@@ -46,7 +46,7 @@ class DebuggerCore:
         self._broadcast = Broadcast(lambda: self._state)
         self._table = BreakpointTable()
         self._watches = WatchList()
-        # Afterwards there is no thread of the program to do one thing after the other.
+        # After the program's end there is no thread of it on which one request waits for the other; this lock does it.
         self._afterwards = threading.RLock()
         self._reset()
 
@@ -119,7 +119,7 @@ class DebuggerCore:
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left <= 0:
                     break
-                # In slices, so that Ctrl-C reaches a main thread that waits here on every platform.
+                # It waits in slices, so that Ctrl-C reaches a main thread that waits here on every platform.
                 self._changed.wait(0.5 if left is None else min(left, 0.5))
             state, thread = self._state, self._thread
         if state.ended and thread is not None and thread is not threading.current_thread():
@@ -296,7 +296,7 @@ class DebuggerCore:
     def _stopped(self, state: SessionState, reason: StopReason) -> None:
         with self._changed:
             if state.paused:
-                if self._session.abort_requested:  # asked for while the program was on its way here
+                if self._session.abort_requested:  # abort() was called while the program was on its way here
                     raise ProgramAborted
                 self._last_stop = reason
             self._state, self._reason = self._live = state, reason

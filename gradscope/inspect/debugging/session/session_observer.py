@@ -222,7 +222,7 @@ class SessionObserver(Observer):
         if thread is None or view is None:
             thread, view = self.join_late(call)
         if view.call is not None and view.call.node is call.node:
-            view.call = call  # known since its hooks ran
+            view.call = call  # the call is known since the node's hooks ran
             if view.recording:
                 with self.mute():
                     view.see_entry()
@@ -294,7 +294,7 @@ class SessionObserver(Observer):
         followed = thread is self.threads.followed
         if isinstance(error, ProgramAborted):
             self._restore(view)
-        elif isinstance(error, SystemExit):  # no failure: a hook or a signal handler of the program's ends it
+        elif isinstance(error, SystemExit):  # this is no failure: a hook or a signal handler ends the program
             pass
         elif followed and error is not thread.error:
             self._find_unannounced(view, error)
@@ -313,7 +313,7 @@ class SessionObserver(Observer):
         with self.mute():
             try:
                 found = self.adapter.failed_call(error, condition_names.frames_of(error))
-            except Exception:  # the error to tell of is the program's, which has left its graph in whatever state
+            except Exception:  # the program's own error counts, which may have left its graph in any state
                 return
             if found is not None:
                 view.take_failed(found)
@@ -455,7 +455,7 @@ class SessionObserver(Observer):
         if view is not None and self._free():
             view.recording = False
         if command.kind == "into" and thread is self.threads.followed:
-            # Before a node: stop after it. After one: stop before the next.
+            # From before a node the program goes on to after it, from after a node to before the next.
             self._target.after = self.current if state is SessionState.PAUSED_BEFORE else -1
 
     def _look_at(self, view: TaskView, *, before: bool) -> None:
@@ -481,7 +481,7 @@ class SessionObserver(Observer):
     ) -> None:
         """Stop where a node has failed; where failures of this kind are passed over, stand there without a stop."""
         if not self._breakpoints.failures[kind]:
-            if kind == "exception":  # a violation comes as one too, when it has been raised
+            if kind == "exception":  # a violation that has been raised is an exception too
                 self._stand_at_failure(view)
             return
         if thread is not None:

@@ -38,7 +38,7 @@ def derivative_of(node_name: str) -> tuple[tuple[str, str], ...]:
     >>> derivative_of("MulBackward0")
     (('self', 'g * conj(other)'), ('other', 'g * conj(self)'))
     """
-    # What recordings are looked at with has no other need of the operators.
+    # Tools for recordings import this module too, and do not need the operators.
     from ....runtime.ops.derivative_text import derivative_text
 
     return derivative_text(node_name)

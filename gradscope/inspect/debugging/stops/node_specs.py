@@ -147,7 +147,7 @@ def _count(spec: str, rest: str) -> int:
 
 def _module(spec: str, rest: str) -> Matcher:
     inside, itself = _glob(rest), _glob(rest.removesuffix(".*"))
-    # What a block computes itself, such as the sum with its input, is a part of it as its layers are.
+    # A node that a block computes itself, such as the sum with its input, is a part of it as its layers are.
     return lambda candidate: bool(candidate.module) and (inside(candidate.module) or itself(candidate.module))
 
 

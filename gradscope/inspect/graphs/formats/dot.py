@@ -102,7 +102,7 @@ def graphviz_layout(sizes: Sequence[tuple[float, float]], arrows: Sequence[tuple
     program = shutil.which("dot")
     if program is None or len(sizes) > _MOST_FOR_GRAPHVIZ:
         return None
-    # The sizes are ours: a reader's font is seldom the one that Graphviz measures texts in.
+    # The file gives the sizes: a reader's font is seldom the one that Graphviz measures texts in.
     lines = ["digraph {", "  graph [nodesep=0.3, ranksep=0.4];", "  node [shape=box, fixedsize=true];"]
     lines += [f"  {place} [width={w / _INCH:.4f}, height={h / _INCH:.4f}];" for place, (w, h) in enumerate(sizes)]
     lines += [f"  {source} -> {target} [dir=none];" for source, target in arrows]

@@ -23,7 +23,7 @@ Point = tuple[float, float]
 _GAP, _LANE, _LAYER_GAP = 22.0, 12.0, 38.0
 _MOST_BENDS = 30_000
 _SWEEPS, _FEW_SWEEPS = 12, 2
-_MOST_SWEPT = 12_000  # boxes and bends; of more, the order is improved a little only
+_MOST_SWEPT = 12_000  # boxes and bends; the order of more of them is improved less thoroughly
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _layers(count: int, arrows: Sequence[tuple[int, int]]) -> list[int]:
     sources = [node for node in range(count) if not waiting[node]]
     layers = [0] * count
     order = list(sources)
-    for node in order:  # grows as it is read
+    for node in order:  # the list grows as it is read
         for child in targets[node]:
             layers[child] = max(layers[child], layers[node] + 1)
             waiting[child] -= 1

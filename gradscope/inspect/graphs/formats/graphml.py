@@ -44,7 +44,7 @@ def to_graphml(graph: BackwardGraph) -> str:
     for source, target, number, data in graph.edges(keys=True, data=True):
         plain.add_edge(str(source), str(target), number, **edge_scalars(data))
     stream = io.BytesIO()
-    # The writer in pure Python: lxml, where it is installed, is stricter and no better.
+    # This is the writer in pure Python: networkx would take lxml where it is installed, which is stricter.
     networkx.write_graphml_xml(plain, stream)
     return stream.getvalue().decode()
 

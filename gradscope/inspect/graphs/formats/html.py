@@ -117,7 +117,7 @@ def _page_data(graph: BackwardGraph) -> dict[str, Any]:
 
 def _divide(groups: _Groups, homes: list[int], datas: list[Mapping[str, Any]]) -> None:
     """Put stretches of the execution order between a group and its parts where there are too many to draw."""
-    parts: list[list[int]] = [[] for _ in groups.names]  # nodes as they are, groups as -number
+    parts: list[list[int]] = [[] for _ in groups.names]  # a node stands for itself, a group as -number
     for node, home in enumerate(homes):
         parts[home].append(node)
     for number, parent in enumerate(groups.parents):

@@ -109,7 +109,7 @@ def _box(box: Box, size: tuple[float, float], centre: tuple[float, float]) -> Ma
     mark = f" gs-{box.mark}" if box.mark else ""
     left, top = x - width / 2, y - height / 2
     parts = [element("title", None, box.tooltip)]
-    if box.kind == "blocks":  # a stack of the same
+    if box.kind == "blocks":  # a stack of boxes is drawn
         parts.append(_rectangle(left + 4, top + 4, width, height, 6))
     radius = height / 2 if box.kind == "leaf" and not box.lines else 10 if box.kind == "leaf" else 6
     parts.append(_rectangle(left, top, width, height, radius))
