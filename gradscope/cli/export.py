@@ -1,4 +1,4 @@
-"""``gradscope export RUN -o LAKE``: recordings as a Parquet dataset."""
+"""``gradscope export RUN -o LAKE``: recordings as a Parquet dataset, or as event files of TensorBoard."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ Add recordings to a Parquet dataset: the directory LAKE, partitioned by run, ran
 query`, DuckDB, Polars, Dask and Spark read. RUN is a recording, or a directory with those of many ranks.
 What is there already is not written again, so it may be called as the program goes on; with --follow it does so itself
 until the program has ended. Readers see each file whole or not at all.
+With --format tensorboard, LAKE is a log directory: norms of gradients as scalars by iteration, for each rank.
 
 exit status: 0; 2 if RUN cannot be read, LAKE cannot be written or is something else, or the command line is wrong"""
 
@@ -24,6 +25,7 @@ _EXAMPLES = """\
 examples:
   gradscope export run/ -o lake/
   gradscope export run/ -o lake/ --name baseline --follow
+  gradscope export run/ -o logs/ --format tensorboard
   gradscope query lake/ "select rank, max(grad_outputs_norm) from nodes group by rank" """
 
 
@@ -40,6 +42,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "paths", metavar="RUN", nargs="+", help="a directory with the recordings of all ranks, or recordings"
     )
     parser.add_argument("-o", "--output", metavar="LAKE", required=True, help="the directory of the dataset")
+    parser.add_argument(
+        "--format", choices=("parquet", "tensorboard"), default="parquet", help="a dataset (default), or event files"
+    )
     parser.add_argument("--name", default="", help="what the run is called there (default: as RUN is)")
     parser.add_argument("--follow", action="store_true", help="go on until the program has ended")
     parser.set_defaults(run=run)
@@ -53,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
     from ..inspect.recording import RecordingError
 
     try:
+        if args.format == "tensorboard":
+            return _tensorboard(args)
         if args.follow:
             looks = list(follow_run(args.paths, args.output, name=args.name))
         else:
@@ -63,4 +70,16 @@ def run(args: argparse.Namespace) -> int:
     nodes, steps = sum(look.nodes for look in looks), sum(look.steps for look in looks)
     rest = "; the program runs still" if looks[-1].running else ""
     say(f"added {nodes} nodes and {steps} tensors of steps to {args.output}, as run {looks[-1].run}{rest}")
+    return 0
+
+
+def _tensorboard(args: argparse.Namespace) -> int:
+    # The instruments load when the command runs.
+    from ..inspect.ranks.tensorboard_events import write_tensorboard
+    from ..inspect.recording import RecordingError
+
+    if args.follow or args.name:
+        raise RecordingError("--follow and --name are for datasets\nLeave them out with --format tensorboard.")
+    count = write_tensorboard(args.paths, args.output)
+    say(f"wrote {count} scalars to {args.output}")
     return 0

@@ -8,6 +8,7 @@
 - :mod:`~.recorded_ranks`: the recordings that the ranks have written apart, opened as one run
 - :mod:`~.run_view`: such a run as text
 - :mod:`~.rank_trace`: such a run on one time line
+- :mod:`~.tensorboard_events`: such a run in TensorBoard
 - :mod:`~.agreement`: whether the ranks hold the same gradients and parameters
 - :mod:`~.live_agreement`: the same while they train
 - :mod:`~.disagreement_causes`: why they do not
