@@ -6,9 +6,24 @@ A forward runs on arrays of NumPy or CuPy. A derivative is one expression that r
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
-__all__ = ["Array", "DType", "Device", "Dims", "Gradient", "Make", "Namespace", "Number", "Operand", "Shape", "Sizes"]
+__all__ = [
+    "Array",
+    "Cases",
+    "DType",
+    "Device",
+    "Dims",
+    "Formula",
+    "Gradient",
+    "Make",
+    "Namespace",
+    "Number",
+    "Operand",
+    "Shape",
+    "Sizes",
+]
 
 # A bare array of the module at hand; a tensor where the expression is recorded.
 Array: TypeAlias = Any
@@ -32,3 +47,7 @@ Number: TypeAlias = Any
 Operand: TypeAlias = Any
 # ``make`` of a declaration's samples: called with sizes, it makes a tensor of them.
 Make: TypeAlias = Any
+# What samples make: the arguments of each call, by place and by name.
+Cases: TypeAlias = list[tuple[tuple[Any, ...], dict[str, Any]]]
+# A forward, a derivative, a reference: what it takes is in the declaration.
+Formula: TypeAlias = Callable[..., Any]

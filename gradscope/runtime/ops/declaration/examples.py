@@ -17,6 +17,7 @@ from ...memory import dtype as dtypes
 from ...tensor.creation import from_numpy
 from ...tensor.tensor import Tensor
 from ..execution.codegen.compiling import HEADING
+from .annotations import Cases
 
 if TYPE_CHECKING:
     from .annotations import DType
@@ -96,7 +97,7 @@ def _shown(call: str, op: Operator, tensor: Callable[[Tensor], str]) -> Iterator
                 yield text
 
 
-def _samples(op: Operator, *, small: bool) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+def _samples(op: Operator, *, small: bool) -> Cases:
     if op.samples is None:
         return []
     try:

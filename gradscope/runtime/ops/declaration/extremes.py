@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .annotations import Cases
 from .samples import Samples
 
 if TYPE_CHECKING:
@@ -37,10 +38,10 @@ def few_points(finfo: Any) -> list[float]:
 def elementwise(count: int = 1, *numbers: Any, **options: Any) -> Samples:
     """Every point of one argument, or every combination of some points of several, then `numbers` and `options`."""
 
-    def extremes(make: Callable[..., Any]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-        finfo = make.finfo  # type: ignore[attr-defined]
+    def extremes(make: Make) -> Cases:
+        finfo = make.finfo
         combinations = itertools.product(*[points(finfo) if count == 1 else few_points(finfo)] * count)
-        columns = [make.of(list(column)) for column in zip(*combinations)]  # type: ignore[attr-defined]
+        columns = [make.of(list(column)) for column in zip(*combinations)]
         return [((*columns, *numbers), dict(options))]
 
     return extremes
@@ -49,13 +50,13 @@ def elementwise(count: int = 1, *numbers: Any, **options: Any) -> Samples:
 def integral(count: int = 1, *, kinds: tuple[str, ...] = ("int64", "int8", "uint8", "bool")) -> Samples:
     """Every combination of the least, greatest and some small integers of each dtype."""
 
-    def extremes(make: Callable[..., Any]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    def extremes(make: Make) -> Cases:
         found: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
         for kind in kinds:
             low, high = {"int64": (-(2**63), 2**63 - 1), "int8": (-128, 127), "uint8": (0, 255), "bool": (0, 1)}[kind]
             values = sorted({v for v in (low, low + 1, -3, -2, -1, 0, 1, 2, 3, high - 1, high) if low <= v <= high})
             columns = zip(*itertools.product(*[values] * count))
-            tensors = [make.of(list(column), dtype=kind) for column in columns]  # type: ignore[attr-defined]
+            tensors = [make.of(list(column), dtype=kind) for column in columns]
             found.append((tuple(tensors), {}))
         return found
 
@@ -68,8 +69,8 @@ def rows(*numbers: Any) -> Samples:
     For operators along the last dimension; `numbers` are what follows the matrix.
     """
 
-    def extremes(make: Callable[..., Any]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-        finfo = make.finfo  # type: ignore[attr-defined]
+    def extremes(make: Make) -> Cases:
+        finfo = make.finfo
         huge, small = float(finfo.max), float(finfo.smallest_subnormal)
         table = [
             [1.0, 2.0, 2.0, 1.0],
@@ -83,7 +84,7 @@ def rows(*numbers: Any) -> Samples:
             [1000.0, -1000.0, 999.0, 0.0],
             [-1.0, -2.0, -3.0, -2.0],
         ]
-        whole, empty = make.of(table), make.of([], shape=(0, 4))  # type: ignore[attr-defined]
+        whole, empty = make.of(table), make.of([], shape=(0, 4))
         return [((matrix, *numbers), {}) for matrix in (whole, empty)]
 
     return extremes
@@ -109,8 +110,8 @@ def substituted(samples: Samples, numbers: Callable[[Any], list[list[float]]] = 
     Integers stay: they are places and labels. `numbers` is a function of ``make.finfo``.
     """
 
-    def extremes(make: Callable[..., Any]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-        lists = numbers(make.finfo)  # type: ignore[attr-defined]
+    def extremes(make: Make) -> Cases:
+        lists = numbers(make.finfo)
         return [sample for values in lists for sample in samples(_Substitute(make, values))]
 
     return extremes

@@ -133,7 +133,7 @@ def cannot_hold(result: str, kind: Any) -> RuntimeError:
     )
 
 
-def as_multiple(name: str, alpha: Number, target: Array) -> Any:
+def as_multiple(name: str, alpha: Number, target: Array) -> Number:
     """Return the factor `name` of an addition, where an operand has the dtype of `target`.
 
     Raises

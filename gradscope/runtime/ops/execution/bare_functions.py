@@ -62,7 +62,7 @@ CONSTANTS: dict[str, dict[float, Any]] = {char: {} for char in "fdbBhilq"}
 _KEPT_CONSTANTS = 256
 
 
-def constant(value: float, kind: Any) -> Any:
+def constant(value: float, kind: Any) -> Array:
     """Return the 0-d array of a number beside an array of dtype `kind`: NumPy computes faster with it."""
     known = CONSTANTS.get(kind.char)
     if known is None or (kind.kind != "f" and type(value) is not int):
@@ -83,7 +83,7 @@ def one_minus(x: Array) -> Array:
     return numpy.subtract(constant(1.0, x.dtype), x) if type(x) is numpy.ndarray else 1 - x
 
 
-def conj(x: Array) -> Any:
+def conj(x: Array) -> Array:
     """Return the complex conjugate of an array, tensor or number; real ones are returned as they are."""
     try:
         return x.conj() if x.dtype.kind == "c" else x
@@ -91,7 +91,7 @@ def conj(x: Array) -> Any:
         return x.conjugate() if isinstance(x, complex) else x
 
 
-def in_dtype_of(x: Array, like: Array) -> Any:
+def in_dtype_of(x: Array, like: Array) -> Array:
     """Return an array or tensor in the dtype of `like`; a number as it is.
 
     A derivative is given the operands that a mixed call was given: a square of theirs may overflow in int8, and their
@@ -175,7 +175,7 @@ def is_half(array: Array) -> bool:
     return bool(array.dtype.char == "e")
 
 
-def single(array: Array) -> Any:
+def single(array: Array) -> Array:
     """Return an array in single precision; None for None."""
     return None if array is None else array.astype(SINGLE)
 

@@ -110,7 +110,7 @@ def as_operand(op: Operator, parameter: Any, value: Any) -> Any:
     )
 
 
-def array_of(value: Any) -> Any:
+def array_of(value: Any) -> Array:
     """Return the bare array(s) of an operand; numbers and None as they are."""
     if isinstance(value, list):
         return [item._array for item in value]
@@ -140,7 +140,7 @@ def prepare(op: Operator, arguments: tuple[Any, ...]) -> tuple[list[Any], list[A
     return operands, bare, xp
 
 
-def check_devices(op: Operator, bare: list[Any]) -> Namespace:
+def check_devices(op: Operator, bare: list[Array]) -> Namespace:
     """Bring 0-d CPU arrays to the device of the others; return the array module."""
     positions = [i for i, _ in op.tensor_places]
     arrays = [a for i in positions for a in (bare[i] if isinstance(bare[i], list) else [bare[i]]) if device.is_array(a)]
@@ -165,7 +165,7 @@ def check_devices(op: Operator, bare: list[Any]) -> Namespace:
     return device.array_module(main)
 
 
-def promote(op: Operator, bare: list[Any], operands: list[Any]) -> None:
+def promote(op: Operator, bare: list[Array], operands: list[Any]) -> None:
     """Cast the arrays among `bare` to the dtype the operation runs in, by PyTorch's rules.
 
     A factor or divisor of half precision that is a number stays what it is, also among the `operands` that are saved:
@@ -191,7 +191,7 @@ def promote(op: Operator, bare: list[Any], operands: list[Any]) -> None:
             operands[i] = numpy.asarray(array, "float64")[()] if wide else array
 
 
-def forward(op: Operator, xp: Namespace, bare: list[Any]) -> Any:
+def forward(op: Operator, xp: Namespace, bare: list[Array]) -> Any:
     """Run the forward of prepared arguments; what was scaled in single precision is rounded to half."""
     if bfloat16.known and _holds_bfloat16(bare):
         return forward_of_bfloat16(op, xp, bare)
@@ -201,12 +201,12 @@ def forward(op: Operator, xp: Namespace, bare: list[Any]) -> Any:
     return results
 
 
-def _holds_bfloat16(bare: list[Any]) -> bool:
+def _holds_bfloat16(bare: list[Array]) -> bool:
     """Whether an array among prepared arguments, or in a list of them, is one of bfloat16."""
     return BFloat16Array in map(type, bare) or any(type(a) is list and BFloat16Array in map(type, a) for a in bare)
 
 
-def forward_of_bfloat16(op: Operator, xp: Namespace, bare: list[Any]) -> Any:
+def forward_of_bfloat16(op: Operator, xp: Namespace, bare: list[Array]) -> Any:
     """Run the forward of arguments some of which are bfloat16: in float32, rounded once.
 
     A view's only moves elements, and some ask for the bits. The arrays go in as they are where the forward may refuse
@@ -232,7 +232,7 @@ def forward_of_bfloat16(op: Operator, xp: Namespace, bare: list[Any]) -> Any:
     return _on_each(_rounded_float)(results)
 
 
-def write(op: Operator, xp: Namespace, bare: list[Any]) -> None:
+def write(op: Operator, xp: Namespace, bare: list[Array]) -> None:
     """Have an operator write into the first of its arguments; into bfloat16 what has been computed in float32."""
     target = bare[0]
     if type(target) is not BFloat16Array or not narrows(bare):
@@ -595,7 +595,7 @@ def rounding(node_class: Any) -> Any:
     return type(node_class.__name__, (node_class,), {**body, "__module__": node_class.__module__})
 
 
-def _wide_saved(value: Any) -> Any:
+def _wide_saved(value: Any) -> Array:
     """Return what a formula needs in float32; a dtype that was saved is the one that it computes in."""
     if isinstance(value, numpy.dtype):
         return SINGLE if value.char == CHAR else value

@@ -92,7 +92,7 @@ def warn_expanded(op: Operator) -> None:
     )
 
 
-def run_relayout(op: Operator, operands: list[Any], bare: list[Any], xp: Namespace, recording: bool) -> Tensor:
+def run_relayout(op: Operator, operands: list[Any], bare: list[Array], xp: Namespace, recording: bool) -> Tensor:
     """Finish the in-place call of a view: the tensor gets its shape and strides; the elements stay where they are."""
     target: Tensor = operands[0]
     result = target._around(general.forward(op, xp, bare))
@@ -125,7 +125,7 @@ def hang_relaid(target: Tensor, node: Any) -> None:
     target._flags |= state.GRAD
 
 
-def run_write(op: Operator, operands: list[Any], bare: list[Any], xp: Namespace, recording: bool) -> Tensor:
+def run_write(op: Operator, operands: list[Any], bare: list[Array], xp: Namespace, recording: bool) -> Tensor:
     """Finish the in-place call of an operator that writes into the first array itself."""
     try:
         node = inplace_node(op, operands, {}) if recording else None

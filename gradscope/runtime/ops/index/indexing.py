@@ -25,7 +25,7 @@ from ...tensor import creation, tangents
 from ...tensor.from_python import to_array
 from ...tensor.tensor import Tensor
 from ...tensor.views import CopySlices, edge_of
-from ..declaration.annotations import Array, Dims, Make, Namespace, Shape, Sizes
+from ..declaration.annotations import Array, Cases, Dims, Make, Namespace, Shape, Sizes
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import general, inplace_and_out
@@ -173,7 +173,7 @@ def _longs(like: Array, *values: Any) -> Array:
     return [creation.tensor(value, device=like.device) for value in values]
 
 
-def _index_samples(make: Make) -> Any:
+def _index_samples(make: Make) -> Cases:
     x, y, z = make(4, 3), make(3, 4, 2), make(2, 3, 2)
     return [
         ((x, _longs(x, [0, 2, 2]), (0,)), {}),

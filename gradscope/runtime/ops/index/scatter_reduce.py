@@ -9,7 +9,7 @@ import numpy
 
 from ...memory import device
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Make, Namespace
+from ..declaration.annotations import Array, Cases, Formula, Gradient, Make, Namespace
 from ..declaration.references import gathered_at, reduced_slices
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import writable_copy
@@ -93,7 +93,7 @@ def _scatter_reduce(
         _reduce_at(xp, self, along(xp, index, axis), values, reduce, include_self)
 
 
-def _copying(write: Any) -> Any:
+def _copying(write: Any) -> Formula:
     """Return the forward that does so to a copy; `include_self` may be named."""
 
     def forward(
@@ -178,7 +178,7 @@ def _src_gradient(
     return F.where(zero, of_zeros, divided)
 
 
-def _scatter_samples(make: Make) -> Any:
+def _scatter_samples(make: Make) -> Cases:
     x, y, z = make(3, 4), make(2, 3), make()
     places, others = longs(x, [[0, 1, 2, 0], [2, 2, 1, 1]]), longs(y, [[0, 0], [1, 0]])
     return [

@@ -348,7 +348,7 @@ def _cross(xp: Namespace, self: Array, other: Array, dim: int = -1) -> Array:
     return xp.concatenate(parts, axis=axis)
 
 
-def _length(array: Array, axis: int) -> Any:
+def _length(array: Array, axis: int) -> Array:
     return array.shape[axis] if axis < array.ndim else "none"
 
 
@@ -505,7 +505,7 @@ def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @public(namespace="linalg")
-def inv(A: Tensor, *, out: Tensor | None = None) -> Any:
+def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the inverse of square matrices.
 
     Raises
@@ -555,7 +555,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 
 
 @public(namespace="linalg")
-def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """View the diagonals of matrices, as :func:`gradscope.diagonal` does, in their last two dimensions.
 
     Examples

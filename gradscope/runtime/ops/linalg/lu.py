@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Make, Namespace, Shape
+from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace, Shape
 from ..declaration.references import each_matrix, solved
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import dominant
@@ -177,7 +177,7 @@ def _linalg_lu(xp: Namespace, A: Array, pivot: bool = True) -> tuple[Array, Arra
     return (*_parts(xp, LU), permutation(xp, pivots, A.shape[-2], A.dtype))
 
 
-def _lu_samples(make: Make) -> Any:
+def _lu_samples(make: Make) -> Cases:
     return [((dominant(make, 3),), {}), ((make(4, 2),), {}), ((make(2, 2, 3),), {})]
 
 

@@ -14,7 +14,7 @@ from ...memory.elements import as_element
 from ...tensor import overrides
 from ...tensor.creation import broadcast_shapes
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Number, Shape
+from ..declaration.annotations import Array, Formula, Gradient, Namespace, Number, Shape
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
 from ..execution.array_errors import as_multiple, broadcast_mismatch, refuse_kinds
@@ -180,12 +180,12 @@ def _plus(name: str, self: Array, product: Array, beta: Number, alpha: Number) -
     return product if beta == 0 else product + self * beta
 
 
-def _factor(function: str, name: str, value: Number, product: Array) -> Any:
+def _factor(function: str, name: str, value: Number, product: Array) -> Number:
     """Return alpha or beta as the dtype of the product holds it: to addr() integers are not cut, as in PyTorch."""
     return as_multiple(name, value, product) if function == "addr" else as_element(value, product, wide=True)
 
 
-def _plus_product(name: str, product: Array) -> Any:
+def _plus_product(name: str, product: Array) -> Formula:
     """Return the forward of ``beta * self + alpha * product(first, second)``."""
 
     def forward(xp: Namespace, self: Array, first: Array, second: Array, beta: Number = 1, alpha: Number = 1) -> Array:

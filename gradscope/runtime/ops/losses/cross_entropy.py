@@ -12,9 +12,10 @@ from ...memory import device
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
 from ...tensor import creation
-from ..declaration.annotations import Array, Gradient, Make, Namespace
+from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace
 from ..declaration.references import adjoint
 from ..declaration.registry import OPERATORS, operator
+from ..declaration.samples import Samples
 from ..execution.bare_functions import is_half, single
 from ..linalg.matmul import linear
 from ..nn.activations import need_floating
@@ -139,8 +140,8 @@ def _nll_backward(
     return result
 
 
-def _nll_samples(*shape: int, weighted: bool) -> Any:
-    def samples(make: Make) -> Any:
+def _nll_samples(*shape: int, weighted: bool) -> Samples:
+    def samples(make: Make) -> Cases:
         classes = shape[1]
         size = (shape[0], *shape[2:])
         count = math.prod(size)
@@ -151,7 +152,7 @@ def _nll_samples(*shape: int, weighted: bool) -> Any:
     return samples
 
 
-def _nll_backward_samples(make: Make) -> Any:
+def _nll_backward_samples(make: Make) -> Cases:
     target = creation.tensor([0, 2, 1, 0])
     weight = make(3, low=0.5, high=2.0).detach()
     return [

@@ -25,7 +25,7 @@ from ...memory import device
 from ...memory.dtype import scalar_type
 from ...tensor import creation
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Make, Namespace
+from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace
 from ..declaration.extremes import substituted
 from ..declaration.registry import OPERATORS, PUBLIC, operator, public
 from ..execution.array_errors import refuse_kinds
@@ -180,7 +180,7 @@ def _where_it_counts(
     return F.where(F.unsqueeze(heard, 2), slope, zeros)
 
 
-def _samples(make: Make) -> Any:
+def _samples(make: Make) -> Cases:
     rows, line = creation.tensor([[1, 2, 2], [3, 1, 0]]), creation.tensor([1, 2, 2, 3])
     return [
         ((make(6, 2, 4), rows, (6, 5), (3, 2)), {}),

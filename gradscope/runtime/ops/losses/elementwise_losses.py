@@ -14,7 +14,7 @@ import numpy
 from ... import autocast, state
 from ...memory import device
 from ...memory.dtype import scalar_type
-from ..declaration.annotations import Array, Gradient, Make, Namespace, Number, Shape
+from ..declaration.annotations import Array, Cases, Formula, Gradient, Make, Namespace, Number, Shape
 from ..declaration.references import from_library, reduced_losses
 from ..declaration.registry import METHODS, operator
 from ..execution.array_errors import cannot_hold, refuse_kinds, undefined_for
@@ -80,7 +80,7 @@ def _pointwise(
         refuse_kinds(kernel, self, "biuc")
         return reduced(xp, function(xp, self - target, *more), reduction)
 
-    def default(make: Make) -> Any:
+    def default(make: Make) -> Cases:
         return [((make(2, 3), make(2, 3, low=3.5, high=6.0), code), {}) for code in (NONE, MEAN, SUM)]
 
     operator(
@@ -97,7 +97,7 @@ def _pointwise(
     )
 
 
-def _of(slope: Any, sign: int, extra: bool = False) -> Any:
+def _of(slope: Any, sign: int, extra: bool = False) -> Formula:
     def formula(g: Gradient, self: Array, target: Array, reduction: int, F: Namespace) -> Gradient:
         d = slope(self - target, F)
         return _share(g, reduction, d.shape) * (d if sign > 0 else -d)
@@ -131,7 +131,7 @@ def _smooth_slope(d: Any, beta: Number, F: Namespace) -> Array:
     return F.sign(d) if beta == 0 else _huber_slope(d, beta, F) / beta
 
 
-def _three_regions(make: Make) -> Any:
+def _three_regions(make: Make) -> Cases:
     return [((make(2, 3), make(2, 3, low=3.5, high=6.0), c, b), {}) for c in (NONE, MEAN, SUM) for b in (0.5, 9.0)]
 
 
@@ -141,7 +141,7 @@ _pointwise("smooth_l1_loss", _smooth_l1, _both(_smooth_slope, True),
            "Absolute error, squared below `beta`.", ", float beta=1.0", _three_regions)  # fmt: skip
 
 
-def _huber_of(sign: int) -> Any:
+def _huber_of(sign: int) -> Formula:
     return lambda g, self, target, reduction, delta, F: (
         _share(g, reduction, (self - target).shape) * _huber_slope(self - target, delta, F) * sign
     )
@@ -209,7 +209,7 @@ def _binary_reference(self: Array, target: Array, weight: Array = None, reductio
     return reduced_losses(losses if weight is None else losses * weight, reduction)
 
 
-def _probable_extremes(make: Make) -> Any:
+def _probable_extremes(make: Make) -> Cases:
     """Probabilities from 0 to 1, both ends among them, with each of some targets."""
     ends = [0.0, 5e-324, 1e-300, 1e-38, 1e-7, 0.5, 1 - 1e-7, 1.0]
     return [((make.of(ends), make.of([target] * len(ends)), None, NONE), {}) for target in (0.0, 0.25, 1.0)]

@@ -12,7 +12,7 @@ from ...memory import device
 from ...memory.dtype import scalar_type
 from ...tensor import creation
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Make, Namespace, Number
+from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace, Number
 from ..declaration.references import reduced_losses
 from ..declaration.registry import METHODS, PUBLIC, operator, public
 from ..execution.array_errors import cannot_hold, undefined_for
@@ -144,7 +144,7 @@ def _multi_margin_backward(
     return F.scatter_add(slope, 1, at, -F.sum(slope, 1, True)).reshape(self.shape)
 
 
-def _multi_margin_samples(make: Make) -> Any:
+def _multi_margin_samples(make: Make) -> Cases:
     target, weight = creation.tensor([0, 2, 1, 0]), make(3, low=0.5, high=2.0).detach()
     batches: list[Any] = [
         ((make(4, 3), target, p, 0.7, w, code), {}) for p in (1, 2) for w in (None, weight) for code in (0, 1)
@@ -246,7 +246,7 @@ def _multilabel_backward(g: Gradient, self: Array, target: Array, reduction: int
     return slope * (over(g, max(self.shape[0], 1)) if reduction == MEAN and len(self.shape) > 1 else g)
 
 
-def _multilabel_samples(make: Make) -> Any:
+def _multilabel_samples(make: Make) -> Cases:
     target = creation.tensor([[0, 2, -1, 1], [3, -1, 0, 0], [1, 1, 2, 0]])
     return [((make(3, 4), target, code), {}) for code in (NONE, MEAN, SUM)] + [((make(4), target[0], NONE), {})]
 

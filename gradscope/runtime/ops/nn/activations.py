@@ -21,7 +21,7 @@ from ...memory import device
 from ...memory.dtype import scalar_type
 from ...memory.elements import as_element
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, DType, Gradient, Namespace, Number
+from ..declaration.annotations import Array, DType, Formula, Gradient, Namespace, Number
 from ..declaration.extremes import elementwise, rows
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import unary
@@ -37,7 +37,7 @@ def need_floating(name: str, array: Array) -> None:
     refuse_kinds(name, array, "biuc")
 
 
-def _floating(name: str, forward: Any) -> Any:
+def _floating(name: str, forward: Any) -> Formula:
     """Return a forward that refuses integers and complex numbers."""
 
     def checked(xp: Namespace, self: Array, *arguments: Any) -> Array:

@@ -13,6 +13,7 @@ from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace, Shape, Sizes
 from ..declaration.references import adaptive_windows, adjoint, largest, mean_of, pooled
 from ..declaration.registry import OPERATORS, operator, public
+from ..declaration.samples import Samples
 from ..execution.array_errors import refuse_kinds
 from ..execution.bare_functions import is_half, single
 from ..vision.separable_resampling import Taps, adaptive_bounds, as_slice, read_along, resample, windows
@@ -72,7 +73,7 @@ def _avg_backward(xp: Namespace, grad_output: Gradient, input_size: Ints) -> Arr
     return resample(xp, grad_output / _counts(xp, grad_output, sums), [taps.adjoint for taps, _ in sums])
 
 
-def _avg_samples(spatial: int) -> Any:
+def _avg_samples(spatial: int) -> Samples:
     size, even = ((5, 4), (4, 4)) if spatial == 2 else ((3, 2, 4), (2, 2, 4))
     out = (3, 2, 3)[:spatial]
     return lambda make: [
@@ -206,7 +207,7 @@ def _best_along(xp: Namespace, values: Array, index: Array, axis: int, taps: Tap
     return best, found
 
 
-def _max_samples(spatial: int) -> Any:
+def _max_samples(spatial: int) -> Samples:
     shapes = ((1, 2, 5, 4), (2, 4, 4)) if spatial == 2 else ((1, 1, 3, 2, 4), (2, 2, 2, 4))
     out = (3, 2, 3)[:spatial]
     return lambda make: [

@@ -20,7 +20,7 @@ from ...kernels import convolution as kernels
 from ...memory.elements import as_element
 from ...memory.storage import restrided
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Make, Namespace, Number, Sizes
+from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace, Number, Sizes
 from ..declaration.references import adjoint, convolved, padded
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import refuse_kinds
@@ -266,7 +266,7 @@ def _leading(x: Array, shape: Ints, F: Namespace) -> Array:
 _GEOMETRY = "int[] stride, int[] padding, int[] dilation, int groups"
 
 
-def _conv_samples(make: Make) -> Any:
+def _conv_samples(make: Make) -> Cases:
     found: list[Any] = []
     for stride, padding, dilation, groups in (((1, 1), (0, 0), (1, 1), 1), ((2, 1), (1, 0), (1, 2), 2)):
         arguments = (make(2, 2, 5, 4), make(2, 2 // groups, 3, 2), make(2), stride, padding, dilation, groups)
@@ -574,7 +574,7 @@ def conv_transpose1d(
     output_padding: Sizes = 0,
     groups: int = 1,
     dilation: Sizes = 1,
-) -> Any:
+) -> Tensor:
     """Apply the adjoint of a convolution to signals, see :func:`conv_transpose2d`.
 
     Examples

@@ -12,7 +12,7 @@ from ...memory import device
 from ...memory.dtype import scalar_type
 from ...tensor import creation
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Make, Namespace, Shape
+from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace, Shape
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.bare_functions import is_half, single
 from ..index.accumulate_at import accumulate_at
@@ -341,7 +341,7 @@ def _sample_weight_backward(
     return F.where(result2 == 0, F.zeros_like(found), found * result2)
 
 
-def _bag_samples(make: Make) -> Any:
+def _bag_samples(make: Make) -> Cases:
     indices, offsets = creation.tensor([0, 2, 4, 2, 2, 1]), creation.tensor([0, 2, 2, 3])
     settings: list[tuple[Any, ...]] = [(SUM,), (MEAN,), (MAX,), (SUM, make(6))]
     settings += [(SUM, make(6), False, 2), (MEAN, None, False, 2), (MAX, None, False, 2)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ... import autocast, state
 from ...tensor.tensor import Tensor
 from ..declaration.registry import OPERATORS, PUBLIC, public
@@ -29,7 +27,7 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
 
 
 @public(method=False)
-def dropout_(input: Tensor, p: float, train: bool) -> Any:
+def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """In-place form of :func:`dropout`."""
     return _dropout(input, p, train, True)
 
@@ -89,7 +87,7 @@ def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
 
 
 @public(method=False)
-def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
+def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Put whole channels (of dimension 1) to where SELU saturates, if `train`; see :func:`alpha_dropout`.
 
     Examples

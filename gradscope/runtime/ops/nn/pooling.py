@@ -14,6 +14,7 @@ from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Make, Namespace, Shape, Sizes
 from ..declaration.references import adjoint, largest, pooled, windows_along
 from ..declaration.registry import OPERATORS, operator, public
+from ..declaration.samples import Samples
 from ..execution.array_errors import refuse_kinds
 from ..execution.bare_functions import is_half, single
 from ..index.accumulate_at import accumulate_at
@@ -165,7 +166,7 @@ def places(rows: list[Any]) -> Array:
     return creation.tensor([rows])
 
 
-def _max_pool_samples(spatial: int) -> Any:
+def _max_pool_samples(spatial: int) -> Samples:
     """Return samples for windows over `spatial` dimensions: plain ones, and (in two) overlapping and padded ones."""
     if spatial != 2:
         arguments = ((2, 2, 2), (2, 2, 2), (0, 0, 0), (1, 1, 1), False)
@@ -177,7 +178,7 @@ def _max_pool_samples(spatial: int) -> Any:
     ]
 
 
-def _avg_pool_samples(spatial: int) -> Any:
+def _avg_pool_samples(spatial: int) -> Samples:
     """Return samples for windows over `spatial` dimensions."""
     if spatial != 2:
         arguments = ((2, 2, 2), (2, 2, 2), (0, 0, 0), False, True, None)

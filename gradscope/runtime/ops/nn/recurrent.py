@@ -384,7 +384,7 @@ def lstm_cell(
 @public(method=False)
 def gru_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
-) -> Any:
+) -> Tensor:
     """Return the hidden state after one step of a gated recurrent unit: reset, update and new gate.
 
     Examples
@@ -402,7 +402,7 @@ def gru_cell(
 @public(method=False)
 def rnn_tanh_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
-) -> Any:
+) -> Tensor:
     """Return ``tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``.
 
     Examples
@@ -420,7 +420,7 @@ def rnn_tanh_cell(
 @public(method=False)
 def rnn_relu_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
-) -> Any:
+) -> Tensor:
     """Return ``relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``.
 
     Examples

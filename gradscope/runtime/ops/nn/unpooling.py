@@ -12,6 +12,7 @@ from ...memory.dtype import scalar_type
 from ..declaration.annotations import Array, Namespace
 from ..declaration.references import largest, pooled
 from ..declaration.registry import operator
+from ..declaration.samples import Samples
 from ..execution.array_errors import refuse_kinds
 from .convolution import Ints
 from .pooling import distinct, max_gather, max_scatter, places
@@ -152,7 +153,7 @@ def _check_fractional(x: Array, kernel: Ints, out: Ints, samples: Array) -> None
         raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
 
 
-def _fractional_samples(spatial: int) -> Any:
+def _fractional_samples(spatial: int) -> Samples:
     shape, kernel, out = ((2, 2, 6, 5), (2, 3), (4, 2)) if spatial == 2 else ((1, 2, 4, 4, 4), (2, 2, 1), (2, 1, 3))
     return lambda make: [
         ((distinct(make, shape), kernel, out, make(shape[0], 2, spatial, low=0.0, high=1.0).detach()), {}),

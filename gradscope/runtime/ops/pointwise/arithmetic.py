@@ -11,7 +11,7 @@ import numpy
 from ...memory import device
 from ...memory import dtype as dtypes
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Number, Operand
+from ..declaration.annotations import Array, Formula, Gradient, Namespace, Number, Operand
 from ..declaration.extremes import elementwise
 from ..declaration.registry import METHODS, OPERATORS, PUBLIC, not_implemented, operator, public
 from ..declaration.samples import binary, by_number
@@ -165,7 +165,7 @@ def _refuse_zero(self: Array, other: Array) -> None:
         raise RuntimeError("ZeroDivisionError\nAn integer is divided by 0: convert with .float(), or mask the zeros.")
 
 
-def _dividing(ufunc: str, kernel: str) -> Any:
+def _dividing(ufunc: str, kernel: str) -> Formula:
     """Return the forward of a ufunc that divides, which refuses bools, and integers divided by zero."""
 
     def forward(xp: Namespace, self: Array, other: Array) -> Array:
@@ -315,7 +315,7 @@ def fmod(self: Tensor, other: Operand, *, out: Tensor | None = None) -> Tensor:
 
 
 @public(method=True)
-def fmod_(self: Tensor, other: Operand) -> Any:
+def fmod_(self: Tensor, other: Operand) -> Tensor:
     """In-place form of :func:`fmod`."""
     return _function(f"fmod.{_form_for(other)}").operator.inplace_function(self, other)
 

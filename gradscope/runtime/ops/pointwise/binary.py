@@ -219,7 +219,7 @@ def copysign(self: Tensor, other: Operand, *, out: Tensor | None = None) -> Tens
 
 
 @public
-def copysign_(self: Tensor, other: Operand) -> Any:
+def copysign_(self: Tensor, other: Operand) -> Tensor:
     """In-place form of :func:`copysign`."""
     return _form_for("copysign", other).inplace_function(self, other)
 
@@ -287,7 +287,7 @@ def xlogy(self: Tensor, other: Operand, *, out: Tensor | None = None) -> Tensor:
 
 
 @public
-def xlogy_(self: Tensor, other: Operand) -> Any:
+def xlogy_(self: Tensor, other: Operand) -> Tensor:
     """In-place form of :func:`xlogy`."""
     return _form_for("xlogy", other).inplace_function(self, other)
 

@@ -11,7 +11,7 @@ from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
 from ...memory.storage import offset_of, restrided
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Make, Namespace
+from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import conj as conjugate
 from ..execution.bare_functions import is_half
@@ -21,7 +21,7 @@ def _is_complex(tensor: Array) -> bool:
     return tensor._dtype.kind == "c"
 
 
-def _complex_samples(make: Make) -> Any:
+def _complex_samples(make: Make) -> Cases:
     return [((make(2, 3, dtype="complex128"),), {}), ((make(dtype="complex128"),), {})]
 
 
@@ -62,7 +62,7 @@ _conj_physical = operator(
 
 
 @public
-def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Any:
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the complex conjugate in memory of its own; a real tensor as it is.
 
     Examples
@@ -77,7 +77,7 @@ def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Any:
 
 
 @public
-def conj_physical_(input: Tensor) -> Any:
+def conj_physical_(input: Tensor) -> Tensor:
     """Write the complex conjugates in place of the elements."""
     return _conj_physical.inplace_function(input)  # type: ignore[misc]
 

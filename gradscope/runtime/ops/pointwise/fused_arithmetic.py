@@ -9,7 +9,7 @@ import numpy
 from ...memory import dtype as dtypes
 from ...memory.elements import as_element
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Namespace, Number, Operand
+from ..declaration.annotations import Array, Formula, Namespace, Number, Operand
 from ..declaration.extremes import elementwise
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import refuse_kinds
@@ -109,7 +109,7 @@ def _addcdiv(xp: Namespace, self: Array, tensor1: Array, tensor2: Array, value: 
     return self + _times(tensor1 / tensor2, as_element(value, tensor1, wide=True))
 
 
-def _ternary(low: float = -2.0) -> Any:
+def _ternary(low: float = -2.0) -> Formula:
     return lambda make: [
         ((make(3, 4), make(3, 4), make(3, 4, low=low)), {}),
         ((make(2, 3), make(3), make(2, 1, low=low)), {"value": 0.5}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...memory import dtype as dtypes
-from ..declaration.annotations import Array, Make, Namespace
+from ..declaration.annotations import Array, Cases, Formula, Make, Namespace
 from ..declaration.extremes import elementwise, integral
 from ..declaration.registry import METHODS, operator
 from ..declaration.samples import binary, integers, unary
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # --- comparisons ------------------------------------------------------------------------------------------------------
 
 
-def _compared(ufunc: str) -> Any:
+def _compared(ufunc: str) -> Formula:
     """Return the forward of an in-place comparison: its truth in the dtype of the first operand."""
 
     def forward(xp: Namespace, self: Array, other: Array) -> Array:
@@ -152,14 +152,14 @@ operator(
 )
 
 
-def _shift_samples(make: Make) -> Any:
+def _shift_samples(make: Make) -> Cases:
     return [
         ((make(*a, low=0, high=9, dtype="int64"), make(*b, low=0, high=4, dtype="int64")), {})
         for a, b in (((2, 3), (2, 3)), ((2, 1), (3,)), ((), ()), ((0, 2), (2,)))
     ]
 
 
-def _shift(side: str) -> Any:
+def _shift(side: str) -> Formula:
     def forward(xp: Namespace, self: Array, other: Array) -> Array:
         refuse_kinds(f"{side[0]}shift_cpu", self, "b")
         return getattr(xp, f"{side}_shift")(self, other)

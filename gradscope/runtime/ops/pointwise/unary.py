@@ -14,7 +14,7 @@ import numpy
 from ...kernels import forms
 from ...kernels.forms import pointwise
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Formula, Gradient, Namespace
 from ..declaration.extremes import elementwise
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import unary
@@ -288,7 +288,7 @@ def round(self: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tens
 
 
 @public
-def round_(self: Tensor, *, decimals: int = 0) -> Any:
+def round_(self: Tensor, *, decimals: int = 0) -> Tensor:
     """In-place form of :func:`round`."""
     if decimals:
         return OPERATORS["round.decimals"].inplace_function(self, decimals=decimals)  # type: ignore[misc]
@@ -362,7 +362,7 @@ operator(
 
 
 @public
-def abs_(input: Tensor) -> Any:
+def abs_(input: Tensor) -> Tensor:
     """Write the absolute values in place of the elements.
 
     Raises
@@ -376,7 +376,7 @@ def abs_(input: Tensor) -> Any:
 
 
 @public
-def absolute_(input: Tensor) -> Any:
+def absolute_(input: Tensor) -> Tensor:
     """Another name of :func:`abs_`."""
     return abs_(input)
 
@@ -584,11 +584,11 @@ operator(
 )
 
 
-def _multiplied(factor: float) -> Any:
+def _multiplied(factor: float) -> Formula:
     return lambda g: g * factor
 
 
-def _converter(name: str, factor: float) -> Any:
+def _converter(name: str, factor: float) -> Formula:
     def forward(xp: Namespace, self: Array) -> Array:
         if self.dtype.kind == "c":
             raise RuntimeError(f"{name} is not supported for complex tensors.\nTake real or imag of the tensor.")

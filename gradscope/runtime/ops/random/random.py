@@ -22,7 +22,7 @@ from ...memory.memory_format import check_memory
 from ...tensor.creation import array_like, finish, numpy_dtype, shape_of
 from ...tensor.overrides import overridable
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Device, DType, Namespace, Shape, Sizes
+from ..declaration.annotations import Array, Device, DType, Formula, Namespace, Shape, Sizes
 from ..declaration.registry import METHODS, OPERATORS, operator
 from ..execution import general, inplace_and_out
 
@@ -686,7 +686,7 @@ for _schema, _forward, _doc in (
     METHODS[_op.name.partition(".")[0] + "_"] = _op.inplace_function  # type: ignore[assignment]
 
 
-def _with_from(function: Any) -> Any:
+def _with_from(function: Any) -> Formula:
     """Return a method that takes its parameter ``from_`` as ``from`` too: a word that no parameter can have here."""
 
     @functools.wraps(function)

@@ -14,7 +14,7 @@ from ...memory import dtype as dtypes
 from ...memory.bfloat16 import cast
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Dims, DType, Gradient, Namespace, Operand, Shape
+from ..declaration.annotations import Array, Dims, DType, Formula, Gradient, Namespace, Operand, Shape
 from ..declaration.keywords import numpy_dims
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -356,7 +356,7 @@ def _need_elements(name: str, array: Array, dim: Dims) -> None:
             )
 
 
-def _best(name: str) -> Any:
+def _best(name: str) -> tuple[Formula, Formula, Formula]:
     """Return forwards of a maximum or minimum: of all, along dimensions, and along one with the indices."""
 
     def of_all(xp: Namespace, self: Array) -> Array:
@@ -392,15 +392,15 @@ def _chosen_self(g: Gradient, self_shape: Shape, dim: int, keepdim: bool, indice
     return F.gather_backward(chosen, self_shape, dim, indices)
 
 
-def _along_reference(name: str) -> Any:
+def _along_reference(name: str) -> Formula:
     return lambda self, dim=None, keepdim=False: getattr(numpy, name)(self, axis=dim, keepdims=keepdim)
 
 
-def _best_along(name: str) -> Any:
+def _best_along(name: str) -> Formula:
     return lambda self, dim=(), keepdim=False: getattr(numpy, name)(self, dim or None, keepdims=keepdim)
 
 
-def _first_of_best(name: str) -> Any:
+def _first_of_best(name: str) -> Formula:
     def reference(self: Array, dim: int, keepdim: bool = False) -> Any:
         if not self.ndim:
             return self, numpy.int64(0)
@@ -526,7 +526,7 @@ def min(
     return _extreme("min", self, dim, keepdim, other, out)
 
 
-def _arg_best(name: str) -> Any:
+def _arg_best(name: str) -> Formula:
     def forward(xp: Namespace, self: Array, dim: int | None = None, keepdim: bool = False) -> Array:
         if self.dtype.kind == "b":
             raise RuntimeError(f"{name}(): does not support bool input\nConvert it with .long().")
@@ -562,7 +562,7 @@ for _name, _word in (("argmax", "largest"), ("argmin", "smallest")):
 # --- truth and counts -------------------------------------------------------------------------------------------------
 
 
-def _truth(name: str) -> Any:
+def _truth(name: str) -> Formula:
     def forward(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False) -> Array:
         found = getattr(self, name)(axis=axes_of(dim, self.ndim), keepdims=keepdim)
         return found.astype(self.dtype) if self.dtype.name == "uint8" else found

@@ -9,7 +9,7 @@ import numpy
 from ...memory import bfloat16 as brain
 from ...memory.bfloat16 import cast
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, DType, Gradient, Make, Namespace, Shape
+from ..declaration.annotations import Array, Cases, DType, Formula, Gradient, Make, Namespace, Shape
 from ..declaration.references import by_lines
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -63,7 +63,7 @@ def _cumprod_self(g: Gradient, self: Array, result: Array, dim: int, F: Namespac
     return shares
 
 
-def _along_samples(make: Make) -> Any:
+def _along_samples(make: Make) -> Cases:
     return [((make(3, 4), 0), {}), ((make(2, 3, 2), -2), {}), ((make(), 0), {}), ((make(0, 2), 1), {})]
 
 
@@ -102,7 +102,7 @@ def _running(xp: Namespace, choose: Any, array: Array, axis: int) -> Array:
     return result
 
 
-def _running_extreme(name: str) -> Any:
+def _running_extreme(name: str) -> Formula:
     def forward(xp: Namespace, self: Array, dim: int) -> Array:
         axis = axis_of(dim, self.ndim)
         refuse_kinds("cummax_cpu" if name == "maximum" else "cummin_cpu", self, "c")

@@ -12,7 +12,7 @@ from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Dims, DType, Gradient, Make, Namespace, Number
+from ..declaration.annotations import Array, Cases, Dims, DType, Formula, Gradient, Make, Namespace, Number
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
 from ..execution.bare_functions import conj, in_rows, is_half, over, single
@@ -87,7 +87,7 @@ def _half_over(g: Gradient, deviation: Array, F: Namespace) -> Gradient:
     return F.where(zero, F.zeros_like(g), g / (F.where(zero, F.ones_like(deviation), deviation) * 2))
 
 
-def _variance(name: str) -> Any:
+def _variance(name: str) -> Formula:
     def forward(
         xp: Namespace, self: Array, dim: Dims = None, correction: Number = None, keepdim: bool = False
     ) -> Array:
@@ -103,7 +103,7 @@ def _variance(name: str) -> Any:
     return forward
 
 
-def _samples(make: Make) -> Any:
+def _samples(make: Make) -> Cases:
     return [
         ((make(3, 4),), {}),
         ((make(3, 4), 1), {"correction": 0}),

@@ -162,7 +162,7 @@ def _type_named(name: str) -> dtypes.dtype:
 
 
 @public(function_too=False)
-def type_as(self: Tensor, other: Tensor) -> Any:
+def type_as(self: Tensor, other: Tensor) -> Tensor:
     """Convert to the dtype of `other`.
 
     Examples
@@ -188,7 +188,7 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 @public(function_too=False)
-def cuda(self: Tensor, device: Device = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+def cuda(self: Tensor, device: Device = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
     """Return the tensor on a CUDA device.
 
     Raises
@@ -355,7 +355,7 @@ def _fill_form(value: Any) -> Any:
 
 
 @public(method=False)
-def fill(self: Tensor, value: Any) -> Any:
+def fill(self: Tensor, value: Any) -> Tensor:
     """Return a tensor like `self` filled with a number, or with the element of a 0-d tensor.
 
     Examples

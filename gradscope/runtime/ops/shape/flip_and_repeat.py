@@ -11,7 +11,7 @@ from ...memory import dtype as dtypes
 from ...memory.memory_format import check_memory
 from ...memory.storage import in_order, restrided
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Device, Dims, DType, Gradient, Namespace, Number, Shape, Sizes
+from ..declaration.annotations import Array, Device, Dims, DType, Formula, Gradient, Namespace, Number, Shape, Sizes
 from ..declaration.references import adjoint
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -521,7 +521,7 @@ METHODS["unfold"] = OPERATORS["unfold"].function
 # --- triangles --------------------------------------------------------------------------------------------------------
 
 
-def _triangle(name: str) -> Any:
+def _triangle(name: str) -> Formula:
     def forward(xp: Namespace, self: Array, diagonal: int = 0) -> Array:
         if self.ndim < 2:
             raise RuntimeError(

@@ -273,7 +273,7 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @public(function_too=False)
-def reshape_as(self: Tensor, other: Tensor) -> Any:
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """Return the elements in the shape of `other`.
 
     Examples
@@ -310,7 +310,7 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 @public
-def ravel(self: Tensor) -> Any:
+def ravel(self: Tensor) -> Tensor:
     """Return the elements in one dimension: a view of a contiguous tensor, else a copy.
 
     Examples

@@ -10,7 +10,7 @@ from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.storage import empty_part
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Shape, Sizes
+from ..declaration.annotations import Array, Formula, Gradient, Namespace, Shape, Sizes
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.array_errors import BadValueError
@@ -94,7 +94,7 @@ def _slice_backward(xp: Namespace, self: Array, size: Sizes, dim: int, start: Ar
     return whole
 
 
-def _slice_index(self: Array, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+def _slice_index(self: Array, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Array:
     return (*[slice(None)] * (dim % self.ndim), slice(start, end, step))
 
 
@@ -168,7 +168,7 @@ def _need_shape(name: str, src: Array, shape: Shape) -> None:
         )
 
 
-def _scattering(name: str, view: Any) -> Any:
+def _scattering(name: str, view: Any) -> Formula:
     """Return the forward that writes `src` into the part of a copy of `self` that `view` shows."""
 
     def forward(xp: Namespace, self: Array, src: Array, *where: Any) -> Array:
@@ -442,7 +442,9 @@ operator(
 
 
 @public
-def split(self: Tensor, split_size: Any = None, dim: int = 0, *, split_size_or_sections: Any = None) -> Any:
+def split(
+    self: Tensor, split_size: Any = None, dim: int = 0, *, split_size_or_sections: Any = None
+) -> tuple[Tensor, ...]:
     """Return views of consecutive parts of a dimension, each `split_size` long, or as long as a list says.
 
     The function calls it `split_size_or_sections` in PyTorch, the method `split_size`.
@@ -487,7 +489,7 @@ def _chunks(self: Array, chunks: int, dim: int, name: str) -> Any:
 
 
 @public
-def chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
+def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Return at most `chunks` views of equal parts (the last may be smaller).
 
     Examples

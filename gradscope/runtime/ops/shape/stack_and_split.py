@@ -221,7 +221,7 @@ def block_diag(*tensors: Any) -> Tensor:
 
 
 @public
-def tensor_split(self: Tensor, indices_or_sections: Any, dim: int = 0) -> Any:
+def tensor_split(self: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Return views of parts of a dimension: so many (the first ones longer by one), or between positions.
 
     Examples

@@ -141,7 +141,7 @@ def detach(input: Tensor) -> Tensor:
 
 
 @public(method=False)
-def detach_(input: Tensor) -> Any:
+def detach_(input: Tensor) -> Tensor:
     """Cut a tensor from its history, in place."""
     _need_tensor("detach_", input)
     return input.detach_()
@@ -280,7 +280,7 @@ def _is_complex(value: Any) -> bool:
 
 
 @public
-def float_power_(self: Tensor, exponent: Any) -> Any:
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """In-place form of :func:`float_power`, of a tensor that is double already."""
     wide = dtypes.complex128 if _is_complex(self) or _is_complex(exponent) else dtypes.float64
     if self.dtype is not wide:
@@ -434,7 +434,7 @@ def resolve_neg(input: Tensor) -> Tensor:
 
 
 @public(function_too=False)
-def to_dense(self: Tensor, dtype: DType = None, *, masked_grad: bool | None = None) -> Any:
+def to_dense(self: Tensor, dtype: DType = None, *, masked_grad: bool | None = None) -> Tensor:
     """Return the tensor itself, or in another dtype: all tensors are dense."""
     return self if dtype is None else self.to(dtype)
 
@@ -446,7 +446,7 @@ def is_pinned(self: Tensor, device: Device = None) -> bool:
 
 
 @public(function_too=False)
-def pin_memory(self: Tensor, device: Device = None) -> Any:
+def pin_memory(self: Tensor, device: Device = None) -> Tensor:
     """Return the tensor itself: the host's memory is not pinned."""
     return self
 

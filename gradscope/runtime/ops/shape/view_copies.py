@@ -57,7 +57,7 @@ for _view, _name in (
 
 
 @public(method=False)
-def squeeze_copy(self: Tensor, dim: Dims = None, *, out: Tensor | None = None) -> Any:
+def squeeze_copy(self: Tensor, dim: Dims = None, *, out: Tensor | None = None) -> Tensor:
     """Copy what :func:`squeeze` shows.
 
     Examples
@@ -73,7 +73,7 @@ def squeeze_copy(self: Tensor, dim: Dims = None, *, out: Tensor | None = None) -
 
 
 @public(method=False)
-def view_copy(self: Tensor, size: Any = None, *, dtype: DType = None, out: Tensor | None = None) -> Any:
+def view_copy(self: Tensor, size: Any = None, *, dtype: DType = None, out: Tensor | None = None) -> Tensor:
     """Copy what :meth:`view` shows, by a size or a dtype.
 
     Examples

@@ -17,7 +17,7 @@ import numpy
 
 from ...memory.bfloat16 import BFloat16Array
 from ...memory.dtype import scalar_type
-from ..declaration.annotations import Array, Dims, Gradient, Make, Namespace, Shape
+from ..declaration.annotations import Array, Cases, Dims, Gradient, Make, Namespace, Shape
 from ..declaration.registry import operator
 from ..execution.bare_functions import is_half
 
@@ -86,7 +86,7 @@ def _to_real_backward(g: Gradient, dim: Dims, normalization: int, last_dim_size:
 
 
 def _cases(kind: str, *last: Any) -> Any:
-    def samples(make: Make) -> Any:
+    def samples(make: Make) -> Cases:
         shapes = (((5,), [0]), ((3, 4), [1]), ((4, 3), [0]), ((2, 3, 4), [0, 2]), ((2, 3, 5), [1, 2]))
         return [
             ((make(*shape, dtype=kind), dim, normalization, *last), {})

@@ -8,7 +8,7 @@ from typing import Any
 from ...kernels import error_function as kernel
 from ...kernels.forms import pointwise
 from ...memory import device
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, Formula, Namespace
 from ..declaration.registry import operator
 from ..declaration.samples import unary
 from ..execution.array_errors import refuse_kinds
@@ -19,7 +19,7 @@ __all__ = ["erf_forward", "native", "special"]
 _ROOT_PI = math.sqrt(math.pi)
 
 
-def native(name: str, *arrays: Any) -> Any:
+def native(name: str, *arrays: Any) -> Array:
     """Return SciPy's (on a GPU, CuPy's) special function `name` of arrays of one dtype, in that dtype."""
     function = device.special_function(arrays[0], name)
     if is_half(arrays[0]):  # SciPy has no loop for half precision, and some of CuPy's return double
@@ -27,7 +27,7 @@ def native(name: str, *arrays: Any) -> Any:
     return function(*arrays)
 
 
-def special(name: str, native_name: str | None = None, kernel: str = "{}_vml_cpu", refused: str = "biuc") -> Any:
+def special(name: str, native_name: str | None = None, kernel: str = "{}_vml_cpu", refused: str = "biuc") -> Formula:
     """Return the forward of a special function of one array.
 
     Parameters

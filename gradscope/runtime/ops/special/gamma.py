@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Formula, Gradient, Namespace
 from ..declaration.references import from_library
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..declaration.samples import unary
@@ -227,7 +227,7 @@ operator(
 # --- incomplete gamma functions ---------------------------------------------------------------------------------------
 
 
-def _refused(what: str) -> Any:
+def _refused(what: str) -> Formula:
     def refuse_derivative(g: Gradient) -> Gradient:
         raise NotImplementedError(
             f"the derivative for '{what}' is not implemented.\nCut the graph there: use detach()."
@@ -236,7 +236,7 @@ def _refused(what: str) -> Any:
     return refuse_derivative
 
 
-def _ordered(low: float, high: float) -> Any:
+def _ordered(low: float, high: float) -> Formula:
     """Return samples of orders in (`low`, `high`), by which there is no derivative, and of arguments."""
     shapes = (((3, 4), (3, 4)), ((2, 1), (1, 3)), ((), (2,)), ((0, 2), (1, 2)), ((), ()))
     return lambda make: [((make(*a, low=low, high=high).detach(), make(*b, low=0.5, high=3.0)), {}) for a, b in shapes]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
@@ -91,7 +90,7 @@ operator(
 
 
 @public(namespace="special")
-def ndtr(self: Tensor, *, out: Tensor | None = None) -> Any:
+def ndtr(self: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return the distribution function of the normal distribution: the probability of less than `self`.
 
     Far below 0 it loses its digits, as PyTorch's does; :func:`log_ndtr` does not.

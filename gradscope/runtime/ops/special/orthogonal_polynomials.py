@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 
 from ...memory import device
-from ..declaration.annotations import Array, Make, Namespace
+from ..declaration.annotations import Array, Cases, Formula, Make, Namespace
 from ..declaration.references import from_library
 from ..declaration.registry import operator
 from .error_function import refuse
@@ -51,7 +51,7 @@ _EXACT = 64
 """Up to this degree the recurrence is taken, which is exact at zeros and grows no error worth the name."""
 
 
-def _chebyshev(first: Callable[..., Any], inside: Callable[..., Any], outside: Callable[..., Any]) -> Any:
+def _chebyshev(first: Callable[..., Any], inside: Callable[..., Any], outside: Callable[..., Any]) -> Formula:
     """Return ``polynomial(xp, x, n)``.
 
     `first` is the polynomial of degree 1; ``inside(xp, angle, n)`` the one of the cosine of an angle, ``outside(xp, t,
@@ -81,7 +81,7 @@ def _at_one(xp: Namespace, first: Callable[..., Any], x: Array, n: Any) -> Array
     return xp.where((x < 0) & (n % 2 == 1), -size, size)
 
 
-def _half_sum(sign: int) -> Any:
+def _half_sum(sign: int) -> Formula:
     """Return the form of ``cosh((n + 1/2) t) / cosh(t / 2)`` (sign 1) or that of sinh (-1), which overflows last."""
 
     def ratio(xp: Namespace, t: Any, n: Any) -> Array:
@@ -122,7 +122,7 @@ _LAST_HERMITE = 512
 """Beyond this degree PyTorch's are NaN."""
 
 
-def _hermite(factor: int) -> Any:
+def _hermite(factor: int) -> Formula:
     """Return the Hermite polynomials of the weight ``exp(-x**2)`` (2), or of ``exp(-x**2 / 2)`` (1)."""
 
     def polynomial(xp: Namespace, x: Array, n: Array) -> Array:
@@ -163,7 +163,7 @@ _SHIFTED = {
 }
 
 
-def _forward(name: str, polynomial: Any) -> Any:
+def _forward(name: str, polynomial: Any) -> Formula:
     def forward(xp: Namespace, self: Array, n: Array) -> Array:
         refuse(f"{name}_cpu", self, "biuce")
         # In double precision, or the digits close to a polynomial's zeros are lost.
@@ -173,7 +173,7 @@ def _forward(name: str, polynomial: Any) -> Any:
     return forward
 
 
-def _reference(name: str) -> Any:
+def _reference(name: str) -> Formula:
     """Return SciPy's polynomial of the name that PyTorch has for it, of integer degrees; those below 0 are 0.
 
     Those of the third and fourth kind are differences and sums of neighbours of the second (DLMF 18.7.5 and 18.7.6).
@@ -205,14 +205,14 @@ _IN_SCIPY = {
 }
 
 
-def _degrees(make: Make) -> Any:
+def _degrees(make: Make) -> Cases:
     """Return ordinary and extreme places, each with all of some degrees."""
     places = [0.0, 1e-300, 0.3, -0.999, 1.0, -1.0, 1.001, -1.5, 30.0, math.nan]
     degrees = [0.0, 1.0, 2.0, 2.9, 8.0, 9.0, 10.0, 21.0, -1.0, -0.5]
     return [((make.of([x for x in places for _ in degrees]), make.of(degrees * len(places))), {})]
 
 
-def _samples(make: Make) -> Any:
+def _samples(make: Make) -> Cases:
     shapes = (((3, 4), (3, 4)), ((2, 1), (1, 3)), ((), (2,)), ((0, 2), (1, 2)), ((), ()))
     return [((make(*a), make(*b, low=0.0, high=12.0)), {}) for a, b in shapes]
 

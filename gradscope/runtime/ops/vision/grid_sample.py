@@ -21,6 +21,7 @@ from ..declaration.annotations import Array, Gradient, Make, Namespace, Sizes
 from ..declaration.extremes import substituted
 from ..declaration.references import adjoint
 from ..declaration.registry import OPERATORS, operator, public
+from ..declaration.samples import Samples
 from ..execution.array_errors import refuse_kinds
 from ..execution.bare_functions import in_rows
 from ..nn.convolution import Ints
@@ -316,7 +317,7 @@ def _constants(axes: list[Axis], recorded: bool) -> list[Axis]:
     ]
 
 
-def _grid_samples(spatial: int) -> Any:
+def _grid_samples(spatial: int) -> Samples:
     def make_samples(make: Make) -> list[Any]:
         size, out = ((3, 4), (2, 3)) if spatial == 2 else ((2, 3, 2), (1, 2, 2))
         found: list[Any] = []

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..declaration.annotations import Array, Gradient, Make, Namespace, Sizes
+from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace, Sizes
 from ..declaration.references import adjoint, padded
 from ..declaration.registry import operator
+from ..declaration.samples import Samples
 from ..execution.array_errors import refuse_kinds
 
 Ints = tuple[int, ...]
@@ -101,8 +102,8 @@ def _unpad(xp: Namespace, grad: Gradient, input_size: Ints, pad: Ints, reflect: 
     return grad
 
 
-def _samples(count: int) -> Any:
-    def samples(make: Make) -> Any:
+def _samples(count: int) -> Samples:
+    def samples(make: Make) -> Cases:
         shape, pad = (1, 2, 4, 3, 5)[: count + 2], (2, 1, 1, 2, 3, 0)[: 2 * count]
         cut = (-1, 2, 0, 0, 1, -2)[: 2 * count]
         return [((make(*shape), pad), {}), ((make(*shape[1:]), pad), {}), ((make(*shape), cut), {})]

@@ -188,11 +188,11 @@ def cubic_weights(t: Any, a: float) -> list[Any]:
     return [_outer(t + 1, a), _inner(t, a), _inner(s, a), _outer(s + 1, a)]
 
 
-def _inner(x: Array, a: float) -> Any:
+def _inner(x: Array, a: float) -> Array:
     return (x * (a + 2) - (a + 3)) * x * x + 1
 
 
-def _outer(x: Array, a: float) -> Any:
+def _outer(x: Array, a: float) -> Array:
     return ((x * a - 5 * a) * x + 8 * a) * x - 4 * a
 
 
