@@ -298,7 +298,7 @@ class GradScaler:
         scale.copy_(Tensor._wrap(module.where(infinite, shrunk, kept)))
         tracker.copy_(Tensor._wrap(module.where(due, 0, count)))
         if events.wanted(events.OperatorRecorded):
-            # PyTorch has an operator for it, which tells who listens that steps may have been left out.
+            # PyTorch has an operator for it, which tells listeners that steps may have been left out.
             given, site = (scale, tracker, found), events.call_site_if_wanted()
             events.emit(events.OperatorRecorded(None, "_amp_update_scale_", given, (scale, tracker), site))
 

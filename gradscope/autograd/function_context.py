@@ -128,7 +128,7 @@ class FunctionNode(Node, FunctionCtx):
     # Function's own backward and vjp, which say that there is none; function.py fills it in.
     _missing_backward: Any = None
 
-    # What a call does not set.
+    # The values of attributes that a call does not set.
     to_save = dirty_tensors = non_differentiable = None
     saved_for_forward: tuple[Any, ...] | None = None
     materialize_grads = True

@@ -187,7 +187,7 @@ def gradgradcheck(
 
     def first_derivative(*values: Any) -> tuple[Any, ...]:
         for position in positions:
-            values[position].requires_grad_()  # in forward mode they come detached
+            values[position].requires_grad_()  # in forward mode the values come detached
         outputs = differentiable(func(*values[:count]))
         wanted = [values[i] for i in positions if i < count]
         grads = grad(outputs, wanted, values[count:], create_graph=True, allow_unused=True) if outputs else ()

@@ -113,7 +113,7 @@ def register_multi_grad_hook(
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     lock = threading.Lock()
-    # Keyed by the running backward, and gone with it.
+    # The key is the running backward, whose end removes the entry.
     running: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
     if mode == "any":
 

@@ -38,7 +38,7 @@ def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
 def rebuilt(tree: Any, values: list[Any]) -> Any:
     """Return a container of the kind and the keys of `tree` that holds `values`."""
     if isinstance(tree, dict):
-        found = copy(tree)  # a defaultdict and the like are made of more than their items
+        found = copy(tree)  # a defaultdict has more than its items
         found.update(zip(tree, values, strict=True))
         return found
     return type(tree)(*values) if hasattr(tree, "_fields") else type(tree)(values)

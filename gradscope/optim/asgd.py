@@ -94,6 +94,6 @@ class ASGD(ParameterwiseOptimizer):
                 xp.subtract(p, average, out=w)
                 w *= mu
                 average += w
-        # In the default dtype, whatever dtype a loaded state has.
+        # These are in the default dtype, whatever dtype a loaded state has.
         state["eta"]._array[...] = scalar_state(lr / (1 + lambd * lr * count) ** group["alpha"])._array
         state["mu"]._array[...] = scalar_state(1 / max(1, count - group["t0"]))._array

@@ -108,7 +108,7 @@ class LBFGS(Optimizer):
 
     def _iterate(self, closure: Callable[[], Any]) -> Any:
         (group,) = self.param_groups
-        # What is kept is of all parameters together; the first one holds it.
+        # The state is that of all parameters together; the first one holds it.
         state = self.state[group["params"][0]]
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)

@@ -102,7 +102,7 @@ class Muon(ParameterwiseOptimizer):
                     )
 
     def _writes(self, group: dict[str, Any]) -> int:
-        return 2  # the decay, then the step
+        return 2  # the decay and the step are one write each
 
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
         grad = grad._array

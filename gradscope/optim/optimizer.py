@@ -311,7 +311,7 @@ class Optimizer:
             return
         flat = [a.reshape(-1) for a in arrays]
         size = first.size
-        block = -(-size // round(size / BLOCK))  # parts of one size: none is a small rest
+        block = -(-size // round(size / BLOCK))  # the parts have one size, so that none is a small rest
         work = [self._buffer(first, number)[:block] for number in range(count)]
         for start in range(0, size, block):
             if start + block > size:
@@ -400,7 +400,7 @@ class Optimizer:
                 copy.deepcopy(value) if parameter is None else _fitted(value, parameter)
             )
         groups = [_merged(mine, theirs) for mine, theirs in zip(self.param_groups, saved, strict=True)]
-        # What a subclass does to older states it does there, as in PyTorch.
+        # A subclass converts older states there, as in PyTorch.
         self.__setstate__({"state": state, "param_groups": groups})
         for hook in self._load_state_dict_post_hooks.values():
             hook(self)
@@ -422,7 +422,8 @@ class ParameterwiseOptimizer(Optimizer):
         loss = self._evaluate(closure)
         name = f"{type(self).__name__}.step"
         for group in self.param_groups:
-            writes = self._writes(group) if not group.get("differentiable") else 0  # what is recorded counts itself
+            # Recorded operators count their writes themselves.
+            writes = self._writes(group) if not group.get("differentiable") else 0
             for parameter in group["params"]:
                 meta = parameter._meta
                 if meta is None or meta.grad is None:

@@ -364,7 +364,7 @@ class SWALR(LRScheduler):
         found = []
         for group in self.optimizer.param_groups:
             lr, goal = group["lr"], group["swa_lr"]
-            # Where it came from follows from where it is: other schedulers may have moved it.
+            # Its former value follows from the present one, because other schedulers may have moved it.
             start = goal if before == 1 else (lr - before * goal) / (1 - before)
             found.append(goal * now + start * (1 - now))
         return found

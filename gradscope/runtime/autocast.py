@@ -44,7 +44,7 @@ _CPU = {
         max_unpool3d ormqr pinverse polar prod quantile reflection_pad1d reflection_pad2d
         replication_pad1d replication_pad2d replication_pad3d stft trace triangular_solve
         view_as_complex""",
-    # bilinear() is here for what it is made of, which is left alone inside: PyTorch's is a sum, no product of matrices.
+    # bilinear() is here so that its parts are left alone inside: PyTorch's is a sum, no product of matrices.
     "widest": "bilinear cat index_copy stack",
 }
 
@@ -92,7 +92,7 @@ class Settings(threading.local):
         self.dtypes: dict[str, Any] = {"cpu": dtypes.bfloat16}
         self.cache_enabled = True
         self.nesting = 0
-        # Weights that were cast to the lower precision, with the tensor itself: its id() stays its own.
+        # Weights that were cast to the lower precision; the tensor is kept beside, so that its id() stays its own.
         self.cache: dict[int, tuple[Any, Any]] = {}
 
     def is_enabled(self, kind: str) -> bool:
@@ -153,7 +153,7 @@ settings = Settings()
 
 # --- casting ----------------------------------------------------------------------------------------------------------
 
-# The function of the operator that converts dtypes, which is declared later: ops/copies.py fills it in.
+# The function of the operator that converts dtypes, which is declared later: ops/shape/copy_and_cast.py fills it in.
 scope: dict[str, Callable[..., Any]] = {}
 
 

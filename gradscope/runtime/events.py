@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .engine.graph_task import GraphTask
     from .graph.graph_node import Node
 
-__all__ = ["CallSite", "Event", "Frame", "Subscription", "subscribe"]  # and every event, which puts its name here
+__all__ = ["CallSite", "Event", "Frame", "Subscription", "subscribe"]  # every event adds its name
 
 kinds: dict[str, type[Event]] = {}
 """All events by their names, those of instruments too."""
@@ -52,7 +52,7 @@ class Event:
     """Whether it tells what happens to a node before it has run, or to what it has saved: nodes are attended then."""
 
     def __init_subclass__(cls) -> None:
-        kinds[cls.__name__] = cls  # a dataclass with slots is made twice: the second one counts
+        kinds[cls.__name__] = cls  # Python makes a dataclass with slots twice: the second one counts
         if cls.__module__ == __name__ and cls.__name__ not in __all__:
             __all__.append(cls.__name__)
 
@@ -639,7 +639,7 @@ def following_libraries() -> Iterator[None]:
     """While this is open, a call site in an installed package leads on to the line of the program's own that called."""
     global _following
     _following += 1
-    _innermost.clear()  # it has sites that lead no further
+    _innermost.clear()  # its sites lead no further
     try:
         yield
     finally:

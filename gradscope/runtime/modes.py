@@ -125,7 +125,7 @@ class no_grad(_GradMode):  # noqa: N801 - PyTorch's name
     def __enter__(self) -> None:
         modes = state.local
         self._before = before = modes._records
-        # Written out, because small functions are called under no_grad by the thousand.
+        # This is written out, because small functions are called under no_grad by the thousand.
         modes._records = False
         if before:
             state.unrecorded.append(None)

@@ -90,7 +90,7 @@ def set_num_threads(num: int) -> None:
     """
     if num <= 0:
         raise RuntimeError(f"set_num_threads expects a positive integer\nIt was given {num}.")
-    # It loads where somebody sets a number, which few programs do.
+    # threadpoolctl loads when a number is set, which few programs do.
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(num, user_api="blas")

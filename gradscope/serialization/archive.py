@@ -13,7 +13,7 @@ _LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9"  # the magic number with which PyTor
 _RATIO = 16
 _ROOM = 64 << 20  # bytes
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_LOCAL_HEADER = 30  # bytes, before the name
+_LOCAL_HEADER = 30  # the bytes before the name
 
 
 def open_archive(file: IO[bytes], name: str, max_bytes: int | None) -> zipfile.ZipFile:
@@ -51,7 +51,7 @@ def open_archive(file: IO[bytes], name: str, max_bytes: int | None) -> zipfile.Z
         )
     try:
         archive = zipfile.ZipFile(file)
-    except Exception:  # a damaged directory may ask for anything, a later version of the format too
+    except Exception:  # a damaged directory raises anything, and so does a later version of the format
         raise damaged(name, "failed finding central directory") from None
     _check_records(archive, name)
     _check_size(archive, name, file.seek(0, io.SEEK_END), max_bytes)

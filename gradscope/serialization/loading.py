@@ -118,7 +118,7 @@ class _Reader:
         """Return the bytes of a record."""
         try:
             return self._archive.read(self._root + name)
-        except Exception:  # missing, a wrong checksum, or a damaged header, which may ask for anything
+        except Exception:  # the entry is missing or has a wrong checksum, or a damaged header raises anything
             raise damaged(self._name, f"record {name} is missing or damaged") from None
 
     def memory(self, reference: Any) -> Memory:

@@ -35,7 +35,7 @@ __all__ = ["save"]
 
 _ALIGNMENT = 64
 
-# Typed as Any: what it does for each kind of object is known, but not declared.
+# It is typed as Any, because its methods for kinds of objects are not declared.
 _PicklerInPython: Any = pickle._Pickler
 
 
@@ -89,7 +89,7 @@ def _write(archive: zipfile.ZipFile, name: str, content: Any) -> None:
     """Write a record whose first byte is aligned, so that it can be mapped into memory."""
     info = zipfile.ZipInfo(name)
     assert archive.fp is not None
-    # What stands before the content: a header of 30 bytes, the name, and fields, one of them for sizes beyond 2 GiB.
+    # Before the content come a header of 30 bytes, the name, and fields, one of them for sizes beyond 2 GiB.
     start = archive.fp.tell() + 30 + len(name.encode()) + 4 + (20 if len(content) * 1.05 > zipfile.ZIP64_LIMIT else 0)
     padding = -start % _ALIGNMENT
     info.extra = b"FB" + padding.to_bytes(2, "little") + b"Z" * padding
@@ -189,7 +189,7 @@ class _Pickler(_PicklerInPython):
         size = kind.itemsize
         apart = 0 if array.size == 0 else devices.address(array) - devices.address(owner)
         if not is_dense(owner) or owner.nbytes % size or apart % size or any(step % size for step in array.strides):
-            # What cannot be told as elements of one memory is saved by itself.
+            # A tensor that cannot be described as elements of one memory is saved by itself.
             array = owner = array.copy()
         memory = self.memories.get(id(owner))
         if memory is None:

@@ -230,7 +230,7 @@ def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
         _safe.update(before)
 
 
-# Typed as Any: how it reads each instruction is known, but not declared.
+# It is typed as Any, because its methods for the instructions are not declared.
 _UnpicklerInPython: Any = pickle._Unpickler
 
 

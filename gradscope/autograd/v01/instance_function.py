@@ -99,7 +99,7 @@ class InstanceNode(FunctionNode):
         self._need_forward("mark_shared_storage")
         self.shared_pairs = pairs
 
-    # Found before Function's: the class method runs forward, that of an instance is what the engine calls.
+    # This is found before Function's: the class method runs forward, and the engine calls that of an instance.
     apply = FunctionNode.apply
 
     def apply_graph(self, grads: Any) -> Any:

@@ -14,7 +14,7 @@ from .instance_function import call_instance
 
 __all__ = ["Bernoulli", "Multinomial", "Normal", "StochasticFunction", "bernoulli", "multinomial", "normal"]
 
-# Keeps the gradients finite where a drawn outcome had a probability of (nearly) 0.
+# This keeps the gradients finite where a drawn outcome had a probability of (nearly) 0.
 EPSILON = 1e-6
 
 

@@ -157,7 +157,7 @@ class Callee:
 
     def _call_attended(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run forward with its hooks and events."""
-        # The arguments as pre-hooks have left them, and the forward hooks that were called: for when forward raises.
+        # Where forward raises, the arguments as pre-hooks have left them and the hooks that were called are needed.
         given: list[Any] = [args, kwargs]
         called: set[int] = set()
         try:

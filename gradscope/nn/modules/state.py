@@ -212,7 +212,7 @@ class Stateful:
         if not hasattr(state_dict, "keys"):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         metadata = getattr(state_dict, "_metadata", {})
-        # Hooks may edit the names: on a copy.
+        # Hooks may edit the names of this copy.
         entries = OrderedDict(state_dict)
         missing: list[str] = []
         unexpected: list[str] = []

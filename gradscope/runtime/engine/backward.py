@@ -101,7 +101,7 @@ def backward(
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     for target in targets:
         if hasattr(target, "_array"):
-            edge_of(target)  # makes the edge of a stale view anew, so that retain_grad() sees that it is no leaf
+            edge_of(target)  # this makes the edge of a stale view anew, so that retain_grad() sees that it is no leaf
             target.retain_grad()
     only = {ends_of(target_edge(target, index))[0] for index, target in enumerate(targets)}
     run_task(_task(roots, grads, keep, carried, create_graph, only=only))

@@ -40,7 +40,7 @@ _entered_lock = threading.Lock()
 _task_ids = itertools.count(1).__next__
 _new = object.__new__
 
-_NO_CAPTURES: dict[Node, list[tuple[int, int]]] = {}  # never written
+_NO_CAPTURES: dict[Node, list[tuple[int, int]]] = {}  # nobody writes it
 
 # How many tasks have come to code that may ask for the task it runs in. While it is 0 a backward is not a nested one.
 entered = 0
@@ -406,7 +406,7 @@ class GraphTask:
                         if child in buffers:
                             self._receive(child, grad)
                         elif waiting == 1 and following is None and not leaves and not events.closely:
-                            following, carried = child, grad  # a chain: straight on
+                            following, carried = child, grad  # in a chain the next node is known
                             continue
                         else:
                             buffers[child] = grad
@@ -456,7 +456,7 @@ class GraphTask:
         if outer is not None:
             self.depth = outer.depth + 1
         modes.grad_enabled, modes.current_task = self.records, self
-        modes.overrides_off += 1  # a derivative is the runtime's own affair
+        modes.overrides_off += 1  # tensor subclasses have no say in derivatives
 
     def _leave(self) -> None:
         if self._outside is not None:

@@ -75,8 +75,8 @@ class AccumulateGrad(Node):
                 if shape or type(total) is not device.ndarray:
                     total += grad
                 else:
-                    # A quarter of the time of a sum of 0-d arrays, and the same number: a sum of two floats taken in
-                    # double precision and rounded to half its digits or fewer is the correctly rounded one.
+                    # This takes a quarter of the time of a sum of 0-d arrays. The number is the same: a sum of two
+                    # floats taken in double precision and rounded to half its digits is the correctly rounded one.
                     total[()] = total.item() + grad.item()
             except ValueError:  # .grad has another dtype or shape, is read-only, a conjugate or an inference tensor
                 if old._flags & _UNPLAIN:
@@ -102,7 +102,7 @@ class AccumulateGrad(Node):
             if meta.grad is not None:
                 meta.grad = meta.grad + grad
                 return
-            # A copy, because other receivers may hold the same tensor, in the shape that the leaf has now.
+            # The leaf gets a copy, because other receivers may hold the same tensor, in the shape that it has now.
             leaf = self.reference()
             array = self.array if leaf is None else leaf._memory
             xp = device.array_module(array)
@@ -153,5 +153,5 @@ def accumulate_edge(leaf: Any) -> Edge:
         leaf._meta.accumulator = None
         hold_edge(leaf, node)
     else:
-        leaf._meta.accumulator = weakref.ref(node)  # which the node has made
+        leaf._meta.accumulator = weakref.ref(node)  # the node has made _meta
     return node

@@ -120,7 +120,7 @@ class Node:
 
     __slots__ = ("__weakref__", "_notes", "_site", "dtype", "edges", "extra", "kind", "seq", "shape")
 
-    # Filled in by the class that an operator's declaration makes.
+    # The class that an operator's declaration makes fills these in.
     node_name: str = "Node"
     saved_names: tuple[str, ...] = ()
     multi: bool = False
@@ -133,7 +133,7 @@ class Node:
     kind: type
     extra: NodeExtra | None
     seq: int
-    # Unset until somebody records a call site, or asks for the metadata.
+    # They are unset until somebody records a call site, or asks for the metadata.
     _site: Any
     _notes: dict[Any, Any] | None
 
@@ -622,7 +622,7 @@ def _modified_error(
     saved = SavedTensor(node, name, index)
     producer, nr = (node, saved._value().nr) if saved.is_output else (None, 0)
     if tensor is not None:
-        # Not grad_fn, which would make the edge of a stale view anew, or raise where that is not allowed.
+        # grad_fn would make the edge of a stale view anew, or raise where that is not allowed.
         edge = own_edge(tensor) if tensor._view is None else tensor._view.edge
         if edge is not None and ends_of(edge)[0].seq != ACCUMULATE_SEQUENCE:
             producer, nr = ends_of(edge)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["attend", "attend_backward"]
 
-_SCORES = 1 << 16  # of a block
-_CAUSAL_QUERIES = 128  # of a block, so that there are keys that it can leave out
+_SCORES = 1 << 16  # scores of a block
+_CAUSAL_QUERIES = 128  # queries of a block, which are few so that it can leave out keys
 
 Block = tuple[tuple[slice, slice, slice], tuple[slice, slice, slice]]
 

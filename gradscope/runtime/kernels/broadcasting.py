@@ -19,7 +19,7 @@ def sum_to(array: Array, shape: tuple[int, ...]) -> Array:
     """Sum a bare array over the dimensions that broadcasting had added or widened."""
     if type(array) is BFloat16Array:
         return rounded(sum_to(widened(array), shape))
-    if array.dtype.char == "e":  # in single precision, rounded once
+    if array.dtype.char == "e":  # half precision is computed in single precision and rounded once
         return sum_to(array.astype(numpy.float32), shape).astype(array.dtype)
     extra = array.ndim - len(shape)
     if extra:

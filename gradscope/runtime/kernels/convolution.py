@@ -22,7 +22,7 @@ __all__ = ["convolved", "input_gradient", "suits", "weight_gradient"]
 
 _GRID = 1 << 17  # elements of a block of images, which stay in the cache
 _COLUMNS = 1 << 19  # elements of gathered rows: fewer calls are worth more than a smaller cache
-_LEAST_ROW = 256  # how long these are at least
+_LEAST_ROW = 256  # elements that a gathered row has at least
 _FEW = 1.15  # how many pixels of a grid may be made for each one that is asked for
 _SUMS = 4  # how many sums of a weight's gradient are made apart, by one thread or several, where they are small
 
@@ -65,7 +65,7 @@ def input_gradient(
 ) -> Array:
     """Return the adjoint of a convolution in its input, of sizes `spatial`, at (N, O, *out)."""
     kernel = weight.shape[2:]
-    # Of a group: its inputs, its outputs, its taps.
+    # These are the inputs, the outputs and the taps of a group.
     turned = weight.reshape(groups, len(weight) // groups, weight.shape[1], -1).swapaxes(1, 2)
     shape = (len(grad), groups * weight.shape[1], *spatial)
     if _is_pointwise(kernel, stride, spatial, grad.shape[2:]):
@@ -253,7 +253,7 @@ class _Columns:
         self.pieces = _pieces(starts, rows, block.phase)
         self.area, self.run = block.grid.area, block.run(product)
         pixels = max(_COLUMNS // (groups * self.depth), _LEAST_ROW)
-        # Image by image, where the pixels that nobody asked for are many; else as if a block were one image.
+        # It goes image by image where many pixels would be computed in vain; else a block is taken for one image.
         self.apart = self.run * _FEW < self.area
         self.step = max(pixels // self.run, 1) if self.apart else pixels
         room = min(self.step, block.images) * self.run if self.apart else min(pixels, block.phase)
@@ -329,7 +329,7 @@ def _add_weights(
         part = slice(begin, min(begin + images, len(x)))
         block.fill(x[part])
         count = part.stop - begin
-        # Zeros in the pixels that no window has.
+        # Pixels that no window has get zeros.
         rows: Any = sums.gradient[..., : count * grid.area].reshape(groups, -1, count, *grid.sizes)
         given = grad[part].reshape(count, groups, -1, *grad.shape[2:])
         rows[(..., *map(slice, product.counts))] = given.transpose(1, 2, 0, *range(3, given.ndim))

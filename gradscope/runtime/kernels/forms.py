@@ -29,7 +29,7 @@ __all__ = ["LEAST", "compiled", "compiler", "pointwise", "rowwise"]
 LEAST = 1 << 14
 """How many elements an array has for which another form than the plain formula is worth the call."""
 
-_BLOCK = 1 << 16  # elements of which all that a formula makes stays in the processor's cache
+_BLOCK = 1 << 16  # elements for which all temporaries of a formula stay in the processor's cache
 _FAMILIES = "gradscope.runtime.kernels.compiled."
 
 
@@ -140,7 +140,7 @@ def _load(family: str) -> tuple[ModuleType | None, str]:
             return importlib.import_module(_FAMILIES + family), ""
     except ImportError as error:
         return None, f"NumPy: Numba cannot be imported ({error})"
-    except Exception as error:  # what a compiler complains of is of every class; NumPy's form is as right
+    except Exception as error:  # a compiler raises errors of every class; NumPy's form is as right
         kernel = f".{error.kernel}" if hasattr(error, "kernel") else ""
         return None, f"NumPy: Numba cannot compile {family}{kernel} ({_complaint(error.__cause__ or error)})"
 

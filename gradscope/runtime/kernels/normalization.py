@@ -148,7 +148,7 @@ def _differentiate(
     for some in threads.blocks(slice(0, len(x)), _step(x.shape[1])):
         scale, of, to = rstd[some], g[some], result[some]
         centred = x[some] - mean[some, None]
-        # Sums along rows and down columns are products with the weight and the scales: no pass of their own.
+        # Sums along rows and down columns are products with the weight and the scales, and need no pass of their own.
         numpy.multiply(of, centred, out=to)
         of_weight += scale.dot(to)
         of_bias += sums(of, (0,), keepdims=False)

@@ -22,7 +22,7 @@ __all__ = ["row_maxima", "sums"]
 # the last, transposing costs more than it gains.
 _SHORT_TO_ADD, _SHORT_TO_COMPARE, _FEW = 128, 64, 32
 
-_FIRST = tuple(range(64))  # as many as an array can have
+_FIRST = tuple(range(64))  # an array has at most as many axes
 _BLOCK = 1 << 14  # rows that are added at once
 _kept_ones: dict[str, numpy.ndarray] = {}
 
@@ -85,7 +85,7 @@ def row_maxima(array: Array, axis: int) -> Array:
     row = shape[axis]
     if row > _SHORT_TO_COMPARE or axis != len(shape) - 1 or array.size < _FEW * row or not _is_plain(array):
         if type(array) is numpy.ndarray:
-            return numpy.maximum.reduce(array, axis, keepdims=True)  # what max() calls by way of Python
+            return numpy.maximum.reduce(array, axis, keepdims=True)  # max() calls this by way of Python
         return array.max(axis=axis, keepdims=True)
     return numpy.maximum.reduce(array.reshape(-1, row).T.copy(), axis=0).reshape(*shape[:-1], 1)
 

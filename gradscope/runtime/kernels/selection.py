@@ -69,6 +69,6 @@ def _bits(array: Array, bits: Any) -> Array:
 
 def _write_selected(mask: Array, chosen: Array, other: Array, result: Array) -> None:
     result[...] = mask
-    numpy.negative(result, out=result)  # all bits of an integer, or none
+    numpy.negative(result, out=result)  # now all bits of an integer are set, or none
     result &= chosen ^ other
     result ^= other

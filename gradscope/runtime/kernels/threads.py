@@ -53,7 +53,8 @@ def over(size: int, work: Callable[[slice], None], each: int = 1, step: int = 1)
     try:
         work(first)
     finally:
-        wait([other for other in others if other is not None])  # none writes any more when an error goes on from here
+        # No thread writes any more when an error goes on from here.
+        wait([other for other in others if other is not None])
     for other, part in zip(others, rest, strict=True):
         if other is None:
             work(part)

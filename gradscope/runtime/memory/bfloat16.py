@@ -27,7 +27,7 @@ known: bool = False
 @cache
 def numpy_dtype() -> numpy.dtype:
     """Return the NumPy dtype, which ml_dtypes makes known."""
-    import ml_dtypes  # at first use: few programs compute in bfloat16
+    import ml_dtypes  # it loads at first use: few programs compute in bfloat16
 
     global known
     known = True

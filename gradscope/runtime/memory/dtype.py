@@ -67,7 +67,7 @@ class dtype:  # noqa: N801 - PyTorch's name
     def __init__(self, name: str, numpy_dtype: np.dtype | None, legacy_name: str) -> None:
         self.name = name
         self.legacy_name = legacy_name
-        # NumPy's letter, so that a derivative may ask an array's dtype and a tensor's alike.
+        # It is NumPy's letter, so that a derivative may ask an array's dtype and a tensor's alike.
         self.kind = "f" if numpy_dtype is None else numpy_dtype.kind
         self.itemsize = 2 if numpy_dtype is None else numpy_dtype.itemsize
         self.is_floating_point = self.kind == "f"
@@ -102,7 +102,7 @@ class dtype:  # noqa: N801 - PyTorch's name
 # another dtype of that kind.
 FLOATING, INEXACT = "fV", "fcV"
 
-# What is a number beside tensors.
+# The types that count as numbers beside tensors.
 NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
 # PyTorch's promotion works by category first: bool < integral < floating < complex.

@@ -42,7 +42,7 @@ class layout:  # noqa: N801 - PyTorch's name
         return f"gradscope.{self.name}"
 
     def __reduce__(self) -> str:
-        return self.name  # the one of this name, here: a copy would not be recognised
+        return self.name  # pickle looks the name up here: a copy would not be recognised
 
 
 class memory_format:  # noqa: N801 - PyTorch's name

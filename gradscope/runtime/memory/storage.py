@@ -97,7 +97,7 @@ class Storage:
 
 
 _SHAPES: dict[tuple[int, ...], tuple[int, ...]] = {}
-_SHAPES_KEPT = 4096  # more are those of a program whose shapes never come again
+_SHAPES_KEPT = 4096  # a program with more has shapes that never come again
 
 
 def shared_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -330,7 +330,7 @@ def element_strides(array: Any) -> tuple[int, ...]:
     strides = [s // itemsize for s in array.strides]
     for axis in reversed(range(array.ndim)):
         if array.shape[axis] == 1 and strides[axis] == 0:
-            # A new axis: PyTorch gives it the stride that a longer one would have.
+            # This is a new axis: PyTorch gives it the stride that a longer one would have.
             strides[axis] = strides[axis + 1] * array.shape[axis + 1] if axis + 1 < array.ndim else 1
     return tuple(strides)
 

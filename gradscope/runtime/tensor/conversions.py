@@ -110,7 +110,7 @@ class Convertible:
                 "memory first."
             )
         self._tell_shared("numpy()")
-        return self._array.view()  # whose shape and flags are the caller's
+        return self._array.view()  # the caller may set its shape and flags
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()

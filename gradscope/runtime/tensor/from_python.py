@@ -58,7 +58,7 @@ def _from_python(data: Any, kind: Any) -> numpy.ndarray:
         array = numpy.array(plain)
     except ValueError:
         raise _ragged(data) from None
-    # Of Python's integers NumPy makes int64, and something else where one is too large.
+    # NumPy makes int64 of Python's integers, and something else where one is too large.
     whole = kinds == {dtypes.int64.numpy} and (kind is None or dtypes.to_dtype(kind).category == 1)
     if array.dtype == object or (whole and array.dtype != numpy.int64):
         raise ValueError("Overflow when unpacking long long\nAn integer does not fit 64 bits.")

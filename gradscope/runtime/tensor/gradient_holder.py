@@ -48,7 +48,7 @@ class TensorMeta:
         self.sampler: Sampler | None = None
         self.extra: dict[str, Any] | None = None
         self.forward: ForwardGrad | None = None
-        self.aside: Edge | None = None  # see graph.hold_edge()
+        self.aside: Edge | None = None  # graph.hold_edge() says what for
 
 
 class GradientHolder:
@@ -167,7 +167,7 @@ class GradientHolder:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False\nCall requires_grad_() first.")
         if self._known_edge() is None or self._extras().retains_grad:
             return
-        edge = edge_of(self)  # raises for a stale view that may not be: nothing is retained then
+        edge = edge_of(self)  # this raises for a stale view that may not be used: nothing is retained then
         assert edge is not None
         self._extras().retains_grad = True
         self._retain_on(edge)

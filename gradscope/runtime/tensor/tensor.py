@@ -888,4 +888,4 @@ class _Detach:
 
 
 _DETACH: Any = _Detach()
-Tensor._memory = Tensor._array  # the slot itself
+Tensor._memory = Tensor._array  # both are one slot

@@ -225,7 +225,7 @@ class CopySlices(Node):
         # Pack hooks, which may have their say later, run in a backward as a user's code does.
         self.extra = NodeExtra() if function.extra is not None or state.special else None
         self.shape, self.dtype, self.kind = array.shape, array.dtype, type(array)
-        # None while the base lies contiguously.
+        # It is None while the base lies contiguously.
         self.base_geometry = None if array.flags.c_contiguous else geometry_of(array, array)
         self.view_geometry = _place_in(view._memory, array)
         # The gradient of what lies in memory is that of the elements, conjugated or negated as they are.

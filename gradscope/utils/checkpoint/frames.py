@@ -61,7 +61,7 @@ class _Placeholder:
     __slots__ = ("__weakref__", "tensors")
 
     def __init__(self) -> None:
-        # The tensors by the backward that has computed them, and gone with it.
+        # The tensors, by the backward that has computed them, whose end removes them.
         self.tensors: weakref.WeakKeyDictionary[Any, Tensor] = weakref.WeakKeyDictionary()
 
 

@@ -164,7 +164,7 @@ class DataLoader:
             batches = self._workers
             batches.start(indices)
         else:
-            # Drawn without workers too, so that the random order is the same with any number of them.
+            # It is drawn without workers too, so that the random order is the same with any number of them.
             batches = self._batches(indices, draw_seed(self.generator))
         if self._iterable and self._said_length is not None:
             return _counted(batches, self, self._said_length)

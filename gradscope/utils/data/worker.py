@@ -181,7 +181,7 @@ def work(
         The user's ``worker_init_fn``.
     """
     global _here
-    # Ctrl-C is for the loader's process, which ends its workers; a handler of the script's is not for them.
+    # Ctrl-C is for the loader's process, which ends its workers; a handler that the script has set must not run here.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     number, _, seed = info

@@ -18,7 +18,7 @@ from .worker import END, FAILED, Fetching, work
 
 __all__ = ["Workers"]
 
-_GRACE = 0.5  # seconds: nobody wants what a worker is still fetching
+_GRACE = 0.5  # seconds; a batch that a worker is still fetching is not needed
 _SLICE = 0.1
 
 _ends: weakref.WeakSet[Connection] = weakref.WeakSet()
@@ -116,7 +116,7 @@ class Workers:
         self._ahead = max(prefetch, 1) * count
         self._round = 0
         self._workers: list[_Worker] = []
-        # Runs when the iterator is dropped, and at the latest when the interpreter ends.
+        # It runs when the iterator is dropped, and at the latest when the interpreter ends.
         self._finish = weakref.finalize(self, _end, self._workers, os.getpid())
         try:
             for number in range(count):
@@ -170,7 +170,7 @@ class Workers:
                 self._finish()
             raise
         except BaseException:
-            # Interrupted, or a worker is gone: what is left in the pipes is of no use.
+            # The wait was interrupted, or a worker has died: what is left in the pipes is of no use.
             self.shut_down(0.0)
             raise
         if kind == FAILED:
