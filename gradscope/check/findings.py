@@ -218,6 +218,11 @@ class Finding:
         """Return the finding with its count raised by one."""
         return replace(self, occurrences=self.occurrences + 1)
 
+    def written_at(self, line: Location) -> Finding:
+        """Return the finding with the line of the write, which it did not know."""
+        written = Site("written", line, "written here, which counts no version of it")
+        return replace(self, sites=(written, *self.sites), help="write into a copy, or after backward()")
+
     def joined(self, other: Finding) -> Finding:
         """Return the finding with another of the same cause."""
         if other.key == self.key:

@@ -7,19 +7,22 @@ One kind of observer (:mod:`.watcher`) follows either framework through its adap
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
 from ..inspect.adapters import NativeAdapter
 from ..inspect.adapters.both_frameworks import load_torch_adapter, warn_too_old
 from ..inspect.adapters.import_watch import when_imported
+from ..inspect.records.records import Location
 from ..runtime import events
 from .continuing_watcher import ContinuingWatcher
+from .exact.line_finder import SavedOnce
 from .finding_codes import CODES
 from .findings import Finding
 from .shared_writes import SharedWriteWatch
 from .suppression.silences import SilenceReason, Silences
-from .violation_facts import Violation
+from .violation_facts import ChangedFacts, Violation
 from .watcher import Watcher
 from .wrong_gradients import WrongGradient, largest_first
 
@@ -82,6 +85,8 @@ class Sanitizer:
         self._first = first
         self._watch: type[Watcher] = ContinuingWatcher if keep_going else Watcher
         self._found: dict[tuple[Any, ...], Finding] = {}
+        # What nobody has heard of being written, by the key of the finding.
+        self._unheard: dict[tuple[Any, ...], SavedOnce] = {}
         self._lock = threading.Lock()
         self._native: Watcher | None = None
         self._native_used = False
@@ -153,6 +158,20 @@ class Sanitizer:
             found, self._found = list(self._found.values()), {}
         return found
 
+    def place_writes(self, find: Callable[[Iterable[SavedOnce]], dict[SavedOnce, Location]]) -> None:
+        """Name the lines of writes that nobody has heard of.
+
+        Parameters
+        ----------
+        find : callable
+            Returns the lines that it knows; not called where there is nothing to look for.
+        """
+        unheard = {key: self._unheard[key] for key in self._found if key in self._unheard}
+        lines = find(unheard.values()) if unheard else {}
+        for key, saved in unheard.items():
+            if saved in lines:
+                self._add(self._found.pop(key).written_at(lines[saved]), None)
+
     def explains(self, error: BaseException | None) -> bool:
         """Whether `error` has become a finding that is not suppressed."""
         return error is not None and vars(error).get(_REPORTED_BY) is self
@@ -181,6 +200,9 @@ class Sanitizer:
         for rule in CODES.values():
             if type(facts) in rule.needs:
                 for finding in rule.judge(facts):
+                    if isinstance(facts, ChangedFacts) and not facts.writes:
+                        unheard = SavedOnce(facts.framework, facts.number, facts.node, facts.saved_name)
+                        self._unheard.setdefault(finding.key, unheard)
                     self._add(finding, error)
 
     def _add(self, finding: Finding, error: BaseException | None) -> None:

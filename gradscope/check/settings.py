@@ -30,6 +30,8 @@ class Settings:
         Files; empty for none.
     exit_zero : bool
         Whether findings are no failure.
+    exact : bool
+        Whether the program runs a second time, to find the lines of writes that nobody has heard of.
     first : bool
         Whether the program ends at the first finding.
     keep_going : bool
@@ -53,6 +55,7 @@ class Settings:
     baseline: str = field(default="", metadata={"path": True})
     suppressions: str = field(default="", metadata={"path": True})
     exit_zero: bool = False
+    exact: bool = False
     first: bool = False
     keep_going: bool = False
 

@@ -79,6 +79,10 @@ class ChangedFacts:
         As in :class:`ModifiedFacts`.
     kept : bool
         Whether the node computes with what was saved all the same, of which there is a copy.
+    framework : str
+        The adapter's name.
+    number : int
+        The sequence number of the node.
     """
 
     node: str
@@ -93,6 +97,8 @@ class ChangedFacts:
     shares: Sequence[ShareFact]
     leaf: str | None
     kept: bool = False
+    framework: str = ""
+    number: int = -1
 
 
 @dataclass(frozen=True, slots=True)

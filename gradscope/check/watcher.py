@@ -243,6 +243,8 @@ class Watcher(Observer):
             writes=self._account.since(memory, then),
             shares=self._shares.of(memory),
             leaf=None if leaf is None else name_of(leaf),
+            framework=adapter.name,
+            number=adapter.sequence_nr(node),
         )
 
     def _leaves(self, running: RunningBackward) -> list[Any]:

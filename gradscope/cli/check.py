@@ -14,8 +14,12 @@ from .output import own, stdout_on_stderr
 from .scripts import SCRIPT, add_script_arguments
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..check import Report, Sanitizer, ScriptResult, Settings
+    from ..check.exact.line_finder import SavedOnce
     from ..check.suppression.baseline import Baseline
+    from ..inspect import Location
 
 __all__ = ["PLACE", "add_parser", "run"]
 
@@ -67,6 +71,12 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "--static",
         action="store_true",
         help="run nothing: read files and directories, SCRIPT [args ...], and tell what is sure from the source alone",
+    )
+    parser.add_argument(
+        "--exact",
+        action="store_true",
+        default=None,
+        help="run the script a second time, with the same seeds, to find the line of a write that nothing counts",
     )
     parser.add_argument("--first", action="store_true", default=None, help="end the script at the first finding")
     parser.add_argument(
@@ -267,6 +277,8 @@ class _Check:
         from ..inspect.debuggee.streams import flush
 
         args, pid = self._args, os.getpid()
+        if self._settings.exact:
+            self._seed()
         try:
             settings = self._settings
             with Sanitizer(self._silences, first=settings.first, keep_going=settings.keep_going) as sanitizer:
@@ -291,6 +303,8 @@ class _Check:
         # The instruments load when the command runs.
         from ..check import make_report
 
+        if self._settings.exact:
+            sanitizer.place_writes(lambda wanted: self._find_lines(wanted, result.directory))
         status = self._status(sanitizer, result)
         if status == FAILED and result.error is None:
             say(f"gradscope check: {self._args.script} ended with exit status {result.exit_code}", file=sys.stderr)
@@ -298,6 +312,19 @@ class _Check:
         notices = () if self._updated_baseline() else tuple(self._silences.notices(script))
         self._write(make_report(sanitizer, result, status, notices), stream)
         return status
+
+    def _seed(self) -> None:
+        # The instruments load when the command runs.
+        from ..check.exact.second_run import seed_all
+
+        seed_all()
+
+    def _find_lines(self, wanted: Iterable[SavedOnce], directory: str) -> dict[SavedOnce, Location]:
+        # The instruments load when the command runs.
+        from ..check.exact.second_run import find_lines
+
+        args = self._args
+        return find_lines(wanted, args.script, args.args, module=args.module, directory=directory)
 
     def _updated_baseline(self) -> bool:
         """Write what was found into the baseline, where that is asked for."""

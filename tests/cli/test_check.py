@@ -170,6 +170,37 @@ def test_options_that_contradict_each_other(tmp_path):
     assert done.stderr.startswith("gradscope check: first and keep-going contradict each other")
 
 
+EXACT = """\
+import random
+import numpy as np
+import gradscope as gs
+
+def write(batch):
+    if random.random() > -1:
+        batch[random.randrange(3)] *= 2
+    return batch
+
+batch = np.ones(3)
+w = gs.ones(3, dtype=gs.float64, requires_grad=True)
+loss = (w * gs.from_numpy(batch)).sum()
+write(batch)
+print("once")
+loss.backward()
+"""
+
+
+def test_a_second_run_finds_the_line_of_a_write_that_nothing_counts(tmp_path):
+    done = check(tmp_path, EXACT, before=["--exact", "--format", "concise"])
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines()[:2] == [
+        "once",
+        "script.py:7: GS106 silent-wrong: a tensor (float64 [3]) changed unnoticed, and MulBackward0 computes with the "
+        "new values",
+    ]
+    silenced = EXACT.replace("*= 2", "*= 2  # gradscope: ignore[GS106]")
+    assert "1 suppressed" in check(tmp_path, silenced, before=["--exact"]).stdout
+
+
 STATIC = ["--static", "--format", "concise"]
 
 
