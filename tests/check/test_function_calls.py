@@ -1,10 +1,12 @@
 import gc
 import weakref
 
+import pytest
+
 import gradscope as gs
 from gradscope.check import Sanitizer
 from gradscope.check.function_calls import FunctionCalls
-from gradscope.inspect.adapters import NativeAdapter
+from gradscope.inspect.adapters import NativeAdapter, adapter_for
 from gradscope.inspect.records.write_account import WriteAccount
 
 
@@ -30,6 +32,28 @@ def test_of_what_is_on_ctx_inputs_and_outputs_are_looked_at():
     assert list(calls.changed(node)) == []
     x.data.add_(1)
     assert [kept.name for kept in calls.changed(node)] == ["x"]
+
+
+@pytest.mark.parametrize("framework", ["gradscope", pytest.param("torch", marks=pytest.mark.torch)])
+def test_a_view_of_a_leaf_that_forward_keeps_leads_nowhere(framework):
+    """It requires grad, and has neither a node nor an AccumulateGrad."""
+    fw = gs if framework == "gradscope" else pytest.importorskip("torch")
+
+    class Scaled(fw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.factor = factor.expand(4, 1)
+            return x * ctx.factor
+
+        @staticmethod
+        def backward(ctx, grad):
+            assert adapter_for(grad).root(ctx.factor) is None
+            return grad * ctx.factor, grad.sum()
+
+    x, factor = fw.ones(4, 2, requires_grad=True), fw.tensor(2.0, requires_grad=True)
+    with Sanitizer() as sanitizer:
+        Scaled.apply(x, factor).sum().backward()
+    assert (sanitizer.findings, factor.grad.item()) == ([], 8.0)
 
 
 def test_a_call_that_records_nothing_keeps_no_tensor_alive():

@@ -22,11 +22,12 @@ import gradscope as gs
 from ...runtime import events, state
 from ...runtime.engine.graph_task import GraphTask
 from ...runtime.graph.accumulate_grad import AccumulateGrad
-from ...runtime.graph.graph_node import RELEASED, Node, SavedResult
+from ...runtime.graph.graph_node import RELEASED, Node, SavedResult, ends_of
 from ...runtime.memory import bfloat16, device
 from ...runtime.memory.bfloat16 import plain, widened
 from ...runtime.memory.dtype import BY_NUMPY
 from ...runtime.memory.storage import memory_of, without_repeats
+from ...runtime.tensor.views import edge_of
 from ..records.checksums import checksum
 from ..records.records import Location, TensorSpec, dtype_name
 from ..records.tensor_statistics import norm_of
@@ -154,10 +155,9 @@ class NativeAdapter:
 
     def root(self, tensor: Any) -> tuple[Any, int] | None:
         """Return the node that a gradient of `tensor` enters, and at which input."""
-        if not tensor.requires_grad:
-            return None
-        edge = gs.autograd.graph.get_gradient_edge(tensor)
-        return edge.node, edge.output_nr
+        # A view that a custom Function's forward has made of a leaf requires grad, and leads nowhere.
+        edge = edge_of(tensor) if tensor.requires_grad else None
+        return None if edge is None else ends_of(edge)
 
     def is_leaf(self, tensor: Any) -> bool | None:
         """Whether no operator has computed a tensor; None where a view's history can no longer be told."""

@@ -302,8 +302,19 @@ def edge_of(value: Any) -> tuple[Any, int] | None:
     if not value.requires_grad:
         return None
     with torch._C.DisableTorchFunction():
+        if _leads_nowhere(value):
+            return None
         edge = get_gradient_edge(value)
     return edge.node, edge.output_nr
+
+
+def _leads_nowhere(tensor: torch.Tensor) -> bool:
+    """Whether it is a view that a custom Function's forward has made of a leaf: it requires grad, and has no node."""
+    if not tensor._is_view() or tensor.grad_fn is not None:
+        return False
+    with torch.enable_grad():
+        node = tensor.view_as(tensor).grad_fn
+    return node is None or node.next_functions[0][0] is None
 
 
 def walk(roots: Iterable[Any]) -> tuple[list[Any], list[Any]]:
