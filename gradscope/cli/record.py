@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..inspect.output.terminal_text import say
-from .scripts import SCRIPT, add_script_arguments, take_output
+from .scripts import SCRIPT, add_script_arguments, positive, take_output
 
 if TYPE_CHECKING:
     from ..inspect import Recorder
@@ -48,8 +48,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="gradscope record [-h] [-o FILE] [--keep WHAT] [--last N] [--budget SIZE] [--append] [-m] "
-        "SCRIPT [args ...]",
+        usage="gradscope record [-h] [-o FILE] [--keep WHAT] [--last N] [--budget SIZE] [--rows N] [--age AGE] "
+        "[--append] [-m] SCRIPT [args ...]",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -72,6 +72,12 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         help="how large FILE may become, such as 200MB: old values go, then old iterations, but those around a NaN or "
         "an error last",
     )
+    parser.add_argument("--rows", type=positive, metavar="N", help="how many nodes FILE may have: old iterations go")
+    parser.add_argument(
+        "--age",
+        metavar="AGE",
+        help="let iterations go that are older, such as 12h or 7d, but those around a NaN or error",
+    )
     parser.add_argument("--append", action="store_true", help="add a run to FILE instead of replacing it")
     add_script_arguments(parser)
     parser.set_defaults(run=run)
@@ -93,7 +99,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         target = find_target(script, module=args.module)
         path = output or _default_path(script)
-        recorder = record(path, args.keep, last=args.last, budget=args.budget, append=args.append, title=target.title)
+        limits = {"last": args.last, "budget": args.budget, "rows": args.rows, "age": args.age}
+        recorder = record(path, args.keep, append=args.append, title=target.title, **limits)
         recorder.start()
     except RecordingError as error:
         say(f"gradscope record: {_of_rank()}{error}", file=sys.stderr)

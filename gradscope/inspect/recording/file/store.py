@@ -39,6 +39,7 @@ LEAST_BUDGET = 1 << 20
 _PAGE = 2048  # nodes
 _LOG = 8 << 20  # bytes that may be in the log alone
 _COMMIT = 1 << 16  # bytes, about, that a commit writes besides blobs
+_AGES = 20  # looks at how old iterations are, in the time that they may have
 _ROW = 256  # bytes, at most, that a row takes besides them
 _VARIABLES = 32_000 if sqlite3.sqlite_version_info >= (3, 32) else 999  # of one statement
 
@@ -122,6 +123,8 @@ class Store:
         self._most = None if policy.budget is None else max(policy.budget, LEAST_BUDGET)
         self._log = _LOG if self._most is None else min(_LOG, self._most // 4)
         self._left_out = 0  # iterations
+        self._node_rows = int(self._connection.execute("SELECT coalesce(sum(nodes), 0) FROM tasks").fetchone()[0])
+        self._aged = 0  # when it was looked last for iterations that are too old
         self._rows: dict[str, dict[int, dict[str, Any]]] = {"iterations": {}, "tasks": {}}
         self._changed: dict[str, set[int]] = {"iterations": set(), "tasks": set()}
         self._value_bytes = 0
@@ -271,6 +274,9 @@ class Store:
         for statement in statements:
             connection.execute(statement.sql, [_storable(value) for value in statement.parameters])
         self._trim()
+        self._node_rows += sum(map(len, chain.from_iterable(nodes.values())))
+        self._limit_rows()
+        self._limit_age()
         connection.execute("COMMIT")
         self._logged += _COMMIT
         if self._logged > self._log:
@@ -425,25 +431,59 @@ class Store:
 
     def _thin(self) -> bool:
         """Leave out some of the older iterations; return whether there were any to leave out."""
+        ended = self._ended()
+        left_out = iterations_to_leave_out(ended, around_changes(ended, self._happened()))
+        if left_out:
+            self._leave_out(left_out)
+        return bool(left_out)
+
+    def _limit_rows(self) -> None:
+        """Let old iterations go where there are more nodes than the policy wants, with a tenth to spare."""
+        most = self._policy.rows
+        if most is not None and self._node_rows > most:
+            while self._node_rows > most - most // 10 and self._thin():
+                continue
+
+    def _limit_age(self) -> None:
+        """Let iterations go that are older than the policy wants, but for those around which something happened."""
+        age = self._policy.age
+        if age is None:
+            return
+        of_run = "run = (SELECT max(id) FROM runs)"  # another run's times are since its own beginning
+        (newest,) = self._connection.execute(
+            f"SELECT coalesce(max(started), 0) FROM iterations WHERE {of_run}"
+        ).fetchone()
+        if newest - self._aged < age * 1e9 / _AGES:
+            return
+        self._aged = newest
+        ended = self._ended()
+        special = around_changes(ended, self._happened())
+        old = f"SELECT id FROM iterations WHERE {of_run} AND number > 0 AND ended < ? ORDER BY id"
+        found = [number for (number,) in self._connection.execute(old, (newest - int(age * 1e9),))]
+        left_out = sorted(set(found) & set(ended) - special)
+        if left_out:
+            self._leave_out(left_out)
+
+    def _ended(self) -> list[int]:
+        """Return the iterations but the first of each run to which no backward will be added any more."""
         running = {*self._rows["iterations"], *(row["iteration"] for row in self._rows["tasks"].values())}
         # The recorder may still move backwards to a run's first iteration, or to the one before the last.
-        ended = [
-            number
-            for (number,) in self._connection.execute("SELECT id FROM iterations WHERE number > 0 ORDER BY id")
-            if number not in running
-        ]
-        left_out = iterations_to_leave_out(ended, around_changes(ended, self._happened()))
-        if not left_out:
-            return False
+        found = self._connection.execute("SELECT id FROM iterations WHERE number > 0 ORDER BY id")
+        return [number for (number,) in found if number not in running]
+
+    def _leave_out(self, left_out: Sequence[int]) -> None:
         gone = json.dumps(left_out)
         chosen = "iteration IN (SELECT value FROM json_each(?))"
+        (nodes,) = self._connection.execute(
+            f"SELECT coalesce(sum(nodes), 0) FROM tasks WHERE {chosen}", (gone,)
+        ).fetchone()
+        self._node_rows -= nodes
         self._connection.execute(f"DELETE FROM pages WHERE task IN (SELECT id FROM tasks WHERE {chosen})", (gone,))
         for table in ("tasks", "tensor_values", "events", "violations", "steps"):
             self._connection.execute(f"DELETE FROM {table} WHERE {chosen}", (gone,))
         self._connection.execute("DELETE FROM iterations WHERE id IN (SELECT value FROM json_each(?))", (gone,))
         self._left_out += len(left_out)
         self._say_left_out()
-        return True
 
     def _happened(self) -> dict[int, set[str]]:
         """Return, by iteration, what went wrong in it, and whether the user has made a note."""
@@ -460,8 +500,12 @@ class Store:
     def _say_left_out(self) -> None:
         """Say in the file what has been left out: an event before all others."""
         (run,) = self._connection.execute("SELECT max(id) FROM runs").fetchone()
+        policy = self._policy
+        limits = [f"{self._most:,} bytes"] if self._most is not None else []
+        limits += [f"{policy.rows:,} nodes"] if policy.rows is not None else []
+        limits += [f"an age of {policy.age:,.0f} s"] if policy.age is not None else []
         text = (
-            f"{self._left_out:,} iterations have been left out, to keep the file within {self._most:,} bytes; "
+            f"{self._left_out:,} iterations have been left out, to keep the file within {' and '.join(limits)}; "
             "those around a NaN, an error or a note stay longest"
         )
         self._connection.execute(

@@ -9,9 +9,10 @@ from typing import Any
 
 from ...debugging.stops.breakpoints import BreakpointError, parse_spec
 
-__all__ = ["Policy", "parse_bytes"]
+__all__ = ["Policy", "parse_age", "parse_bytes"]
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _USAGE = (
     "keep= is 'none', 'summaries', 'all', or nodes whose values to keep besides all summaries, separated by commas: "
     "'param:*', 'mod:layers.3.*', 'op:Addmm', 'line:train.py:31'."
@@ -37,6 +38,25 @@ def parse_bytes(size: int | str) -> int:
     return int(float(found[1]) * _UNITS[found[2]])
 
 
+def parse_age(age: float | str) -> float:
+    """Return an age in seconds.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+
+    Examples
+    --------
+    >>> parse_age("7d"), parse_age("1.5h"), parse_age("90 s"), parse_age(60)
+    (604800.0, 5400.0, 90.0, 60.0)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhd]?)\s*", str(age).lower())
+    if found is None or not float(found[1]):
+        raise ValueError(f"{age!r} is no age; write 90s, 30m, '12h' or '7d'")
+    return float(found[1]) * _SECONDS[found[2]]
+
+
 @dataclass(frozen=True)
 class Policy:
     """How much a recorder keeps of each tensor.
@@ -53,6 +73,10 @@ class Policy:
         Keep the values of so many iterations only, the newest.
     budget : int or None
         Bytes that the file may take, 1 MiB at least; beyond, the oldest values go, then old iterations.
+    rows : int or None
+        Nodes that the file may have; beyond, old iterations go.
+    age : float or None
+        Seconds after which iterations go.
     """
 
     keep: str
@@ -61,6 +85,8 @@ class Policy:
     matchers: tuple[Callable[[Any], bool], ...] = ()
     last: int | None = None
     budget: int | None = None
+    rows: int | None = None
+    age: float | None = None
 
     @property
     def values(self) -> bool:
@@ -72,7 +98,15 @@ class Policy:
         return self.everything or any(matches(candidate) for matches in self.matchers)
 
     @classmethod
-    def parse(cls, keep: str = "summaries", *, last: int | None = None, budget: int | str | None = None) -> Policy:
+    def parse(
+        cls,
+        keep: str = "summaries",
+        *,
+        last: int | None = None,
+        budget: int | str | None = None,
+        rows: int | None = None,
+        age: float | str | None = None,
+    ) -> Policy:
         """Return the policy that a user's words stand for.
 
         Parameters
@@ -95,7 +129,10 @@ class Policy:
             raise ValueError(f"keep= is a string, got {type(keep).__name__}\n{_USAGE}")
         if last is not None and last < 1:
             raise ValueError(f"last= is a number of iterations, at least 1, got {last}")
+        if rows is not None and rows < 1:
+            raise ValueError(f"rows= is a number of nodes, at least 1, got {rows}")
         limit = None if budget is None else parse_bytes(budget)
+        seconds = None if age is None else parse_age(age)
         matchers: tuple[Callable[[Any], bool], ...] = ()
         word = keep.strip().lower()
         if word not in ("none", "summaries", "all"):
@@ -106,4 +143,4 @@ class Policy:
             if re.fullmatch(r"\w+", word) and word == keep.strip() and "," not in keep:
                 # A lower-case word is a mistyped policy sooner than an operator.
                 raise ValueError(f"{keep!r} is nothing to keep\n{_USAGE}")
-        return cls(keep, word != "none", word == "all", matchers, last, limit)
+        return cls(keep, word != "none", word == "all", matchers, last, limit, rows, seconds)

@@ -246,6 +246,8 @@ def record(
     *,
     last: int | None = None,
     budget: int | str | None = None,
+    rows: int | None = None,
+    age: float | str | None = None,
     append: bool = False,
     title: str = "",
     adapter: Adapter | None = None,
@@ -275,6 +277,11 @@ def record(
         iterations: the first and the newest are all there, those around a NaN, an error, a violation or a mark stay
         longest, and the others stand evenly over all that has run. What only left-out iterations had of nodes goes with
         them. The first event of the recording says how many have been left out.
+    rows : int, optional
+        How many nodes the file may have. Beyond, iterations go as for `budget`.
+    age : float or str, optional
+        After how many seconds iterations of the run go (``'12h'``, ``'7d'``): all but the first, and those around a
+        NaN, an error, a violation or a mark.
     append : bool
         Add a run to the recording that is there.
     title : str
@@ -285,7 +292,7 @@ def record(
     Raises
     ------
     ValueError
-        If `keep`, `last` or `budget` cannot be understood, or, when it starts, the braces in `path`.
+        If `keep`, or a limit, cannot be understood, or, when it starts, the braces in `path`.
     RecordingError
         When it starts: the file cannot be written, is no recording, or is being recorded to.
 
@@ -307,7 +314,7 @@ def record(
     ...     [(node.name, node.grad_outputs[0].norm) for node in recording.tasks()[0].nodes]
     [('SumBackward0', 1.0), ('MulBackward0', 1.4142135623730951), ('AccumulateGrad', 10.0)]
     """
-    policy = Policy.parse(keep, last=last, budget=budget)
+    policy = Policy.parse(keep, last=last, budget=budget, rows=rows, age=age)
     return Recorder(path, policy, adapter=adapter, append=append, title=title)
 
 

@@ -32,8 +32,14 @@ def test_other_words_are_refused_and_the_right_ones_named(keep):
 
 def test_limits():
     assert Policy.parse("all", last=2, budget="1.5 kB").budget == 1500
+    assert (Policy.parse(rows=10, age="1.5h").rows, Policy.parse(age="1.5h").age) == (10, 5400)
     with pytest.raises(ValueError, match="at least 1"):
         Policy.parse("all", last=0)
+    with pytest.raises(ValueError, match="rows= is a number of nodes, at least 1"):
+        Policy.parse("all", rows=0)
+    for age in ("", "soon", "0", "-1h", "1y"):
+        with pytest.raises(ValueError, match="is no age; write 90s"):
+            Policy.parse(age=age)
 
 
 @pytest.mark.parametrize("size", ["", "many", "-1", "1TB", "1.2.3"])

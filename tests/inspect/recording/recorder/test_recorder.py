@@ -1,5 +1,6 @@
 """What is recorded is what happened, and nothing else changes."""
 
+import itertools
 import os
 import sqlite3
 import sys
@@ -19,6 +20,7 @@ import gradscope.inspect as gi
 from gradscope.inspect.adapters import NativeAdapter
 from gradscope.inspect.recording import RecordingError
 from gradscope.inspect.recording.recorder.keep_policy import Policy
+from gradscope.inspect.recording.recorder.recorded_events import EventRecorder
 from gradscope.inspect.recording.reports.text_view import overview_text
 from tests.inspect.recording.programs import Witness, mlp, recorded, train
 
@@ -360,6 +362,47 @@ def test_nodes_that_never_come_again_leave_room_for_others(tmp_path):
             lines = [node.location.lineno for node in task.nodes if node.location is not None]
             assert set(lines[1:]) <= set(range(task.iteration + 2, task.iteration + 22))
             assert [node.name for node in task.nodes][::40] == ["SumBackward0", "SinBackward0"]
+
+
+def test_a_file_has_no_more_nodes_than_are_wanted(tmp_path):
+    path = tmp_path / "run.gscope"
+    x = gs.ones(50, requires_grad=True)
+    with gi.record(path, rows=300) as recorder:
+        for n in range(1000):
+            (x * (float("nan") if n == 500 else 1.0)).sum().backward()
+            if n % 50 == 0:
+                recorder.flush()
+    with gi.open_recording(path) as recording:
+        numbers = [iteration.number for iteration in recording.iterations()]
+        assert sum(task.count for task in recording.tasks()) <= 300 + 3 * 50  # what came with the last commit
+        assert {0, 499, 500, 501, 999} <= set(numbers)
+        assert "to keep the file within 300 nodes" in recording.events()[0].text
+    with gi.record(path, rows=300, append=True):
+        for _ in range(200):
+            x.sum().backward()
+    with gi.open_recording(path) as recording:
+        assert sum(task.count for task in recording.tasks()) <= 300 + 2 * 200
+
+
+def test_old_iterations_go_but_for_what_went_wrong(tmp_path, monkeypatch):
+    hours = itertools.count()
+    monkeypatch.setattr(EventRecorder, "_now", lambda recorder: next(hours) * 3600 * 10**9)
+    path = tmp_path / "run.gscope"
+    x = gs.ones(50, requires_grad=True)
+    with gi.record(path, age="100h") as recorder:
+        for n in range(300):
+            (x * (float("nan") if n == 50 else 1.0)).sum().backward()
+            if n % 10 == 0:
+                recorder.flush()
+    with gi.open_recording(path) as recording:
+        iterations = recording.iterations()
+        numbers = [iteration.number for iteration in iterations]
+        assert {0, 49, 50, 51, 299} <= set(numbers)
+        newest = iterations[-1].started
+        old = [i.number for i in iterations if newest - i.started > 1.2 * 100 * 3600 * 10**9]
+        assert old == [0, 49, 50, 51]
+        assert len(numbers) > 20
+        assert "within an age of 360,000 s" in recording.events()[0].text
 
 
 def test_what_went_wrong_stays_when_iterations_are_left_out(tmp_path):
