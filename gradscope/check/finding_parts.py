@@ -74,7 +74,7 @@ def describe_modified(facts: ModifiedFacts) -> ModifiedTensor:
     write = facts.writes[0] if facts.writes else None
     text = written_at(write.location, write.operator) if write is not None else SourceWrite()
     step, leaf = write is not None and write.step, facts.leaf is not None
-    name = facts.leaf or ("" if step else text.name)
+    name = facts.leaf or facts.buffer or ("" if step else text.name)
     tensor = TensorDescription(name, facts.shape, facts.dtype, facts.producer, facts.saved_name, leaf)
     return ModifiedTensor(tensor, write, text)
 

@@ -1,8 +1,9 @@
-"""Names of tensors: of a leaf by the program's variables, of a saved tensor by the node that computed it."""
+"""Names: of leaves and buffers by the program's variables, of a saved tensor by the node that computed it."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Hashable
 from types import FrameType
 from typing import Any
 
@@ -11,7 +12,7 @@ from ..inspect.records.records import dtype_name
 from ..inspect.source.frame_variables import variables_of
 from ..runtime.events import is_library_file
 
-__all__ = ["name_of", "producer_of"]
+__all__ = ["buffer_name_of", "name_of", "producer_of"]
 
 
 def name_of(leaf: Any) -> str:
@@ -34,12 +35,45 @@ def name_of(leaf: Any) -> str:
     >>> name_of(weights)
     'weights'
     """
-    frame: FrameType | None = sys._getframe(1)
+    return _named(lambda variables: _name_among(leaf, variables))
+
+
+def buffer_name_of(adapter: Adapter, memory: Hashable) -> str:
+    """Return the path of the module's buffer that lies in a memory, as a live frame of the user's knows it.
+
+    Parameters
+    ----------
+    memory : object
+        See ``Adapter.memory_key``.
+
+    Returns
+    -------
+    str
+        Empty when no frame knows one.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.inspect.adapters import NativeAdapter
+    >>> norm = gs.nn.BatchNorm1d(2)
+    >>> buffer_name_of(NativeAdapter(), NativeAdapter().memory_key(norm.running_mean))
+    'norm.running_mean'
+    """
+
+    def lies_there(buffer: Any) -> bool:
+        return adapter.is_tensor(buffer) and adapter.memory_key(buffer) == memory
+
+    return _named(lambda variables: _path_among(variables, "named_buffers", lies_there))
+
+
+def _named(look: Callable[[dict[str, Any]], str]) -> str:
+    """Return what a function finds among the variables of the user's frames, the outermost that it finds."""
+    frame: FrameType | None = sys._getframe(2)
     found = ""
     while frame is not None:
         if not is_library_file(frame.f_code.co_filename):
             # A name from further out (`model.fc1.weight` in the training loop) beats one from within (`self.weight`).
-            found = _name_among(leaf, variables_of(frame)) or found
+            found = look(variables_of(frame)) or found
         frame = frame.f_back
     return found
 
@@ -71,22 +105,21 @@ def producer_of(adapter: Adapter, node: Any, saved: Any) -> str:
 
 
 def _name_among(leaf: Any, variables: dict[str, Any]) -> str:
-    entries = list(variables.items())
-    for name, value in entries:
+    path = _path_among(variables, "named_parameters", lambda parameter: parameter is leaf)
+    return path or next((name for name, value in variables.items() if value is leaf), "")
+
+
+def _path_among(variables: dict[str, Any], method: str, wanted: Callable[[Any], bool]) -> str:
+    """Return the path of what a module's method names, of a module that is a variable or hangs on `self`."""
+    for name, value in list(variables.items()):
         for prefix, module in ((name, value), *_attributes(name, value)):
-            for path, parameter in _parameters(module):
-                if parameter is leaf:
-                    return f"{prefix}.{path}"
-    return next((name for name, value in entries if value is leaf), "")
+            if callable(getattr(type(module), method, None)):
+                for path, tensor in list(getattr(module, method)()):
+                    if wanted(tensor):
+                        return f"{prefix}.{path}"
+    return ""
 
 
 def _attributes(name: str, value: Any) -> list[tuple[str, Any]]:
     """Return what hangs on `self`: a trainer's model."""
     return [(f"self.{key}", item) for key, item in getattr(value, "__dict__", {}).items()] if name == "self" else []
-
-
-def _parameters(module: Any) -> list[tuple[str, Any]]:
-    """Return the named parameters of a module; of anything else, none."""
-    if not callable(getattr(type(module), "named_parameters", None)):
-        return []
-    return list(module.named_parameters())

@@ -37,6 +37,8 @@ class ModifiedFacts:
         Whether backward came to the node, or would have.
     spared : bool
         Whether none of the writes touched a byte that was saved, as far as that is known.
+    buffer : str
+        The path of the module's buffer whose memory it is; empty where it is none's.
     ran_before : bool
         Whether a backward that was called on the same line has run the node, and kept what it saved: the node is of an
         iteration before.
@@ -56,6 +58,7 @@ class ModifiedFacts:
     reached: bool
     spared: bool = False
     ran_before: bool = False
+    buffer: str = ""
 
     @property
     def of_parameter(self) -> bool:
@@ -83,6 +86,8 @@ class ChangedFacts:
         The adapter's name.
     number : int
         The sequence number of the node.
+    buffer : str
+        As in :class:`ModifiedFacts`.
     """
 
     node: str
@@ -99,6 +104,7 @@ class ChangedFacts:
     kept: bool = False
     framework: str = ""
     number: int = -1
+    buffer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from .function_calls import FunctionCalls
 from .saved_values import SavedValues
 from .shared_writes import SharedWriteWatch
 from .task_nodes import nodes_of
-from .tensor_names import name_of, producer_of
+from .tensor_names import buffer_name_of, name_of, producer_of
 from .violation_facts import ChangedFacts, ContextFacts, FreedFacts, ModifiedFacts, RefusedFacts, Violation
 
 __all__ = ["RunningBackward", "Watcher"]
@@ -223,6 +223,7 @@ class Watcher(Observer):
             writes=self._account.between(memory, then, now),
             spared=self._account.spared(memory, then, now, adapter.region(saved.data)),
             leaf=None if leaf is None else name_of(leaf),
+            buffer=buffer_name_of(adapter, memory) if leaf is None else "",
             reached=reached,
             ran_before=read is not None and adapter.notes(node).get(_RAN_AT) == read,
         )
@@ -243,6 +244,7 @@ class Watcher(Observer):
             writes=self._account.since(memory, then),
             shares=self._shares.of(memory),
             leaf=None if leaf is None else name_of(leaf),
+            buffer=buffer_name_of(adapter, memory) if leaf is None else "",
             framework=adapter.name,
             number=adapter.sequence_nr(node),
         )

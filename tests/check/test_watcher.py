@@ -96,7 +96,7 @@ def test_statistics_that_batch_norm_writes_spoil_what_it_saved_in_eval_mode():
     (finding,) = sanitizer.findings
     assert (finding.code, finding.node, finding.occurrences) == ("GS106", "NativeBatchNormBackward0", 2)
     assert [s.role for s in finding.sites] == ["saved", "read"]
-    assert finding.help.endswith("a layer's running statistics")
+    assert finding.help.endswith("which writes its running statistics: call backward() before that")
 
 
 def test_the_facts_of_a_finding():
@@ -394,3 +394,31 @@ def test_as_tensor_that_copies_shares_nothing():
         array[0] = 5
         loss.backward()
     assert sanitizer.findings == []
+
+
+class Scaled(torch.nn.Module):
+    """A module with a buffer of its own, and one whose buffers PyTorch writes."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(3)
+        self.register_buffer("scale", torch.ones(3))
+
+    def forward(self, x):
+        return self.norm(x) * self.scale
+
+
+def test_buffers_are_told_of_by_their_paths():
+    model = Scaled().eval()
+    with Sanitizer() as sanitizer:
+        loss = model(leaf(4, 3)).sum()
+        model.norm.train()(torch.randn(8, 3))
+        loss.backward()
+        loss = model(leaf(4, 3)).sum()
+        model.scale.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+    statistics, scale = sanitizer.findings
+    assert statistics.message.startswith("buffer `model.norm.running_mean` (float32 [3]) changed unnoticed")
+    assert statistics.help.startswith("the layer has run in training mode between these lines")
+    assert (scale.code, scale.tensor.name) == ("GS101", "model.scale")

@@ -45,10 +45,11 @@ class UnnoticedChange(Rule):
         write = facts.writes[0] if facts.writes else None
         share = facts.shares[-1] if facts.shares else None
         where = write.location if write is not None else None
-        name = facts.leaf or (written_at(where, write.operator).name if write is not None else "")
+        name = facts.leaf or facts.buffer or (written_at(where, write.operator).name if write is not None else "")
         leaf = facts.leaf is not None
         tensor = TensorDescription(name, facts.shape, facts.dtype, facts.producer, facts.saved_name, leaf)
-        what = f"{'parameter ' if leaf else ''}{tensor}".replace("parameter a tensor", "a parameter")
+        kind = "parameter " if leaf else "buffer " if facts.buffer else ""
+        what = f"{kind}{tensor}".replace("parameter a tensor", "a parameter")
         # Beside a write, the place where the memory was handed out says something only if it is another line.
         handed = share.location if share is not None and not same_line(share.location, where) else None
         computes, is_wrong = ("would compute", "would be") if facts.kept else ("computes", "is")
@@ -66,7 +67,7 @@ class UnnoticedChange(Rule):
             node=facts.node,
             saved_version=facts.version,
             current_version=facts.version,
-            help=_help(write, share, leaf),
+            help=_help(write, share, leaf, facts.saved_name),
         )
 
 
@@ -78,7 +79,7 @@ def _how_written(write: WriteFact | None) -> str:
     return f"written here by {write.operator}, which counts no version of it"
 
 
-def _help(write: WriteFact | None, share: ShareFact | None, is_parameter: bool) -> str:
+def _help(write: WriteFact | None, share: ShareFact | None, is_parameter: bool, saved_name: str) -> str:
     if write is not None:
         later = "write it after backward()" if is_parameter else "write into a clone(), or after backward()"
         return f"{later}; under no_grad() and without .data, backward() would have refused"
@@ -87,6 +88,11 @@ def _help(write: WriteFact | None, share: ShareFact | None, is_parameter: bool) 
         return f"the array is written between these lines: give the tensor a copy, {copy}"
     if share is not None:
         return f"who got the memory writes it between these lines: give a copy, clone() before {share.how}"
+    if saved_name in ("running_mean", "running_var"):
+        return (
+            "the layer has run in training mode between these lines, which writes its running statistics: call "
+            "backward() before that"
+        )
     return (
         "no operator wrote it: look between these lines for a write through NumPy (numpy(), from_numpy()), DLPack, a "
         "C extension, or a layer's running statistics"
