@@ -1,4 +1,4 @@
-"""How long operators, backward nodes and labelled blocks take, through the runtime's events.
+"""Measures how long operators, backward nodes and labelled blocks take, through the runtime's events.
 
 An operator tells that it has run, not that it begins: its time is counted from the end of what came before it on its
 thread, so that what Python does between two operators is in it. Nodes of a backward pass and the blocks of

@@ -1,4 +1,4 @@
-"""Which kernel computes ``scaled_dot_product_attention``: kept and read back, for there is one."""
+"""Settings of the kernel of ``scaled_dot_product_attention``: they are kept, and change nothing, for there is one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tensors draw by stochastic functions when their own ``multinomial()`` and ``bernoulli()`` are called."""
+"""The switch by which ``Tensor.multinomial()`` and ``bernoulli()`` draw by stochastic functions, as in PyTorch 0.1."""
 
 from __future__ import annotations
 

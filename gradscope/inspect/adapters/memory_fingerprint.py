@@ -1,4 +1,4 @@
-"""Where an array lies in memory, and the bits there: to tell whether somebody has written them, at a bounded cost."""
+"""Fingerprints of memory: the place of an array and its bits, which tell at a bounded cost whether it was written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may follow what is typed in an editor's console."""
+"""Completions of what is typed in an editor's console."""
 
 from __future__ import annotations
 

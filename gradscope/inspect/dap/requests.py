@@ -1,4 +1,4 @@
-"""What editors send with their requests: the fields that are read, by their types in the protocol."""
+"""The arguments of an editor's requests: the fields that are read, with their types in the protocol."""
 
 from __future__ import annotations
 

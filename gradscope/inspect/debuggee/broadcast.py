@@ -1,4 +1,4 @@
-"""What a session tells the outside: its listeners, and the lines its program has written."""
+"""The listeners of a session, and the lines that its program has written."""
 
 from __future__ import annotations
 

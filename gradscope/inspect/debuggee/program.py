@@ -1,4 +1,4 @@
-"""What a session runs: a function, or (in :mod:`.script`) a script."""
+"""The program that a session runs: a function here, a script in :mod:`.script`."""
 
 from __future__ import annotations
 

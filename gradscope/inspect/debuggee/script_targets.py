@@ -1,4 +1,4 @@
-"""What ``python`` can be told to run: a file, a directory or zip file with a ``__main__``, a module."""
+"""The targets that ``python`` can run: a file, a directory or zip file with a ``__main__``, a module."""
 
 from __future__ import annotations
 

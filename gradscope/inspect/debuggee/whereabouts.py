@@ -1,4 +1,4 @@
-"""Where the main thread is while it runs, read from outside: a collective that never returns has a Python frame."""
+"""Reads from another thread where the main thread is: a collective that never returns has a Python frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How numbers are written in a sentence."""
+"""Writes numbers, byte counts and shapes for sentences."""
 
 from __future__ import annotations
 

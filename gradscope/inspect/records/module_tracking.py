@@ -1,4 +1,4 @@
-"""Which module a node belongs to, and what its parameter is called: learned while the forward pass runs."""
+"""Learns, while the forward pass runs, which module a node belongs to and what its parameter is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node of one graph has in common with the same one of another run, process or version of the program."""
+"""The identity of a node, which it shares with the same node of another run, process or version of the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When optimizers step, in either framework."""
+"""Tells when optimizers step, in either framework."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rank of which job this process is, as ``torchrun`` tells it by its environment."""
+"""The rank and the job of this process, as ``torchrun`` tells them by the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From live nodes and tensors to immutable records. All of it runs on the program's own thread."""
+"""Makes immutable records of live nodes and tensors. All of it runs on the program's own thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a module is called: hooks before and after forward and backward, of one module and of all, and events."""
+"""Calls a module, with the hooks before and after forward and backward, its own and those for all, and events."""
 
 from __future__ import annotations
 

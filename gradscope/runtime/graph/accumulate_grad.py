@@ -1,4 +1,4 @@
-"""Where the graph ends: the node that adds what arrives into a leaf's ``grad``."""
+"""AccumulateGrad, the node at a leaf: it adds the gradient that arrives to the leaf's ``grad``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which shapes broadcast to which, and the sum that undoes it."""
+"""Tells which shapes broadcast to which; sums a gradient over the dimensions that were broadcast."""
 
 from __future__ import annotations
 

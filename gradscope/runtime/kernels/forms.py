@@ -1,4 +1,4 @@
-"""Which form of a kernel runs: the one that Numba compiled, where it is installed and arrays are large, or NumPy's.
+"""Decides which form of a kernel runs: Numba's, where it is installed and arrays are large, or NumPy's.
 
 The choice depends on the arrays and the installation alone, never on what ran before: the same program computes the
 same numbers each time. ``GRADSCOPE_KERNELS=numpy`` in the environment leaves the compiled forms out.

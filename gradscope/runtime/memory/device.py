@@ -1,4 +1,4 @@
-"""Where an array lives: the one place that knows array modules, and the one that imports CuPy.
+"""Devices and array modules: the one place that knows them, and the one that imports CuPy.
 
 Operators take the array module as their first argument (``xp``); it comes from here, found by the type of the array.
 """

@@ -1,4 +1,4 @@
-"""How a tensor prints: PyTorch's form."""
+"""Prints tensors in PyTorch's form."""
 
 from __future__ import annotations
 

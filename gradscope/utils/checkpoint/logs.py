@@ -1,4 +1,4 @@
-"""Which operators ran in a checkpoint, the first time and when it was computed again."""
+"""Logs of the operators that ran in a checkpoint, the first time and when it was computed again."""
 
 from __future__ import annotations
 

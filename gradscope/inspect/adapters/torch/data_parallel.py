@@ -1,4 +1,4 @@
-"""What torch.distributed does so that ranks agree, and checksums of what they hold, on the device where that is."""
+"""The collectives by which torch.distributed keeps ranks equal, and checksums of tensors, made on their device."""
 
 from __future__ import annotations
 

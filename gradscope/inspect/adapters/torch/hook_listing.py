@@ -1,4 +1,4 @@
-"""Which hooks hang on a node of PyTorch.
+"""Lists the hooks of a node of PyTorch.
 
 Those of a leaf can be read. What a node or a result has is known to C++ alone, so the hooks of results are noted on the
 node when they are registered, as long as somebody observes.

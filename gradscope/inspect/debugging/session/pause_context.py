@@ -1,4 +1,4 @@
-"""What can be done where a program stands still: look at any node, evaluate, change a gradient.
+"""The context of a pause, in which any node can be looked at, expressions evaluated and gradients changed.
 
 Everything here runs on the program's own thread, through the gate.
 """

@@ -1,4 +1,4 @@
-"""What a session raises when it is asked for what it cannot do."""
+"""The error that a session raises when a verb makes no sense in its state."""
 
 from __future__ import annotations
 

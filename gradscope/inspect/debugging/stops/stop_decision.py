@@ -1,4 +1,4 @@
-"""Whether a node is a place to stop: breakpoints, logpoints, and the first NaN or infinity."""
+"""Decides whether the program stops at a node: for breakpoints, logpoints, and the first NaN or infinity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a session stops and what it shows: breakpoints, watches, threads."""
+"""The settings of a session's stops, which a person changes: breakpoints, watches, threads."""
 
 from __future__ import annotations
 

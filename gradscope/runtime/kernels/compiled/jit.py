@@ -1,4 +1,4 @@
-"""How a kernel is compiled: at import for the types it names, without the interpreter's lock, and kept on disk."""
+"""Compiles kernels: at import for the types they name, without the interpreter's lock; the code is kept on disk."""
 
 from __future__ import annotations
 
