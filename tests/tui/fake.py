@@ -16,6 +16,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from gradscope.inspect.debugging.session.session_records import (
+    BackwardFinding,
     ParameterChange,
     TaskRecord,
     ThreadRecord,
@@ -106,6 +107,7 @@ class FakeSession:
         self.output: list[str] = []
         self.calls: list[Call] = []
         self.tensors: dict[str, Any] = {}
+        self.found: list[BackwardFinding] = []
         self.held = held
         self.live = -1
         self.ended = False
@@ -280,8 +282,7 @@ class FakeSession:
 
     @property
     def catching(self) -> dict[str, bool]:
-        specs = {point.spec for point in self._table.all()}
-        return self._table.failures | {kind: kind in specs for kind in ("nan", "inf")}
+        return dict(self._table.caught)
 
     def add_breakpoint(
         self, spec: str, *, condition: str | None = None, temporary: bool = False, log: str | None = None
@@ -338,6 +339,9 @@ class FakeSession:
 
     def explain(self) -> str:
         return ""
+
+    def findings(self) -> tuple[BackwardFinding, ...]:
+        return tuple(self.found)
 
     def inspect(self, index: int) -> NodeRecord:
         node = self.nodes[index]

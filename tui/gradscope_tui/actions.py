@@ -88,6 +88,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("switch", ("space", "enter"), "Space", "Switch", "Pane 4: switch it on or off; graph: fold or unfold", STOP),
     Action("delete", ("d", "delete"), "d, Del", "Delete", "In panes 4 and 6, remove what is under the cursor", STOP,
            "delete"),
+    Action("findings", ("!",), "!", "Findings", "Show what is wrong with this backward, the worst first", CHANGE,
+           "findings", 7),
     Action("watch", ("w",), "w", "Watch", "Ask for an expression to evaluate at every stop", CHANGE, "watch", 11),
     Action("edit", ("e",), "e", "Edit", "Replace a gradient of the paused node: 0, grad * 0.5, …", CHANGE, "set", 13),
     Action("skip", ("x",), "x", "Skip", "Leave out the node that is about to run", CHANGE, "skip"),
@@ -155,6 +157,7 @@ _KEY_NAMES = {
     "{": "left_curly_bracket",
     "}": "right_curly_bracket",
     "/": "slash",
+    "!": "exclamation_mark",
     ".": "full_stop",
     ",": "comma",
 }

@@ -22,6 +22,7 @@ from gradscope_tui.command_line import CommandLine
 from gradscope_tui.navigation import Navigation
 from gradscope_tui.pane_layout import LOW, NARROW, WIDE, PaneLayout
 from gradscope_tui.pane_verbs import PaneVerbs
+from gradscope_tui.panes.findings_pane import FindingsPane
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.inspector_pane import InspectorPane
 from gradscope_tui.panes.modules_pane import ModulesPane
@@ -34,6 +35,7 @@ from gradscope_tui.sessions.session_protocol import Session, has_ended, is_pause
 from gradscope_tui.sessions.session_watcher import SessionWatcher, unless_closed
 from gradscope_tui.terminal.shutdown_signals import SIGNALLED, ended_by_signals
 from gradscope_tui.terminal.terminal_output import VisibleText, own_terminal
+from gradscope_tui.widgets.findings_bar import FindingsBar
 from gradscope_tui.widgets.key_bar import KeyBar
 from gradscope_tui.widgets.labels import basename
 from gradscope_tui.widgets.line_pane import LinePane
@@ -106,6 +108,7 @@ class GradscopeApp(App[int]):
     def compose(self) -> ComposeResult:
         """Put the panes between status and keys."""
         yield StatusBar(id="status")
+        yield FindingsBar(id="findings")
         yield from self.pane_layout.compose()
         yield KeyBar(id="keys")
         yield Prompt(id="prompt")
@@ -227,6 +230,10 @@ class GradscopeApp(App[int]):
     @on(ModulesPane.Switched)
     def _module_switched(self, event: ModulesPane.Switched) -> None:
         self.navigation.toggle_fold(event.module, event.first)
+
+    @on(FindingsPane.Followed)
+    def _finding_followed(self, event: FindingsPane.Followed) -> None:
+        self.navigation.show_finding(event.finding)
 
     @on(InspectorPane.NodeFollowed)
     def _node_followed(self, event: InspectorPane.NodeFollowed) -> None:

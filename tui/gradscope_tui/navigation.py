@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
 from gradscope.inspect.debugging.stops.breakpoints import BreakpointError
 from gradscope_tui.pane_layout import PaneLayout
+from gradscope_tui.panes.findings_pane import FindingsPane
 from gradscope_tui.panes.graph_pane import GraphPane
+from gradscope_tui.panes.source_pane import SourcePane
 from gradscope_tui.refusal import refuse
 from gradscope_tui.sessions.session_protocol import Session
 from gradscope_tui.sessions.session_watcher import SessionWatcher
 from gradscope_tui.widgets.graph_rows import NodeFilter, node_filter
 from gradscope_tui.widgets.prompt_line import Prompt
+
+if TYPE_CHECKING:
+    from gradscope.inspect.debugging.session.session_records import BackwardFinding
 
 __all__ = ["Navigation"]
 
@@ -35,6 +40,18 @@ class Navigation:
     def show_node(self, index: int) -> None:
         """Move the cursor to a node."""
         self._graph.select(index)
+
+    def show_finding(self, finding: BackwardFinding) -> None:
+        """Go to the node that a finding is about, and to its line."""
+        if finding.index >= 0:
+            self.show_node(finding.index)
+        if finding.location is not None:
+            self._layout.uncover(SourcePane.NUMBER)
+            self._watcher.point_at(finding.location)
+
+    def action_findings(self) -> None:
+        """Show what is wrong."""
+        self._layout.action_pane(FindingsPane.NUMBER)
 
     def action_here(self) -> None:
         """Move the cursor to the node where the session stands."""

@@ -308,6 +308,14 @@ class AnyAdapter:
         """Return the values of the gradients that a node was given and has made, and how many it was given."""
         return self._of(call.node).hosts(call)
 
+    def hold_saved(self, task: Any) -> Callable[[], None] | None:
+        """Make nodes of a backward keep their saved tensors until they are let go."""
+        return self._of(task).hold_saved(task)
+
+    def norms(self, call: Any) -> tuple[Sequence[float | None], Sequence[float | None]]:
+        """Return the 2-norms of the gradients that a node was given and has made."""
+        return self._of(call.node).norms(call)
+
     def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
         """Take the gradients that a node was given and has made as bytes, where all are on the host and small."""
         return self._of(call.node).small(call, most, taken)

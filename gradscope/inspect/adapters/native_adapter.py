@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import linecache
+import math
 import os
 import re
 import weakref
@@ -20,6 +21,7 @@ import numpy
 import gradscope as gs
 
 from ...runtime import events, state
+from ...runtime.engine.gradient_validation import release_announced
 from ...runtime.engine.graph_task import GraphTask
 from ...runtime.graph.accumulate_grad import AccumulateGrad
 from ...runtime.graph.graph_node import RELEASED, Node, SavedResult, ends_of
@@ -30,7 +32,7 @@ from ...runtime.memory.storage import memory_of, without_repeats
 from ...runtime.tensor.views import edge_of
 from ..records.checksums import checksum
 from ..records.records import Location, TensorSpec, dtype_name
-from ..records.tensor_statistics import norm_of
+from ..records.tensor_statistics import norm_of, quick_norm
 from ..source.frame_variables import variables_of
 from .gradient_hooks import NodeHook, hook_name
 from .memory_fingerprint import DEVICE_ELEMENTS, WHOLE_BYTES, Region, bits_of, fingerprint_of
@@ -409,6 +411,24 @@ class NativeAdapter:
             found = [None if array is None else _converted(array) for array in found]
         return found, len(given)
 
+    def hold_saved(self, task: GraphTask) -> Callable[[], None] | None:
+        """Make nodes of a backward keep their saved tensors when they have run, until they are let go."""
+        if task.keep_graph:
+            return None
+        kept: list[Node] = []
+        task.keep_graph, task.kept = True, kept
+
+        def let_go() -> None:
+            while kept:
+                release_announced(kept.pop())
+
+        return let_go
+
+    def norms(self, call: Any) -> tuple[Sequence[float | None], Sequence[float | None]]:
+        """Return the 2-norms of the gradients that a node was given and has made."""
+        given, made = self.carried(call)
+        return [None if a is None else _norm(a) for a in given], [None if a is None else _norm(a) for a in made]
+
     def carried(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
         """Return the bare arrays that a node was given and has made."""
         if type(call) is events.NodeExited and call.arrays is not None:
@@ -702,6 +722,15 @@ def _converted(array: Any) -> Any:
         return array
     spec = TensorSpec(tuple(array.shape), _name_of(array.dtype), _place_of(type(array)))  # type: ignore[arg-type]
     return Converted(widened(device.to_host(array)), spec)
+
+
+def _norm(array: Any) -> float:
+    """Return the 2-norm of an array, which may be on a device: of one there, a number alone comes to the host."""
+    if type(array) is numpy.ndarray:
+        return quick_norm(array)
+    flat = array.reshape(-1)
+    squares = float(device.to_host(flat.dot(flat))) if array.dtype.kind == "f" and array.itemsize >= 4 else 0.0
+    return math.sqrt(squares) if 1e-30 < squares < 1e30 else norm_of(widened(device.to_host(array)))
 
 
 @functools.cache

@@ -480,6 +480,18 @@ class Adapter(Protocol):
         Each value is a NumPy array, which may share the gradient's memory, None for None, or Converted.
         """
 
+    def hold_saved(self, task: Any) -> Callable[[], None] | None:
+        """Make nodes of a backward keep their saved tensors when they have run, until they are let go.
+
+        Returns
+        -------
+        callable or None
+            Lets those go of the nodes that have run so far; None where nodes keep them anyway until they are told of.
+        """
+
+    def norms(self, call: Any) -> tuple[Sequence[float | None], Sequence[float | None]]:
+        """Return the 2-norms of the gradients that a node was given and has made, computed where they are."""
+
     def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
         """Take the gradients that a node was given and has made as bytes, where all are on the host, dense and small.
 

@@ -14,7 +14,14 @@ import msgspec
 
 from ..debuggee.broadcast import Broadcast, Listener, OutputWriter
 from ..debugging.session.session_errors import SessionError
-from ..debugging.session.session_records import TaskRecord, ThreadRecord, VariableRecord, WatchRecord, WhatIf
+from ..debugging.session.session_records import (
+    BackwardFinding,
+    TaskRecord,
+    ThreadRecord,
+    VariableRecord,
+    WatchRecord,
+    WhatIf,
+)
 from ..debugging.stops.breakpoints import Breakpoint
 from ..records.records import (
     DebuggerEvent,
@@ -488,6 +495,10 @@ class RemoteDebugger:
     def explain(self) -> str:
         """Return a longer explanation of why the program has stopped here."""
         return str(self._ask(m.Explain()))
+
+    def findings(self) -> tuple[BackwardFinding, ...]:
+        """Return what is wrong with the backward that is shown, the worst first."""
+        return tuple(self._ask(m.Findings()))
 
     def parameter_names(self) -> list[str]:
         """Return the paths of the parameters of the modules that have run."""

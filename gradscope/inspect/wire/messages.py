@@ -17,7 +17,8 @@ from ..records.records import Index, SessionState, StopReason, TensorSubject
 __all__ = [
     "PROTOCOL", "Abort", "AddBreakpoint", "AddWatch", "Ask", "Back", "BreakpointRecord", "Cancel", "Catch", "Changed",
     "Conclude", "Conclusion", "Continue", "Derivative", "Elements", "EnableBreakpoint", "Evaluate", "Execute",
-    "Explain", "Failure", "FindElement", "FollowThread", "FromFront", "FromProgram", "GoLive", "Goto", "Hello",
+    "Explain", "Failure", "FindElement", "Findings", "FollowThread", "FromFront", "FromProgram", "GoLive", "Goto",
+    "Hello",
     "IgnoreBreakpoint", "Inspect", "Into", "Leave", "Logged", "Message", "NextBackward", "Nodes", "Out", "PageOfTensor",
     "ParameterNames", "Pause", "Proof", "RecordAlways", "Records", "Refused", "RemoveBreakpoint", "RemoveWatch",
     "Reply", "Request", "ReverseContinue", "RunTo", "SaveTensor", "ScaleGrad", "SetGrad", "Skip", "Standing", "Start",
@@ -527,6 +528,10 @@ class Explain(Verb):
     """Return more than the reason of why it has stopped here."""
 
 
+class Findings(Verb):
+    """Return what is wrong with the backward that is shown, the worst first."""
+
+
 class Ask(Verb):
     """Return the answer to a question about the program, as text.
 
@@ -597,7 +602,7 @@ AnyVerb: TypeAlias = (
     | AddBreakpoint | RemoveBreakpoint | EnableBreakpoint | IgnoreBreakpoint | Catch | AddWatch | RemoveWatch
     | FollowThread
     | Nodes | Records | Inspect | Evaluate | Elements | PageOfTensor | SummaryOfTensor | FindElement | SaveTensor
-    | Derivative | Execute | Variables | Where | Whereabouts | Explain
+    | Derivative | Execute | Variables | Where | Whereabouts | Explain | Findings
     | Ask | ParameterNames | Conclude
     | SetGrad | ZeroGrad | ScaleGrad | Skip | WhatIfAsked
 )  # fmt: skip

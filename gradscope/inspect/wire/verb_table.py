@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..debuggee.whereabouts import whereabouts
-from ..debugging.session.session_records import VariableRecord, WatchRecord, WhatIf
+from ..debugging.session.session_records import BackwardFinding, VariableRecord, WatchRecord, WhatIf
 from ..records.records import NodeRecord, TensorPage, TensorSummary
 from . import messages as m
 from .standing import StandingSource
@@ -102,6 +102,7 @@ VERBS: dict[type[m.Verb], Answered] = {
     m.Where: Answered(lambda debugger, verb: debugger.where(), str),
     m.Whereabouts: Answered(lambda debugger, verb: whereabouts(), str),
     m.Explain: Answered(lambda debugger, verb: debugger.explain(), str),
+    m.Findings: Answered(lambda debugger, verb: debugger.findings(), tuple[BackwardFinding, ...]),
     m.Ask: Answered(_ask, str),
     m.ParameterNames: Answered(lambda debugger, verb: debugger.parameter_names(), list[str]),
     m.Conclude: Answered(_conclude, m.Conclusion),

@@ -40,6 +40,6 @@ def test_space_switches_breakpoints_and_the_stops_at_trouble():
             before = app.session.catching[kind]
             await pilot.press("space")
             await until(pilot, lambda kind=kind, before=before: app.session.catching[kind] is not before)
-        await until(pilot, lambda: "[●] nan" in text_of(app) and "[ ] violation" in text_of(app))
+        await until(pilot, lambda: "[ ] nan" in text_of(app) and "[ ] violation" in text_of(app))
 
     play(scenario, size=(100, 40))

@@ -6,7 +6,7 @@ from tests.tui.fake import play, text_of, until
 
 def test_the_bar_at_80_columns_has_the_daily_keys():
     assert [action.id for action in chosen_keys(80)] == [
-        "step", "into", "out", "continue", "step_back", "break", "command", "help", "quit",
+        "step", "into", "out", "continue", "step_back", "break", "findings", "help", "quit",
     ]  # fmt: skip
 
 

@@ -71,7 +71,9 @@ class SourcePane(LinePane):
         if snapshot.focus is self._focus:
             return
         self._focus, node = snapshot.focus, snapshot.focus.node
-        if node is None:
+        if snapshot.focus.line is not None:
+            self.show(snapshot.focus.line)
+        elif node is None:
             self.show(None)
         else:
             leaf = node.name == "AccumulateGrad"

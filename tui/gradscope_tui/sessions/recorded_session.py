@@ -10,7 +10,14 @@ from typing import Any
 import numpy
 
 from gradscope.inspect.debugging.session.session_errors import SessionError
-from gradscope.inspect.debugging.session.session_records import TaskRecord, ThreadRecord, WatchRecord, WhatIf
+from gradscope.inspect.debugging.session.session_findings import trend_findings
+from gradscope.inspect.debugging.session.session_records import (
+    BackwardFinding,
+    TaskRecord,
+    ThreadRecord,
+    WatchRecord,
+    WhatIf,
+)
 from gradscope.inspect.debugging.session.tensor_queries import save_array
 from gradscope.inspect.debugging.stops.breakpoints import Breakpoint, BreakpointTable
 from gradscope.inspect.debugging.stops.condition_names import NodeNames
@@ -34,6 +41,9 @@ from gradscope_tui.sessions.recorded_nodes import RecordedNodes
 
 __all__ = ["RecordedSession"]
 
+_SHORT = 2_000
+"""Nodes of a backward up to which all its gradients are read for its findings."""
+
 _NO_PROGRAM = "this is a recording: there is no program to "
 _UNAVAILABLE = {
     "edit": "change a gradient of",
@@ -54,6 +64,13 @@ _UNAVAILABLE = {
     "flow": "ask",
     "why": "ask",
 }
+
+
+def _why(point: Breakpoint, node: NodeRecord) -> str:
+    """Return why a breakpoint, or a kind of trouble that is caught, stops at a node."""
+    if point.on_value is None:
+        return f"breakpoint {point.id} ({point})"
+    return f"{node.name} produced {'a NaN' if point.spec == 'nan' else 'an infinity'} from gradients without one"
 
 
 class RecordedSession:
@@ -90,7 +107,10 @@ class RecordedSession:
         self._nodes: RecordedNodes | None = None
         self._place = 0  # of the backward among the tasks
         self._current = 0
+        self._found: tuple[int, tuple[BackwardFinding, ...]] | None = None
         self._table = BreakpointTable()
+        # To look for a NaN is to read all gradients; what a backward shows of one is among its findings.
+        self._table.caught.update(nan=False, inf=False)
         self._watches = WatchList()
         self._listeners: list[Callable[[DebuggerEvent], None]] = []
         self._lock = threading.RLock()
@@ -288,7 +308,7 @@ class RecordedSession:
         self._tell("state")
 
     def _seek(self, *, forward: bool, points: list[Breakpoint] | None = None) -> bool:
-        points = [p for p in (self._table.all() if points is None else points) if p.enabled and p.log is None]
+        points = [p for p in (self._all_stops() if points is None else points) if p.enabled and p.log is None]
         places = range(self._place, len(self._tasks)) if forward else range(self._place, -1, -1)
         for place in places if points else ():
             nodes = RecordedNodes(self._recording, self._tasks[place])
@@ -303,9 +323,13 @@ class RecordedSession:
                 found = next((p for p in points if self._stops(p, place, node)), None)
                 if found is not None:
                     self._table.hit(found)
-                    self._show(place, index, f"breakpoint {found.id} ({found})")
+                    self._show(place, index, _why(found, node))
                     return True
         return False
+
+    def _all_stops(self) -> list[Breakpoint]:
+        """Return the breakpoints, and what stands for the kinds of trouble that are caught."""
+        return [*(Breakpoint.told(0, kind) for kind, on in self.catching.items() if on), *self._table.all()]
 
     def _candidates(self, nodes: RecordedNodes, points: list[Breakpoint]) -> list[int]:
         """Return the nodes at which one of the breakpoints may stop, found without reading their gradients."""
@@ -335,6 +359,12 @@ class RecordedSession:
     def records(self, start: int, stop: int) -> list[NodeRecord]:
         """Return some of the nodes."""
         return list(self.nodes[max(0, start) : max(0, stop)])
+
+    def findings(self) -> tuple[BackwardFinding, ...]:
+        """Return what the gradients of the backward show, of a short one: they are read for it."""
+        if self._found is None or self._found[0] != self.task_index:
+            self._found = self.task_index, tuple(trend_findings(self.nodes, _SHORT))
+        return self._found[1]
 
     def explain(self) -> str:
         """Return who made the NaN or infinity that the node has produced; values it was made of are not recorded."""
@@ -418,8 +448,7 @@ class RecordedSession:
     @property
     def catching(self) -> Mapping[str, bool]:
         """Whether they stop where a NaN or an infinity first appears."""
-        specs = {point.spec for point in self._table.all() if point.enabled}
-        return {kind: kind in specs for kind in ("nan", "inf")}
+        return {kind: self._table.caught[kind] for kind in ("nan", "inf")}
 
     def add_breakpoint(
         self, spec: str, *, condition: str | None = None, temporary: bool = False, log: str | None = None

@@ -32,7 +32,7 @@ def commands_of(session: Session) -> list[str]:
             lines.append(f"ignore $ {point.ignore}")
         if not point.enabled:
             lines.append("disable $")
-    return lines + [f"catch {kind} off" for kind in ("violation", "exception") if not session.catching.get(kind, True)]
+    return lines + [f"catch {kind} off" for kind, on in session.catching.items() if not on]
 
 
 class SavedBreakpoints:

@@ -6,7 +6,13 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from gradscope.inspect.debugging.session.session_records import TaskRecord, ThreadRecord, WatchRecord, WhatIf
+    from gradscope.inspect.debugging.session.session_records import (
+        BackwardFinding,
+        TaskRecord,
+        ThreadRecord,
+        WatchRecord,
+        WhatIf,
+    )
     from gradscope.inspect.debugging.stops.breakpoints import Candidate
     from gradscope.inspect.records.records import (
         DebuggerEvent,
@@ -219,6 +225,9 @@ class Session(Protocol):
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression on the paused thread. Blocks until the program has answered."""
+
+    def findings(self) -> Sequence[BackwardFinding]:
+        """Return what is wrong with the backward that is shown. Blocks until the program has answered."""
 
     def explain(self) -> str:
         """Return more than the reason of why it has stopped here. Blocks until the program has answered."""

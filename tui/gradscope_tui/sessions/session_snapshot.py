@@ -10,8 +10,8 @@ from gradscope_tui.sessions.session_protocol import is_past, is_paused
 from gradscope_tui.widgets.graph_rows import NOTHING, Outline
 
 if TYPE_CHECKING:
-    from gradscope.inspect.debugging.session.session_records import WatchRecord
-    from gradscope.inspect.records.records import NodeRecord, StopReason
+    from gradscope.inspect.debugging.session.session_records import BackwardFinding, WatchRecord
+    from gradscope.inspect.records.records import Location, NodeRecord, StopReason
     from gradscope_tui.sessions.session_protocol import Breakpoint
 
 __all__ = ["Focus", "Neighbour", "Snapshot"]
@@ -47,12 +47,15 @@ class Focus:
         The nodes that its gradients come from.
     derivative : tuple of (str, str)
         For each argument of its operator the expression of its gradient; empty where that is not known.
+    line : Location or None
+        A line to be shown in the place of that which made the node.
     """
 
     node: NodeRecord | None = None
     targets: Mapping[int, Neighbour] = field(default_factory=dict)
     sources: tuple[Neighbour, ...] = ()
     derivative: tuple[tuple[str, str], ...] = ()
+    line: Location | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +84,8 @@ class Snapshot:
         At which kinds of trouble it stops.
     watches : tuple of WatchRecord
         The watch expressions with their values.
+    findings : tuple of BackwardFinding
+        What is wrong with the backward, as the last stop has shown.
     outline : Outline
         Modules and edges of the nodes, once they have been read.
     folded : frozenset of str
@@ -99,6 +104,7 @@ class Snapshot:
     breakpoints: tuple[Breakpoint, ...] = ()
     catching: Mapping[str, bool] = field(default_factory=dict)
     watches: tuple[WatchRecord, ...] = ()
+    findings: tuple[BackwardFinding, ...] = ()
     outline: Outline = NOTHING
     folded: frozenset[str] = frozenset()
     focus: Focus = field(default_factory=Focus)

@@ -27,13 +27,14 @@ from gradscope_tui.sessions.session_protocol import (
     is_paused,
 )
 from gradscope_tui.sessions.session_snapshot import Focus, Neighbour, Snapshot
+from gradscope_tui.widgets.findings_bar import FindingsBar
 from gradscope_tui.widgets.key_bar import KeyBar
 from gradscope_tui.widgets.line_pane import LinePane
 from gradscope_tui.widgets.status_bar import Status, StatusBar
 from gradscope_tui.worker_thread import on_thread
 
 if TYPE_CHECKING:
-    from gradscope.inspect.records.records import DebuggerEvent, NodeRecord, StopReason
+    from gradscope.inspect.records.records import DebuggerEvent, Location, NodeRecord, StopReason
 
 __all__ = ["SessionChanged", "SessionWatcher", "unless_closed"]
 
@@ -116,6 +117,7 @@ class SessionWatcher:
         self._snapshot = Snapshot()
         self._marks: tuple[object, frozenset[int]] = (None, frozenset())
         self._stop: object = None
+        self._pointed: tuple[int, Location | None] = (-1, None)
         self._task = 0
         self._present = (0, -1)
         self._printed: deque[tuple[str, str]] = deque(maxlen=LogPane.KEPT)
@@ -211,6 +213,7 @@ class SessionWatcher:
             for pane in self._app.query(LinePane):
                 pane.stopped(snapshot)
             self._log_reason(reason)
+            self._finding: Worker[None] = self._app.run_worker(self._find, group="findings", exclusive=True)
             self._when_stopped(snapshot.paused and reason is not None and reason.kind in EXPECTED)
         if snapshot.state != "running":
             self.look()
@@ -230,7 +233,7 @@ class SessionWatcher:
             reason=reason,
             nodes=session.nodes,
             task=task if paused else session.task_count,
-            shown_task=task if paused else self._present[0],
+            shown_task=task if paused or has_ended(session) else self._present[0],
             current=current,
             live=self._present[1] if past and self._present[0] == task and not has_ended(session) else -1,
             breakpoints=tuple(session.breakpoints),
@@ -250,6 +253,17 @@ class SessionWatcher:
         for pane in self._app.query(LinePane):
             if not isinstance(pane, GraphPane):
                 pane.update(self._snapshot)
+
+    async def _find(self) -> None:
+        """Ask what is wrong with the backward, and show it."""
+        try:
+            found = tuple(await on_thread(self._session.findings))
+        except (RuntimeError, ValueError):  # it has gone on meanwhile
+            return
+        self._snapshot = replace(self._snapshot, findings=found)
+        with unless_closed():
+            self._app.query_one(FindingsBar).show(found)
+            self._update_followers()
 
     def _log_reason(self, reason: StopReason | None) -> None:
         """Write down why it has stopped, where that is bad news, or too long for the status bar."""
@@ -319,6 +333,11 @@ class SessionWatcher:
         """Show the node under the cursor in the panes that follow it."""
         self._looking: Worker[None] = self._app.run_worker(self._look, group="look", exclusive=True)
 
+    def point_at(self, line: Location) -> None:
+        """Show a line of the program, until the cursor goes to another node."""
+        self._pointed = self._app.query_one(GraphPane).index, line
+        self.look()
+
     async def _look(self) -> None:
         """Show what is known about the node, and ask the program for the rest."""
         with unless_closed():
@@ -366,7 +385,8 @@ class SessionWatcher:
                 targets[edge.target_key] = neighbour(position)
         incoming = self._snapshot.outline.sources[node.index : node.index + 1] if node is not None else ()
         sources = tuple(neighbour(source) for found in incoming for source in found)
-        focus = Focus(node, targets, sources, derivative)
+        line = self._pointed[1] if self._pointed[0] == graph.index else None
+        focus = Focus(node, targets, sources, derivative, line)
         self._snapshot = replace(self._snapshot, focus=focus)
         with self._app.batch_update():
             self._update_followers()

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-__all__ = ["NODE_STATES", "SESSION_STATES", "UNREADABLE", "basename", "short_value", "shorten"]
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gradscope.inspect.debugging.session.session_records import BackwardFinding
+
+__all__ = [
+    "FINDING_SIGNS",
+    "NODE_STATES",
+    "SESSION_STATES",
+    "UNREADABLE",
+    "basename",
+    "place_label",
+    "short_value",
+    "shorten",
+]
 
 UNREADABLE = "(unreadable)"
 """How a node is called that a damaged recording has lost."""
@@ -26,6 +40,25 @@ SESSION_STATES: dict[str, tuple[str, str, str]] = {
     "failed": ("✗", "FAILED", "bad"),
 }
 """For each state of the session: its glyph, its words, and the color of the status bar."""
+
+
+FINDING_SIGNS: dict[str, tuple[str, str]] = {"error": ("✗", "bad"), "warning": ("!", "warn")}
+"""For each severity of a finding: its sign, and the color of a pane."""
+
+
+def place_label(finding: BackwardFinding) -> str:
+    """Write where a finding leads to: its line and its node.
+
+    Examples
+    --------
+    >>> from gradscope.inspect.debugging.session.session_records import BackwardFinding
+    >>> from gradscope.inspect.records.records import Location
+    >>> place_label(BackwardFinding("nan", "error", "", location=Location("/a/train.py", 7, "f", ""), index=3))
+    'train.py:7  #3'
+    """
+    where = finding.location
+    line = f"{basename(where.filename)}:{where.lineno}" if where is not None else ""
+    return "  ".join(part for part in (line, f"#{finding.index}" if finding.index >= 0 else "") if part)
 
 
 def short_value(value: float | None) -> str:

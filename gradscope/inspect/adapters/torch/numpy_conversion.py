@@ -11,6 +11,7 @@ import numpy
 import torch
 
 from ...records.records import TensorSpec, dtype_name
+from ...records.tensor_statistics import quick_norm
 from .. import memory_fingerprint
 from ..protocol import Converted
 from .torch_spec import TorchSpec
@@ -19,6 +20,7 @@ __all__ = [
     "bits_of",
     "from_host",
     "hosts_of",
+    "norm_at",
     "outputs_of",
     "region_of",
     "shape_of",
@@ -119,6 +121,19 @@ def hosts_of(call: Any) -> tuple[list[Any], int]:
     """Return the values of the gradients of a TorchCall as `Adapter.hosts` does."""
     with torch._C.DisableTorchFunction():
         return [to_host_told(tensor) for tensor in (*call.given, *call.made)], len(call.given)
+
+
+def norm_at(tensor: Any) -> float | None:
+    """Return the 2-norm of a tensor, None of None; of one on a device, a number alone comes to the host.
+
+    The caller has put modes aside.
+    """
+    if tensor is None:
+        return None
+    if type(tensor) is _TENSOR and not tensor.is_cpu and tensor.layout is torch.strided and tensor.is_floating_point():
+        return float(torch.linalg.vector_norm(tensor.detach(), dtype=torch.float32))
+    host = to_host_told(tensor)
+    return quick_norm(host.array if type(host) is Converted else host)
 
 
 def small_of(call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:

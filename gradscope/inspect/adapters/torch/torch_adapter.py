@@ -6,7 +6,7 @@ import functools
 import itertools
 import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from operator import itemgetter
 from types import FrameType, TracebackType
 from typing import Any
@@ -39,6 +39,7 @@ from .numpy_conversion import (
     bits_of,
     from_host,
     hosts_of,
+    norm_at,
     outputs_of,
     region_of,
     small_of,
@@ -297,6 +298,15 @@ class TorchAdapter:
             with torch._C.DisableTorchFunction():
                 return [to_host_told(grad) for grad in given], len(given)
         return hosts_of(call)
+
+    def hold_saved(self, task: Any) -> None:
+        """Do nothing: PyTorch releases saved tensors when post-hooks have run, and the observer is one."""
+
+    def norms(self, call: Any) -> tuple[Sequence[float | None], Sequence[float | None]]:
+        """Return the 2-norms of the gradients that a node was given and has made."""
+        here = all(tensor is None or tensor.is_cpu for tensor in (*call.given, *call.made))
+        with torch._C.DisableTorchFunction(), nullcontext() if here else self.quiet():
+            return [*map(norm_at, call.given)], [*map(norm_at, call.made)]
 
     def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
         """Take the gradients that a node was given and has made as bytes, where all are on the host and small."""

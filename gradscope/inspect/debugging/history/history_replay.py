@@ -9,7 +9,7 @@ from ...adapters import Adapter
 from ...records.records import NodeRecord, StopReason
 from ..session.debugged_backward import TaskView
 from ..session.pause_context import About, PauseContext
-from ..stops.breakpoints import Breakpoint
+from ..stops.breakpoints import Breakpoint, BreakpointTable
 from ..stops.condition_names import SavedNamespace, makers
 from .history import History, HistoryPosition
 
@@ -155,10 +155,8 @@ class Replay:
         return StopReason("replay", f"{text} (recorded)")
 
 
-def why_stop(
-    points: list[Breakpoint], position: HistoryPosition, place: Callable[[], PastContext]
-) -> tuple[Breakpoint, str] | None:
-    """Return the breakpoint that stops at a node of the past, and why; it is not counted as a hit.
+def why_stop(table: BreakpointTable, position: HistoryPosition, place: Callable[[], PastContext]) -> str | None:
+    """Return why a breakpoint or a catch stops at a node of the past, None if none does; it is not counted as a hit.
 
     Parameters
     ----------
@@ -166,23 +164,20 @@ def why_stop(
         Returns what conditions are asked of.
     """
     view, index = position
-    node: Any = None
+    for kind, _ in table.on_values():
+        if _appeared(view.summarized(index), kind):
+            return f"{view.record(index).name} produced {'a NaN' if kind == 'nan' else 'an infinity'}"
+    points = [point for point in table.all() if point.enabled and point.log is None]
+    node = PastNode(view, view.record(index)) if points else None
     for point in points:
-        if not point.enabled or point.log is not None:
-            continue
-        if node is None:
-            node = PastNode(view, view.record(index))
-        if point.on_value is not None:
-            if _appeared(view.summarized(index), point.on_value):
-                return point, f"{node.name} produced a {'NaN' if point.on_nan else 'infinity'}"
-        elif point.matches(node) and _holds(point, place):
-            return point, f"breakpoint {point.id} ({point})"
+        if node is not None and point.matches(node) and _holds(point, place):
+            return f"breakpoint {point.id} ({point})"
     return None
 
 
-def _appeared(record: NodeRecord, kind: int) -> bool:
+def _appeared(record: NodeRecord, kind: str) -> bool:
     def count(group: Any) -> int:
-        return sum((s.nans, s.infs)[kind] for s in group or () if s is not None)
+        return sum(getattr(summary, f"{kind}s") for summary in group or () if summary is not None)
 
     return bool(count(record.grad_inputs)) and not count(record.grad_outputs)
 

@@ -8,9 +8,10 @@ from ...output.number_format import format_shape
 from ...records.records import Location, NodeRecord, SavedRecord, TensorSummary, WriteRecord
 from ...source.source_paths import relative_path
 from ..session.node_sequence import NodeList
-from ..session.session_records import WatchRecord
+from ..session.session_records import BackwardFinding, WatchRecord
 
 __all__ = [
+    "finding_text",
     "graph_text",
     "list_text",
     "node_text",
@@ -237,6 +238,21 @@ def write_line(write: WriteRecord) -> str:
     """
     where = place_of(write.location) or "a line that is not known"
     return f"`{write.name}` was written by {write.operator} at {where}"
+
+
+def finding_text(finding: BackwardFinding) -> str:
+    """Write a finding: what it is, the node and the line, and what more there is to say.
+
+    Examples
+    --------
+    >>> print(finding_text(BackwardFinding("slope", "warning", "Sqrt will be infinite", "at 0", None, 3)))
+    Sqrt will be infinite  (node 3)
+      at 0
+    """
+    node = f"node {finding.index}" if finding.index >= 0 else ""
+    where = ", ".join(part for part in (node, place_of(finding.location)) if part)
+    first = finding.title + (f"  ({where})" if where else "")
+    return "\n".join([first, *(f"  {line}" for line in finding.text.splitlines())])
 
 
 def watch_line(watch: WatchRecord) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...diagnosis.topics import TOPICS, find_topic, suggest, topic_text
 from ...records.records import SessionState
-from .plain_text import graph_text, list_text, node_text, place_of, title_of, watch_line, write_line
+from .plain_text import finding_text, graph_text, list_text, node_text, place_of, title_of, watch_line, write_line
 from .prompt_core import PromptCore
 from .prompt_verbs import UsageError
 
@@ -89,6 +89,12 @@ class InspectVerbs(PromptCore):
         found = debugger.explain() if debugger.state.paused and debugger.current >= 0 else ""
         writes = "\n".join(map(write_line, reason.writes if reason is not None else ()))
         return found or writes or f"{reason}\n`explain TOPIC` explains one of: {', '.join(TOPICS)}"
+
+    def _do_findings(self, argument: str) -> None:
+        ask = getattr(self.debugger, "findings", None)
+        if ask is None:
+            raise UsageError("this is a recording: `gradscope doctor` on the script names what is wrong")
+        self.page("\n".join(map(finding_text, ask())) or "nothing wrong is seen at this place")
 
     def _do_memory(self, argument: str) -> None:
         self._answer("memory", argument)

@@ -35,11 +35,6 @@ class BackwardThread:
         thread = self._thread()
         return thread is not None and thread.is_alive()
 
-    def view_of(self, task: Any) -> TaskView | None:
-        """Return the innermost backward if it is `task`."""
-        view = self.views[-1] if self.views else None
-        return view if view is not None and view.task is task else None
-
 
 class BackwardThreads:
     """The threads that have called backward(), and which one the session follows.
@@ -58,12 +53,16 @@ class BackwardThreads:
         """Return the calling thread, None if it has not called backward()."""
         return self._by_ident.get(threading.get_ident())
 
-    def of(self, task: Any) -> BackwardThread | None:
-        """Return the thread in whose innermost backward `task` is: a device runs nodes on a thread of its own."""
-        mine = self.mine()
-        if mine is not None and mine.view_of(task) is not None:
-            return mine
-        return next((thread for thread in list(self._by_ident.values()) if thread.view_of(task) is not None), mine)
+    def of(self, task: Any) -> tuple[BackwardThread, TaskView] | None:
+        """Return a backward, and the thread whose innermost it is: a device runs nodes on a thread of its own."""
+        mine = self._by_ident.get(threading.get_ident())
+        if mine is not None and mine.views and mine.views[-1].task is task:
+            return mine, mine.views[-1]
+        for thread in list(self._by_ident.values()):
+            view = thread.views[-1] if thread.views else None
+            if view is not None and view.task is task:
+                return thread, view
+        return None
 
     def enter(self) -> BackwardThread:
         """Return the calling thread, which is about to run a backward; follow it if none is followed."""

@@ -120,7 +120,10 @@ class TaskView:
         # Comparisons with the iteration before need these; they are None as long as nobody compares.
         self.counts: dict[Hashable, int] | None = None
         self.identity: Hashable = None
+        # By place, of nodes that ran while nobody looked: the norm of what they were given.
+        self.norms: dict[int, float | None] = {}
         self._store = store
+        self.let_go: Callable[[], None] = _nothing
         self._release: Callable[[], None] | None = None
         self._asked_to_keep = False
         self._positions: dict[int, int] = {}
@@ -152,7 +155,12 @@ class TaskView:
         self.recording = True
         if keep and not self._asked_to_keep:
             self._asked_to_keep = True
-            self._release = self.adapter.keep_saved(self.task)
+            held, self.let_go = self.let_go, _nothing
+            self._release = self.adapter.keep_saved(self.task) if held is _nothing else held
+
+    def hold_saved(self) -> None:
+        """Have each node keep what it saved until `let_go` is called."""
+        self.let_go = self.adapter.hold_saved(self.task) or _nothing
 
     def entered(self, call: Any) -> None:
         """Note that a node is about to run."""
@@ -179,6 +187,7 @@ class TaskView:
         """Note that a node has run."""
         if not self.recording:
             return
+        self.let_go()
         key = self.adapter.key(call.node)
         seen = self._seen.get(key)
         if seen is None or seen.incoming is None:
@@ -231,6 +240,7 @@ class TaskView:
         with no_collection():
             shared: dict[Any, Any] = {}
             self._finished = {key: self._finished_node(self._links[key], shared) for key in self.order}
+        self.let_go()
         if self._release is not None:
             self._release()
         self.task = self.call = self._frame = self._release = self._names = None
@@ -323,7 +333,7 @@ class TaskView:
         seen = self._seen.get(key)
         bare = self._bare_record(key, index)
         if seen is None:
-            return bare
+            return replace(bare, norm=self.norms[index]) if index in self.norms else bare
         return replace(
             bare,
             state=self._state(index) if seen.state == "current" else seen.state,
@@ -420,6 +430,10 @@ class TaskView:
         if self._names is None:
             self._names = _variables(self._frame) | self.tracker.parameter_paths()
         return self._names.get(id(leaf), "")
+
+
+def _nothing() -> None:
+    """Stand for what is to be let go where nothing is."""
 
 
 def _variables(frame: FrameType | None) -> dict[int, str]:

@@ -21,7 +21,7 @@ from ..stops.run_targets import RunCommand
 from ..stops.stop_settings import StopSettings
 from .pause_context import PauseContext
 from .session_errors import ProgramEndedError, SessionError
-from .session_queries import SessionQueries
+from .session_findings import SessionFindings
 from .session_records import WhatIf
 from .tensor_queries import TensorQueries
 
@@ -30,7 +30,7 @@ __all__ = ["Debugger", "ProgramEndedError", "SessionError"]
 _GO_TO_A_NODE = "step() goes to the first node of a backward, back() and goto() to one that was recorded."
 
 
-class Debugger(TimeTravel, StopSettings, SessionQueries, TensorQueries):
+class Debugger(TimeTravel, StopSettings, SessionFindings, TensorQueries):
     """A session with one program.
 
     Parameters

@@ -76,6 +76,11 @@ class PauseContext:
 
     # --- looking ---
 
+    @property
+    def has_node(self) -> bool:
+        """Whether this is at a node of a backward."""
+        return self._index >= 0
+
     def record(self, index: int) -> NodeRecord:
         """Return the record of a node, with everything in numbers."""
         record: NodeRecord = self._view.full(index)

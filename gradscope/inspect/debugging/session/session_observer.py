@@ -6,6 +6,7 @@ backward, or the one chosen; backwards of other threads run through.
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ from ...adapters import Adapter, Observer, SavedView, Write
 from ...debuggee.pause_gate import Gate, NotParkedError, ProgramAborted
 from ...records.module_tracking import Tracker
 from ...records.records import NodeRecord, SessionState, StopReason, WriteRecord
+from ...records.tensor_statistics import combined_norm
 from ...records.write_account import WriteAccount
 from ...source.call_sites import place
 from ..history.history import History, HistoryPolicy, HistoryPosition
@@ -98,6 +100,7 @@ class SessionObserver(Observer):
         self.tracker = Tracker(adapter)
         self._writes = WriteAccount()
         self._target = RunTarget.at(RunCommand("cont"))
+        self._resting: TaskView | None = None
         self._muted = threading.local()
         self._standing: PauseContext | None = None
         self._end = 0
@@ -136,6 +139,8 @@ class SessionObserver(Observer):
             return
         if self.abort_requested:
             raise ProgramAborted
+        if self._resting is not None:
+            self._wake()
         self.tracker.module_entered(module)
 
     def module_left(self, module: Any) -> None:
@@ -176,6 +181,7 @@ class SessionObserver(Observer):
         if self.deaf():
             return
         self.obey_abort()
+        self._wake()
         self.tasks_seen += 1
         thread = self.threads.enter()
         self._follow(thread, task)
@@ -199,7 +205,9 @@ class SessionObserver(Observer):
             self.number(view)
             if self._breakpoints.asks_for_last:
                 view.counts = {}
-            if not self._free():
+            if self._free():
+                view.hold_saved()
+            else:
                 view.record_from_here(keep=self.history.policy.keep_saved)
         return view
 
@@ -217,10 +225,7 @@ class SessionObserver(Observer):
         if self.deaf():
             return
         self.obey_abort()
-        thread = self.threads.of(call.task)
-        view = thread.view_of(call.task) if thread is not None else None
-        if thread is None or view is None:
-            thread, view = self.join_late(call)
+        thread, view = self.threads.of(call.task) or self.join_late(call)
         if view.call is not None and view.call.node is call.node:
             view.call = call  # the call is known since the node's hooks ran
             if view.recording:
@@ -231,7 +236,7 @@ class SessionObserver(Observer):
         if leaf is not None:
             with self.mute():
                 view.backup.keep(leaf)
-        if thread is not self.threads.followed or not (view.recording or self.pause_requested or not self._free()):
+        if thread is not self.threads.followed or self._runs_free(view, call):
             view.index += 1
             view.call = call
             return
@@ -242,7 +247,7 @@ class SessionObserver(Observer):
             if view.recording:
                 self.history.entered(view)
                 self._stops.remember(view, call, view.seen_now())
-            found = self._stops.before(view, call) if self._breakpoints else None
+            found = self._stops.before(view, call)
             reason = self._target.reached(view, call, len(thread.views))
             if self.pause_requested:
                 reason = StopReason("pause", "paused on request")
@@ -250,6 +255,15 @@ class SessionObserver(Observer):
             self.stop(SessionState.PAUSED_BEFORE, found[0], thread, view, found[1])
         elif reason is not None:
             self.stop(SessionState.PAUSED_BEFORE, reason, thread, view)
+
+    def _runs_free(self, view: TaskView, call: Any) -> bool:
+        """Whether nothing is to be recorded at a node, and it is no reason to stop."""
+        if view.recording or self.pause_requested or not self._free():
+            return False
+        if view.index >= 0 or not self._breakpoints.catches_values:
+            return True
+        with self.mute():
+            return self._stops.entering(call) is None
 
     def join_late(self, call: Any) -> tuple[BackwardThread, TaskView]:
         """Follow a backward that had begun before anybody listened."""
@@ -265,10 +279,14 @@ class SessionObserver(Observer):
         if own is None:
             return
         thread, view = own
-        if view.recording and thread is self.threads.followed:
+        if thread is not self.threads.followed:
+            pass
+        elif not view.recording:
+            self._glance(thread, view, call)
+        else:
             with self.mute():
                 view.exited(call)
-                found = self._stops.after(call) if self._breakpoints else None
+                found = self._stops.after(call)
                 if self._target.kind in ("step", "into") and view.order:
                     view.summarized(view.index)
             target = self._target
@@ -277,6 +295,26 @@ class SessionObserver(Observer):
             elif target.kind == "into" and (view.number, view.index) == (target.number, target.after):
                 self.stop(SessionState.PAUSED_AFTER, StopReason("step", "after the node"), thread, view, None, call)
         view.call = None
+
+    def _glance(self, thread: BackwardThread, view: TaskView, call: Any) -> None:
+        """Keep the norm of what a node was given while nobody looks, and stop where it has made a NaN or an Inf."""
+        given, made = self.adapter.norms(call)
+        view.norms[view.index] = given[0] if len(given) == 1 else combined_norm(given)
+        for norm in made:
+            if norm is not None and not math.isfinite(norm) and self._breakpoints.catches_values:
+                break
+        else:
+            view.let_go()
+            return
+        with self.mute():
+            found = self._stops.after(call)
+            if found is None:
+                view.let_go()
+                return
+            view.record_from_here(keep=self.history.policy.keep_saved)
+            self.history.entered(view)
+            view.exited(call)
+        self.stop(SessionState.PAUSED_AFTER, found[0], thread, view, found[1], call)
 
     def task_finished(self, task: Any) -> None:
         """A backward has ended."""
@@ -333,20 +371,39 @@ class SessionObserver(Observer):
 
     def _leave(self, thread: BackwardThread) -> None:
         view = thread.views.pop()
-        with self.mute():
-            view.close()
-        if view.number:
-            self.history.ended(view)
+        if view.norms and not view.order and not view.failed:
+            self._rest(view)
+        else:
+            self._close(view)
         if not thread.views:
             self.threads.leave(thread)
         if view.number:
             self._target.lost()
 
+    def _rest(self, view: TaskView) -> None:
+        """Keep the graph of a backward that ran free until the program goes on, should that be its end."""
+        self._wake()
+        self._resting = view
+
+    def _wake(self, *, lay_out: bool = False) -> TaskView | None:
+        """Let go of the graph of the last backward that ran free; return that."""
+        view, self._resting = self._resting, None
+        if view is not None:
+            with self.mute():
+                if lay_out:
+                    view.prepare()
+                self._close(view)
+        return view
+
+    def _close(self, view: TaskView) -> None:
+        with self.mute():
+            view.close()
+        if view.number:
+            self.history.ended(view)
+
     def _own_view(self, task: Any) -> tuple[BackwardThread, TaskView] | None:
         """Return the thread in whose innermost backward `task` is, and that."""
-        thread = None if self.deaf() else self.threads.of(task)
-        view = None if thread is None else thread.view_of(task)
-        return None if thread is None or view is None else (thread, view)
+        return None if self.deaf() else self.threads.of(task)
 
     def obey_abort(self) -> None:
         """End the program if that has been asked for."""
@@ -368,7 +425,10 @@ class SessionObserver(Observer):
             self._muted.depth -= 1
 
     def end(self) -> None:
-        """Note that the program has ended: from now on everything is past."""
+        """Note that the program has ended: from now on everything is past, and the last backward is shown."""
+        last = self._wake(lay_out=True)
+        if last is not None:
+            self.view, self.current = last, len(last.order) - 1
         self._end = len(self.history.positions)
 
     # --- stopping ---
@@ -480,7 +540,7 @@ class SessionObserver(Observer):
         frames: list[FrameType] | None = None,
     ) -> None:
         """Stop where a node has failed; where failures of this kind are passed over, stand there without a stop."""
-        if not self._breakpoints.failures[kind]:
+        if not self._breakpoints.caught[kind]:
             if kind == "exception":  # a violation that has been raised is an exception too
                 self._stand_at_failure(view)
             return
@@ -513,9 +573,9 @@ class SessionObserver(Observer):
         """Return who has written the saved tensor that a violation is about."""
         with self.mute():
             named = [saved for saved in self.adapter.saved(error.node) if saved.name == error.saved_name]
-            return next(filter(None, map(self._writes_into, named)), ())
+            return next(filter(None, map(self.writes_into, named)), ())
 
-    def _writes_into(self, saved: SavedView) -> tuple[WriteRecord, ...]:
+    def writes_into(self, saved: SavedView) -> tuple[WriteRecord, ...]:
         """Return the writes into a saved tensor since it was saved; the same one over and over counts as one."""
         before, now = saved.saved_version, saved.current_version
         if before is None or now is None or before == now:
@@ -557,7 +617,7 @@ class SessionObserver(Observer):
         if node is None or all(saved.state != "modified" for saved in record.saved):
             return record
         pairs = zip(record.saved, self.adapter.saved(node))
-        return replace(record, saved=tuple(replace(saved, writes=self._writes_into(now)) for saved, now in pairs))
+        return replace(record, saved=tuple(replace(saved, writes=self.writes_into(now)) for saved, now in pairs))
 
     @property
     def stopped(self) -> bool:
@@ -622,8 +682,7 @@ class SessionObserver(Observer):
     def breakpoint_at(self, position: Any) -> str | None:
         """Return why a breakpoint would stop at a node of the past, None if none would."""
         frames = self._standing.frames if self._standing is not None else []
-        found = why_stop(self._breakpoints.all(), position, lambda: PastContext(self.adapter, position, frames))
-        return None if found is None else found[1]
+        return why_stop(self._breakpoints, position, lambda: PastContext(self.adapter, position, frames))
 
     def update_watches(self, id: int | None = None) -> None:
         """Evaluate the watches, or one, where the program stands."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ...adapters import Adapter
 from ...records.module_tracking import join
 from ...records.naming import named_tensors
 from .pause_context import PauseContext
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ...diagnosis.memory.graph_memory import MemoryReport
     from ...diagnosis.no_gradient.no_grad_records import GradientReport, NoGradient
 
-__all__ = ["SessionQueries", "derivative_of"]
+__all__ = ["SessionQueries", "derivative_of", "explanation_at"]
 
 
 def derivative_of(node_name: str) -> tuple[tuple[str, str], ...]:
@@ -170,21 +171,7 @@ class SessionQueries(DebuggerCore):
         NotParkedError
             If the program is not paused.
         """
-
-        def ask(place: PauseContext) -> str:
-            # The diagnosis loads when it is asked for.
-            from ...diagnosis.nan.nan_stops import bad_value_at
-
-            node, grads, produced, saved = map(place.value, ("node", "grads", "produced", "saved"))
-            if not produced:
-                return ""
-            host = self._adapter.to_host
-            arrays = [[None if grad is None else host(grad) for grad in given] for given in (grads, produced)]
-            values = {name: saved[name] for name in saved}
-            known = {name: host(value) for name, value in values.items() if self._adapter.is_tensor(value)}
-            return bad_value_at(node, arrays[0], arrays[1], known)
-
-        return self._at_stop(ask)
+        return self._at_stop(lambda place: explanation_at(place, self._adapter))
 
     # --- inside ---
 
@@ -200,6 +187,23 @@ class SessionQueries(DebuggerCore):
         except NameError:
             return {}
         return {"loss": value} if self._adapter.is_tensor(value) else {}
+
+
+def explanation_at(place: PauseContext, adapter: Adapter) -> str:
+    """Return who made the NaN or infinity that a node has produced, and out of what; empty elsewhere."""
+    # The diagnosis loads when it is asked for.
+    from ...diagnosis.nan.nan_stops import bad_value_at
+
+    if not place.has_node:
+        return ""
+    node, grads, produced, saved = map(place.value, ("node", "grads", "produced", "saved"))
+    if not produced:
+        return ""
+    host = adapter.to_host
+    arrays = [[None if grad is None else host(grad) for grad in given] for given in (grads, produced)]
+    values = {name: saved[name] for name in saved}
+    known = {name: host(value) for name, value in values.items() if adapter.is_tensor(value)}
+    return bad_value_at(node, arrays[0], arrays[1], known)
 
 
 def _not_yet(roots: Sequence[Any], ahead: Sequence[int]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
@@ -23,6 +23,7 @@ __all__ = [
 
 _BAD_VALUES = {"nan": 0, "inf": 1}
 _FAILURES = ("violation", "exception")
+_CAUGHT = (*_FAILURES, *_BAD_VALUES)
 _SAVED = "saved:"
 
 
@@ -98,11 +99,6 @@ class Breakpoint:
         return _BAD_VALUES.get(self.spec)
 
     @property
-    def on_nan(self) -> bool:
-        """Whether it looks for the first NaN instead of for a node."""
-        return self.spec == "nan"
-
-    @property
     def on_write(self) -> bool:
         """Whether it looks for a write into a saved tensor instead of for a node."""
         return self.spec.startswith(_SAVED)
@@ -167,9 +163,9 @@ class BreakpointTable:
 
     Attributes
     ----------
-    failures : dict of str to bool
-        Whether to stop at a ``'violation'`` (a saved tensor has been modified) and where a backward raises an
-        ``'exception'``.
+    caught : dict of str to bool
+        Whether to stop at a ``'violation'`` (a saved tensor has been modified), where a backward raises an
+        ``'exception'``, and where the first ``'nan'`` or ``'inf'`` appears; all are on unless switched off.
 
     Examples
     --------
@@ -182,7 +178,7 @@ class BreakpointTable:
     """
 
     def __init__(self) -> None:
-        self.failures = dict.fromkeys(_FAILURES, True)
+        self.caught = dict.fromkeys(_CAUGHT, True)
         self._kept: tuple[dict[str, bool], dict[int, Breakpoint]] | None = None
         self._points: dict[int, Breakpoint] = {}
         self._next = itertools.count(1).__next__
@@ -194,6 +190,16 @@ class BreakpointTable:
     def asks_for_last(self) -> bool:
         """Whether a condition compares with the iteration before."""
         return any(point.asks_for_last for point in tuple(self._points.values()))
+
+    @property
+    def catches_values(self) -> bool:
+        """Whether the session stops where the first NaN or infinity appears."""
+        return self.caught["nan"] or self.caught["inf"]
+
+    def on_values(self) -> Iterator[tuple[str, Breakpoint | None]]:
+        """Yield ``'nan'`` and ``'inf'`` where the session is to stop at one, with the breakpoint that wants it."""
+        yield from ((kind, None) for kind in _BAD_VALUES if self.caught[kind])
+        yield from ((point.spec, point) for point in self.all() if point.enabled and point.spec in _BAD_VALUES)
 
     def all(self) -> list[Breakpoint]:
         """Return the breakpoints in the order of their numbers."""
@@ -246,11 +252,11 @@ class BreakpointTable:
     def switch(self, on: bool) -> None:
         """Switch all breakpoints and stops at failures off while no front is connected, and on again."""
         if on and self._kept is not None:
-            self.failures, self._points = self._kept
+            self.caught, self._points = self._kept
             self._kept = None
         elif not on and self._kept is None:
-            self._kept = self.failures, self._points
-            self.failures, self._points = dict.fromkeys(_FAILURES, False), {}
+            self._kept = self.caught, self._points
+            self.caught, self._points = dict.fromkeys(_CAUGHT, False), {}
 
     def find(self, id: int) -> Breakpoint:
         """Return one by its number."""
@@ -265,16 +271,9 @@ class BreakpointTable:
 
     def catch(self, kind: str, on: bool) -> None:
         """Switch the stop at failures or bad values: ``'violation'``, ``'exception'``, ``'nan'``, ``'inf'``."""
-        if kind in self.failures:
-            self.failures[kind] = on
-            return
-        if kind not in _BAD_VALUES:
+        if kind not in self.caught:
             raise BreakpointError(f"there is no {kind!r} to catch; there are nan, inf, violation and exception")
-        for point in self.all():
-            if point.spec == kind:
-                self.remove(point.id)
-        if on:
-            self.add(kind)
+        self.caught[kind] = on
 
     def hit(self, point: Breakpoint) -> None:
         """Count a stop; a temporary breakpoint goes."""

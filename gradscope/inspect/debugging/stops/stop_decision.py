@@ -16,7 +16,8 @@ from .last_iteration import Iterations, LastIteration
 
 __all__ = ["StopDecision"]
 
-_Found = tuple[StopReason, Breakpoint] | None
+_Found = tuple[StopReason, Breakpoint | None] | None
+_KINDS = {"nan": (0, "a NaN"), "inf": (1, "an infinity")}
 
 
 class StopDecision:
@@ -61,28 +62,36 @@ class StopDecision:
 
     def before(self, view: TaskView, call: Any) -> _Found:
         """Return why a breakpoint stops before a node, and which."""
+        if view.index == 0:
+            found = self.entering(call)
+            if found is not None:
+                return found
         facts = CallFacts(view, call.node, view.index)
         for point in self._table.all():
-            if point.on_value is not None:
-                if point.enabled and view.index == 0 and self._has(call.grad_outputs, point.on_value):
-                    found = self._hit(point, f"{_word(point)} enters this backward", point.spec)
-                    if found is not None:
-                        return found
-            elif point.matches(facts):
+            if point.matches(facts):
                 found = self._at(point, view, call)
                 if found is not None:
                     return found
         return None
 
+    def entering(self, call: Any) -> _Found:
+        """Return why to stop where a backward begins with a NaN or an infinity, and the breakpoint that wants it."""
+        for kind, point in self._table.on_values():
+            place, word = _KINDS[kind]
+            found = self._has(call.grad_outputs, place) and self._hit(point, f"{word} enters this backward", kind)
+            if found:
+                return found
+        return None
+
     def after(self, call: Any) -> _Found:
-        """Return why a breakpoint stops after a node, and which."""
-        for point in self._table.all():
-            kind = point.on_value
-            if kind is None or not point.enabled or not self._has(call.grad_inputs, kind):
-                continue
-            if not self._has(call.grad_outputs, kind):
+        """Return why to stop after a node that has made a NaN or an infinity, and the breakpoint that wants it."""
+        for kind, point in self._table.on_values():
+            place, word = _KINDS[kind]
+            # Of what an infinity turns into a NaN, or the other way round, the first is to be looked at.
+            arrived = (place,) if point is not None else (0, 1)
+            if self._has(call.grad_inputs, place) and not any(self._has(call.grad_outputs, bad) for bad in arrived):
                 name = self._adapter.node_name(call.node)
-                found = self._hit(point, f"{name} produced {_word(point)} from gradients without one", point.spec)
+                found = self._hit(point, f"{name} produced {word} from gradients without one", kind)
                 if found is not None:
                     return found
         return None
@@ -113,12 +122,10 @@ class StopDecision:
         self._table.hit(point)
         self._log(f"logpoint {point.id} at node {view.index} {self._adapter.node_name(call.node)}: {text}")
 
-    def _hit(self, point: Breakpoint, text: str, kind: str = "breakpoint") -> _Found:
+    def _hit(self, point: Breakpoint | None, text: str, kind: str = "breakpoint") -> _Found:
+        if point is None:
+            return StopReason(kind, text), None
         return None if point.passes_by() else (StopReason(kind, text, point.id), point)
 
     def _has(self, grads: Sequence[Any], kind: int) -> bool:
         return any(count_bad(self._adapter.to_host(g))[kind] for g in grads if g is not None)
-
-
-def _word(point: Breakpoint) -> str:
-    return "a NaN" if point.on_nan else "an infinity"

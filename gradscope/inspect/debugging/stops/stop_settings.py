@@ -26,8 +26,7 @@ class StopSettings(DebuggerCore):
     @property
     def catching(self) -> dict[str, bool]:
         """At which kinds of trouble the session stops: ``'violation'``, ``'exception'``, ``'nan'``, ``'inf'``."""
-        specs = {point.spec for point in self._table.all() if point.enabled}
-        return self._table.failures | {kind: kind in specs for kind in ("nan", "inf")}
+        return dict(self._table.caught)
 
     def add_breakpoint(
         self, spec: str, *, condition: str | None = None, temporary: bool = False, log: str | None = None
@@ -109,7 +108,7 @@ class StopSettings(DebuggerCore):
         Parameters
         ----------
         kind : str
-            ``'violation'`` and ``'exception'`` (both on unless switched off), ``'nan'``, ``'inf'``.
+            ``'violation'``, ``'exception'``, ``'nan'`` or ``'inf'``: all are on unless switched off.
 
         Raises
         ------

@@ -211,6 +211,7 @@ def test_an_infinite_gradient_beside_another_is_no_trouble_of_ours():
         session.start()
         wait(session)
         (change,) = session.what_if(0, 5.0).changes
+        session.catch("inf", False)
         session.cont()
         assert wait(session) == "finished"
     assert (change.before, change.after) == (float("inf"), float("inf"))

@@ -362,7 +362,7 @@ def test_back_and_forth():
 def test_breakpoints_of_every_kind():
     lines = answers(
         lambda: train(mlp()), "b norm > 1e9", "log Relu :: f'{norm:.1f}'", "log Relu", "b iter:2", "ignore 1 3",
-        "disable $", "b", "enable $", "catch", "catch nan", "catch exception off", "catch fire", "c", "ignore 1",
+        "disable $", "b", "enable $", "catch", "catch nan off", "catch exception off", "catch fire", "c", "ignore 1",
     )  # fmt: skip
     assert lines[0] == "breakpoint 1: * if norm > 1e9, 8 of the nodes ahead in this backward"
     assert lines[1] == "logpoint 2: Relu :: f'{norm:.1f}', 1 of the nodes ahead in this backward"
@@ -375,9 +375,9 @@ def test_breakpoints_of_every_kind():
         "3  iter:2  disabled  (0 hits)",
     ]
     assert lines[8:11] == [
-        "stops at: violation, exception",
-        "stops at: violation, exception, nan",
-        "stops at: violation, nan",
+        "stops at: violation, exception, nan, inf",
+        "stops at: violation, exception, inf",
+        "stops at: violation, inf",
     ]
     assert lines[11].startswith("*** there is no 'fire' to catch")
     assert lines[12].splitlines()[0].startswith("logpoint 2 at node 5 ReluBackward0: ")

@@ -127,11 +127,11 @@ def test_infinities():
         (gs.sqrt(x) * 2.0).sum().backward()
 
     with debugging(run) as session:
-        session.catch("inf")
-        assert session.catching == {"violation": True, "exception": True, "nan": False, "inf": True}
+        assert session.catching == {"violation": True, "exception": True, "nan": True, "inf": True}
         assert go(session, "cont") == "paused after"
         assert session.reason.text == "SqrtBackward0 produced an infinity from gradients without one"
         session.catch("inf", False)
+        assert session.catching["inf"] is False
         assert session.breakpoints == []
 
 

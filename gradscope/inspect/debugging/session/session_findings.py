@@ -1,0 +1,172 @@
+"""What is wrong with the backward at hand, ranked: at a stop, also before the first node has run, and after the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...records.records import NodeRecord, StopReason
+from .debugged_backward import TaskView
+from .pause_context import PauseContext
+from .session_queries import SessionQueries, explanation_at
+from .session_records import BackwardFinding
+
+if TYPE_CHECKING:
+    from ...diagnosis.no_gradient.no_grad_records import NoGradient
+
+__all__ = ["SessionFindings", "trend_findings"]
+
+_MOST_NODES = 20_000
+"""Nodes of a backward up to which it is searched: beyond, a stop would take seconds."""
+
+_MOST_AT_STEPS = 2_000
+"""Nodes up to which the gradients are looked at after each step: each look is felt."""
+
+_STEPS = frozenset({"step", "replay"})
+_RANKS = ("exception", "violation", "nan", "inf", "modified", "unreached", "exploding", "vanishing", "zero", "slope",
+          "bounded")  # fmt: skip
+_STOPS = frozenset({"exception", "violation", "nan", "inf"})
+
+
+class SessionFindings(SessionQueries):
+    """What a session finds wrong with the backward that it shows."""
+
+    _of_graph: tuple[object, tuple[BackwardFinding, ...]] = (None, ())
+
+    def findings(self) -> tuple[BackwardFinding, ...]:
+        """Return what is wrong with the backward that is shown, the worst first.
+
+        All but what the gradients show is known at its first node: parameters that are not reached and the line that
+        cuts them off, chains that must make the gradient vanish, derivatives that will be infinite, saved tensors that
+        have been written. What ran while nobody looked counts too. A backward of more than 20,000 nodes is not
+        searched; why the program has stopped is told of each.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> import gradscope.inspect as gi
+        >>> w = gs.tensor([0.0, 4.0], requires_grad=True)
+        >>> session = gi.debug((w * w).sqrt().sum())
+        >>> state = session.wait()
+        >>> [finding.title for finding in session.findings()]
+        ['Sqrt will be infinite: 1 of 2 elements of `result`']
+        >>> session.abort()
+        >>> state = session.wait()
+        """
+        if self.ended:
+            return _ranked([*self._of_stop(""), *self._of_graph[1], *trend_findings(self._session.nodes)])
+        if not self._state.paused:
+            return self._of_graph[1]
+        return self._at_stop(self._findings_at)
+
+    def _findings_at(self, place: PauseContext) -> tuple[BackwardFinding, ...]:
+        view = self._session.shown[0]
+        try:
+            explanation = explanation_at(place, self._adapter)
+        except RuntimeError:  # what it was made of has been let go
+            explanation = ""
+        stop = self._of_stop(explanation)
+        if view is None or not view.order or len(view.order) > _MOST_NODES:
+            return _ranked(stop)
+        stepping = self._reason is not None and self._reason.kind in _STEPS
+        if view.live and (self._of_graph[0] is not view or not stepping):
+            self._of_graph = view, (*self._unreached(place, view), *self._ahead(view))
+        at_stop = {finding.index for finding in stop}
+        graph = self._of_graph[1] if self._of_graph[0] is view else ()
+        coming = [one for one in graph if one.index not in at_stop and (one.index < 0 or one.index >= view.index)]
+        trend = [] if stepping and len(view.order) > _MOST_AT_STEPS else trend_findings(view.nodes)
+        return _ranked([*stop, *coming, *trend])
+
+    def _of_stop(self, explanation: str) -> list[BackwardFinding]:
+        """Return why the program has stopped, where that is trouble."""
+        reason, (view, index) = self._last_trouble(), self._session.shown
+        if reason is None:
+            return []
+        node = view.record(index) if view is not None and 0 <= index < len(view.order) else None
+        # The diagnosis loads when it is asked for.
+        from .backward_outlook import line_of, writes_text
+
+        text = explanation or writes_text(reason.writes)
+        where = None if node is None else line_of(reason.writes, node)
+        return [BackwardFinding(reason.kind, "error", reason.text, text, where, -1 if node is None else index)]
+
+    def _last_trouble(self) -> StopReason | None:
+        reason = self._last_stop if self.ended and self.error is not None else self._reason
+        return reason if reason is not None and reason.kind in _STOPS else None
+
+    # --- the graph, before it has run ---
+
+    def _unreached(self, place: PauseContext, view: TaskView) -> tuple[BackwardFinding, ...]:
+        """Return the parameters of the modules that have run which this backward does not reach, by module."""
+        adapter = self._adapter
+        leaves = {id(adapter.variable(view.live_node(key))) for key in view.order}
+        named = self._parameters()
+        missing = {
+            name: tensor
+            for name, tensor in named.items()
+            if tensor.requires_grad and id(tensor) not in leaves and adapter.leaf_grad(tensor) is None
+        }
+        groups: dict[str, list[str]] = {}
+        for name in missing:
+            groups.setdefault(name.partition(".")[0] if "." in name else "", []).append(name)
+        reasons = {group[0]: self._reason_of(place, view, missing[group[0]], group[0]) for group in groups.values()}
+        return tuple(_not_reached(group, len(named), reasons[group[0]]) for group in groups.values())
+
+    def _reason_of(self, place: PauseContext, view: TaskView, tensor: Any, name: str) -> NoGradient:
+        """Return why a backward does not reach a parameter."""
+        # The diagnosis loads when it is asked for.
+        from ...diagnosis.no_gradient.dataflow_ledger import recorder_for
+        from ...diagnosis.no_gradient.why_no_grad import LossDiagnosis
+
+        adapter = self._adapter.of(tensor)
+        root = adapter.task_roots(view.task)[0]
+        known = LossDiagnosis(adapter, recorder_for(None), tensor, root=root, end=None, frames=place.frames)
+        return known.explain(tensor, name)
+
+    def _ahead(self, view: TaskView) -> Iterator[BackwardFinding]:
+        # The diagnosis loads when it is asked for.
+        from .backward_outlook import bounded_gradients, infinite_slopes, written_tensors
+
+        yield from written_tensors(self._adapter, view, self._session.writes_into)
+        yield from infinite_slopes(self._adapter, view)
+        yield from bounded_gradients(self._adapter, view)
+
+
+def trend_findings(nodes: Sequence[NodeRecord], most: int = _MOST_NODES) -> list[BackwardFinding]:
+    """Return what the gradients of a backward show, as far as it has run; nothing of one with more nodes."""
+    # The diagnosis loads when it is asked for.
+    from ...diagnosis.flow.norm_trend import norm_trouble
+
+    if len(nodes) > most:
+        return []
+    return [
+        BackwardFinding(
+            trouble.kind,
+            "error" if trouble.kind in ("nan", "inf") else "warning",
+            trouble.title,
+            trouble.text,
+            nodes[trouble.index].location,
+            trouble.index,
+            trouble.parameters,
+        )
+        for trouble in norm_trouble(nodes)
+    ]
+
+
+def _not_reached(names: Sequence[str], total: int, answer: NoGradient) -> BackwardFinding:
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    title = f"{len(names)} of {total} parameters get no gradient: {shown}"
+    location = answer.location or (answer.suspects[0].location if answer.suspects else None)
+    _, _, reason = str(answer).partition(": ")
+    return BackwardFinding("unreached", "warning", title, reason, location, parameters=tuple(names))
+
+
+def _ranked(findings: Sequence[BackwardFinding]) -> tuple[BackwardFinding, ...]:
+    """Put the worst first, and leave out what another finding says better."""
+    kinds = {finding.kind for finding in findings}
+    stopped = bool(findings) and findings[0].kind in _STOPS
+    said = {"nan", "inf", "slope"} if stopped else set()
+    said |= {"bounded"} if "vanishing" in kinds else set()
+    first = findings[:1] if stopped else []
+    others = [finding for finding in findings[len(first) :] if finding.kind not in said]
+    return (*first, *sorted(others, key=lambda finding: _RANKS.index(finding.kind)))

@@ -1,0 +1,162 @@
+"""What a session finds wrong: before a backward has run, at a stop, and when the program has ended."""
+
+from __future__ import annotations
+
+import pytest
+
+import gradscope as gs
+from gradscope.inspect import Debugger
+
+from ...sessions import debugging, mlp, train, wait
+
+
+def started(session):
+    session.start()
+    wait(session)
+
+
+def kinds(session):
+    return [finding.kind for finding in session.findings()]
+
+
+def test_nothing_is_found_where_nothing_is_wrong():
+    with debugging(lambda: train(mlp())) as session:
+        assert session.findings() == ()
+        started(session)
+        assert session.findings() == ()
+        session.cont()
+        assert wait(session) == "finished"
+        assert session.findings() == ()
+
+
+def test_an_infinite_slope_is_known_before_it_runs_and_explained_where_it_has():
+    def run():
+        for _ in range(2):
+            w = gs.tensor([0.0, 4.0], requires_grad=True)
+            (w * w).sqrt().sum().backward()
+
+    with debugging(run) as session:
+        started(session)
+        (ahead,) = session.findings()
+        assert (ahead.kind, ahead.index) == ("slope", 1)
+        for number in (1, 2):  # the second one runs free from its first node on
+            session.cont()
+            assert wait(session) == "paused after"
+            assert (session.task_index, session.current) == (number, 1)
+            (found,) = session.findings()
+            assert (found.kind, found.severity, found.index) == ("inf", "error", 1)
+            assert "the derivative of sqrt is infinite at 0" in found.text
+            assert found.location.source == "(w * w).sqrt().sum().backward()"
+
+
+def test_parameters_that_are_not_reached_are_told_with_the_line():
+    def run():
+        model = mlp()
+        hidden = model[0](gs.ones(2, 3)).data
+        model[2](model[1](hidden)).sum().backward()
+
+    with debugging(run) as session:
+        started(session)
+        found = next(finding for finding in session.findings() if finding.kind == "unreached")
+        assert found.location.source == "hidden = model[0](gs.ones(2, 3)).data"
+        session.cont()
+        assert wait(session) == "finished"
+        assert "unreached" in kinds(session)
+
+
+def test_a_saved_tensor_that_has_been_written_is_told_before_its_node_runs():
+    def run():
+        y = gs.ones(2, requires_grad=True).exp()
+        z = (y * 2).sum()
+        y.add_(1)
+        z.backward()
+
+    with debugging(run) as session:
+        started(session)
+        (found,) = session.findings()
+        assert (found.kind, found.severity, found.index) == ("modified", "error", 2)
+        assert found.location.source == "y.add_(1)"
+        session.cont()
+        wait(session)
+        assert kinds(session) == ["violation"]
+
+
+def test_sigmoids_in_a_row_are_told_before_and_their_effect_after():
+    layers = [layer for _ in range(10) for layer in (gs.nn.Linear(8, 8), gs.nn.Sigmoid())]
+    model = gs.nn.Sequential(*layers, gs.nn.Linear(8, 1))
+
+    def run():
+        for _ in range(2):
+            model(gs.ones(2, 8)).sum().backward()
+
+    with debugging(run) as session:
+        started(session)
+        assert kinds(session) == ["bounded"]
+        session.cont()
+        assert wait(session) == "finished"
+        (found,) = session.findings()
+        assert found.kind == "vanishing"
+        assert found.text.startswith("Sigmoid does most of it: it multiplies the norm 10 times")
+        assert all(node.norm is not None for node in session.nodes)
+        assert session.task_index == 2
+
+
+def test_what_runs_free_keeps_no_graph_once_the_program_goes_on():
+    released = []
+
+    class Watched(gs.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.kept = Witness()
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    class Witness:
+        def __del__(self):
+            released.append(True)
+
+    seen = []
+
+    def run():
+        for _ in range(3):
+            seen.append(len(released))
+            Watched.apply(gs.ones(2, requires_grad=True)).sum().backward()
+
+    with debugging(run) as session:
+        session.cont()
+        assert wait(session) == "finished"
+    assert seen[2] >= 1
+    assert len(released) == 3
+
+
+def test_in_pytorch_too(torch):
+    def run():
+        for _ in range(2):
+            w = torch.tensor([0.0, 4.0], requires_grad=True)
+            (w * w).sqrt().sum().backward()
+
+    with debugging(run) as session:
+        started(session)
+        assert kinds(session) == ["slope"]
+        for _ in range(2):
+            session.cont()
+            assert wait(session) == "paused after"
+            assert kinds(session) == ["inf"]
+
+
+@pytest.mark.parametrize("always", [False, True])
+def test_a_nan_that_enters_a_backward_is_caught_at_its_first_node(always):
+    def run():
+        w = gs.ones(2, requires_grad=True)
+        (w * 2).backward(gs.tensor([float("nan"), 1.0]))
+
+    session = Debugger.for_call(run)
+    session.record_always = always
+    session.cont()
+    assert session.wait(20) == "paused before"
+    assert session.reason.text == "a NaN enters this backward"
+    session.abort()
+    session.wait(20)

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from gradscope.inspect.debugging.session.session_records import BackwardFinding
+from tests.tui.fake import FakeSession, play, text_of, until
+
+LONG = BackwardFinding("unreached", "warning", "parameters get no gradient: " + ", ".join("abcdefghij" * 3))
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_the_way_to_the_explanation_is_never_cut_off(width):
+    session = FakeSession()
+    session.found = [LONG, LONG]
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "! and 1 more" in text_of(app))
+        assert "! parameters get no" in text_of(app)
+
+    play(scenario, session, size=(width, 30))
+
+
+def test_a_click_shows_them():
+    session = FakeSession()
+    session.found = [LONG]
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "parameters get no" in text_of(app))
+        await pilot.click("#findings", offset=(5, 0))
+        await until(pilot, lambda: "8 Findings 1" in text_of(app))
+
+    play(scenario, session, size=(140, 40))

@@ -1,0 +1,55 @@
+"""One line below the status: the worst of what is wrong, wherever the script stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.style import Style
+from rich.text import Text
+from textual.strip import Strip
+from textual.widget import Widget
+
+from gradscope_tui.colors import text_style
+from gradscope_tui.widgets.labels import FINDING_SIGNS, place_label
+
+if TYPE_CHECKING:
+    from gradscope.inspect.debugging.session.session_records import BackwardFinding
+
+__all__ = ["FindingsBar"]
+
+
+class FindingsBar(Widget):
+    """The first finding, its place, and how many there are; not on the screen where there are none."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"findings--bad", "findings--warn", "findings--dim", "findings--key"}
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._findings: Sequence[BackwardFinding] = ()
+
+    def show(self, findings: Sequence[BackwardFinding]) -> None:
+        """Show what has been found."""
+        if findings != self._findings:
+            self._findings = findings
+            self.set_class(bool(findings), "-shown")
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Render the line."""
+        width = self.size.width
+        if not self._findings:
+            return Strip.blank(width, self.rich_style)
+        first = self._findings[0]
+        sign, color = FINDING_SIGNS[first.severity]
+        click = Style(meta={"@click": "app.findings"})
+        tail = Text(style=click)
+        place = place_label(first)
+        tail.append(f"  {place}" if place else "", text_style(self, "findings--dim"))
+        tail.append("  !", text_style(self, "findings--key"))
+        more = len(self._findings) - 1
+        tail.append(f" and {more} more" if more else " why", text_style(self, "findings--dim"))
+        text = Text(f" {sign} {first.title}", text_style(self, f"findings--{color}") + click)
+        text.truncate(max(0, width - tail.cell_len), overflow="ellipsis")
+        text.append_text(tail)
+        return Strip(text.render(self.app.console)).crop_extend(0, width, None).apply_style(self.rich_style)
