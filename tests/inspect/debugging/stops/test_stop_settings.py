@@ -277,15 +277,17 @@ def test_abort_keeps_what_backwards_that_have_ended_accumulated():
 
 
 def test_abort_out_of_a_backward_says_that_nothing_was_undone():
-    hold = threading.Event()
+    ran, hold = threading.Event(), threading.Event()
 
     def run():
         gs.ones(1, requires_grad=True).sum().backward()
+        ran.set()
         while not hold.wait(0.01):
             pass
 
     with debugging(run) as session:
         session.cont()
+        assert ran.wait(20)
         session.abort()
         hold.set()
         wait(session)
