@@ -69,7 +69,10 @@ def test_a_rank_that_still_runs_is_compared_as_far_as_it_came(tmp_path):
         recorder.flush()
         found = compared(tmp_path)
     assert (bool(found), found.steps) == (True, 1)
-    assert found.notes == ("rank 1 took 1 of 4 steps: it runs still; compared as far as it came",)
+    assert found.notes == (
+        "rank 1 took 1 of 4 steps: it runs still; compared as far as it came",
+        "rank 1 runs still; its last node, in backward 0 of iteration 0, which had ended: AccumulateGrad 0.bias",
+    )
 
 
 def test_ranks_that_run_other_code_are_told(tmp_path):
