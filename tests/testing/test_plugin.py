@@ -109,3 +109,13 @@ def test_it_watches_where_it_is_asked(tmp_path: Path, way: str) -> None:
 def test_the_entry_point_is_the_module_by_its_own_name() -> None:
     facts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert facts["project"]["entry-points"]["pytest11"] == {"gradscope.testing.plugin": "gradscope.testing.plugin"}
+
+
+def test_it_loads_neither_numpy_nor_the_runtime() -> None:
+    """Every suite in the environment loads it."""
+    program = (
+        "import sys, gradscope.testing.plugin\n"
+        "print([name for name in ('numpy', 'gradscope.runtime', 'gradscope.check') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout == "[]\n"
