@@ -60,6 +60,8 @@ from .graphs.graph_statistics import graph_statistics as graph_statistics
 from .graphs.node_selection import NodeNotFoundError as NodeNotFoundError
 from .graphs.node_selection import find_node as find_node
 from .graphs.node_selection import subgraph as subgraph
+from .ranks.agreement import agreement as agreement
+from .ranks.recorded_ranks import open_ranks as open_ranks
 from .recording.file.reader import Recording as Recording
 from .recording.file.reader import open_recording as open_recording
 from .recording.file.schema import RecordingError as RecordingError

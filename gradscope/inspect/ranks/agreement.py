@@ -112,16 +112,51 @@ class Agreement:
 
 
 def agreement(ranks: RecordedRanks) -> Agreement:
-    """Compare what ranks held before each step of an optimizer, and find the first disagreement.
+    """Compare what the ranks of a recorded run held before each step, and find the first disagreement.
 
     Parameters with the same name, shape and part of the whole are compared. Where the program uses
     DistributedDataParallel that is all of them but those that it was told to ignore, and the buffers that it does not
     copy from rank 0; where it does not, they must have been equal at the first step.
 
+    Parameters
+    ----------
+    ranks : RecordedRanks
+        From :func:`open_ranks`.
+
+    Returns
+    -------
+    Agreement
+        True where they agree; otherwise its attribute ``parted`` says where they part.
+
     Raises
     ------
     RecordingError
         If there are fewer than two ranks, or no steps of them, or they hold different models.
+
+    Examples
+    --------
+    Here one process is both ranks, one after the other, as ``torchrun`` would start them, and the second has another
+    learning rate:
+
+    >>> import os, tempfile
+    >>> from unittest import mock
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> folder = tempfile.mkdtemp()
+    >>> def train(lr):
+    ...     w = gs.ones(3, requires_grad=True)
+    ...     optimizer = gs.optim.SGD([w], lr=lr)
+    ...     for _ in range(2):
+    ...         optimizer.zero_grad()
+    ...         (w * w).sum().backward()
+    ...         optimizer.step()
+    >>> for rank in range(2):
+    ...     with mock.patch.dict(os.environ, {"RANK": str(rank), "WORLD_SIZE": "2"}), gi.record(folder):
+    ...         train(lr=0.1 + rank)
+    >>> with gi.open_ranks(folder) as ranks:
+    ...     found = gi.agreement(ranks)
+    >>> bool(found), found.steps, found.parted.what, found.parted.name
+    (False, 1, 'parameter', 'parameter 0')
     """
     if len(ranks.members) < 2:
         raise RecordingError(f"{ranks.path} has the recording of one rank: there is nothing to compare it with")
