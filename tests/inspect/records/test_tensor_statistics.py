@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import gradscope as gs
-from gradscope.inspect.records.tensor_statistics import count_bad, norm_of, summarize
+from gradscope.inspect.records.tensor_statistics import count_bad, norm_of, quick_norm, summarize
 
 DTYPES = ["float16", "float32", "float64", "int8", "int64", "uint8", "uint64", "bool", "complex64", "complex128"]
 
@@ -64,6 +64,8 @@ def test_the_norm_neither_overflows_nor_vanishes():
     assert norm_of(np.full(4, 1e300)) == pytest.approx(2e300)
     assert norm_of(np.full(4, 1e-300)) == pytest.approx(2e-300)
     assert norm_of([np.inf, 1.0]) == np.inf
+    for size in (1e30, 1e-30):  # whose squares float32 has not
+        assert quick_norm(np.full(4, size, np.float32)) == pytest.approx(2 * size)
 
 
 @settings(max_examples=150, deadline=None)

@@ -14,7 +14,7 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from ...records.checksums import BLOCK, checksum, factor
-from ...records.tensor_statistics import norm_of
+from ...records.tensor_statistics import quick_norm
 from ..protocol import DataParallel
 
 __all__ = ["checksums_of", "data_parallel", "generator_facts", "parallel_modules", "part_of", "rank_store", "stand_ins"]
@@ -197,11 +197,7 @@ def _factors(device: torch.device, begin: int, end: int) -> torch.Tensor:
 def _norm(flat: torch.Tensor) -> float:
     if flat.device.type != "cpu":
         return float(torch.linalg.vector_norm(flat if flat.is_complex() else flat.double()))
-    if flat.dtype is torch.float32:
-        squares = float(torch.dot(flat, flat))
-        if 1e-30 < squares < 1e30:  # float32 has lost nothing of the sum
-            return math.sqrt(squares)
     try:
-        return norm_of(flat.resolve_conj().resolve_neg().numpy())
-    except TypeError:
-        return norm_of(flat.float().numpy())
+        return quick_norm(flat.resolve_conj().resolve_neg().numpy())
+    except TypeError:  # NumPy has no such dtype
+        return quick_norm(flat.float().numpy())
