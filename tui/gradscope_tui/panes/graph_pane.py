@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["GraphPane"]
 
 _WIDE = 56
-"""Cells from which on a line has room for the word of a state and for the module."""
+"""Cells from which on a line has room for the module."""
 
-_ROOMY = 66
+_ROOMY = 60
 """Cells from which on a line has room for a bar."""
 
 _AT_ONCE = 10_000
@@ -408,8 +408,6 @@ class GraphPane(CursorPane, inherit_bindings=False):
         text = self._margin(row, dim)
         style = dim if color == "dim" else self.color(color)
         text.append(glyph, style)
-        if wide:
-            text.append(f" {word:<4}", style)
         spot = "▣" if module else "○" if state == "pending" else "◉"
         lanes = self._drawn_lanes()
         lane = self._layout[row] if row < len(self._layout) else _ALONE
@@ -418,28 +416,29 @@ class GraphPane(CursorPane, inherit_bindings=False):
             beyond = lane.hidden + (lane.below >> lanes).bit_count()
             text.append(f"{f'+{beyond}' if beyond else '':<{len(str(self._lanes)) + 2}}", dim)
         strong = self.color("now") if state == "current" else self.color("strong")
-        live = "  ◀ LIVE" if self._live in self._rows.span(row) else ""
+        tail = f"  {glyph} {word}" if state in ("failed", "skipped") else ""
+        tail = "  ◀ LIVE" if self._live in self._rows.span(row) else tail
         columns = self._columns(first, width)
-        room = width - len(live) - columns.cell_len
+        room = width - len(tail) - columns.cell_len
         if module:
             count = len(self._rows.span(row))
             text.append(f"▸ {module}", strong)
             text.append(f"  {count} node{'s' if count != 1 else ''}", dim)
         else:
-            self._label(text, first, room if wide else width - len(live), wide, strong, dim)
+            self._label(text, first, room if wide else width - len(tail), wide, strong, dim)
         if wide or text.cell_len <= room:  # where there is little, the name is worth more than the number
             text.truncate(room, overflow="ellipsis")
             text.pad_right(room - text.cell_len)
             text.append_text(columns)
         else:
-            text.truncate(width - len(live), overflow="ellipsis")
-        return text.append(live, self.color("now"))
+            text.truncate(width - len(tail), overflow="ellipsis")
+        return text.append(tail, style if state in ("failed", "skipped") else self.color("now"))
 
     def _columns(self, node: NodeRecord, width: int) -> Text:
         """Return what there is to show of the gradient that comes to a node."""
         sources = self._outline.sources[node.index] if 0 <= node.index < len(self._outline.sources) else ()
         before = self._records[sources[-1]].norm if sources and node.norm is not None else None
-        bar = 0 if width < _ROOMY else min(22, (width - _ROOMY) // 2 + 6)
+        bar = 0 if width < _ROOMY else min(24, (width - _ROOMY) // 2 + 4)
         text = Text(" ", no_wrap=True, end="")
         for piece, color in norm_columns(node.norm, before, bar):
             text.append(piece, self.color(color))
@@ -489,11 +488,11 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     def _gutter(self) -> int:
         """Return the cells before the lanes."""
-        return self._digits() + (10 if self.scrollable_content_region.width >= _WIDE else 5)
+        return self._digits() + 5
 
     def _drawn_lanes(self) -> int:
         width = self.scrollable_content_region.width
-        return min(self._lanes, MAX_LANES, max(3, (width - (40 if width >= _WIDE else 24)) // 2))
+        return min(self._lanes, MAX_LANES, max(3, (width - (36 if width >= _WIDE else 24)) // 2))
 
 
 def _place(node: NodeRecord, wide: bool) -> str:

@@ -345,6 +345,8 @@ class _Body:
         lines, node = [], self._node
         if node.grad_outputs is None:
             known = "known when it is about to run" if node.state in WAITING else NOT_SEEN
+            if node.norm is not None:
+                known = f"norm {short_value(node.norm)}; no more was kept, for it ran while nobody looked"
             lines.append(Line(Text(f"  grad in: {known}", self._color("dim"))))
         if node.grad_inputs is None and node.edges:
             text = f"  grad out: {_NOTHING_OUT.get(node.state, NOT_SEEN)}"
