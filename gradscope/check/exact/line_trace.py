@@ -20,22 +20,15 @@ class LineTrace:
     ----------
     look : callable
         Called with a function that returns the line that has just run.
-
-    Attributes
-    ----------
-    hindered : bool
-        Whether the program has a trace function of its own, which is left in its place.
     """
 
     def __init__(self, look: Callable[[Callable[[], Location | None]], None]) -> None:
-        self.hindered = False
         self._look = look
         self._ran: tuple[FrameType, int] | None = None
 
     def start(self) -> None:
-        """Begin, with the line that runs; doing so twice is harmless."""
+        """Begin, with the line that runs; doing so twice is harmless. A trace function of the program's own stays."""
         if sys.gettrace() is not None:
-            self.hindered |= sys.gettrace() != self._called
             return
         here = sys._getframe(1)
         for frame in user_frames(here):
