@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..inspect.output.terminal_text import say
+from .output import shows_screens
 
 if TYPE_CHECKING:
     from ..inspect.debugging.prompt.prompt import LineMode
@@ -77,9 +78,10 @@ def run(args: argparse.Namespace) -> int:
         commands = None if args.commands is None else split_commands(args.commands)
         for command in commands or ():
             find_verb(command)
-        terminal = sys.stdin.isatty() and sys.stdout.isatty()
-        if not (terminal or args.line or commands is not None):
-            return _refuse("the terminal UI needs a terminal; use --line for a prompt, or -c COMMANDS")
+        if not (shows_screens() or args.line or commands is not None):
+            return _refuse(
+                "the terminal UI needs a terminal that moves its cursor; use --line for a prompt, or -c COMMANDS"
+            )
         if args.ranks:
             return _run_ranks(args, commands)
         debugger = connect(_address(args.where), os.environ.get(_TOKEN, "").encode())

@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..inspect.output.terminal_text import say
+from .output import shows_screens
 from .scripts import SCRIPT, add_script_arguments, positive
 
 if TYPE_CHECKING:
@@ -127,9 +128,10 @@ def run(args: argparse.Namespace) -> int:
         return _refuse(str(error))
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     plain = args.line or commands is not None
-    if not (plain or terminal):
+    if not (plain or shows_screens()):
         return _refuse(
-            "the terminal UI needs a terminal; use `gradscope debug --line SCRIPT` for a prompt, or -c COMMANDS"
+            "the terminal UI needs a terminal that moves its cursor; use `gradscope debug --line SCRIPT` for a prompt, "
+            "or -c COMMANDS"
         )
     if args.nproc_per_node and not plain:
         return _refuse("several ranks have a prompt, and no terminal UI: add --line, or -c COMMANDS")

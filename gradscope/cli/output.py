@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
-__all__ = ["give_up_output", "open_missing_streams", "own", "report_stream", "stdout_on_stderr"]
+__all__ = ["give_up_output", "open_missing_streams", "own", "report_stream", "shows_screens", "stdout_on_stderr"]
 
 
 def open_missing_streams() -> None:
@@ -25,6 +25,11 @@ def open_missing_streams() -> None:
             stream = open(descriptor, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 - as long as the process
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
+
+
+def shows_screens() -> bool:
+    """Whether a person is at a terminal that can show a screen: one that is ``dumb`` moves no cursor."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def give_up_output() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..inspect.output.terminal_text import say
+from .output import shows_screens
 
 if TYPE_CHECKING:
     from ..inspect import NodeRecord, Recording
@@ -131,7 +132,7 @@ def _view(recording: Recording, args: argparse.Namespace) -> int:
         return 0
     chosen = args.iteration is not None or args.backward is not None
     if not (chosen or args.filter or args.bad or args.node is not None):
-        if not args.text and args.number is None and sys.stdin.isatty() and sys.stdout.isatty():
+        if not args.text and args.number is None and shows_screens():
             return _open(recording)
         say(text_view.overview_text(recording))
         say(text_view.iterations_text(recording, run=args.number))

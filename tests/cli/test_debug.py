@@ -148,8 +148,8 @@ def test_no_terminal(tmp_path):
     done = debug(tmp_path, TRAIN)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "gradscope debug: the terminal UI needs a terminal; use `gradscope debug --line SCRIPT` for a prompt, "
-        "or -c COMMANDS\n"
+        "gradscope debug: the terminal UI needs a terminal that moves its cursor; use `gradscope debug --line SCRIPT` "
+        "for a prompt, or -c COMMANDS\n"
     )
 
 

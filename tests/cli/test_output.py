@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from gradscope.cli.output import shows_screens
+
 SCRIPT = """
 import gradscope as gs
 x = gs.ones(3, requires_grad=True)
@@ -74,3 +76,16 @@ def test_the_graph_is_printed_where_the_command_was_told_to(tmp_path):
     output, errors = process.communicate()
     assert (process.returncode, errors) == (0, "")
     assert output.startswith("3 nodes, 3 edges")
+
+
+@pytest.mark.parametrize(("term", "shown"), [("xterm-256color", True), ("dumb", False)])
+def test_a_dumb_terminal_shows_no_screens(monkeypatch, term, shown):
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setattr("sys.stdin", Terminal())
+    monkeypatch.setattr("sys.stdout", Terminal())
+    assert shows_screens() is shown
+
+
+class Terminal:
+    def isatty(self):
+        return True

@@ -33,6 +33,7 @@ from gradscope_tui.screens.help_screen import HelpScreen
 from gradscope_tui.sessions.saved_breakpoints import SavedBreakpoints
 from gradscope_tui.sessions.session_protocol import Session, has_ended, is_paused
 from gradscope_tui.sessions.session_watcher import SessionWatcher, unless_closed
+from gradscope_tui.terminal.ascii_text import AsciiText, speaks_ascii
 from gradscope_tui.terminal.shutdown_signals import SIGNALLED, ended_by_signals
 from gradscope_tui.terminal.terminal_output import VisibleText, own_terminal
 from gradscope_tui.widgets.findings_bar import FindingsBar
@@ -53,7 +54,7 @@ LEAVE = 2.0
 """Seconds that an ended program is given to leave its backward."""
 
 
-_VISIBLE = VisibleText()
+_VISIBLE, _ASCII = VisibleText(), AsciiText()
 
 
 @answered_by(
@@ -115,7 +116,7 @@ class GradscopeApp(App[int]):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return what every line passes on its way to the terminal."""
-        return [*super().get_line_filters(), _VISIBLE]
+        return [*super().get_line_filters(), _VISIBLE, *([_ASCII] if speaks_ascii() else [])]
 
     def on_mount(self) -> None:
         """Start."""
