@@ -35,6 +35,9 @@ def test_the_commands_stand_in_the_order_of_their_places():
         "view",
         "diff",
         "report",
+        "agree",
+        "export",
+        "query",
         "dap",
     ]
 

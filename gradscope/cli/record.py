@@ -48,8 +48,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="gradscope record [-h] [-o FILE] [--keep WHAT] [--last N] [--budget SIZE] [--rows N] [--age AGE] "
-        "[--append] [-m] SCRIPT [args ...]",
+        usage="gradscope record [-h] [options] [-m] SCRIPT [args ...]",
         allow_abbrev=False,
     )
     parser.add_argument(

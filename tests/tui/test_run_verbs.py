@@ -27,7 +27,7 @@ def test_back_shows_the_past_unmistakably_and_live_the_present_again():
         await at(app, pilot, 2, "replaying")
         shown = text_of(app)
         assert "◁ REPLAYING #2/13 AccumulateGrad layers.0.weight  LIVE #4" in shown
-        assert "║◁   2 ✓ done" in shown
+        assert "║◁   2 ✓ │" in shown or "║◁   2 ✓ ◉" in shown
         assert "║▶   4" in shown
         assert "◀ LIVE" in shown
         assert "1 Graph ◁ REPLAYING" in shown
