@@ -14,7 +14,7 @@ from gradscope import __version__
 
 from ..inspect.output.terminal_text import json_text, say
 from .output import report_stream
-from .scripts import SCRIPT, add_format_argument, add_script_arguments
+from .scripts import SCRIPT, add_format_argument, add_script_arguments, positive
 
 if TYPE_CHECKING:
     from ..check import ScriptResult
@@ -60,7 +60,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--steps",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="end the script when one of its optimizers has stepped N times; rules that compare steps need 6",
     )
@@ -81,13 +81,6 @@ def run(args: argparse.Namespace) -> int:
         return _installation(args.format)
     with report_stream(args.format) as stream:
         return _examine(args, stream)
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
 
 
 def _examine(args: argparse.Namespace, stream: TextIO) -> int:

@@ -172,3 +172,9 @@ def test_what_is_missing_is_said(monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "textual is missing, which the terminal UI needs: pip install textual" in out
     assert "this is PyTorch 1.13.1. Install a newer one: pip install" in out
+
+
+def test_a_number_of_steps_that_is_none_is_refused_with_its_reason(tmp_path):
+    done = doctor(tmp_path, "", before=("--steps", "0"))
+    assert done.returncode == 2
+    assert done.stderr.endswith("argument --steps: a positive number is wanted, got '0'\n")
