@@ -9,7 +9,7 @@ from ..adapters import Adapter, Observer
 from ..records.execution_order import NodeLinks, walk
 from ..records.records import Location, operator_name
 
-__all__ = ["RESHAPING", "BackwardSampler", "SampledGraphs", "senders", "source_of", "users_of"]
+__all__ = ["RESHAPING", "BackwardSampler", "SampledGraphs", "is_sampled", "senders", "source_of", "users_of"]
 
 # A training run has many backward passes, and they resemble.
 _FIRST = 4
@@ -19,6 +19,17 @@ RESHAPING = frozenset(
     | {"Transpose", "Unsqueeze", "UnsafeView", "View"}
 )
 """Operators whose results are elements of their input, by what their nodes are called."""
+
+
+def is_sampled(number: int, first: int = _FIRST) -> bool:
+    """Whether the one of this number, from 1, is looked into: the `first` ones, and then each power of two.
+
+    Examples
+    --------
+    >>> [number for number in range(1, 40) if is_sampled(number)]
+    [1, 2, 3, 4, 8, 16, 32]
+    """
+    return number <= first or not number & (number - 1)
 
 
 class BackwardSampler:
@@ -37,7 +48,7 @@ class BackwardSampler:
     def is_due(self, made: Location | None) -> bool:
         """Count a backward of a loss made at a line; return whether it is one to look into."""
         times = self._seen[made] = self._seen.get(made, 0) + 1
-        return times <= _FIRST or not times & (times - 1)
+        return is_sampled(times)
 
 
 class SampledGraphs(Observer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from ..adapters import Observer
@@ -27,7 +28,7 @@ class StepLimit(Observer):
     def __init__(self, steps: int) -> None:
         self._steps = steps
         self._hooks = OptimizerHooks(after=self._stepped)
-        self._taken: dict[int, int] = {}
+        self._taken: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def close(self) -> None:
         """Listen to optimizers no more."""
@@ -38,7 +39,7 @@ class StepLimit(Observer):
         self._hooks.look()
 
     def _stepped(self, optimizer: Any) -> None:
-        taken = self._taken[id(optimizer)] = self._taken.get(id(optimizer), 0) + 1
+        taken = self._taken[optimizer] = self._taken.get(optimizer, 0) + 1
         if taken >= self._steps:
             raise EnoughSeen(f"{taken} steps of {type(optimizer).__name__}")
 

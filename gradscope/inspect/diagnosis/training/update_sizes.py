@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 import sys
 import weakref
@@ -16,11 +15,11 @@ from ...adapters import Adapter, Observer
 from ...records.object_search import living
 from ...records.optimizer_steps import OptimizerHooks
 from ...records.records import Location, operator_name
-from ...records.tensor_statistics import norm_of
+from ...records.tensor_statistics import combined_norm, norm_of
 from ...source.call_sites import caller
 from ..nan.nan_producers import saved_values
 from ..program_facts import Fact, WatchedProgram
-from ..sampled_graphs import BackwardSampler
+from ..sampled_graphs import BackwardSampler, is_sampled
 
 __all__ = ["UPDATE_SIZES", "LossSum", "OptimizerRun", "StepSample", "UpdateSizeWatch"]
 
@@ -174,7 +173,7 @@ class UpdateSizeWatch(Observer):
         self._backwards += 1
         for followed in self._followed.values():
             optimizer = followed.reference()
-            if optimizer is not None and _is_due(len(followed.run.rates) + 1):
+            if optimizer is not None and is_sampled(len(followed.run.rates) + 1, _FIRST):
                 for leaf in _matrices(optimizer):
                     grad = self._adapter.leaf_grad(leaf)
                     if grad is not None:
@@ -199,9 +198,10 @@ class UpdateSizeWatch(Observer):
         run.backwards = self._backwards
         run.sums.update(self._sums)
         followed.before, followed.clipped = [], 1.0
-        if not _is_due(len(run.rates)):
+        if not is_sampled(len(run.rates), _FIRST):
             return
-        now = then = 0.0
+        now: list[float] = []
+        then: list[float] = []
         for leaf in _matrices(optimizer):
             grad = self._adapter.leaf_grad(leaf)
             if grad is None:
@@ -213,8 +213,9 @@ class UpdateSizeWatch(Observer):
                 followed.before.append((leaf, values, size))
             reference, norm = self._norms.get(id(leaf), (None, 0.0))
             if reference is not None and reference() is leaf:
-                now, then = math.hypot(now, norm_of(self._adapter.to_host(grad))), math.hypot(then, norm)
-        followed.clipped = now / then if then else 1.0
+                now.append(norm_of(self._adapter.to_host(grad)))
+                then.append(norm)
+        followed.clipped = _ratio(combined_norm(now), combined_norm(then))
 
     def _stepped(self, optimizer: Any) -> None:
         followed = self._follow(optimizer)
@@ -223,14 +224,15 @@ class UpdateSizeWatch(Observer):
             for leaf, values, _ in followed.before
         ]
         if moved:
-            size = math.hypot(*(size for *_, size in followed.before))
+            size = combined_norm(size for *_, size in followed.before) or 0.0
             ratio = statistics.median(moved)
             followed.run.samples.append(StepSample(followed.run.rates[-1], ratio, size, followed.clipped))
         followed.before = []
 
 
-def _is_due(step: int) -> bool:
-    return step <= _FIRST or not step & (step - 1)
+def _ratio(now: float | None, then: float | None) -> float:
+    """Return by what gradients have been multiplied since; 1 where that is not known."""
+    return now / then if now is not None and then else 1.0
 
 
 def _matrices(optimizer: Any) -> Sequence[Any]:
