@@ -729,7 +729,11 @@ def _norm(array: Any) -> float:
     if type(array) is numpy.ndarray:
         return quick_norm(array)
     flat = array.reshape(-1)
-    squares = float(device.to_host(flat.dot(flat))) if array.dtype.kind == "f" and array.itemsize >= 4 else 0.0
+    squares = (
+        float(device.to_host(device.array_module(flat).dot(flat, flat)))
+        if array.dtype.kind == "f" and array.itemsize >= 4
+        else 0.0
+    )
     return math.sqrt(squares) if 1e-30 < squares < 1e30 else norm_of(widened(device.to_host(array)))
 
 
