@@ -10,7 +10,7 @@ const { after, afterEach, before, beforeEach, test } = require('node:test');
 const { DebugClient } = require('@vscode/debugadapter-testsupport');
 
 const SCRIPT = `import gradscope as gs
-x = gs.zeros(3, requires_grad=True)
+x = gs.ones(3, requires_grad=True)
 y = x * 2
 z = y.sqrt() * x
 print("forward is done")
@@ -53,13 +53,15 @@ test('the program runs to its end, and its output arrives', () =>
   ]));
 
 test('a NaN stops as an exception, and the backward goes back to the loss', async () => {
-  const stopped = client.assertStoppedLocation('exception', { path: program, line: 4 });
+  const bad = path.join(folder, 'bad.py');
+  fs.writeFileSync(bad, SCRIPT.replace('gs.ones', 'gs.zeros'));
+  const stopped = client.assertStoppedLocation('exception', { path: bad, line: 4 });
   await Promise.all([
     client.waitForEvent('initialized').then(async () => {
       await client.setExceptionBreakpointsRequest({ filters: ['nan'] });
       await client.configurationDoneRequest();
     }),
-    client.launch({ program }),
+    client.launch({ program: bad }),
     stopped,
   ]);
   const info = await client.exceptionInfoRequest({ threadId: 1 });

@@ -114,6 +114,9 @@ class StopPoints:
     def _catch(self, debugger: RemoteDebugger) -> None:
         for kind, on in self._catching.items():
             debugger.catch(kind, on and not self.ignored)
+        # An editor goes back from where it has stopped.
+        if (self._catching.get("nan") or self._catching.get("inf")) and not self.ignored:
+            debugger.record_always = True
 
     def _all(self) -> Iterator[_Point]:
         return itertools.chain.from_iterable(self._groups.values())
