@@ -100,7 +100,7 @@ class SessionObserver(Observer):
         self.tracker = Tracker(adapter)
         self._writes = WriteAccount()
         self._target = RunTarget.at(RunCommand("cont"))
-        self._resting: TaskView | None = None
+        self._last_free: TaskView | None = None
         self._muted = threading.local()
         self._standing: PauseContext | None = None
         self._end = 0
@@ -139,8 +139,8 @@ class SessionObserver(Observer):
             return
         if self.abort_requested:
             raise ProgramAborted
-        if self._resting is not None:
-            self._wake()
+        if self._last_free is not None:
+            self._release_last_free()
         self.tracker.module_entered(module)
 
     def module_left(self, module: Any) -> None:
@@ -181,7 +181,7 @@ class SessionObserver(Observer):
         if self.deaf():
             return
         self.obey_abort()
-        self._wake()
+        self._release_last_free()
         self.tasks_seen += 1
         thread = self.threads.enter()
         self._follow(thread, task)
@@ -279,11 +279,10 @@ class SessionObserver(Observer):
         if own is None:
             return
         thread, view = own
-        if thread is not self.threads.followed:
-            pass
-        elif not view.recording:
-            self._glance(thread, view, call)
-        else:
+        followed = thread is self.threads.followed
+        if followed and not view.recording:
+            self._keep_norm(thread, view, call)
+        elif followed:
             with self.mute():
                 view.exited(call)
                 found = self._stops.after(call)
@@ -296,7 +295,7 @@ class SessionObserver(Observer):
                 self.stop(SessionState.PAUSED_AFTER, StopReason("step", "after the node"), thread, view, None, call)
         view.call = None
 
-    def _glance(self, thread: BackwardThread, view: TaskView, call: Any) -> None:
+    def _keep_norm(self, thread: BackwardThread, view: TaskView, call: Any) -> None:
         """Keep the norm of what a node was given while nobody looks, and stop where it has made a NaN or an Inf."""
         given, made = self.adapter.norms(call)
         view.norms[view.index] = given[0] if len(given) == 1 else combined_norm(given)
@@ -372,7 +371,7 @@ class SessionObserver(Observer):
     def _leave(self, thread: BackwardThread) -> None:
         view = thread.views.pop()
         if view.norms and not view.order and not view.failed:
-            self._rest(view)
+            self._keep_last_free(view)
         else:
             self._close(view)
         if not thread.views:
@@ -380,14 +379,14 @@ class SessionObserver(Observer):
         if view.number:
             self._target.lost()
 
-    def _rest(self, view: TaskView) -> None:
+    def _keep_last_free(self, view: TaskView) -> None:
         """Keep the graph of a backward that ran free until the program goes on, should that be its end."""
-        self._wake()
-        self._resting = view
+        self._release_last_free()
+        self._last_free = view
 
-    def _wake(self, *, lay_out: bool = False) -> TaskView | None:
+    def _release_last_free(self, *, lay_out: bool = False) -> TaskView | None:
         """Let go of the graph of the last backward that ran free; return that."""
-        view, self._resting = self._resting, None
+        view, self._last_free = self._last_free, None
         if view is not None:
             with self.mute():
                 if lay_out:
@@ -426,7 +425,7 @@ class SessionObserver(Observer):
 
     def end(self) -> None:
         """Note that the program has ended: from now on everything is past, and the last backward is shown."""
-        last = self._wake(lay_out=True)
+        last = self._release_last_free(lay_out=True)
         if last is not None:
             self.view, self.current = last, len(last.order) - 1
         self._end = len(self.history.positions)

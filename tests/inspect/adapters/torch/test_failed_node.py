@@ -144,6 +144,7 @@ def found_in(error: BaseException) -> Any:
 def where_a_session_stops(program: Callable[[], None]) -> str:
     """Return the node at which a session that follows the program says that it failed."""
     session = Debugger.for_call(program)
+    session.catch("nan", False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         session.cont()
