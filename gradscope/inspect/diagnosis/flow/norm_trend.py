@@ -21,6 +21,10 @@ _SPREAD = 1e4
 """How many times larger the largest of two parameters' gradients must be, for one of them to be called unlike it."""
 
 
+_LARGEST_LOG = 709.0
+"""The largest logarithm of a float64."""
+
+
 @dataclass(frozen=True, slots=True)
 class NormTrouble:
     """What has become of the gradient.
@@ -131,7 +135,7 @@ def _by_operator(kind: str, usual: NodeRecord, unlike: NodeRecord, sources: Mapp
     node = unlike
     while (source := sources.get(node.key)) is not None:
         if source.norm and node.norm:
-            factors[source.operator].append((math.log(node.norm / source.norm), source))
+            factors[source.operator].append((math.log(node.norm) - math.log(source.norm), source))
         node = source
     title = f"the gradient is {kind}: {usual.norm:.1e} at {usual.parameter}, {unlike.norm:.1e} at {unlike.parameter}"
     both = usual.parameter, unlike.parameter
@@ -142,7 +146,7 @@ def _by_operator(kind: str, usual: NodeRecord, unlike: NodeRecord, sources: Mapp
     logs = [log for log, _ in factors[name]]
     strongest = max(factors[name], key=lambda pair: sign * pair[0])[1]
     times = "once" if len(logs) == 1 else f"{len(logs)} times, each time by"
-    factor = math.exp(sum(logs) / len(logs))
+    factor = math.exp(min(_LARGEST_LOG, sum(logs) / len(logs)))
     text = (
         f"{name} does most of it: it multiplies the norm {times} {'by ' if len(logs) == 1 else 'about '}{factor:.2g}."
     )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gradscope.inspect.diagnosis.flow.norm_trend import norm_trouble
@@ -60,6 +60,8 @@ def test_ordinary_norms_are_no_trouble(norms):
     assert norm_trouble(chain(*(leaf(norm, f"w{i}") for i, norm in enumerate(norms)))) == []
 
 
+@example([2.0**52, 2.0**-1030])
+@example([2.0**-1070, 1e308])
 @given(st.lists(st.none() | st.just(math.nan) | st.floats(min_value=0), max_size=12))
 def test_whatever_the_norms_it_points_at_a_node(norms):
     for found in norm_trouble(chain(*(leaf(norm, f"w{i}") for i, norm in enumerate(norms)))):
