@@ -13,12 +13,13 @@ from textual.message import Message
 from textual.worker import Worker
 
 from gradscope.inspect.debugging.prompt.plain_text import place_of, title_of
+from gradscope.inspect.diagnosis.flow.norm_trend import EXPLODING, VANISHING
 from gradscope_tui.sessions.session_protocol import order_of, without_gradients
 from gradscope_tui.widgets.graph_rows import NOTHING, NodeFilter, Outline, Rows, ancestors, fold
 from gradscope_tui.widgets.labels import NODE_STATES, basename, shorten
 from gradscope_tui.widgets.lane_layout import MAX_LANES, LaneRow, draw_row, lay_out
 from gradscope_tui.widgets.line_pane import CursorPane, Place
-from gradscope_tui.widgets.norm_columns import EXPLODING, VANISHING, norm_columns, norm_scale
+from gradscope_tui.widgets.norm_columns import norm_columns, norm_scale
 from gradscope_tui.worker_thread import on_thread
 
 if TYPE_CHECKING:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["EXPLODING", "VANISHING", "norm_bar", "norm_columns", "norm_scale"]
+from gradscope.inspect.diagnosis.flow.norm_trend import EXPLODING, VANISHING
 
-VANISHING = 1e-7
-"""Norms below are called vanishing: a float32 weight of 1 cannot change by less than 2 ** -23, about 1e-7."""
-
-EXPLODING = 1e3
-"""Norms above are called exploding."""
+__all__ = ["norm_bar", "norm_columns", "norm_scale"]
 
 _NORM_WIDTH = 7
 """Cells of a norm."""
