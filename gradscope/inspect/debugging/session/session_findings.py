@@ -54,7 +54,8 @@ class SessionFindings(SessionQueries):
         >>> state = session.wait()
         """
         if self.ended:
-            return _ranked([*self._of_stop(""), *self._of_graph[1], *trend_findings(self._session.nodes)])
+            unreached = [one for one in self._of_graph[1] if one.kind == "unreached"]  # the others were still ahead
+            return _ranked([*self._of_stop(""), *unreached, *trend_findings(self._session.nodes)])
         if not self._state.paused:
             return self._of_graph[1]
         return self._at_stop(self._findings_at)
