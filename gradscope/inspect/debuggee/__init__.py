@@ -5,6 +5,7 @@
 - :mod:`~.main_thread`: a script on this thread, as python runs it
 - :mod:`~.script_targets`: a file, a directory or zip file with a ``__main__``, a module
 - :mod:`~.pause_gate`: the gate at which a program waits while its debugger thinks
+- :mod:`~.waiters`: threads that wait for a change, which Ctrl-C may interrupt
 - :mod:`~.program_thread`: the thread that a program takes for its main thread
 - :mod:`~.streams`: its standard streams
 - :mod:`~.signals`: its signals

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import msgspec
 
 from ..debuggee.broadcast import Broadcast, Listener, OutputWriter
+from ..debuggee.waiters import Waiters
 from ..debugging.session.session_errors import SessionError
 from ..debugging.session.session_records import (
     BackwardFinding,
@@ -141,7 +141,8 @@ class RemoteDebugger:
         self._waiting: dict[int, Future[Any]] = {}
         self._next = itertools.count(1).__next__
         self._broadcast = Broadcast(lambda: self.state)
-        self._changed = threading.Condition()
+        self._changed = threading.RLock()
+        self._waiters = Waiters()
         self.attach(channel, pid, welcome)
 
     def attach(self, channel: Channel[Any], pid: int, welcome: m.Welcome) -> None:
@@ -314,20 +315,13 @@ class RemoteDebugger:
         SessionState
             ``RUNNING`` after a timeout, in seconds.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        with self._changed:
-            while self._standing.state is SessionState.RUNNING:
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
-                    break
-                # It waits in slices, so that Ctrl-C reaches a main thread that waits here on every platform.
-                self._changed.wait(0.5 if left is None else min(left, 0.5))
+        self._waiters.wait(lambda: self._standing.state is not SessionState.RUNNING, timeout)
+        with self._changed:  # with the state come the nodes, and all else that has changed
             return self._standing.state
 
     def wait_for_end(self, timeout: float) -> bool:
         """Return whether the program has ended, or is gone, after so many seconds at most."""
-        with self._changed:
-            return self._changed.wait_for(lambda: self._standing.ended, timeout)
+        return self._waiters.wait(lambda: self._standing.ended, timeout)
 
     def conclusion(self) -> tuple[int, str]:
         """Return the exit status for whoever ran the debugger, and the line that explains it."""
@@ -677,7 +671,7 @@ class RemoteDebugger:
                 self._nodes = self._nodes_of(standing, self._nodes)
                 self._standing = standing
                 self.exit_status = standing.exit_status
-                self._changed.notify_all()
+                self._waiters.wake()
 
     def _nodes_of(self, standing: m.Standing, before: RemoteNodes | None) -> RemoteNodes:
         known = before.known if before is not None else None
@@ -701,7 +695,7 @@ class RemoteDebugger:
                 self._standing, serial=serial, state=state, reason=reason, ended=True, exit_status=self.exit_status
             )
             waiting = list(self._waiting.values())
-            self._changed.notify_all()
+            self._waiters.wake()
         for future in waiting:
             if not future.done():
                 future.set_exception(ChannelError(text))

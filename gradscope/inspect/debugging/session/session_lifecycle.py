@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -12,6 +11,7 @@ from ...debuggee.broadcast import Broadcast, Listener, OutputWriter
 from ...debuggee.pause_gate import ProgramAborted
 from ...debuggee.program import Program
 from ...debuggee.program_thread import ProgramThread
+from ...debuggee.waiters import Waiters
 from ...records.records import DebuggerEvent, SessionState, StopReason
 from ..history.history import HistoryPolicy
 from ..stops.breakpoints import BreakpointTable
@@ -42,7 +42,8 @@ class DebuggerCore:
         self._program = program
         self._adapter = adapter or AnyAdapter()
         self._policy = history or HistoryPolicy()
-        self._changed = threading.Condition()
+        self._changed = threading.RLock()
+        self._waiters = Waiters()
         self._broadcast = Broadcast(lambda: self._state)
         self._table = BreakpointTable()
         self._watches = WatchList()
@@ -113,14 +114,8 @@ class DebuggerCore:
         SessionState
             ``RUNNING`` after a timeout.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        with self._changed:
-            while self._state is SessionState.RUNNING:
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
-                    break
-                # It waits in slices, so that Ctrl-C reaches a main thread that waits here on every platform.
-                self._changed.wait(0.5 if left is None else min(left, 0.5))
+        self._waiters.wait(lambda: self._state is not SessionState.RUNNING, timeout)
+        with self._changed:  # with the state come the reason, and all else that has changed
             state, thread = self._state, self._thread
         if state.ended and thread is not None and thread is not threading.current_thread():
             # It may still be freeing a graph of PyTorch, which an interpreter that ends meanwhile turns into a crash.
@@ -142,7 +137,7 @@ class DebuggerCore:
             if self._state is SessionState.NOT_STARTED:
                 self._live = SessionState.FINISHED, StopReason("finished", "never started")
                 self._state, self._reason = self._live
-                self._changed.notify_all()
+                self._waiters.wake()
             elif self._state.paused:
                 self._state = SessionState.RUNNING
                 self._gate.abort()
@@ -300,7 +295,7 @@ class DebuggerCore:
                     raise ProgramAborted
                 self._last_stop = reason
             self._state, self._reason = self._live = state, reason
-            self._changed.notify_all()
+            self._waiters.wake()
         self._broadcast.tell(DebuggerEvent("state", state, reason))
 
     def _logged(self, text: str) -> None:
