@@ -19,7 +19,9 @@ def printed(arguments):
     return subprocess.run([sys.executable, *arguments], cwd=ROOT, **both, text=True, timeout=120).stdout
 
 
-@pytest.mark.parametrize(("arguments", "shown"), BLOCKS, ids=["a violation", "findings", "asking", "looking back"])
+@pytest.mark.parametrize(
+    ("arguments", "shown"), BLOCKS, ids=["a violation", "findings", "parameters", "asking", "looking back"]
+)
 def test_sessions(arguments, shown):
     assert printed(["-m", "gradscope", *shlex.split(arguments)]) == shown
 

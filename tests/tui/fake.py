@@ -17,7 +17,9 @@ from textual.widgets import Input
 
 from gradscope.inspect.debugging.session.session_records import (
     BackwardFinding,
+    ModuleRecord,
     ParameterChange,
+    ParameterRecord,
     TaskRecord,
     ThreadRecord,
     WatchRecord,
@@ -108,6 +110,8 @@ class FakeSession:
         self.calls: list[Call] = []
         self.tensors: dict[str, Any] = {}
         self.found: list[BackwardFinding] = []
+        self.known_modules: list[ModuleRecord] = []
+        self.known_parameters: list[ParameterRecord] = []
         self.held = held
         self.live = -1
         self.ended = False
@@ -342,6 +346,15 @@ class FakeSession:
 
     def findings(self) -> tuple[BackwardFinding, ...]:
         return tuple(self.found)
+
+    def why_no_grad(self, subject: str) -> str:
+        return f"`{subject}`: reached by nothing"
+
+    def modules(self) -> tuple[ModuleRecord, ...]:
+        return tuple(self.known_modules)
+
+    def parameters(self) -> tuple[ParameterRecord, ...]:
+        return tuple(self.known_parameters)
 
     def inspect(self, index: int) -> NodeRecord:
         node = self.nodes[index]

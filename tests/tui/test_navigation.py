@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from gradscope_tui.panes import PANES
 from gradscope_tui.panes.graph_pane import GraphPane
-from gradscope_tui.panes.modules_pane import ModulesPane
 from gradscope_tui.widgets.line_pane import LinePane
 from gradscope_tui.widgets.prompt_line import Prompt
 from tests.tui.fake import FakeSession, chain, play, text_of, until
@@ -164,17 +163,6 @@ def test_the_modules_of_very_many_nodes_are_shown_without_another_stop():
         await until(pilot, lambda: "7 Modules 3335" in text_of(app))
 
     play(scenario, FakeSession(chain(10_002)))
-
-
-def test_the_tree_of_modules_scrolls_as_far_as_its_widest_line_goes():
-    async def scenario(app, pilot):
-        await start(app, pilot)
-        pane = app.query_one(ModulesPane)
-        await pilot.press("c")  # once all nodes have run, their number takes most room
-        await until(pilot, lambda: "FINISHED" in text_of(app))
-        assert pane.line_width() == max(pane.line(row, 0).cell_len for row in range(pane.line_count()))
-
-    play(scenario)
 
 
 def test_the_cursor_of_every_pane_is_drawn_over_every_kind_of_row():

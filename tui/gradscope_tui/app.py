@@ -25,6 +25,7 @@ from gradscope_tui.pane_verbs import PaneVerbs
 from gradscope_tui.panes.findings_pane import FindingsPane
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.inspector_pane import InspectorPane
+from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.panes.modules_pane import ModulesPane
 from gradscope_tui.refusal import refuse
 from gradscope_tui.run_verbs import RunVerbs
@@ -231,6 +232,18 @@ class GradscopeApp(App[int]):
     @on(ModulesPane.Switched)
     def _module_switched(self, event: ModulesPane.Switched) -> None:
         self.navigation.toggle_fold(event.module, event.first)
+
+    @on(ModulesPane.Chosen)
+    def _parameter_chosen(self, event: ModulesPane.Chosen) -> None:
+        if event.parameter.index >= 0:
+            self.navigation.show_node(event.parameter.index)
+        else:
+            self.pane_layout.action_pane(LogPane.NUMBER)
+            self.command_line.obey(f"why {event.parameter.path}")
+
+    @on(ModulesPane.Shown)
+    def _parameters_wanted(self) -> None:
+        self.watcher.ask_about_model()
 
     @on(FindingsPane.Followed)
     def _finding_followed(self, event: FindingsPane.Followed) -> None:

@@ -1,8 +1,10 @@
-"""Writes numbers, byte counts and shapes for sentences."""
+"""Writes numbers, byte counts, shapes and lists of names for sentences."""
 
 from __future__ import annotations
 
-__all__ = ["count", "format_bytes", "format_shape"]
+from collections.abc import Sequence
+
+__all__ = ["count", "format_bytes", "format_shape", "several"]
 
 
 def count(number: int, one: str, several: str = "") -> str:
@@ -46,3 +48,15 @@ def format_shape(shape: tuple[int, ...] | None) -> str:
     ('(3, 4)', '()', '?')
     """
     return "?" if shape is None else "(" + ", ".join(map(str, shape)) + ")"
+
+
+def several(names: Sequence[str], most: int = 3) -> str:
+    """Return names in a line, and how many more there are.
+
+    Examples
+    --------
+    >>> several(["a", "b"]), several(["a", "b", "c", "d", "e"])
+    ('a, b', 'a, b, c and 2 more')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

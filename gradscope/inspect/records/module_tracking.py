@@ -7,10 +7,12 @@ import threading
 import weakref
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from ..adapters import Adapter, AnyAdapter, Observer
-from ..source.call_sites import name_of, user_frames
+from ..source.call_sites import fields_of, name_of, user_frames
+from ..source.frame_variables import variables_of
 
 __all__ = ["Tracker", "free_label", "join", "latest_tracker", "module_of_parameter", "remember", "track"]
 
@@ -32,9 +34,9 @@ class Tracker(Observer):
     """Follows modules as they run, and notes their path on the nodes made inside.
 
     Paths are those of ``named_modules()`` of the outermost module that was called, or of which a method (Lightning's
-    ``training_step()``) has called a part. The first such module with parameters gives plain paths (``layers.0``); any
-    other is told apart by the variable that holds it (``discriminator.layers.0``), or else by its class
-    (``CrossEntropyLoss``).
+    ``training_step()``) has called a part. The only such module with parameters gives plain paths (``layers.0``); where
+    the program has several, each is told apart by the variable that holds it (``discriminator.layers.0``), or else by
+    its class (``CrossEntropyLoss``).
     """
 
     def __init__(self, adapter: Adapter) -> None:
@@ -174,11 +176,25 @@ class Tracker(Observer):
     def _label(self, root: Any) -> str:
         if not self._adapter.named_parameters(root):
             return free_label(type(root).__name__, self._roots)
-        if "" not in self._roots:
-            return ""
-        frames = user_frames(sys._getframe(1))
+        frames = list(user_frames(sys._getframe(1)))
         variable = next(filter(None, (name_of(root, frame) for frame in frames)), "").removeprefix("self.")
+        if "" not in self._roots and not (variable and self._has_others(root, frames)):
+            return ""
         return free_label(variable or type(root).__name__, self._roots)
+
+    def _has_others(self, root: Any, frames: Iterable[FrameType]) -> bool:
+        """Whether a variable holds a module with parameters that is no part of `root`, nor has it as a part."""
+        adapter, kinds = self._adapter, self._adapter.module_classes()
+        inside = {id(part) for _, part in adapter.named_modules(root)}
+        for frame in frames:
+            local = variables_of(frame)
+            for scope in (local, fields_of(local.get("self")), frame.f_globals):
+                for other in list(scope.values()):
+                    if not issubclass(type(other), kinds) or id(other) in inside or not adapter.named_parameters(other):
+                        continue
+                    if not any(part is root for _, part in adapter.named_modules(other)):
+                        return True
+        return False
 
 
 def latest_tracker() -> Tracker | None:

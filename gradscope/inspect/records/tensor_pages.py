@@ -174,10 +174,11 @@ def _extreme(blocks: Iterator[tuple[int, Any]], largest: bool) -> int | None:
     best, place = None, None
     for start, part in blocks:
         magnitudes = numpy.abs(part.astype(numpy.complex128 if part.dtype.kind == "c" else numpy.float64))
-        left_out = numpy.isnan(magnitudes) if largest else ~(magnitudes > 0)
-        magnitudes[left_out] = -numpy.inf if largest else numpy.inf
-        here = int(magnitudes.argmax() if largest else magnitudes.argmin())
+        compared = numpy.flatnonzero(~numpy.isnan(magnitudes) if largest else magnitudes > 0)
+        if not compared.size:
+            continue
+        here = compared[magnitudes[compared].argmax() if largest else magnitudes[compared].argmin()]
         value = float(magnitudes[here])
-        if not left_out[here] and (best is None or (value > best if largest else value < best)):
-            best, place = value, start + here
+        if best is None or (value > best if largest else value < best):
+            best, place = value, start + int(here)
     return place

@@ -16,6 +16,8 @@ from ..debuggee.waiters import Waiters
 from ..debugging.session.session_errors import SessionError
 from ..debugging.session.session_records import (
     BackwardFinding,
+    ModuleRecord,
+    ParameterRecord,
     TaskRecord,
     ThreadRecord,
     VariableRecord,
@@ -493,6 +495,14 @@ class RemoteDebugger:
     def findings(self) -> tuple[BackwardFinding, ...]:
         """Return what is wrong with the backward that is shown, the worst first."""
         return tuple(self._ask(m.Findings()))
+
+    def modules(self) -> tuple[ModuleRecord, ...]:
+        """Return the modules that have run, and those inside of them."""
+        return tuple(self._ask(m.Modules()))
+
+    def parameters(self) -> tuple[ParameterRecord, ...]:
+        """Return every parameter, with what the backward that is shown and the latest ones have brought it."""
+        return tuple(self._ask(m.Parameters()))
 
     def parameter_names(self) -> list[str]:
         """Return the paths of the parameters of the modules that have run."""

@@ -18,12 +18,11 @@ __all__ = [
     "PROTOCOL", "Abort", "AddBreakpoint", "AddWatch", "Ask", "Back", "BreakpointRecord", "Cancel", "Catch", "Changed",
     "Conclude", "Conclusion", "Continue", "Derivative", "Elements", "EnableBreakpoint", "Evaluate", "Execute",
     "Explain", "Failure", "FindElement", "Findings", "FollowThread", "FromFront", "FromProgram", "GoLive", "Goto",
-    "Hello",
-    "IgnoreBreakpoint", "Inspect", "Into", "Leave", "Logged", "Message", "NextBackward", "Nodes", "Out", "PageOfTensor",
-    "ParameterNames", "Pause", "Proof", "RecordAlways", "Records", "Refused", "RemoveBreakpoint", "RemoveWatch",
-    "Reply", "Request", "ReverseContinue", "RunTo", "SaveTensor", "ScaleGrad", "SetGrad", "Skip", "Standing", "Start",
-    "Step", "SummaryOfTensor", "Until", "Variables", "Verb", "Welcome", "WhatIfAsked", "Where", "Whereabouts",
-    "ZeroGrad",
+    "Hello", "IgnoreBreakpoint", "Inspect", "Into", "Leave", "Logged", "Message", "Modules", "NextBackward", "Nodes",
+    "Out", "PageOfTensor", "ParameterNames", "Parameters", "Pause", "Proof", "RecordAlways", "Records", "Refused",
+    "RemoveBreakpoint", "RemoveWatch", "Reply", "Request", "ReverseContinue", "RunTo", "SaveTensor", "ScaleGrad",
+    "SetGrad", "Skip", "Standing", "Start", "Step", "SummaryOfTensor", "Until", "Variables", "Verb", "Welcome",
+    "WhatIfAsked", "Where", "Whereabouts", "ZeroGrad",
 ]  # fmt: skip
 
 PROTOCOL = 1
@@ -532,6 +531,14 @@ class Findings(Verb):
     """Return what is wrong with the backward that is shown, the worst first."""
 
 
+class Modules(Verb):
+    """Return the modules that have run, and those inside of them."""
+
+
+class Parameters(Verb):
+    """Return every parameter, with what the backward that is shown and the latest ones have brought it."""
+
+
 class Ask(Verb):
     """Return the answer to a question about the program, as text.
 
@@ -602,7 +609,7 @@ AnyVerb: TypeAlias = (
     | AddBreakpoint | RemoveBreakpoint | EnableBreakpoint | IgnoreBreakpoint | Catch | AddWatch | RemoveWatch
     | FollowThread
     | Nodes | Records | Inspect | Evaluate | Elements | PageOfTensor | SummaryOfTensor | FindElement | SaveTensor
-    | Derivative | Execute | Variables | Where | Whereabouts | Explain | Findings
+    | Derivative | Execute | Variables | Where | Whereabouts | Explain | Findings | Modules | Parameters
     | Ask | ParameterNames | Conclude
     | SetGrad | ZeroGrad | ScaleGrad | Skip | WhatIfAsked
 )  # fmt: skip

@@ -6,7 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..debuggee.whereabouts import whereabouts
-from ..debugging.session.session_records import BackwardFinding, VariableRecord, WatchRecord, WhatIf
+from ..debugging.session.session_records import (
+    BackwardFinding,
+    ModuleRecord,
+    ParameterRecord,
+    VariableRecord,
+    WatchRecord,
+    WhatIf,
+)
 from ..records.records import NodeRecord, TensorPage, TensorSummary
 from . import messages as m
 from .standing import StandingSource
@@ -103,6 +110,8 @@ VERBS: dict[type[m.Verb], Answered] = {
     m.Whereabouts: Answered(lambda debugger, verb: whereabouts(), str),
     m.Explain: Answered(lambda debugger, verb: debugger.explain(), str),
     m.Findings: Answered(lambda debugger, verb: debugger.findings(), tuple[BackwardFinding, ...]),
+    m.Modules: _plain("modules", tuple[ModuleRecord, ...]),
+    m.Parameters: _plain("parameters", tuple[ParameterRecord, ...]),
     m.Ask: Answered(_ask, str),
     m.ParameterNames: Answered(lambda debugger, verb: debugger.parameter_names(), list[str]),
     m.Conclude: Answered(_conclude, m.Conclusion),

@@ -46,13 +46,36 @@ def test_paths_are_those_of_named_modules():
     assert paths == {id(p): name for name, p in model.named_parameters()}
 
 
-def test_a_second_model_is_told_apart_by_its_variable():
+def test_of_two_models_each_is_told_apart_by_its_variable():
     one, two = gs.nn.Sequential(gs.nn.Linear(2, 2)), gs.nn.Linear(2, 2)
     with gi.track() as tracker:
         loss = two(one(gs.ones(1, 2))).sum()
         names = sorted(tracker.parameter_paths().values())
-    assert names == ["0.bias", "0.weight", "two.bias", "two.weight"]
-    assert modules(loss) == {("Sum", ""), ("Addmm", "0"), ("Addmm", "two")}
+    assert names == ["one.0.bias", "one.0.weight", "two.bias", "two.weight"]
+    assert modules(loss) == {("Sum", ""), ("Addmm", "one.0"), ("Addmm", "two")}
+
+
+def test_parts_and_wholes_of_a_model_and_losses_are_no_other_model():
+    part = gs.nn.Linear(2, 2)
+    whole, criterion = gs.nn.Sequential(part), gs.nn.CrossEntropyLoss()
+    with gi.track() as tracker:
+        criterion(whole(gs.ones(1, 2)), gs.tensor([0]))
+        assert sorted(tracker.parameter_paths().values()) == ["0.bias", "0.weight"]
+
+
+def test_the_models_of_a_trainer_are_told_apart_by_its_attributes():
+    class Trainer:
+        def __init__(self):
+            self.generator, self.discriminator = gs.nn.Linear(2, 2), gs.nn.Linear(2, 1)
+
+        def loss(self):
+            return self.discriminator(self.generator(gs.ones(1, 2))).sum()
+
+    trainer = Trainer()
+    with gi.track() as tracker:
+        trainer.loss()
+        names = {name.partition(".")[0] for name in tracker.parameter_paths().values()}
+    assert names == {"generator", "discriminator"}
 
 
 def test_a_second_model_in_no_variable_is_told_apart_by_its_class():

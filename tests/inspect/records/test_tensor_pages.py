@@ -56,6 +56,10 @@ def test_complex_numbers_are_pairs_and_compared_by_magnitude():
     assert compare(array, array * 2, "relative error").tolist() == [0.5, 0.5]
 
 
+def test_an_infinity_beside_zeros_is_the_smallest_that_is_not_zero():
+    assert find_element(numpy.array([0.0, numpy.inf]), "smallest") == 1
+
+
 def test_differences_are_exact_where_both_are_infinite_and_nan_where_one_is():
     one, other = numpy.array([numpy.inf, numpy.nan, 0.0, 2.0]), numpy.array([numpy.inf, numpy.nan, 0.0, 1.0])
     numpy.testing.assert_array_equal(compare(one, other, "relative error"), [0.0, numpy.nan, 0.0, 0.5])

@@ -6,7 +6,7 @@
 - :mod:`~.breakpoints_pane`: breakpoints, and the switches for NaN, infinity, violations and exceptions
 - :mod:`~.log_pane`: what the script has printed, and answers to commands
 - :mod:`~.watches_pane`: watch expressions
-- :mod:`~.modules_pane`: the tree of modules
+- :mod:`~.modules_pane`: the tree of modules and parameters, with norms over time
 - :mod:`~.findings_pane`: what is wrong with this backward, the worst first
 
 A pane is a subclass of :class:`~gradscope_tui.widgets.line_pane.LinePane` with a ``NUMBER``.

@@ -335,10 +335,11 @@ class GraphPane(CursorPane, inherit_bindings=False):
             self.post_message(self.VerbRefused(text))
 
     def toggle_fold(self, module: str, first: int) -> None:
-        """Fold or unfold a module, and go to its first node."""
+        """Fold or unfold a module, and go to its first node; ``-1`` where it has none in this backward."""
         if self.can_fold():
             self.set_folded(self.folded - {module} if module in self.folded else self.folded | {module})
-            self.select(first)
+            if first >= 0:
+                self.select(first)
 
     def copied(self) -> str:
         """Return number, name and place of the node under the cursor."""

@@ -1,32 +1,49 @@
-"""The modules as a tree: how many of their nodes have run, and which are folded in the graph."""
+"""The modules as a tree, with every parameter: the norm of its gradient now and over the latest backwards."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
+from textual import events
 from textual.message import Message
 
+from gradscope.inspect.output.sparkline import sparkline
 from gradscope_tui.sessions.session_protocol import is_over
-from gradscope_tui.widgets.graph_rows import NOTHING, Outline, ancestors
+from gradscope_tui.widgets.graph_rows import NOTHING
+from gradscope_tui.widgets.labels import shorten
 from gradscope_tui.widgets.line_pane import CursorPane, Place
+from gradscope_tui.widgets.model_tree import ModelRow, ModelTree
+from gradscope_tui.widgets.norm_columns import norm_columns
 
 if TYPE_CHECKING:
+    from gradscope.inspect.debugging.session.session_records import ModuleRecord, ParameterRecord
     from gradscope_tui.sessions.session_protocol import Session
     from gradscope_tui.sessions.session_snapshot import Snapshot
 
 __all__ = ["ModulesPane"]
 
+_FOR_TIME, _FOR_BAR, _FOR_SHAPE = 48, 72, 90
+"""Cells from which on a line has room for the norms over time, for a bar, and for the shape."""
+
+_TIME, _SHAPE = 16, 16
+"""Cells of the norms over time, at least, and of a shape."""
+
 
 class ModulesPane(CursorPane):
-    """The modules of a backward, in the order in which their first node runs."""
+    """The modules of a backward, in the order in which their first node runs, and their parameters."""
 
     NUMBER: ClassVar[int] = 7
     TITLE: ClassVar[str] = "Modules"
     PLACE: ClassVar[Place] = Place.IN_TURN
-    KEY_HELP: ClassVar[str] = "Go to the tree of modules; Enter folds one in the graph"
-    ABOUT: ClassVar[str] = "The tree of modules, with how many of their nodes have run. Space folds one in the graph."
+    KEY_HELP: ClassVar[str] = "Go to the modules and all their parameters"
+    ABOUT: ClassVar[str] = (
+        "The tree of modules with every parameter, those first and in red that are not reached: the norm of what this "
+        "backward brings it, and of what the latest backwards brought, as a line of blocks on a logarithmic scale, `!` "
+        "for NaN and Inf, `.` for zero. Space folds a module here and in the graph, and goes to a parameter's node, or "
+        "says why it has none."
+    )
     EMPTY: ClassVar[str] = "no module: tensors of a module that has run are told by its name"
 
     class Switched(Message):
@@ -37,78 +54,129 @@ class ModulesPane(CursorPane):
             self.module = module
             self.first = first
 
+    class Chosen(Message):
+        """The node of a parameter is to be shown, or why there is none."""
+
+        def __init__(self, parameter: ParameterRecord) -> None:
+            super().__init__()
+            self.parameter = parameter
+
+    class Shown(Message):
+        """The pane can be seen: it wants to know the parameters."""
+
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._outline = NOTHING
-        self._members: dict[str, list[int]] = {}
-        self._order: list[str] = []
+        self._parameters: Sequence[ParameterRecord] = ()
+        self._modules: Mapping[str, ModuleRecord] = {}
+        self._tree = ModelTree((), ())
+        self._rows: list[ModelRow] = []
         self._folded: frozenset[str] = frozenset()
         self._current = -1
-        self._width = 0
+
+    def on_show(self, event: events.Show) -> None:
+        """Say that the pane can be seen."""
+        self.post_message(self.Shown())
 
     def update(self, snapshot: Snapshot) -> None:
-        """Show the modules of the backward, and how many of their nodes have run."""
-        outline, folded = snapshot.outline, snapshot.folded
+        """Show the modules of the backward, how many of their nodes have run, and what their parameters get."""
         current = len(snapshot.nodes) if is_over(snapshot.state) else snapshot.current
-        if (outline is self._outline, folded, current) == (True, self._folded, self._current):
+        known = snapshot.outline is self._outline and snapshot.parameters is self._parameters
+        if (known, snapshot.folded, current, snapshot.modules) == (True, self._folded, self._current, self._modules):
             return
-        if outline is not self._outline:
-            self._read(outline)
-        self._outline, self._folded, self._current = outline, folded, current
-        self.set_heading(count=len(self._order))
+        if not known:
+            self._tree = ModelTree(snapshot.outline.modules, snapshot.parameters)
+        if not known or snapshot.folded != self._folded:
+            self._rows = self._tree.rows(snapshot.folded)
+        self._outline, self._parameters = snapshot.outline, snapshot.parameters
+        self._modules, self._folded, self._current = snapshot.modules, snapshot.folded, current
+        self.set_heading(count=self._tree.module_count)
         self.content_changed()
-        self.cursor = min(self.cursor, max(0, len(self._order) - 1))
-
-    def _read(self, outline: Outline) -> None:
-        nodes: defaultdict[str, list[int]] = defaultdict(list)
-        for index, module in enumerate(outline.modules):
-            for part in ancestors(module):
-                nodes[part].append(index)
-        self._members = dict(nodes)
-        # A module stands below the one that it is part of, those of one level in the order in which they run.
-        self._order = sorted(nodes, key=lambda m: [nodes[part][0] for part in ancestors(m)] + [0])
-        self._width = max((_width(module, len(members)) for module, members in nodes.items()), default=0)
+        self.cursor = min(self.cursor, max(0, len(self._rows) - 1))
 
     @property
-    def selected(self) -> tuple[str, int] | None:
-        """The module under the cursor, and the index of its first node."""
-        if self.cursor >= len(self._order):
-            return None
-        module = self._order[self.cursor]
-        return module, self._members[module][0]
+    def selected(self) -> ModelRow | None:
+        """The row under the cursor."""
+        return self._rows[self.cursor] if self.cursor < len(self._rows) else None
 
     def copied(self) -> str:
-        """Return the module under the cursor."""
-        return self.selected[0] if self.selected is not None else ""
+        """Return the path of the module or the parameter under the cursor."""
+        return self.selected.path if self.selected is not None else ""
 
     def switch(self, session: Session) -> None:
-        """Fold the module under the cursor in the graph, or unfold it."""
-        if self.selected is not None:
-            self.post_message(self.Switched(*self.selected))
+        """Fold the module under the cursor, or unfold it; go to the node of a parameter, or ask why it has none."""
+        row = self.selected
+        if row is None:
+            return
+        if row.parameter is not None:
+            self.post_message(self.Chosen(row.parameter))
+        else:
+            self.post_message(self.Switched(row.path, row.nodes[0] if row.nodes else -1))
 
     def line_width(self) -> int:
-        """Return how wide the widest line is."""
-        return self._width
+        """Return 0: what has no room in a line is left out."""
+        return 0
 
     def line_count(self) -> int:
-        """Return the number of modules."""
-        return len(self._order)
+        """Return the number of modules and parameters that are not folded away."""
+        return len(self._rows)
 
     def line(self, row: int, width: int) -> Text:
-        """Return the line of one module."""
-        module = self._order[row]
-        nodes = self._members[module]
-        done = sum(index < self._current for index in nodes) if len(nodes) < 1000 else None
-        folded = any(part in self._folded for part in ancestors(module))
-        here = self._current in range(nodes[0], nodes[-1] + 1)
-        text = Text("▶" if here else "›" if row == self.cursor else " ", self.color("now"))
-        text.append("  " * module.count(".") + ("▸ " if folded else "▾ "), self.color("dim"))
-        text.append(module.rpartition(".")[2], self.color("now" if here else "strong"))
-        count = f"{len(nodes)} nodes" if done is None else f"{done}/{len(nodes)} nodes"
-        text.append(f"  {count}", self.color("good" if done == len(nodes) else "dim"))
+        """Return the line of a module or a parameter."""
+        one = self._rows[row]
+        here = self._current in one.nodes
+        text = Text("▶" if here else "›" if row == self.cursor else " ", self.color("now"), no_wrap=True)
+        text.append("  " * one.depth)
+        if one.parameter is None:
+            self._describe_module(text, one, here)
+        else:
+            self._describe_parameter(text, one, here, width)
+        if not width:  # it is searched
+            return text
+        columns = self._columns(one, width)
+        room = max(1, width - columns.cell_len)
+        text.truncate(room, overflow="ellipsis")
+        text.pad_right(room - text.cell_len)
+        return text.append_text(columns)
+
+    def _describe_module(self, text: Text, row: ModelRow, here: bool) -> None:
+        record = self._modules.get(row.path)
+        text.append("▸ " if row.path in self._folded else "▾ ", self.color("dim"))
+        text.append(row.name, self.color("now" if here else "strong"))
+        if record is not None:
+            text.append(f" {record.kind}")
+        if row.unreached:
+            text.append(f"  ✗ {row.unreached} not reached", self.color("bad"))
+        if row.nodes:
+            done = sum(index < self._current for index in row.nodes) if len(row.nodes) < 1000 else None
+            count = f"{len(row.nodes)} nodes" if done is None else f"{done}/{len(row.nodes)} nodes"
+            text.append(f"  {count}", self.color("good" if done == len(row.nodes) else "dim"))
+        if record is not None and record.arguments:
+            text.append(f"  {record.arguments}", self.color("dim"))
+
+    def _describe_parameter(self, text: Text, row: ModelRow, here: bool, width: int) -> None:
+        parameter = row.parameter
+        assert parameter is not None
+        sign, color = ("✗ ", "bad") if row.unreached else ("  ", "now" if here else "")
+        text.append(sign + shorten(row.name, max(8, width // 2)), self.color(color))
+        if row.unreached:
+            text.append("  not reached", self.color("bad"))
+        elif not parameter.requires_grad:
+            text.append("  frozen", self.color("dim"))
+        elif parameter.index < 0:
+            text.append("  not in this backward", self.color("dim"))
+
+    def _columns(self, row: ModelRow, width: int) -> Text:
+        """Return shape, norm and norms over time, as far as there is room for them."""
+        text = Text(no_wrap=True)
+        if width >= _FOR_SHAPE:
+            shape = "×".join(map(str, row.parameter.shape)) if row.parameter is not None else ""
+            text.append(f" {shorten(shape, _SHAPE):>{_SHAPE}}", self.color("dim"))
+        text.append(" ")
+        bar = 0 if width < _FOR_BAR else min(20, width // 8)
+        for piece, color in norm_columns(row.norm, None, bar)[: 2 if bar else 1]:
+            text.append(piece, self.color(color))
+        if width >= _FOR_TIME:
+            cells = max(_TIME, width // 5)
+            text.append(f"  {sparkline(row.recent, cells):<{cells}}", self.color("good"))
         return text
-
-
-def _width(module: str, nodes: int) -> int:
-    """Return the cells that a module's line takes at most, found without writing it: there may be thousands."""
-    return 2 * module.count(".") + len(module.rpartition(".")[2]) + len(f"▶▾   {nodes}/{nodes} nodes")

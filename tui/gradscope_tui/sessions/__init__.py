@@ -5,5 +5,6 @@
 - :mod:`~.session_watcher`: hears of changes, and has the panes show them
 - :mod:`~.recorded_session`: a recording under the verbs of a debugger
 - :mod:`~.recorded_nodes`: the nodes of a recorded backward, no more of which is read than is shown
+- :mod:`~.recorded_parameters`: the parameters of a recording, with their norms over the latest backwards
 - :mod:`~.saved_breakpoints`: breakpoints from one session to the next
 """

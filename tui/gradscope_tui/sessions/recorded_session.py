@@ -13,6 +13,8 @@ from gradscope.inspect.debugging.session.session_errors import SessionError
 from gradscope.inspect.debugging.session.session_findings import trend_findings
 from gradscope.inspect.debugging.session.session_records import (
     BackwardFinding,
+    ModuleRecord,
+    ParameterRecord,
     TaskRecord,
     ThreadRecord,
     WatchRecord,
@@ -38,6 +40,7 @@ from gradscope.inspect.records.records import (
 from gradscope.inspect.records.tensor_pages import compare, find_element, page_of
 from gradscope.inspect.records.tensor_statistics import summarize
 from gradscope_tui.sessions.recorded_nodes import RecordedNodes
+from gradscope_tui.sessions.recorded_parameters import recorded_parameters
 
 __all__ = ["RecordedSession"]
 
@@ -365,6 +368,19 @@ class RecordedSession:
         if self._found is None or self._found[0] != self.task_index:
             self._found = self.task_index, tuple(trend_findings(self.nodes, _SHORT))
         return self._found[1]
+
+    def modules(self) -> tuple[ModuleRecord, ...]:
+        """Return nothing: of modules the paths alone are recorded."""
+        return ()
+
+    def parameters(self) -> tuple[ParameterRecord, ...]:
+        """Return the parameters that the backward which is shown, or those before it in its run, have reached."""
+        task = self._task
+        if task is None:
+            return ()
+        return recorded_parameters(
+            self._recording, [one for one in self._tasks[: self._place + 1] if one.run == task.run]
+        )
 
     def explain(self) -> str:
         """Return who made the NaN or infinity that the node has produced; values it was made of are not recorded."""

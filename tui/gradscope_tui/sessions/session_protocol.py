@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from gradscope.inspect.debugging.session.session_records import (
         BackwardFinding,
+        ModuleRecord,
+        ParameterRecord,
         TaskRecord,
         ThreadRecord,
         WatchRecord,
@@ -228,6 +230,12 @@ class Session(Protocol):
 
     def findings(self) -> Sequence[BackwardFinding]:
         """Return what is wrong with the backward that is shown. Blocks until the program has answered."""
+
+    def modules(self) -> Sequence[ModuleRecord]:
+        """Return the modules that are known. Blocks until the program has answered."""
+
+    def parameters(self) -> Sequence[ParameterRecord]:
+        """Return every parameter, with its norms over the latest backwards. Blocks until the program has answered."""
 
     def explain(self) -> str:
         """Return more than the reason of why it has stopped here. Blocks until the program has answered."""

@@ -10,7 +10,12 @@ from gradscope_tui.sessions.session_protocol import is_past, is_paused
 from gradscope_tui.widgets.graph_rows import NOTHING, Outline
 
 if TYPE_CHECKING:
-    from gradscope.inspect.debugging.session.session_records import BackwardFinding, WatchRecord
+    from gradscope.inspect.debugging.session.session_records import (
+        BackwardFinding,
+        ModuleRecord,
+        ParameterRecord,
+        WatchRecord,
+    )
     from gradscope.inspect.records.records import Location, NodeRecord, StopReason
     from gradscope_tui.sessions.session_protocol import Breakpoint
 
@@ -86,6 +91,10 @@ class Snapshot:
         The watch expressions with their values.
     findings : tuple of BackwardFinding
         What is wrong with the backward, as the last stop has shown.
+    modules : mapping of str to ModuleRecord
+        The modules by their paths, as far as they are known.
+    parameters : tuple of ParameterRecord
+        Every parameter, as the last stop has shown: asked for only while a pane that shows them can be seen.
     outline : Outline
         Modules and edges of the nodes, once they have been read.
     folded : frozenset of str
@@ -105,6 +114,8 @@ class Snapshot:
     catching: Mapping[str, bool] = field(default_factory=dict)
     watches: tuple[WatchRecord, ...] = ()
     findings: tuple[BackwardFinding, ...] = ()
+    modules: Mapping[str, ModuleRecord] = field(default_factory=dict)
+    parameters: tuple[ParameterRecord, ...] = ()
     outline: Outline = NOTHING
     folded: frozenset[str] = frozenset()
     focus: Focus = field(default_factory=Focus)

@@ -20,6 +20,7 @@ from gradscope.inspect.debugging.session.node_sequence import candidates_of
 from gradscope_tui.actions import unavailable
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.log_pane import LogPane
+from gradscope_tui.panes.modules_pane import ModulesPane
 from gradscope_tui.sessions.session_protocol import (
     Session,
     has_ended,
@@ -124,6 +125,7 @@ class SessionWatcher:
         self._stop_listening: Callable[[], None] = lambda: None
         self._question = "", 0
         self._derivatives: dict[str, Derivative] = {}
+        self._modules_of = 0
         self._told = threading.Event()
         self._stale = threading.Event()
 
@@ -213,7 +215,7 @@ class SessionWatcher:
             for pane in self._app.query(LinePane):
                 pane.stopped(snapshot)
             self._log_reason(reason)
-            self._finding: Worker[None] = self._app.run_worker(self._find, group="findings", exclusive=True)
+            self._asking: Worker[None] = self._app.run_worker(self._ask_at_stop, group="stop", exclusive=True)
             self._when_stopped(snapshot.paused and reason is not None and reason.kind in EXPECTED)
         if snapshot.state != "running":
             self.look()
@@ -254,16 +256,36 @@ class SessionWatcher:
             if not isinstance(pane, GraphPane):
                 pane.update(self._snapshot)
 
-    async def _find(self) -> None:
-        """Ask what is wrong with the backward, and show it."""
-        try:
+    async def _ask_at_stop(self) -> None:
+        """Ask what is known of the backward as a whole: what is wrong with it, the modules and the parameters."""
+        with unless_closed(), contextlib.suppress(RuntimeError, ValueError):  # the program has gone on meanwhile
             found = tuple(await on_thread(self._session.findings))
-        except (RuntimeError, ValueError):  # it has gone on meanwhile
-            return
-        self._snapshot = replace(self._snapshot, findings=found)
-        with unless_closed():
+            self._snapshot = replace(self._snapshot, findings=found)
             self._app.query_one(FindingsBar).show(found)
             self._update_followers()
+            await self._ask_about_model()
+
+    def ask_about_model(self) -> None:
+        """Show the parameters, in a pane that has not been seen before."""
+        if self._session.state != "running":
+            self._asking_model: Worker[None] = self._app.run_worker(
+                self._ask_unless_running, group="model", exclusive=True
+            )
+
+    async def _ask_unless_running(self) -> None:
+        with unless_closed(), contextlib.suppress(RuntimeError, ValueError):
+            await self._ask_about_model()
+
+    async def _ask_about_model(self) -> None:
+        """Ask for modules where some are not known, and for the parameters where they can be seen."""
+        known = self._snapshot.modules
+        if self._task and (self._modules_of != self._task or not known):
+            self._modules_of = self._task
+            records = await on_thread(self._session.modules)
+            self._snapshot = replace(self._snapshot, modules={record.path: record for record in records})
+        if self._app.query_one(ModulesPane).display:
+            self._snapshot = replace(self._snapshot, parameters=tuple(await on_thread(self._session.parameters)))
+        self._update_followers()
 
     def _log_reason(self, reason: StopReason | None) -> None:
         """Write down why it has stopped, where that is bad news, or too long for the status bar."""

@@ -2,6 +2,7 @@
 
 - :mod:`~.line_pane`: a pane of lines, of which only those on the screen are drawn; with a cursor or without
 - :mod:`~.graph_rows`: the rows of the graph: all nodes, folded modules, or what a filter leaves
+- :mod:`~.model_tree`: the rows of the modules pane: modules and parameters as a tree
 - :mod:`~.lane_layout`: the lanes of the graph's edges, as ``git log --graph`` draws them
 - :mod:`~.histogram`: counts over powers of two in block characters
 - :mod:`~.labels`: the sign, word and color of each state; short numbers and paths

@@ -4,6 +4,7 @@
 - :mod:`~.history_replay`: going through it, back and forth
 - :mod:`~.time_travel`: the verbs for that
 - :mod:`~.past_gradients`: gradients kept as values within a budget
+- :mod:`~.norm_history`: the norms that the latest backwards have brought to their leaves
 - :mod:`~.gradient_restore`: leaves as they were before a backward that does not end
 - :mod:`~.what_if`: what parameters would get if one gradient were another
 """

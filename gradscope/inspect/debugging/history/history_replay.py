@@ -16,6 +16,13 @@ from .history import History, HistoryPosition
 __all__ = ["PastContext", "Replay", "ReplayError"]
 
 
+NOTHING_BEFORE = (
+    "nothing is recorded before this node\n"
+    "What runs free keeps norms alone: `record on` records all of it from now on, `break nan` from the start."
+)
+"""Why one cannot go back, and what to do for the next time."""
+
+
 class ReplayError(RuntimeError):
     """The history has no node where the cursor was to go."""
 
@@ -110,7 +117,7 @@ class Replay:
         """Go `count` nodes back; `end` is the first position that is not in the past."""
         here = end if self.cursor is None else self.cursor
         if not min(here, len(self._history.positions)):
-            raise ReplayError("nothing is recorded before this node")
+            raise ReplayError(NOTHING_BEFORE)
         self.cursor = max(0, here - count)
         return self._text("one node back" if count == 1 else f"{here - self.cursor} nodes back")
 
@@ -139,7 +146,7 @@ class Replay:
         if forward:
             return self._to(end, end, "")
         if not min(here, len(self._history.positions)):
-            raise ReplayError("nothing is recorded before this node")
+            raise ReplayError(NOTHING_BEFORE)
         self.cursor = 0
         return self._text("the first node that was recorded")
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ...output.number_format import format_shape
+from ...output.sparkline import sparkline
 from ...records.records import Location, NodeRecord, SavedRecord, TensorSummary, WriteRecord
 from ...source.source_paths import relative_path
 from ..session.node_sequence import NodeList
-from ..session.session_records import BackwardFinding, WatchRecord
+from ..session.session_records import BackwardFinding, ParameterRecord, WatchRecord
 
 __all__ = [
     "finding_text",
     "graph_text",
     "list_text",
     "node_text",
+    "parameters_text",
     "place_of",
     "saved_line",
     "short_path",
@@ -22,6 +24,9 @@ __all__ = [
     "watch_line",
     "write_line",
 ]
+
+_LATEST = 40
+"""Backwards in a line that shows norms over time."""
 
 _MARKS = {"done": "+", "current": ">", "pending": " ", "failed": "!", "skipped": "-"}
 
@@ -253,6 +258,35 @@ def finding_text(finding: BackwardFinding) -> str:
     where = ", ".join(part for part in (node, place_of(finding.location)) if part)
     first = finding.title + (f"  ({where})" if where else "")
     return "\n".join([first, *(f"  {line}" for line in finding.text.splitlines())])
+
+
+def parameters_text(parameters: Sequence[ParameterRecord]) -> str:
+    """Write the parameters in a table, those first that are not reached.
+
+    Examples
+    --------
+    >>> lost = ParameterRecord("tower.weight", (1, 3), unreached=True)
+    >>> print(parameters_text([ParameterRecord("weight", (1, 3), True, 2, 0.5, False, (8.0, 2.0, 0.5)), lost]))
+    parameter     shape   norm  latest backwards
+    tower.weight  (1, 3)     -  not reached: `why tower.weight`
+    weight        (1, 3)   0.5  █▅▁
+    """
+    rows = [("parameter", "shape", "norm", "latest backwards")]
+    for one in sorted(parameters, key=lambda one: not one.unreached):
+        rows.append((one.path, format_shape(one.shape), number(one.norm), _over_time(one)))
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return "\n".join(
+        f"{path:<{widths[0]}}  {shape:<{widths[1]}}  {norm:>{widths[2]}}  {latest}".rstrip()
+        for path, shape, norm, latest in rows
+    )
+
+
+def _over_time(parameter: ParameterRecord) -> str:
+    if parameter.unreached:
+        return f"not reached: `why {parameter.path}`"
+    if not parameter.requires_grad:
+        return "requires no gradient"
+    return sparkline(parameter.recent, _LATEST)
 
 
 def watch_line(watch: WatchRecord) -> str:

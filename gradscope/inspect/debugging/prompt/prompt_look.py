@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 from ...diagnosis.topics import TOPICS, find_topic, suggest, topic_text
 from ...records.records import SessionState
-from .plain_text import finding_text, graph_text, list_text, node_text, place_of, title_of, watch_line, write_line
+from .plain_text import (
+    finding_text,
+    graph_text,
+    list_text,
+    node_text,
+    parameters_text,
+    place_of,
+    title_of,
+    watch_line,
+    write_line,
+)
 from .prompt_core import PromptCore
 from .prompt_verbs import UsageError
 
@@ -95,6 +107,15 @@ class InspectVerbs(PromptCore):
         if ask is None:
             raise UsageError("this is a recording: `gradscope doctor` on the script names what is wrong")
         self.page("\n".join(map(finding_text, ask())) or "nothing wrong is seen at this place")
+
+    def _do_parameters(self, argument: str) -> None:
+        known = self.debugger.parameters()
+        if not known:
+            raise UsageError("no parameter is known yet: go on to the first backward")
+        shown = [one for one in known if fnmatchcase(one.path, argument or "*")]
+        if not shown:
+            raise UsageError(f"no parameter is called {argument!r}\n`parameters` lists all {len(known)}.")
+        self.page(parameters_text(shown))
 
     def _do_memory(self, argument: str) -> None:
         self._answer("memory", argument)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import FrameType
@@ -122,6 +122,8 @@ class TaskView:
         self.identity: Hashable = None
         # By place, of nodes that ran while nobody looked: the norm of what they were given.
         self.norms: dict[int, float | None] = {}
+        # The leaves it has come to: each with its place and the key of its node.
+        self._leaves: list[tuple[Any, int, int]] = []
         self._store = store
         self.let_go: Callable[[], None] = _nothing
         self._release: Callable[[], None] | None = None
@@ -161,6 +163,16 @@ class TaskView:
     def hold_saved(self) -> None:
         """Have each node keep what it saved until `let_go` is called."""
         self.let_go = self.adapter.hold_saved(self.task) or _nothing
+
+    def note_leaf(self, leaf: Any, node: Any) -> None:
+        """Note that the node which is about to run brings its gradient to a leaf."""
+        self._leaves.append((leaf, self.index + 1, self.adapter.key(node)))
+
+    def leaf_norms(self) -> Iterator[tuple[Any, float | None]]:
+        """Yield the leaves it has come to, with the norm of what was brought to them; None where nobody looked."""
+        for leaf, place, key in self._leaves:
+            incoming = self._seen[key].incoming if key in self._seen else None
+            yield leaf, self.norms.get(place) if incoming is None else incoming.norm
 
     def entered(self, call: Any) -> None:
         """Note that a node is about to run."""
@@ -244,7 +256,7 @@ class TaskView:
         if self._release is not None:
             self._release()
         self.task = self.call = self._frame = self._release = self._names = None
-        self._links, self._bare = {}, {}
+        self._links, self._bare, self._leaves = {}, {}, []
         self.backup.clear()
 
     def _finished_node(self, link: NodeLinks, shared: dict[Any, Any]) -> FinishedNode:
@@ -422,11 +434,29 @@ class TaskView:
 
     # --- names ---
 
+    def parameter_places(self) -> dict[str, int]:
+        """Return the places of the nodes that bring gradients to leaves with a name, by that."""
+        found: dict[str, int] = {}
+        for place, key in enumerate(self.order):
+            link = self._links.get(key)
+            name = self._finished[key].parameter if link is None else self.parameter_of(link.node)
+            if name:
+                found.setdefault(name, place)
+        return found
+
+    def named_leaves(self) -> dict[str, Any]:
+        """Return the leaves with a name that it brings gradients to, or has brought as long as it is not laid out."""
+        if not self.order:
+            return {name: leaf for leaf, _, _ in self._leaves if (name := self._name_of(leaf))}
+        nodes = [link.node for key in self.order if (link := self._links.get(key)) is not None]
+        return {name: self.adapter.variable(node) for node in nodes if (name := self.parameter_of(node))}
+
     def parameter_of(self, node: Any) -> str:
         """Return the path of an AccumulateGrad's parameter; the name of a variable where no module has it."""
         leaf = self.adapter.variable(node)
-        if leaf is None:
-            return ""
+        return "" if leaf is None else self._name_of(leaf)
+
+    def _name_of(self, leaf: Any) -> str:
         if self._names is None:
             self._names = _variables(self._frame) | self.tracker.parameter_paths()
         return self._names.get(id(leaf), "")

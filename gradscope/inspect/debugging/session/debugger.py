@@ -19,6 +19,7 @@ from ..history.time_travel import TimeTravel
 from ..stops.node_specs import parse_spec
 from ..stops.run_targets import RunCommand
 from ..stops.stop_settings import StopSettings
+from .model_queries import ModelQueries
 from .pause_context import PauseContext
 from .session_errors import ProgramEndedError, SessionError
 from .session_findings import SessionFindings
@@ -30,7 +31,7 @@ __all__ = ["Debugger", "ProgramEndedError", "SessionError"]
 _GO_TO_A_NODE = "step() goes to the first node of a backward, back() and goto() to one that was recorded."
 
 
-class Debugger(TimeTravel, StopSettings, SessionFindings, TensorQueries):
+class Debugger(TimeTravel, StopSettings, SessionFindings, ModelQueries, TensorQueries):
     """A session with one program.
 
     Parameters

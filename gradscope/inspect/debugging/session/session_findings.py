@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...output.number_format import several
 from ...records.records import NodeRecord, StopReason
 from .debugged_backward import TaskView
+from .model_records import known_parameters, parameter_records
 from .pause_context import PauseContext
 from .session_queries import SessionQueries, explanation_at
 from .session_records import BackwardFinding
@@ -99,14 +101,10 @@ class SessionFindings(SessionQueries):
 
     def _unreached(self, place: PauseContext, view: TaskView) -> tuple[BackwardFinding, ...]:
         """Return the parameters of the modules that have run which this backward does not reach, by module."""
-        adapter = self._adapter
-        leaves = {id(adapter.variable(view.live_node(key))) for key in view.order}
-        named = self._parameters()
-        missing = {
-            name: tensor
-            for name, tensor in named.items()
-            if tensor.requires_grad and id(tensor) not in leaves and adapter.leaf_grad(tensor) is None
-        }
+        named, session = self._parameters(), self._session
+        known = known_parameters(self._adapter, session.tracker, view, session.norm_history)
+        records = parameter_records(known, view, session.norm_history)
+        missing = {one.path: named[one.path] for one in records if one.unreached}
         groups: dict[str, list[str]] = {}
         for name in missing:
             groups.setdefault(name.partition(".")[0] if "." in name else "", []).append(name)
@@ -155,8 +153,7 @@ def trend_findings(nodes: Sequence[NodeRecord], most: int = _MOST_NODES) -> list
 
 
 def _not_reached(names: Sequence[str], total: int, answer: NoGradient) -> BackwardFinding:
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    title = f"{len(names)} of {total} parameters get no gradient: {shown}"
+    title = f"{len(names)} of {total} parameters get no gradient: {several(names)}"
     location = answer.location or (answer.suspects[0].location if answer.suspects else None)
     _, _, reason = str(answer).partition(": ")
     return BackwardFinding("unreached", "warning", title, reason, location, parameters=tuple(names))

@@ -24,6 +24,7 @@ from ...records.write_account import WriteAccount
 from ...source.call_sites import place
 from ..history.history import History, HistoryPolicy, HistoryPosition
 from ..history.history_replay import PastContext, Replay, why_stop
+from ..history.norm_history import NormHistory
 from ..stops import condition_names
 from ..stops.breakpoints import Breakpoint, BreakpointError, BreakpointTable, WatchedMemory
 from ..stops.run_targets import RunCommand, RunTarget
@@ -31,8 +32,9 @@ from ..stops.stop_decision import StopDecision
 from ..stops.watches import WatchList
 from .backward_threads import BackwardThread, BackwardThreads
 from .debugged_backward import TaskView
+from .model_records import KnownParameter, known_parameters, module_records, parameter_records
 from .pause_context import PauseContext
-from .session_records import TaskRecord
+from .session_records import ModuleRecord, ParameterRecord, TaskRecord
 
 __all__ = ["ACTIVE", "SessionObserver"]
 
@@ -89,6 +91,7 @@ class SessionObserver(Observer):
         self.restored = ""
         self.history = History(policy)
         self.replay = Replay(self.history)
+        self.norm_history = NormHistory()
         self.threads = BackwardThreads()
         self.watches = watches
         self._gate = gate
@@ -101,6 +104,8 @@ class SessionObserver(Observer):
         self._writes = WriteAccount()
         self._target = RunTarget.at(RunCommand("cont"))
         self._last_free: TaskView | None = None
+        self.modules_at_end: tuple[ModuleRecord, ...] = ()
+        self._known: list[KnownParameter] = []
         self._muted = threading.local()
         self._standing: PauseContext | None = None
         self._end = 0
@@ -139,8 +144,6 @@ class SessionObserver(Observer):
             return
         if self.abort_requested:
             raise ProgramAborted
-        if self._last_free is not None:
-            self._release_last_free()
         self.tracker.module_entered(module)
 
     def module_left(self, module: Any) -> None:
@@ -150,8 +153,11 @@ class SessionObserver(Observer):
 
     def operator_recorded(self, node: Any) -> None:
         """A node has been made."""
-        if not self.deaf():
-            self.tracker.operator_recorded(node)
+        if self.deaf():
+            return
+        if self._last_free is not None:  # another graph is made: what follows a training may be an evaluation
+            self._release_last_free()
+        self.tracker.operator_recorded(node)
 
     def tensor_written(self, write: Write) -> None:
         """The program has written a tensor in place."""
@@ -234,6 +240,7 @@ class SessionObserver(Observer):
             return
         leaf = view.backup.leaf_of(call.node)
         if leaf is not None:
+            view.note_leaf(leaf, call.node)
             with self.mute():
                 view.backup.keep(leaf)
         if thread is not self.threads.followed or self._runs_free(view, call):
@@ -370,6 +377,8 @@ class SessionObserver(Observer):
 
     def _leave(self, thread: BackwardThread) -> None:
         view = thread.views.pop()
+        if view.number:
+            self._note_norms(view)
         if view.norms and not view.order and not view.failed:
             self._keep_last_free(view)
         else:
@@ -379,20 +388,31 @@ class SessionObserver(Observer):
         if view.number:
             self._target.lost()
 
+    def _note_norms(self, view: TaskView) -> None:
+        """Remember what a backward has brought to its leaves, and what these are as long as they live."""
+        with self.mute():
+            if self.norm_history.note(view.leaf_norms()):
+                self._known = known_parameters(self.adapter, self.tracker, view, self.norm_history)
+                self.modules_at_end = module_records(self.adapter, self.tracker)
+
+    def parameters(self) -> tuple[ParameterRecord, ...]:
+        """Return what is known of the parameters; for the parked thread, or when the program has ended."""
+        view = self.shown[0]
+        known = self._known
+        if view is None or view.live:
+            known = known_parameters(self.adapter, self.tracker, view, self.norm_history)
+        return parameter_records(known, view, self.norm_history)
+
     def _keep_last_free(self, view: TaskView) -> None:
         """Keep the graph of a backward that ran free until the program goes on, should that be its end."""
         self._release_last_free()
         self._last_free = view
 
-    def _release_last_free(self, *, lay_out: bool = False) -> TaskView | None:
-        """Let go of the graph of the last backward that ran free; return that."""
+    def _release_last_free(self) -> None:
+        """Let go of the graph of the last backward that ran free."""
         view, self._last_free = self._last_free, None
         if view is not None:
-            with self.mute():
-                if lay_out:
-                    view.prepare()
-                self._close(view)
-        return view
+            self._close(view)
 
     def _close(self, view: TaskView) -> None:
         with self.mute():
@@ -425,9 +445,12 @@ class SessionObserver(Observer):
 
     def end(self) -> None:
         """Note that the program has ended: from now on everything is past, and the last backward is shown."""
-        last = self._release_last_free(lay_out=True)
+        last = self._last_free
         if last is not None:
+            with self.mute():
+                last.prepare()
             self.view, self.current = last, len(last.order) - 1
+        self._release_last_free()
         self._end = len(self.history.positions)
 
     # --- stopping ---

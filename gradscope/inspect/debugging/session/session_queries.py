@@ -6,7 +6,7 @@ back is frozen data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +90,7 @@ class SessionQueries(DebuggerCore):
             roots = [] if loss else place.roots()
             if roots:
                 return memory_of(self._adapter.of(roots[0]), roots, self._parameters(), None)
-            return memory(place.value(loss or "loss"))
+            return memory(place.value(loss or "loss"), params=self._parameters() or None)
 
         return self._at_stop(ask)
 
@@ -129,8 +129,8 @@ class SessionQueries(DebuggerCore):
         Parameters
         ----------
         subject : str
-            The path of a parameter (``'fc1.weight'``), or an expression for a tensor or a module; ``', LOSS'`` may
-            follow, by default the variable ``loss`` if there is one.
+            The path of a parameter (``'fc1.weight'``), or the end of one alone, or an expression for a tensor or a
+            module; ``', LOSS'`` may follow, by default the variable ``loss`` if there is one.
 
         Returns
         -------
@@ -145,14 +145,14 @@ class SessionQueries(DebuggerCore):
 
         def ask(place: PauseContext) -> NoGradient | GradientReport:
             # The diagnosis loads when it is asked for.
+            from ...diagnosis.no_gradient.no_grad_records import NoGradient
             from ...diagnosis.no_gradient.why_no_grad import why_no_grad
 
-            named = self._parameters()
-            if subject.strip() in named:
-                found = (named[subject.strip()],)
-            else:
-                found = place.value(f"({subject},)")
+            parameters = self._parameters()
+            path = _path_called(subject.strip(), parameters)
+            found = (parameters[path],) if path else place.value(f"({subject},)")
             answer = why_no_grad(*found, **({} if len(found) > 1 else self._loss_at(place)))
+            answer = replace(answer, name=path) if path and isinstance(answer, NoGradient) else answer
             return _in_progress(answer, place.arrivals(found[:1])) if place.roots() else answer
 
         return self._at_stop(ask)
@@ -204,6 +204,14 @@ def explanation_at(place: PauseContext, adapter: Adapter) -> str:
     values = {name: saved[name] for name in saved}
     known = {name: host(value) for name, value in values.items() if adapter.is_tensor(value)}
     return bad_value_at(node, arrays[0], arrays[1], known)
+
+
+def _path_called(name: str, parameters: Mapping[str, Any]) -> str:
+    """Return the path of a parameter that is called so, or the only one that ends so; empty if there is none."""
+    if name in parameters:
+        return name
+    ends = [path for path in parameters if name and path.endswith(f".{name}")]
+    return ends[0] if len(ends) == 1 else ""
 
 
 def _not_yet(roots: Sequence[Any], ahead: Sequence[int]) -> str:

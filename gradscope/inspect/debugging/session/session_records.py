@@ -9,7 +9,9 @@ from ...records.records import Location
 
 __all__ = [
     "BackwardFinding",
+    "ModuleRecord",
     "ParameterChange",
+    "ParameterRecord",
     "TaskRecord",
     "ThreadRecord",
     "VariableRecord",
@@ -50,6 +52,56 @@ class BackwardFinding:
     location: Location | None = None
     index: int = -1
     parameters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleRecord:
+    """A module that has run, or is part of one that has.
+
+    Attributes
+    ----------
+    path : str
+        Its path; empty for the model itself.
+    kind : str
+        The name of its class.
+    arguments : str
+        What it says about itself: its ``extra_repr()``.
+    """
+
+    path: str
+    kind: str
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterRecord:
+    """A parameter, and what the backwards have brought it.
+
+    Attributes
+    ----------
+    requires_grad : bool
+        Whether it is to get a gradient.
+    index : int
+        The node of the backward that is shown which brings its gradient; -1 if none does.
+    norm : float or None
+        The 2-norm of what that node brings; None where it is not known yet.
+    unreached : bool
+        Whether it requires a gradient, has none, and gets none from this backward nor got one from the latest.
+    recent : tuple of float
+        The 2-norms of what the latest backwards brought it, the oldest first.
+
+    See Also
+    --------
+    gradscope.inspect.Debugger.parameters : makes them.
+    """
+
+    path: str
+    shape: tuple[int, ...]
+    requires_grad: bool = True
+    index: int = -1
+    norm: float | None = None
+    unreached: bool = False
+    recent: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from ...adapters import Adapter
-from ...output.number_format import count, format_shape
+from ...output.number_format import count, format_shape, several
 from ...records.execution_order import walk
 from ...records.module_tracking import module_of_parameter
 from ...records.naming import name_graph
@@ -114,7 +114,9 @@ class GradientFlow(Explanation):
         if known:
             norms = [p.grad_norm for p in known if p.grad_norm is not None]
             head += f", of norms {min(norms):.3g} to {max(norms):.3g}"
-        return "\n".join([f"{head}: {self.verdict}", *(f"  {finding}" for finding in self.findings)])
+        missing = [p.name for p in self.parameters if p.grad_norm is None] if known else []
+        more = [f"no gradient: {several(missing)} (why_no_grad() tells why)"] if missing else []
+        return "\n".join([f"{head}: {self.verdict}", *(f"  {finding}" for finding in (*more, *self.findings))])
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the gradients' root mean square by parameter, those with findings in red.

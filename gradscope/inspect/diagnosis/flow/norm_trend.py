@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...output.number_format import several
 from ...records.records import NodeRecord
 
 __all__ = ["EXPLODING", "VANISHING", "NormTrouble", "norm_trouble"]
@@ -109,7 +110,7 @@ def _first_zero(nodes: Sequence[NodeRecord], sources: Mapping[int, NodeRecord]) 
     for index, parameters in hit.items():
         name = by_index[index].operator
         yield NormTrouble(
-            "zero", f"{name} makes the gradient zero everywhere", f"So it is for {_names(parameters)}.", index,
+            "zero", f"{name} makes the gradient zero everywhere", f"So it is for {several(parameters)}.", index,
             tuple(parameters),
         )  # fmt: skip
 
@@ -151,8 +152,3 @@ def _by_operator(kind: str, usual: NodeRecord, unlike: NodeRecord, sources: Mapp
         f"{name} does most of it: it multiplies the norm {times} {'by ' if len(logs) == 1 else 'about '}{factor:.2g}."
     )
     return NormTrouble(kind, title, text, strongest.index, both)
-
-
-def _names(parameters: Sequence[str]) -> str:
-    more = f" and {len(parameters) - 3} more" if len(parameters) > 3 else ""
-    return ", ".join(parameters[:3]) + more

@@ -95,7 +95,7 @@ def test_modules_that_compare_equal_are_told_apart():
     one, two = Same(), Same()
     with gi.track():
         loss = two(one(torch.ones(1, 2))).sum()
-    assert {d["module"] for _, d in gi.graph(loss).nodes(data=True)} == {"", "fc", "two.fc"}
+    assert {d["module"] for _, d in gi.graph(loss).nodes(data=True)} == {"", "one.fc", "two.fc"}
 
 
 # --- nothing else changes ---------------------------------------------------------------------------------------------

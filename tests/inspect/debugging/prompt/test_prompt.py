@@ -1,6 +1,7 @@
 """Line mode: what is typed, and what comes back."""
 
 import io
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -201,19 +202,19 @@ def test_memory_of_this_backward_and_of_another_loss():
     default, named, missing = answers(asked, "memory", "memory loss", "memory lost")
     assert default == named
     assert "nodes hold" in default
-    assert "parameter  `2.weight`" in default
+    assert "parameter  `model.2.weight`" in default
     assert missing == (
         "*** name 'lost' is not defined\nSay which one, by an expression that has a value where it stopped."
     )
 
 
 def test_flow_counts_the_gradients_that_have_come_so_far():
-    before, _, after, named = answers(asked, "flow", "until param:0.weight", "flow", "flow model")
+    before, _, after, named = answers(asked, "flow", "until param:model.0.weight", "flow", "flow model")
     assert before == (
         "0 of 4 parameters have a gradient: none\n"
         "  no gradient has arrived yet: they come at nodes 3 to 8 of this backward, and `run-to 8` goes there"
     )
-    assert after == named
+    assert after == re.sub(r"\b(0\.(?:weight|bias))", r"model.\1", named)
     assert after.startswith("2 of 4 parameters have a gradient")
 
 
@@ -231,7 +232,7 @@ def test_why_takes_paths_modules_and_losses():
     path, model, whole, given, nothing = answers(asked, *lines)
     assert "reached, and this backward has not come to it yet" in model
     assert path == (
-        "`0.weight`: reached: its gradient arrives at node 7 of this backward, which has not run yet\n"
+        "`model.0.weight`: reached: its gradient arrives at node 7 of this backward, which has not run yet\n"
         "  `run-to 7` goes there."
     )
     assert whole.startswith("2 of 2 parameters without a gradient")

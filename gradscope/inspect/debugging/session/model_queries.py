@@ -1,0 +1,63 @@
+"""Queries about the model: its modules, and each parameter with the norms of its gradient over the backwards."""
+
+from __future__ import annotations
+
+from .model_records import module_records
+from .session_queries import SessionQueries
+from .session_records import ModuleRecord, ParameterRecord
+
+__all__ = ["ModelQueries"]
+
+
+class ModelQueries(SessionQueries):
+    """What a session knows of the model of the program."""
+
+    def modules(self) -> tuple[ModuleRecord, ...]:
+        """Return the modules that have run, and those inside of them; after the end those of the last backward.
+
+        Raises
+        ------
+        NotParkedError
+            If the program runs.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> import gradscope.inspect as gi
+        >>> model = gs.nn.Sequential(gs.nn.Linear(3, 2), gs.nn.ReLU())
+        >>> session = gi.Debugger.for_call(lambda: model(gs.ones(1, 3)).sum().backward())
+        >>> session.start()
+        >>> state = session.wait()
+        >>> [(module.path, module.kind) for module in session.modules()]
+        [('', 'Sequential'), ('0', 'Linear'), ('1', 'ReLU')]
+        >>> session.abort()
+        """
+        if self.ended:
+            return self._session.modules_at_end
+        return self._at_stop(lambda place: module_records(self._adapter, self._session.tracker))
+
+    def parameters(self) -> tuple[ParameterRecord, ...]:
+        """Return every parameter of the modules that have run, and the other leaves of the backward that is shown.
+
+        Raises
+        ------
+        NotParkedError
+            If the program runs.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> import gradscope.inspect as gi
+        >>> w = gs.ones(4, requires_grad=True)
+        >>> session = gi.debug((w * 2).sum(), params={"w": w})
+        >>> state = session.wait()
+        >>> session.parameters()
+        (ParameterRecord(path='w', shape=(4,), requires_grad=True, index=2, norm=None, unreached=False, recent=()),)
+        >>> session.cont()
+        >>> state = session.wait()
+        >>> session.parameters()[0].norm
+        4.0
+        """
+        if self.ended:
+            return self._session.parameters()
+        return self._at_stop(lambda place: self._session.parameters())
