@@ -300,12 +300,25 @@ def test_the_palette_offers_the_actions():
         await until(pilot, lambda: status(app).total)
         await pilot.press("ctrl+p")
         await until(pilot, lambda: "Search for commands" in text_of(app))
-        await pilot.press(*"Step (n")
-        await until(pilot, lambda: "Step (n, F10)" in text_of(app))
+        await pilot.press(*"Next node (n")
+        await until(pilot, lambda: "Next node (n, F10)" in text_of(app))
         await pilot.press("down", "enter")
         await until(pilot, lambda: status(app).node == 1)
 
     play(scenario)
+
+
+def test_the_palette_begins_with_the_keys_of_the_pane_and_has_none_that_do_nothing():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("4", "ctrl+p")
+        await until(pilot, lambda: "Edit (Enter)" in text_of(app))
+        assert text_of(app).index("Edit (Enter)") < text_of(app).index("Next node (n, F10)")
+        titles = [command.title for command in app.get_system_commands(app.screen)]
+        assert titles[:4] == ["Edit (Enter)", "On or off (Space)", "Delete (d, Del)", "New breakpoint (B)"]
+        assert "Pause (p, F6, ^c)" not in titles
+
+    play(scenario, size=(80, 30))
 
 
 def test_quit_asks_while_the_session_is_paused_and_can_be_taken_back():
@@ -462,14 +475,14 @@ def test_an_interrupt_where_nothing_runs_says_how_to_leave():
 
 def test_the_prompt_takes_the_place_of_the_keys_and_moves_nothing():
     async def scenario(app, pilot):
-        await until(pilot, lambda: "n Step" in text_of(app))
+        await until(pilot, lambda: "n Next node" in text_of(app))
         before = [pane.region for pane in app.query("#panes > *") if pane.display]
         await pilot.press(":")
         await until(pilot, lambda: app.query_one(Prompt).region.height)
-        assert "n Step" not in text_of(app)
+        assert "n Next node" not in text_of(app)
         assert [pane.region for pane in app.query("#panes > *") if pane.display] == before
         await pilot.press("escape")
-        await until(pilot, lambda: "n Step" in text_of(app))
+        await until(pilot, lambda: "n Next node" in text_of(app))
 
     play(scenario)
 

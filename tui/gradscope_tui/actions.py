@@ -35,7 +35,7 @@ class Action:
     shown : str
         How the keys are written for a person, the main one first.
     label : str
-        One or two words for the key bar and the palette.
+        A few words for the key bar and the palette: what happens.
     help : str
         One line for the help screen and the palette.
     group : str
@@ -43,7 +43,10 @@ class Action:
     verb : str
         The verb of line mode that does the same, if there is one.
     bar : int
-        Place in the key bar; 0 keeps it out. Where the bar is too short, the highest numbers go first.
+        How much it matters in the key bar, where it has the place that it has among all actions; 0 keeps it out. Where
+        the bar is too short, the highest numbers go first.
+    pair : str
+        What the key bar says instead where another action has the same words: both keys share them.
     """
 
     id: str
@@ -54,62 +57,68 @@ class Action:
     group: str
     verb: str = ""
     bar: int = 0
+    pair: str = ""
 
 
 RUN, BACK, STOP, CHANGE = "Run", "Go back", "Stop at", "Look and change"
 FIND, MOVE, SCREEN = "Find and fold", "Move", "Screen"
 
 ACTIONS: tuple[Action, ...] = (
-    Action("step", ("n", "f10"), "n, F10", "Step", "Run this node, stop before the next", RUN, "step", 1),
-    Action("into", ("s", "f11"), "s, F11", "Into", "Stop again after this node, with what it produced", RUN, "into", 2),
+    Action("step", ("n", "f10"), "n, F10", "Next node", "Run this node, stop before the next", RUN, "step", 1),
+    Action("into", ("s", "f11"), "s, F11", "Run this node", "Stop again after this node, with what it produced", RUN,
+           "into", 7),
     # Legacy terminals send shift+F11 as F23.
-    Action("out", ("f", "shift+f11", "f23"), "f, ⇧F11", "Out", "Run until the backward of this module has ended", RUN,
-           "out", 3),
-    Action("continue", ("c", "f5"), "c, F5", "Cont", "Run to the next breakpoint or failure", RUN, "continue", 4),
+    Action("out", ("f", "shift+f11", "f23"), "f, ⇧F11", "Finish module",
+           "Run until the backward of this module has ended", RUN, "out", 8),
+    Action("continue", ("c", "f5"), "c, F5", "Continue", "Run to the next breakpoint or failure", RUN, "continue", 2),
     Action("pause", ("p", "f6", "ctrl+c"), "p, F6, ^c", "Pause", "Stop a running script before its next node", RUN, "",
-           8),
-    Action("run_to", ("t",), "t", "To cursor", "Run to the node under the cursor, or look back at it", RUN, "run-to",
+           1),
+    Action("run_to", ("t",), "t", "Run to here", "Run to the node under the cursor, or look back at it", RUN, "run-to",
            12),
     Action("next_backward", ("]",), "]", "Next backward", "Go to the first node of the next backward", RUN,
-           "next-backward", 17),
-    Action("restart", ("R",), "R", "Restart", "Start the script again; of a recording, read what is new", RUN,
-           "restart"),
-    Action("step_back", ("N",), "N", "Back", "Look at the node that ran before", BACK, "back", 5),
-    Action("back_after", ("S",), "S", "Back after", "The same, at what that node has produced", BACK, "back"),
-    Action("reverse_continue", ("C",), "C", "Rev. cont", "Go back to where a breakpoint would have stopped", BACK,
-           "reverse-continue", 15),
-    Action("live", ("L",), "L", "Live", "From the past, go to where the script is", BACK, "live", 16),
-    Action("previous_backward", ("[",), "[", "Backward before", "Go to the backward before", BACK),
-    Action("next_iteration", ("}",), "}", "Next iteration", "In a recording, go to the next iteration", BACK),
-    Action("previous_iteration", ("{",), "{", "Iteration before", "In a recording, go to the iteration before", BACK),
-    Action("break", ("b", "f9"), "b, F9", "Break", "Set or remove a breakpoint on the operator under the cursor", STOP,
-           "break", 6),
+           "next-backward", 11, "Backward"),
+    Action("restart", ("R",), "R", "Start again", "Start the script again; of a recording, read what is new", RUN,
+           "restart", 9),
+    Action("step_back", ("N",), "N", "Back", "Look at the node that ran before", BACK, "back", 4),
+    Action("back_after", ("S",), "S", "Back, after it", "The same, at what that node has produced", BACK, "back"),
+    Action("reverse_continue", ("C",), "C", "Back to a breakpoint", "Go back to where a breakpoint would have stopped",
+           BACK, "reverse-continue", 18),
+    Action("live", ("L",), "L", "To the script", "From the past, go to where the script is", BACK, "live", 3),
+    Action("previous_backward", ("[",), "[", "Backward before", "Go to the backward before", BACK, "", 3, "Backward"),
+    Action("next_iteration", ("}",), "}", "Next iteration", "In a recording, go to the next iteration", BACK, "", 3,
+           "Iteration"),
+    Action("previous_iteration", ("{",), "{", "Iteration before", "In a recording, go to the iteration before", BACK,
+           "", 3, "Iteration"),
+    Action("break", ("b", "f9"), "b, F9", "Break here", "Set or remove a breakpoint on the operator under the cursor",
+           STOP, "break", 5),
     Action("break_spec", ("B",), "B", "Break at…", "Ask for a breakpoint, with a condition if you like", STOP),
-    Action("switch", ("space", "enter"), "Space", "Switch", "Pane 4: switch it on or off; graph: fold or unfold", STOP),
+    Action("switch", ("space",), "Space", "Switch", "Pane 4: switch it on or off; graph: fold or unfold", STOP),
     Action("delete", ("d", "delete"), "d, Del", "Delete", "In panes 4 and 6, remove what is under the cursor", STOP,
            "delete"),
-    Action("findings", ("!",), "!", "Findings", "Show what is wrong with this backward, the worst first", CHANGE,
-           "findings", 7),
+    Action("open", ("enter",), "Enter", "Open", "Open a tensor, edit a breakpoint, or go where the line leads", CHANGE),
+    Action("findings", ("!",), "!", "What is wrong", "Show what is wrong with this backward, the worst first", CHANGE,
+           "findings", 3),
     Action("watch", ("w",), "w", "Watch", "Ask for an expression to evaluate at every stop", CHANGE, "watch", 11),
-    Action("edit", ("e",), "e", "Edit", "Replace a gradient of the paused node: 0, grad * 0.5, …", CHANGE, "set", 13),
-    Action("skip", ("x",), "x", "Skip", "Leave out the node that is about to run", CHANGE, "skip"),
+    Action("edit", ("e",), "e", "Change gradient", "Replace a gradient of the paused node: 0, grad * 0.5, …", CHANGE,
+           "set", 13),
+    Action("skip", ("x",), "x", "Leave out", "Leave out the node that is about to run", CHANGE, "skip"),
     Action("what_if", ("i",), "i", "What if", "What the parameters would get from another gradient here", CHANGE,
            "what-if", 14),
     Action("threads", ("T",), "T", "Threads", "Show nested backwards, and choose the thread to follow", CHANGE,
            "threads"),
-    Action("command", (":",), ":", "Command", "Type a command, as in line mode", CHANGE, "", 7),
+    Action("command", (":",), ":", "Command", "Type a command, as in line mode", CHANGE, "", 10),
     Action("type", (">",), ">", "Type", "Type a line that the script reads: input(), pdb, a question", CHANGE),
     Action("copy", ("y",), "y", "Copy", "Copy what the cursor of the pane is on, or the gradient of pane 2", CHANGE),
     Action("save_log", ("ctrl+s",), "^s", "Save log", "Write what stands in pane 5 into a file", CHANGE),
     Action("editor", ("E",), "E", "Editor", "Open the line that made the node in $EDITOR", CHANGE),
-    Action("filter", ("/",), "/", "Filter",
-           "Show only nodes like op:Mul*, mod:fc1, nan; elsewhere: find lines", FIND, "", 10),
+    Action("filter", ("/",), "/", "Find",
+           "Show only nodes like op:Mul*, mod:fc1, nan; elsewhere: find lines", FIND, "", 9),
     Action("show_all", ("escape",), "Esc", "All nodes", "Show the others again; matches stay marked", FIND),
     Action("next_match", (".",), ".", "Next match", "Go to the next match; so does n where lines are found", FIND),
     Action("previous_match", (",",), ",", "Match before", "Go to the match before; so does N where lines are found",
            FIND),
     Action("fold", ("z",), "z", "Fold", "Fold the module under the cursor into one line; again: the one around it",
-           FIND),
+           FIND, "", 16),
     Action("fold_all", ("Z",), "Z", "Fold all", "Fold all modules, or unfold all", FIND),
     Action("down", ("j", "down"), "j, ↓", "Down", "Move down", MOVE),
     Action("up", ("k", "up"), "k, ↑", "Up", "Move up", MOVE),
@@ -119,15 +128,16 @@ ACTIONS: tuple[Action, ...] = (
     Action("bottom", ("G", "end"), "G, End", "Last", "Go to the last line", MOVE),
     Action("left", ("left",), "←", "Left", "Scroll to the left", MOVE),
     Action("right", ("right",), "→", "Right", "Scroll to the right", MOVE),
-    Action("here", ("H",), "H", "Here", "Go back to the node where the session stands", MOVE, "", 18),
+    Action("here", ("H",), "H", "Here", "Go back to the node where the session stands", MOVE, "", 19),
     *(
         Action(f"pane({pane.NUMBER})", (str(pane.NUMBER),), str(pane.NUMBER), pane.TITLE, pane.KEY_HELP, SCREEN)
         for pane in PANES
     ),
     Action("focus_next", ("tab",), "Tab", "Next pane", "Go to the next pane", SCREEN),
     Action("focus_previous", ("shift+tab",), "⇧Tab", "Previous pane", "Go to the pane before", SCREEN),
-    Action("maximise", ("m",), "m", "Maximise", "Give the pane the whole screen, or take it back", SCREEN, "", 19),
-    Action("help", ("?", "f1"), "?, F1", "Help", "Show this help", SCREEN, "help", 9),
+    Action("maximise", ("m",), "m", "Whole screen", "Give the pane the whole screen, or take it back", SCREEN, "",
+           15),
+    Action("help", ("?", "f1"), "?, F1", "Keys", "Show this help", SCREEN, "help", 9),
     Action("command_palette", ("ctrl+p",), "^p", "Palette", "Find an action by its name", SCREEN),
     Action("suspend_process", ("ctrl+z",), "^z", "Suspend", "Go to the shell; fg brings the debugger back", SCREEN),
     Action("quit", ("q", "ctrl+q"), "q", "Quit", "End the script and leave; asks first if it has not ended", SCREEN,
@@ -144,6 +154,9 @@ NEEDS_PAUSE = frozenset(
 
 LOOKS_BACK = frozenset({"run_to", "step_back", "back_after", "reverse_continue"})
 """Actions that make sense after the end of the program too, if anything of it was recorded."""
+
+BETWEEN = frozenset({"previous_backward", "next_iteration", "previous_iteration"})
+"""Actions of a session that can be read in any order: a recording."""
 
 NEEDS_PRESENT = frozenset({"edit", "skip"})
 """Actions that make sense only where the program waits, not at an earlier node."""
@@ -188,6 +201,7 @@ def unavailable(session: Session) -> frozenset[str]:
     """Return the actions that make no sense now, or never in this session."""
     state = session.state
     off = {action.id for action in ACTIONS if why_not(session, action.id)}
+    off |= {action for action in BETWEEN if not hasattr(session, action)}
     if not is_paused(state):
         off |= NEEDS_PAUSE - LOOKS_BACK if can_look_back(session) else NEEDS_PAUSE
     if has_ended(session):

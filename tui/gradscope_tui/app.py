@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from textual import events, on
 from textual.app import App, ComposeResult, SystemCommand
+from textual.command import DiscoveryHit, Hits
 from textual.filter import LineFilter
 from textual.screen import Screen
+from textual.system_commands import SystemCommandsProvider
 from textual.widget import Widget
 from textual.widgets import Input
 from textual.worker import WorkerFailed
 
-from gradscope_tui.actions import ACTIONS, answered_by, bindings
+from gradscope_tui.actions import answered_by, bindings, unavailable
 from gradscope_tui.command_line import CommandLine
 from gradscope_tui.navigation import Navigation
 from gradscope_tui.pane_layout import LOW, NARROW, WIDE, PaneLayout
@@ -38,7 +40,7 @@ from gradscope_tui.terminal.ascii_text import AsciiText, speaks_ascii
 from gradscope_tui.terminal.shutdown_signals import SIGNALLED, ended_by_signals
 from gradscope_tui.terminal.terminal_output import VisibleText, own_terminal
 from gradscope_tui.widgets.findings_bar import FindingsBar
-from gradscope_tui.widgets.key_bar import KeyBar
+from gradscope_tui.widgets.key_bar import KeyBar, ranked
 from gradscope_tui.widgets.labels import basename
 from gradscope_tui.widgets.line_pane import LinePane
 from gradscope_tui.widgets.prompt_line import Prompt
@@ -56,6 +58,15 @@ LEAVE = 2.0
 
 
 _VISIBLE, _ASCII = VisibleText(), AsciiText()
+
+
+class PaletteInOrder(SystemCommandsProvider):
+    """What the palette offers before anything is typed, in the order in which the app names it; Textual sorts it."""
+
+    async def discover(self) -> Hits:
+        """Yield the commands."""
+        for title, text, callback, _ in self.app.get_system_commands(self.screen):
+            yield DiscoveryHit(title, callback, help=text)
 
 
 @answered_by(
@@ -84,6 +95,7 @@ class GradscopeApp(App[int]):
     CSS_PATH = "gradscope_tui.tcss"
     TITLE = "gradscope"
     BINDINGS = bindings()
+    COMMANDS = {PaletteInOrder}
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROW, "-narrow"), (WIDE, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (LOW, "-tall")]
 
@@ -172,12 +184,12 @@ class GradscopeApp(App[int]):
             refuse(self, problem)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Give every action to the palette, with Textual's own themes and screenshot."""
-        for action in ACTIONS:
+        """Give the palette every action that can be done now, those of the pane that has the focus first."""
+        own = self.pane.keys
+        for action in ranked(unavailable(self.session), own):
             if action.id != "command_palette":
-                yield SystemCommand(
-                    f"{action.label} ({action.shown})", action.help, partial(self.run_action, action.id)
-                )
+                title = f"{own.get(action.id, action.label)} ({action.shown})"
+                yield SystemCommand(title, action.help, partial(self.run_action, action.id))
         yield from (c for c in super().get_system_commands(screen) if c.title in ("Theme", "Screenshot"))
 
     # What the widgets tell -------------------------------------------------------------------------------------------
@@ -214,6 +226,11 @@ class GradscopeApp(App[int]):
     @on(LinePane.Renamed)
     def _pane_renamed(self) -> None:
         self.pane_layout.label_tabs()
+
+    @on(LinePane.KeysChanged)
+    def _keys_changed(self) -> None:
+        with unless_closed():
+            self.pane_layout.label_keys()
 
     @on(LinePane.VerbRefused)
     def _pane_refused(self, event: LinePane.VerbRefused) -> None:

@@ -10,6 +10,7 @@ from textual.geometry import Size
 
 from gradscope_tui.panes import PANES
 from gradscope_tui.panes.log_pane import LogPane
+from gradscope_tui.widgets.key_bar import KeyBar
 from gradscope_tui.widgets.line_pane import LinePane, PaneGrid, Place
 from gradscope_tui.widgets.prompt_line import Prompt
 
@@ -89,8 +90,13 @@ class PaneLayout:
             pane.set_class(self.active == pane.NUMBER, "-active")
             pane.set_class(not self._has_place(pane.NUMBER), "-stacked")
         self.label_tabs()
+        self.label_keys()
         if not self._app.query_one(Prompt).display:
             self.pane.focus(scroll_visible=False)
+
+    def label_keys(self) -> None:
+        """Name, in the key bar, the keys of the pane that has the focus."""
+        self._app.query_one(KeyBar).show_pane(self.pane.keys)
 
     def label_tabs(self) -> None:
         """Name, in the border of the dock, the panes that it hides."""

@@ -58,6 +58,11 @@ class PaneVerbs:
         self._layout.pane.switch(self._session)
         self._watcher.refresh()
 
+    def action_open(self) -> None:
+        """Open what is under the cursor: a tensor, a breakpoint, where a line leads."""
+        self._layout.pane.open(self._session)
+        self._watcher.refresh()
+
     def action_copy(self) -> None:
         """Copy what the active pane is about to the terminal's clipboard."""
         text = self._layout.pane.copied()

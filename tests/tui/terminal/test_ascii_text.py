@@ -15,7 +15,7 @@ def test_every_line_of_the_screen_becomes_ascii_cell_by_cell():
         for line in text_of(app).split("\n"):
             (segment,) = AsciiText().apply([Segment(line)], Color(0, 0, 0))
             assert segment.text.isascii()
-            assert "?" not in segment.text.replace("? Help", "")
+            assert "?" not in segment.text.replace("? Keys", "")
             assert len(segment.text) == cell_len(line)
 
     play(scenario)

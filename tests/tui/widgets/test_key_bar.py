@@ -1,25 +1,95 @@
 from __future__ import annotations
 
-from gradscope_tui.widgets.key_bar import KeyBar, chosen_keys
-from tests.tui.fake import play, text_of, until
+from gradscope_tui.actions import NEEDS_PAUSE, unavailable
+from gradscope_tui.panes import PANES
+from gradscope_tui.widgets.key_bar import KeyBar, entries
+from tests.tui.fake import FakeSession, play, text_of, type_in, until
+
+PAUSED = unavailable(FakeSession()) - NEEDS_PAUSE
 
 
-def test_the_bar_at_80_columns_has_the_daily_keys():
-    assert [action.id for action in chosen_keys(80)] == [
-        "step", "into", "out", "continue", "step_back", "break", "findings", "help", "quit",
+def words(width, off=PAUSED, own=None):
+    return [
+        f"{' '.join(a.shown.split(',')[0] for a in entry.actions)} {entry.words}" for entry in entries(width, off, own)
+    ]
+
+
+def foot(app):
+    return text_of(app).split("\n")[-1].strip()
+
+
+def test_the_bar_at_80_columns_has_the_daily_keys_in_words():
+    assert words(80) == [
+        "n Next node", "c Continue", "N Back", "b Break here", "! What is wrong", "? Keys", "q Quit",
     ]  # fmt: skip
+
+
+def test_a_wide_bar_has_the_verbs_of_a_node_and_a_module_too():
+    assert words(120)[:3] == ["n Next node", "s Run this node", "f Finish module"]
 
 
 def test_help_and_quit_are_never_left_out_and_stand_last():
     for width in range(1, 200):
-        assert [action.id for action in chosen_keys(width)][-2:] == ["help", "quit"]
+        for pane in PANES:
+            assert words(width, own=pane.KEYS)[-2:] == ["? Keys", "q Quit"]
+
+
+def test_the_bar_fits_wherever_more_than_help_and_quit_is_in_it():
+    for width in range(20, 200):
+        for pane in PANES:
+            chosen = words(width, own=pane.KEYS)
+            assert len(chosen) == 2 or 1 + len("  ".join(chosen)) <= width
+
+
+def test_keys_that_go_between_backwards_share_their_words():
+    between = {"previous_backward", "next_iteration", "previous_iteration"}
+    assert {"[ ] Backward", "{ } Iteration"} <= set(words(120, PAUSED - between))
+    assert "] Backward" in words(200)
 
 
 def test_keys_can_be_clicked():
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes)
-        at = text_of(app).split("\n")[-1].index("s Into")
-        await pilot.click(KeyBar, offset=(at + 3, 0))
+        at = foot(app).index("s Run this node")
+        await pilot.click(KeyBar, offset=(at + 4, 0))
         await until(pilot, lambda: "PAUSED after" in text_of(app))
+
+    play(scenario, size=(120, 30))
+
+
+def test_the_bar_belongs_to_the_pane_that_has_the_focus():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "Next node" in foot(app))
+        await pilot.press("4")
+        await until(pilot, lambda: foot(app).startswith("Enter Edit  Space On or off  d Delete"))
+        await pilot.press("8")
+        await until(pilot, lambda: foot(app).startswith("Enter Go there  n Next node"))
+        await pilot.press("1")
+        await until(pilot, lambda: foot(app).startswith("n Next node"))
+
+    play(scenario)
+
+
+def test_while_lines_are_looked_for_the_bar_says_what_n_does_then():
+    async def scenario(app, pilot):
+        app.session.say("loss 0.5")
+        await until(pilot, lambda: app.session.nodes)
+        await pilot.press("5")
+        await until(pilot, lambda: "loss 0.5" in text_of(app))
+        await type_in(pilot, "loss", "/")
+        await until(pilot, lambda: foot(app).startswith("n Next match  N Match before  Esc End of the search"))
+        await pilot.press("escape")
+        await until(pilot, lambda: foot(app).startswith("/ Find"))
+
+    play(scenario)
+
+
+def test_what_can_no_longer_be_done_is_left_out():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "Continue" in foot(app))
+        await pilot.press("c")
+        await until(pilot, lambda: "FINISHED" in text_of(app))
+        assert "Next node" not in foot(app)
+        assert "R Start again" in foot(app)
 
     play(scenario)

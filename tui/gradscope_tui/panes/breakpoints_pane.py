@@ -30,6 +30,12 @@ class BreakpointsPane(CursorPane):
     NUMBER: ClassVar[int] = 4
     TITLE: ClassVar[str] = "Breakpoints"
     PLACE: ClassVar[Place] = Place.IN_TURN
+    KEYS: ClassVar[Mapping[str, str]] = {
+        "open": "Edit",
+        "switch": "On or off",
+        "delete": "Delete",
+        "break_spec": "New breakpoint",
+    }
     KEY_HELP: ClassVar[str] = "Go to the breakpoints"
     ABOUT: ClassVar[str] = (
         "Conditions, hits, how often each is still passed by, logpoints, temporary ones; below them the switches for "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -26,6 +26,7 @@ class FindingsPane(CursorPane):
     NUMBER: ClassVar[int] = 8
     TITLE: ClassVar[str] = "Findings"
     PLACE: ClassVar[Place] = Place.IN_TURN
+    KEYS: ClassVar[Mapping[str, str]] = {"open": "Go there"}
     KEY_HELP: ClassVar[str] = "Go to the findings"
     ABOUT: ClassVar[str] = (
         "What is wrong with this backward, the worst first, each with its line: known, but for what gradients show, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from textwrap import wrap
@@ -79,6 +79,7 @@ class InspectorPane(CursorPane):
     NUMBER: ClassVar[int] = 2
     TITLE: ClassVar[str] = "Inspector"
     PLACE: ClassVar[Place] = Place.ABOVE
+    KEYS: ClassVar[Mapping[str, str]] = {"open": "Open", "copy": "Copy"}
     KEY_HELP: ClassVar[str] = "Go to the inspector of the node under the cursor"
     ABOUT: ClassVar[str] = (
         "The node under the cursor: the line that made it, its derivative as a formula, the nodes that its gradients "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from rich.cells import cell_len, chop_cells
@@ -30,6 +30,7 @@ class LogPane(LinePane):
     NUMBER: ClassVar[int] = 5
     TITLE: ClassVar[str] = "Log"
     PLACE: ClassVar[Place] = Place.IN_TURN
+    KEYS: ClassVar[Mapping[str, str]] = {"filter": "Find", "copy": "Copy", "save_log": "Save"}
     KEY_HELP: ClassVar[str] = "Go to what the script has printed"
     ABOUT: ClassVar[str] = (
         "What the program has printed, what logpoints print, and the answers to commands. Colours and cursor movements "
@@ -122,6 +123,7 @@ class LogPane(LinePane):
         else:
             self._wanted = None
         self._name_search()
+        self.post_message(self.KeysChanged())
         self.content_changed()
         return bool(self._found)
 

@@ -37,6 +37,7 @@ class ModulesPane(CursorPane):
     NUMBER: ClassVar[int] = 7
     TITLE: ClassVar[str] = "Modules"
     PLACE: ClassVar[Place] = Place.IN_TURN
+    KEYS: ClassVar[Mapping[str, str]] = {"open": "Fold, or go there"}
     KEY_HELP: ClassVar[str] = "Go to the modules and all their parameters"
     ABOUT: ClassVar[str] = (
         "The tree of modules with every parameter, those first and in red that are not reached: the norm of what this "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
@@ -55,6 +56,7 @@ class SourcePane(LinePane):
     NUMBER: ClassVar[int] = 3
     TITLE: ClassVar[str] = "Source"
     PLACE: ClassVar[Place] = Place.BELOW
+    KEYS: ClassVar[Mapping[str, str]] = {"editor": "Open in the editor", "filter": "Find"}
     KEY_HELP: ClassVar[str] = "Go to the source of the node under the cursor"
     ABOUT: ClassVar[str] = "That line in its file. `E` opens it in `$EDITOR`."
     EMPTY: ClassVar[str] = "the line that made a node is shown here"

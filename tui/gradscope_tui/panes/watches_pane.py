@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -23,6 +23,7 @@ class WatchesPane(CursorPane):
     NUMBER: ClassVar[int] = 6
     TITLE: ClassVar[str] = "Watches"
     PLACE: ClassVar[Place] = Place.IN_TURN
+    KEYS: ClassVar[Mapping[str, str]] = {"watch": "New watch", "delete": "Delete"}
     KEY_HELP: ClassVar[str] = "Go to the watches"
     ABOUT: ClassVar[str] = (
         "Expressions with their value at this stop; `≠` marks one that has changed, with the value before."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from gradscope_tui.sessions.session_snapshot import Snapshot
 
 __all__ = ["CursorPane", "LinePane", "PaneGrid", "Place", "wanted_text"]
+
+
+_SEARCH_KEYS = {"step": "Next match", "step_back": "Match before", "show_all": "End of the search"}
+"""What the keys of these actions do while something is looked for."""
 
 
 class Place(Enum):
@@ -61,10 +65,10 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     """A pane that shows lines of text; a subclass says how many there are and what each one is.
 
     A subclass with a `NUMBER` is a pane of the app and registers itself: layout, keys, help and documentation are made
-    of what it declares in `NUMBER`, `TITLE`, `PLACE`, `KEY_HELP` and `ABOUT`. What it shows comes by `update`.
+    of what it declares in `NUMBER`, `TITLE`, `PLACE`, `KEYS`, `KEY_HELP` and `ABOUT`. What it shows comes by `update`.
 
     Keys belong to the app, which sends every pane the same movements (`move`, `half_page`, `go_to_end`, `shift`) and
-    verbs (`copied`, `switch`, `delete`); keys of its own are Textual's `BINDINGS`.
+    verbs (`copied`, `open`, `switch`, `delete`); keys of its own are Textual's `BINDINGS`.
     """
 
     BINDINGS = [  # only while something is looked for; the app has other uses for these keys
@@ -94,6 +98,9 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     ABOUT: ClassVar[str] = ""
     """What it shows, for the documentation: Markdown in one line."""
 
+    KEYS: ClassVar[Mapping[str, str]] = {}
+    """Actions that matter most in this pane, and what each does here, for the key bar."""
+
     EMPTY: ClassVar[str] = ""
     """What to say where there are no lines."""
 
@@ -102,6 +109,9 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
 
     class Renamed(Message):
         """The heading of the pane is another one."""
+
+    class KeysChanged(Message):
+        """Other keys matter in the pane now."""
 
     class VerbRefused(Message):
         """Something cannot be done, and why."""
@@ -141,6 +151,10 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def switch(self, session: Session) -> None:
         """Switch what is under the cursor on or off, where it can be."""
+
+    def open(self, session: Session) -> None:
+        """Open what is under the cursor; mostly there is no more to it than to `switch` it."""
+        self.switch(session)
 
     def delete(self, session: Session) -> bool:
         """Remove what is under the cursor from a session; return whether there was something to remove."""
@@ -209,6 +223,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
             self.show_match(rows[min(bisect_left(rows, self.first_row), len(rows) - 1)])
         else:
             self._wanted = None
+        self.post_message(self.KeysChanged())
         self.refresh()
         return bool(rows)
 
@@ -220,6 +235,11 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
             return False
         self.show_match(rows[place])
         return True
+
+    @property
+    def keys(self) -> Mapping[str, str]:
+        """What matters most in the pane now: while something is looked for, to go from match to match."""
+        return _SEARCH_KEYS if self.searching else self.KEYS
 
     def show_match(self, row: int) -> None:
         """Bring a match into view."""
