@@ -28,7 +28,7 @@ def status(app):
 
 
 def cursor(app):
-    return app.query_one(GraphPane).cursor
+    return app.query_one(GraphPane).index
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)

@@ -152,7 +152,7 @@ def test_enter_goes_to_a_node_and_opens_a_tensor():
         await pilot.press("2")
         pane.cursor = next(row for row, line in enumerate(pane._shown.lines) if line.link == 1)
         await pilot.press("enter")
-        await until(pilot, lambda: graph.cursor == 1 and "from #0 Relu" in pane.text)
+        await until(pilot, lambda: graph.index == 1 and "from #0 Relu" in pane.text)
         pane.cursor = next(row for row, line in enumerate(pane._shown.lines) if isinstance(line.link, TensorLink))
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, TensorScreen))
@@ -195,6 +195,6 @@ def test_a_click_on_a_node_goes_there():
         await until(pilot, lambda: "to   #1 Addmm" in pane.text)
         row = next(row for row, line in enumerate(pane._shown.lines) if line.link == 1)
         await pilot.click(InspectorPane, offset=(10, row + 1))
-        await until(pilot, lambda: graph.cursor == 1)
+        await until(pilot, lambda: graph.index == 1)
 
     play(scenario, size=(120, 40))

@@ -35,7 +35,7 @@ def test_parameters_are_asked_for_when_the_pane_is_shown():
         assert "▾ 0 Linear" in text
         assert "weight  not in this backward" in text
         assert "bias  frozen" in text
-        line = next(line for line in text.split("\n") if "8×4" in line)
+        line = next(line for line in text.split("\n") if "8,4" in line)
         assert "2.5e-01" in line
         assert "█▄▁" in line
 
@@ -51,7 +51,7 @@ def test_a_parameter_leads_to_its_node_and_one_that_is_not_reached_to_the_reason
         await pilot.press("j", "space")
         await until(pilot, lambda: "`tower.weight`: reached by nothing" in text_of(app))
         await pilot.press("7")
-        pane.cursor = next(row for row in range(pane.line_count()) if "8×4" in pane.line(row, 130).plain)
+        pane.cursor = next(row for row in range(pane.line_count()) if "8,4" in pane.line(row, 130).plain)
         await pilot.press("space")
         await until(pilot, lambda: app.query_one(GraphPane).index == 12)
 

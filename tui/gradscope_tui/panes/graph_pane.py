@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
@@ -17,12 +18,13 @@ from gradscope.inspect.diagnosis.flow.norm_trend import EXPLODING, VANISHING
 from gradscope_tui.sessions.session_protocol import order_of, without_gradients
 from gradscope_tui.widgets.graph_rows import NOTHING, NodeFilter, Outline, Rows, ancestors, fold
 from gradscope_tui.widgets.labels import NODE_STATES, basename, shorten
-from gradscope_tui.widgets.lane_layout import MAX_LANES, LaneRow, draw_row, lay_out
+from gradscope_tui.widgets.lane_layout import MAX_LANES, LaneRow, lane_cells
 from gradscope_tui.widgets.line_pane import CursorPane, Place
 from gradscope_tui.widgets.norm_columns import norm_columns, norm_scale
 from gradscope_tui.worker_thread import on_thread
 
 if TYPE_CHECKING:
+    from gradscope.inspect.debugging.session.session_records import ModuleRecord
     from gradscope.inspect.records.records import NodeRecord
     from gradscope_tui.sessions.session_protocol import Session
     from gradscope_tui.sessions.session_snapshot import Snapshot
@@ -33,7 +35,19 @@ _WIDE = 56
 """Cells from which on a line has room for the module."""
 
 _ROOMY = 60
-"""Cells from which on a line has room for a bar."""
+"""Cells from which on a line has room for a bar, and modules have headings."""
+
+_FOR_SHAPE = 72
+"""Cells from which on a line has room for the shape."""
+
+_SHAPE = 12
+"""Cells of a shape."""
+
+_LANE_COLORS = 4
+"""Colors that lanes have in turn."""
+
+_MOST_FOLDED = 500
+"""Nodes that are folded into a row up to which it is marked by what is on one of them."""
 
 _AT_ONCE = 10_000
 """Nodes up to which the graph is read and laid out while the screen waits."""
@@ -56,11 +70,12 @@ class GraphPane(CursorPane, inherit_bindings=False):
     PLACE: ClassVar[Place] = Place.ABOVE
     KEY_HELP: ClassVar[str] = "Go to the graph"
     ABOUT: ClassVar[str] = (
-        "The nodes in the engine's order, with a lane for each edge that still waits. `○` a node still to run, `◉` one "
-        "that has run or is about to, `▣` a folded module. To the right stands, once it is known, the norm of the "
-        "gradient that comes in, with a bar on a logarithmic scale, and by what it has been multiplied since the node "
-        f"where it comes from: red for NaN and Inf, yellow below {VANISHING:g} and above {EXPLODING:g}. "
-        "Everything below follows its cursor `›`, which need not be where the program stands."
+        "The nodes in the engine's order, with a lane for each edge that still waits, below the names of their "
+        "modules where there is room. `○` a node still to run, `◉` one that has run or is about to, `▣` a folded "
+        "module. To the right stands, once it is known, the norm of the gradient that comes in, with a bar on a "
+        "logarithmic scale, and by what it has been multiplied since the node where it comes from: red for NaN "
+        f"and Inf, yellow below {VANISHING:g} and above {EXPLODING:g}. Everything below follows its cursor `›`, which "
+        "need not be where the program stands."
     )
     EMPTY: ClassVar[str] = "no backward yet"
 
@@ -85,12 +100,15 @@ class GraphPane(CursorPane, inherit_bindings=False):
         self._match: NodeFilter | None = None
         self._found: list[int] = []
         self._only_found = False
+        self._headings = False
+        self._modules: Mapping[str, ModuleRecord] = {}
 
     # What is shown ---------------------------------------------------------------------------------------------------
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the nodes of the backward, and in the border whether they are those of the past."""
         points = snapshot.breakpoints
+        self._modules = snapshot.modules
         self.show(
             snapshot.nodes,
             snapshot.shown_task,
@@ -107,9 +125,13 @@ class GraphPane(CursorPane, inherit_bindings=False):
         self._label_scale()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Measure again: bars may have room now."""
+        """Measure again: bars and headings may have room now."""
         super().on_resize(event)
         self._label_scale()
+        headings = self.scrollable_content_region.width >= _ROOMY
+        if headings != self._headings:
+            self._headings = headings
+            self._arrange()
 
     def _label_scale(self) -> None:
         """Write into the border what the bars stand for, where there are any."""
@@ -181,7 +203,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
             self._rows = Rows(self._found)
             self._take_lanes([])
         else:
-            self._rows = fold(self._outline.modules, self.folded)
+            self._rows = fold(self._outline.modules, self.folded, headings=self._headings)
             self._draw_lanes()
         self.content_changed()
         self.select(self.index)
@@ -190,12 +212,12 @@ class GraphPane(CursorPane, inherit_bindings=False):
         """Lay out the lanes: at once, or on another thread where that takes long; until then there are none."""
         rows, outline = self._rows, self._outline
         if len(rows) <= _AT_ONCE:
-            self._take_lanes(lay_out(rows.graph(outline)))
+            self._take_lanes(rows.lanes(outline))
             return
         self._take_lanes([])
 
         async def later() -> None:
-            layout = await on_thread(lambda: lay_out(rows.graph(outline)), collect=False)
+            layout = await on_thread(lambda: rows.lanes(outline), collect=False)
             if rows is self._rows:
                 self._take_lanes(layout)
 
@@ -216,7 +238,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
     @property
     def module(self) -> str:
         """The folded module under the cursor; empty where there is none."""
-        return self._rows.module(self.cursor) if 0 <= self.cursor < len(self._rows) else ""
+        return self._rows.folded(self.cursor) if 0 <= self.cursor < len(self._rows) else ""
 
     def select(self, index: int) -> None:
         """Put the cursor on a node: on the row it is folded into, or near it if the filter hides it."""
@@ -398,34 +420,43 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     def line(self, row: int, width: int) -> Text:
         """Return the line of one row."""
-        module = self._rows.module(row)
-        first = self._records[self._rows.index(row)]
-        last = self._records[self._rows.span(row)[-1]] if module else first
-        state = str(first.state if not module or first.state == last.state else "current")
+        heading = self._rows.heading(row)
+        return self._heading_line(row, heading, width) if heading else self._node_line(row, width)
+
+    def _heading_line(self, row: int, module: str, width: int) -> Text:
+        """Return the name of a module, above its nodes."""
+        dim = self.color("" if self.is_marked(row) else "dim")
+        text = Text("›" if self.is_marked(row) else " ", self.color("now"), no_wrap=True, end="")
+        text.append(" " * (self._gutter() - 1))
+        self._append_lanes(text, row, " ", dim)
+        text.append(f"▾ {module}", self.color("head"))
+        self._append_kind(text, module, dim)
+        text.truncate(width, overflow="ellipsis")
+        return text
+
+    def _node_line(self, row: int, width: int) -> Text:
+        """Return a node, or a module that is folded."""
+        module, span = self._rows.folded(row), self._rows.span(row)
+        first = self._records[span[0]]
+        last = self._records[span[-1]]
+        state = str(first.state if first.state == last.state else "current")
         if module and state == "current" and self._current < 0:
             state = "done"
         glyph, word, color = NODE_STATES[state]
-        wide = width >= _WIDE
         dim = self.color("" if self.is_marked(row) else "dim")
-        text = self._margin(row, dim)
         style = dim if color == "dim" else self.color(color)
-        text.append(glyph, style)
-        spot = "▣" if module else "○" if state == "pending" else "◉"
-        lanes = self._drawn_lanes()
-        lane = self._layout[row] if row < len(self._layout) else _ALONE
-        text.append(f" {draw_row(lane, spot, lanes):<{2 * lanes}}", style)
-        if self._lanes > lanes:
-            beyond = lane.hidden + (lane.below >> lanes).bit_count()
-            text.append(f"{f'+{beyond}' if beyond else '':<{len(str(self._lanes)) + 2}}", dim)
+        text = self._margin(row, dim)
+        text.append(f"{glyph} ", style)
+        self._append_lanes(text, row, "▣" if module else "○" if state == "pending" else "◉", style)
         strong = self.color("now") if state == "current" else self.color("strong")
         tail = f"  {glyph} {word}" if state in ("failed", "skipped") else ""
-        tail = "  ◀ LIVE" if self._live in self._rows.span(row) else tail
-        columns = self._columns(first, width)
-        room = width - len(tail) - columns.cell_len
+        tail = "  ◀ LIVE" if self._live in span else tail
+        columns = self._columns(row, width)
+        wide, room = width >= _WIDE, width - len(tail) - columns.cell_len
         if module:
-            count = len(self._rows.span(row))
             text.append(f"▸ {module}", strong)
-            text.append(f"  {count} node{'s' if count != 1 else ''}", dim)
+            self._append_kind(text, module, dim)
+            text.append(f"  {len(span)} node{'s' if len(span) != 1 else ''}", dim)
         else:
             self._label(text, first, room if wide else width - len(tail), wide, strong, dim)
         if wide or text.cell_len <= room:  # where there is little, the name is worth more than the number
@@ -436,15 +467,43 @@ class GraphPane(CursorPane, inherit_bindings=False):
             text.truncate(width - len(tail), overflow="ellipsis")
         return text.append(tail, style if state in ("failed", "skipped") else self.color("now"))
 
-    def _columns(self, node: NodeRecord, width: int) -> Text:
-        """Return what there is to show of the gradient that comes to a node."""
+    def _append_lanes(self, text: Text, row: int, spot: str, style: Style) -> None:
+        """Append the lanes, each in its color; the node in that of its state."""
+        lanes = self._drawn_lanes()
+        lane = self._layout[row] if row < len(self._layout) else _ALONE
+        for place, (cell, owner) in enumerate(lane_cells(lane, spot, lanes)):
+            at_node = place == 2 * min(lane.column, lanes - 1)
+            text.append(cell, style if at_node else self.color(f"lane-{owner % _LANE_COLORS}") if cell != " " else None)
+        if self._lanes > lanes:
+            beyond = lane.hidden + (lane.below >> lanes).bit_count()
+            text.append(f"{f'+{beyond}' if beyond else '':<{len(str(self._lanes)) + 2}}", self.color("dim"))
+
+    def _append_kind(self, text: Text, module: str, dim: Style) -> None:
+        """Append what a module is, where that is known."""
+        record = self._modules.get(module)
+        if record is not None:
+            text.append(f"  {record.kind}")
+            text.append(f" {record.arguments}", dim)
+
+    def _columns(self, row: int, width: int) -> Text:
+        """Return what there is to show of the gradient that comes to a node, or into a folded module."""
+        span = self._rows.span(row)
+        node = self._records[span[0]]
         sources = self._outline.sources[node.index] if 0 <= node.index < len(self._outline.sources) else ()
         before = self._records[sources[-1]].norm if sources and node.norm is not None else None
-        bar = 0 if width < _ROOMY else min(24, (width - _ROOMY) // 2 + 4)
+        shape = _SHAPE if width >= _FOR_SHAPE else 0
+        bar = 0 if width < _ROOMY else min(24, (width - _ROOMY - shape - bool(shape)) // 3 + 6)
         text = Text(" ", no_wrap=True, end="")
-        for piece, color in norm_columns(node.norm, before, bar):
+        if shape:
+            text.append(f"{_shape_of(node) if len(span) == 1 else '':>{shape}} ", self.color("dim"))
+        norm = math.nan if len(span) <= _MOST_FOLDED and any(map(self._is_nan, span)) else node.norm
+        for piece, color in norm_columns(norm, before, bar):
             text.append(piece, self.color(color))
         return text
+
+    def _is_nan(self, index: int) -> bool:
+        norm = self._records[index].norm
+        return norm is not None and math.isnan(norm)
 
     def _margin(self, row: int, dim: Style) -> Text:
         """Return the signs before a row: where the session stands, the cursor, breakpoints, matches, the number."""
@@ -458,7 +517,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
             sign, color = "›" if self.is_marked(row) else " ", "now"
         text.append(sign, self.color(color))
         first = self._records[span[0]]
-        if len(span) == 1 and self._marked(first):
+        if len(span) <= _MOST_FOLDED and any(self._marked(self._records[index]) for index in span):
             text.append("●", self.color("bad"))
         else:
             text.append("∙" if self._is_found(span) else " ", self.color("good"))
@@ -473,6 +532,9 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     def _label(self, text: Text, node: NodeRecord, width: int, wide: bool, strong: Style, dim: Style) -> None:
         label = node.parameter or node.module or _place(node, wide)
+        if self._has_heading(node):
+            text.append("  ")
+            label = node.parameter.removeprefix(f"{node.module}.")
         name = node.operator if wide else node.operator.replace("AccumulateGrad", "AccumGrad")
         room = max(4, width - text.cell_len)
         if label:
@@ -480,6 +542,14 @@ class GraphPane(CursorPane, inherit_bindings=False):
             text.append(f" {shorten(label, width - text.cell_len - 1)}", dim)
         else:
             text.append(name, strong)
+
+    def _has_heading(self, node: NodeRecord) -> bool:
+        """Whether the module of a node stands in a row above it."""
+        if not self._headings or self._only_found or not node.module:
+            return False
+        modules = self._outline.modules
+        around = (node.index - 1, node.index + 1)
+        return any(0 <= index < len(modules) and modules[index] == node.module for index in around)
 
     @property
     def _replaying(self) -> bool:
@@ -502,3 +572,8 @@ def _place(node: NodeRecord, wide: bool) -> str:
     if node.location is None:
         return ""
     return f"{basename(node.location.filename)}:{node.location.lineno}" if wide else f"line {node.location.lineno}"
+
+
+def _shape_of(node: NodeRecord) -> str:
+    """Return the shape of the gradient that comes to a node, of the first where there are several."""
+    return ",".join(map(str, node.outputs[0].shape)) if node.outputs else ""

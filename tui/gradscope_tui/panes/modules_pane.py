@@ -171,7 +171,7 @@ class ModulesPane(CursorPane):
         """Return shape, norm and norms over time, as far as there is room for them."""
         text = Text(no_wrap=True)
         if width >= _FOR_SHAPE:
-            shape = "×".join(map(str, row.parameter.shape)) if row.parameter is not None else ""
+            shape = ",".join(map(str, row.parameter.shape)) if row.parameter is not None else ""
             text.append(f" {shorten(shape, _SHAPE):>{_SHAPE}}", self.color("dim"))
         text.append(" ")
         bar = 0 if width < _FOR_BAR else min(20, width // 8)

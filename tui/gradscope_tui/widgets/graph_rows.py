@@ -1,18 +1,20 @@
-"""What the rows of the graph pane are: all nodes, with modules folded into one row, or only those that match."""
+"""What the rows of the graph pane are: all nodes below headings, modules folded into one row, or only what matches."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradscope.inspect.debugging.stops.breakpoints import parse_spec
+from gradscope_tui.widgets.lane_layout import NOWHERE, LaneRow, lay_out
 
 if TYPE_CHECKING:
     from gradscope.inspect.records.records import NodeRecord
 
-__all__ = ["NOTHING", "NodeFilter", "Outline", "Rows", "ancestors", "fold", "has_bad", "node_filter"]
+__all__ = ["NOTHING", "NodeFilter", "Outline", "Row", "Rows", "ancestors", "fold", "has_bad", "node_filter"]
 
 
 class Outline(NamedTuple):
@@ -51,26 +53,45 @@ NOTHING = Outline((), (), (), {})
 """The outline of a graph that has not been read."""
 
 
+class Row(NamedTuple):
+    """A row that does not stand for one node alone.
+
+    Parameters
+    ----------
+    start, stop : int
+        The nodes that it stands for.
+    module : str
+        What they belong to.
+    folded : bool
+        Whether they are folded into it; otherwise it is the heading above them.
+    """
+
+    start: int
+    stop: int
+    module: str
+    folded: bool
+
+
 class Rows:
-    """The rows of the graph pane; a row stands for one node, or for the neighbours that are folded into it.
+    """The rows of the graph pane: a row stands for one node, for neighbours folded into it, or is a heading of such.
 
     Parameters
     ----------
     starts : sequence of int
-        For each row the index of its first node, ascending.
-    folds : dict of int to (int, str)
-        For the rows that are folded, by the index of their first node: the index behind their last one, and the module.
+        For each row the index of its first node, ascending; a heading stands before the row of its first node.
+    others : dict of int to Row
+        By their numbers, the rows that do not stand for one node alone.
 
     Examples
     --------
-    >>> rows = Rows([0, 1, 4], {1: (4, "fc1")})
-    >>> len(rows), rows.row_of(3), rows.module(1), rows.span(1)
-    (3, 1, 'fc1', range(1, 4))
+    >>> rows = Rows([0, 1, 4, 4], {1: Row(1, 4, "fc1", True), 2: Row(4, 6, "fc2", False)})
+    >>> len(rows), rows.row_of(3), rows.folded(1), rows.span(1), rows.heading(2), rows.row_of(4)
+    (4, 1, 'fc1', range(1, 4), 'fc2', 3)
     """
 
-    def __init__(self, starts: Sequence[int], folds: dict[int, tuple[int, str]] | None = None) -> None:
+    def __init__(self, starts: Sequence[int], others: Mapping[int, Row] | None = None) -> None:
         self._starts = starts
-        self._folds = folds or {}
+        self._others = others or {}
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -85,30 +106,48 @@ class Rows:
         return self._starts[row]
 
     def span(self, row: int) -> range:
-        """Return the indices of the nodes of a row."""
-        start = self._starts[row]
-        return range(start, self._folds[start][0] if start in self._folds else start + 1)
+        """Return the indices of the nodes of a row; of a heading, those below it."""
+        other = self._others.get(row)
+        return range(self._starts[row], self._starts[row] + 1) if other is None else range(other.start, other.stop)
 
-    def module(self, row: int) -> str:
+    def folded(self, row: int) -> str:
         """Return the module that is folded into a row; empty where nothing is."""
-        fold = self._folds.get(self._starts[row])
-        return fold[1] if fold is not None else ""
+        other = self._others.get(row)
+        return other.module if other is not None and other.folded else ""
+
+    def heading(self, row: int) -> str:
+        """Return the module that a row is the heading of; empty for another."""
+        other = self._others.get(row)
+        return other.module if other is not None and not other.folded else ""
 
     def row_of(self, index: int) -> int:
         """Return the row of a node: its own, that it is folded into, or else the one before; -1 before the first."""
         return bisect_right(self._starts, index) - 1
 
-    def graph(self, outline: Outline) -> list[tuple[int, list[int]]]:
-        """Return for each row the rows that its gradients go to, for the lanes."""
+    def lanes(self, outline: Outline) -> list[LaneRow]:
+        """Lay out the lanes: past a heading, those run through that come from above."""
         if self.plain:
-            return [(index, list(targets)) for index, targets in enumerate(outline.targets)]
-        own = [0] * len(outline.targets)
+            return lay_out([(index, list(targets)) for index, targets in enumerate(outline.targets)])
+        nodes = iter(lay_out(self._edges(outline)))
+        layout: list[LaneRow] = []
         for row in range(len(self)):
+            if self.heading(row):
+                below, hidden = (layout[-1].below, layout[-1].hidden) if layout else (0, 0)
+                layout.append(LaneRow(NOWHERE, below, below, (), hidden))
+            else:
+                layout.append(next(nodes))
+        return layout
+
+    def _edges(self, outline: Outline) -> list[tuple[int, list[int]]]:
+        """Return for each row but headings the rows that its gradients go to."""
+        own = [0] * len(outline.targets)
+        rows = [row for row in range(len(self)) if not self.heading(row)]
+        for row in rows:
             for index in self.span(row):
                 own[index] = row
         return [
             (row, [own[target] for index in self.span(row) for target in outline.targets[index] if own[target] != row])
-            for row in range(len(self))
+            for row in rows
         ]
 
 
@@ -124,7 +163,7 @@ def ancestors(module: str) -> list[str]:
     return [".".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
 
 
-def fold(modules: Sequence[str], folded: frozenset[str]) -> Rows:
+def fold(modules: Sequence[str], folded: frozenset[str], *, headings: bool = False) -> Rows:
     """Fold neighbours of one module into one row.
 
     Parameters
@@ -133,28 +172,36 @@ def fold(modules: Sequence[str], folded: frozenset[str]) -> Rows:
         The module of each node.
     folded : frozenset of str
         Modules to fold, with all that they consist of.
+    headings : bool
+        Whether several neighbours of one module that are not folded have a row above them that names it.
 
     Examples
     --------
     >>> rows = fold(["", "net.fc2", "net.act", "", "net.fc1"], frozenset({"net"}))
-    >>> [(rows.span(row), rows.module(row)) for row in range(len(rows))]
+    >>> [(rows.span(row), rows.folded(row)) for row in range(len(rows))]
     [(range(0, 1), ''), (range(1, 3), 'net'), (range(3, 4), ''), (range(4, 5), 'net')]
+    >>> rows = fold(["", "fc", "fc"], frozenset(), headings=True)
+    >>> [(rows.span(row), rows.heading(row)) for row in range(len(rows))]
+    [(range(0, 1), ''), (range(1, 3), 'fc'), (range(1, 2), ''), (range(2, 3), '')]
     """
-    if not folded:
+    if not folded and not headings:
         return Rows(range(len(modules)))
     outermost = {m: next((a for a in ancestors(m) if a in folded), "") for m in set(modules)}
     starts: list[int] = []
-    folds: dict[int, tuple[int, str]] = {}
-    for index, module in enumerate(modules):
-        into = outermost[module]
-        last = folds.get(starts[-1]) if starts else None
-        if into and last is not None and last == (index, into):
-            folds[starts[-1]] = index + 1, into
-            continue
-        starts.append(index)
-        if into:
-            folds[index] = index + 1, into
-    return Rows(starts, folds)
+    others: dict[int, Row] = {}
+    first = 0
+    for into, group in groupby(modules, lambda module: outermost[module] or module):
+        stop = first + len(list(group))
+        if into and outermost.get(modules[first]):
+            others[len(starts)] = Row(first, stop, into, True)
+            starts.append(first)
+        else:
+            if headings and into and stop - first > 1:
+                others[len(starts)] = Row(first, stop, into, False)
+                starts.append(first)
+            starts += range(first, stop)
+        first = stop
+    return Rows(starts, others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,10 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-__all__ = ["LaneRow", "draw_row", "lay_out"]
+__all__ = ["NOWHERE", "LaneRow", "draw_row", "lane_cells", "lay_out"]
+
+NOWHERE = -1
+"""The column of a row that is no node: lanes run past it."""
 
 MAX_LANES = 12
 """Lanes that are ever drawn; further ones are only counted."""
@@ -23,7 +26,7 @@ class LaneRow(NamedTuple):
     Parameters
     ----------
     column : int
-        Lane of the node.
+        Lane of the node; `NOWHERE` for a row that is none.
     above, below : int
         Bit masks of the drawn lanes that are occupied above and below the row.
     targets : tuple of int
@@ -122,7 +125,12 @@ def lay_out(graph: Iterable[tuple[int, Sequence[int | None]]]) -> list[LaneRow]:
 
 
 def draw_row(row: LaneRow, glyph: str, lanes: int) -> str:
-    """Draw one row of the lanes.
+    """Draw one row of the lanes: the cells of `lane_cells`, without trailing blanks."""
+    return "".join(text for text, _ in lane_cells(row, glyph, lanes)).rstrip()
+
+
+def lane_cells(row: LaneRow, glyph: str, lanes: int) -> list[tuple[str, int]]:
+    """Draw one row of the lanes, cell by cell.
 
     Parameters
     ----------
@@ -135,14 +143,21 @@ def draw_row(row: LaneRow, glyph: str, lanes: int) -> str:
 
     Returns
     -------
-    str
-        At most ``2 * lanes`` cells, without trailing blanks. A node beyond the last lane stands there, after ``…``.
+    list of (str, int)
+        ``2 * lanes`` cells, each with the lane whose line it is part of. A node beyond the last lane stands there,
+        after ``…``.
+
+    Examples
+    --------
+    >>> lane_cells(LaneRow(0, 0b10, 0b11, (1,), 0), "●", 2)
+    [('●', 0), ('─', 0), ('┤', 1), (' ', 1)]
     """
     column = min(row.column, lanes - 1)
     drawn = [t for t in row.targets if t < lanes and t != column]
     low, high = min([column, *drawn]), max([column, *row.targets])
     cells = []
     for lane in range(lanes):
+        owner = lane
         if lane == column:
             cell = glyph
         elif lane in drawn:
@@ -150,14 +165,14 @@ def draw_row(row: LaneRow, glyph: str, lanes: int) -> str:
         elif row.above >> lane & 1 and row.below >> lane & 1:
             cell = "│"
         elif low < lane < high:
-            cell = "─"
+            cell, owner = "─", column
         else:
             cell = " "
         gap = "─" if low <= lane < high else " "
         if lane == column and row.column > column:
             cell, gap = "…", glyph
-        cells.append(cell + gap)
-    return "".join(cells).rstrip()
+        cells += [(cell, owner), (gap, column if gap == "─" else lane)]
+    return cells
 
 
 def _joint(lane: int, low: int, high: int, joins: bool) -> str:

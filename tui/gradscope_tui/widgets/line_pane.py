@@ -58,6 +58,10 @@ class PaneGrid(Container):
         "pane--good",
         "pane--warn",
         "pane--bad",
+        "pane--lane-0",
+        "pane--lane-1",
+        "pane--lane-2",
+        "pane--lane-3",
     }
 
 

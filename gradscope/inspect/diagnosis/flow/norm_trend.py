@@ -21,6 +21,9 @@ EXPLODING = 1e3
 _SPREAD = 1e4
 """How many times larger the largest of two parameters' gradients must be, for one of them to be called unlike it."""
 
+_CANCELLED = 1e-5
+"""How many times smaller than what comes to its operator the gradient of a bias is, where the sum that makes it cancels:
+some of float32's 2 ** -23 are left of it, as of a bias before a batch norm or of attention's keys."""
 
 _LARGEST_LOG = 709.0
 """The largest logarithm of a float64."""
@@ -73,12 +76,20 @@ def norm_trouble(nodes: Sequence[NodeRecord]) -> list[NormTrouble]:
     bad = _first_bad(known, sources)
     if bad is not None:
         return [bad]
-    return [*_first_zero(known, sources), *_spread(known, sources)]
+    counted = [node for node in known if not _is_cancelled(node, sources.get(node.key))]
+    return [*_first_zero(counted, sources), *_spread(counted, sources)]
 
 
 def _sources(nodes: Sequence[NodeRecord]) -> Mapping[int, NodeRecord]:
     """Return for each node, by its key, the last that has given it a gradient."""
     return {edge.target_key: node for node in nodes for edge in node.edges if edge.target_key is not None}
+
+
+def _is_cancelled(node: NodeRecord, source: NodeRecord | None) -> bool:
+    """Whether the gradient of a vector is zero but for rounding, since the sum over all else that makes it cancels."""
+    if not node.parameter or not node.outputs or len(node.outputs[0].shape) > 1 or source is None:
+        return False
+    return node.norm is not None and bool(source.norm) and node.norm <= _CANCELLED * source.norm
 
 
 def _first_bad(nodes: Sequence[NodeRecord], sources: Mapping[int, NodeRecord]) -> NormTrouble | None:

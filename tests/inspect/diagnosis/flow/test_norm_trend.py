@@ -5,6 +5,8 @@ import math
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import gradscope as gs
+import gradscope.inspect as gi
 from gradscope.inspect.diagnosis.flow.norm_trend import norm_trouble
 from gradscope.inspect.records.records import EdgeRecord, NodeRecord
 
@@ -53,6 +55,17 @@ def test_a_vanishing_gradient_is_put_on_the_operator_that_does_most_of_it():
     assert found.text == "Sigmoid does most of it: it multiplies the norm 2 times, each time by about 0.0001."
     (found,) = norm_trouble(chain(leaf(1e-2, "last"), ("Addmm", 1.0, ""), ("Mul", 1e4, ""), leaf(1e6, "first")))
     assert (found.kind, found.parameters) == ("exploding", ("last", "first"))
+
+
+def test_the_bias_before_a_batch_norm_does_not_vanish():
+    model = gs.nn.Sequential(gs.nn.Linear(6, 8), gs.nn.BatchNorm1d(8), gs.nn.ReLU(), gs.nn.Linear(8, 2))
+    session = gi.debug(model(gs.randn(32, 6)).pow(2).mean(), params=model)
+    session.wait()
+    session.cont()
+    session.wait()
+    bias = next(node for node in session.nodes if node.parameter == "0.bias")
+    assert bias.norm < 1e-7
+    assert norm_trouble(session.nodes) == []
 
 
 @given(st.lists(st.floats(1e-3, 10.0), min_size=1, max_size=20))
