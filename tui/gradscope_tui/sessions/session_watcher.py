@@ -283,6 +283,7 @@ class SessionWatcher:
             self._modules_of = self._task
             records = await on_thread(self._session.modules)
             self._snapshot = replace(self._snapshot, modules={record.path: record for record in records})
+            self._app.query_one(GraphPane).update(self._snapshot)
         if self._app.query_one(ModulesPane).display:
             self._snapshot = replace(self._snapshot, parameters=tuple(await on_thread(self._session.parameters)))
         self._update_followers()

@@ -22,8 +22,8 @@ _SPREAD = 1e4
 """How many times larger the largest of two parameters' gradients must be, for one of them to be called unlike it."""
 
 _CANCELLED = 1e-5
-"""How many times smaller than what comes to its operator the gradient of a bias is, where the sum that makes it cancels:
-some of float32's 2 ** -23 are left of it, as of a bias before a batch norm or of attention's keys."""
+"""How many times smaller than what comes to its operator a bias's gradient is where the sum that makes it cancels: some
+of float32's 2 ** -23 are left of it, as of a bias before a batch norm or of attention's keys."""
 
 _LARGEST_LOG = 709.0
 """The largest logarithm of a float64."""
