@@ -89,7 +89,7 @@ def _is_cancelled(node: NodeRecord, source: NodeRecord | None) -> bool:
     """Whether the gradient of a vector is zero but for rounding, since the sum over all else that makes it cancels."""
     if not node.parameter or not node.outputs or len(node.outputs[0].shape) > 1 or source is None:
         return False
-    return node.norm is not None and bool(source.norm) and node.norm <= _CANCELLED * source.norm
+    return node.norm is not None and source.norm is not None and node.norm <= _CANCELLED * source.norm != 0.0
 
 
 def _first_bad(nodes: Sequence[NodeRecord], sources: Mapping[int, NodeRecord]) -> NormTrouble | None:
