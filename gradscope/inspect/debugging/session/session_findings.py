@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...output.number_format import several
+from ...records.module_tracking import join
 from ...records.records import NodeRecord, StopReason
 from .debugged_backward import TaskView
 from .model_records import known_parameters, parameter_records
@@ -56,8 +57,10 @@ class SessionFindings(SessionQueries):
         >>> state = session.wait()
         """
         if self.ended:
-            unreached = [one for one in self._of_graph[1] if one.kind == "unreached"]  # the others were still ahead
-            return _ranked([*self._of_stop(""), *unreached, *trend_findings(self._session.nodes)])
+            # What else was found was still ahead, and what has been reached since is no finding.
+            lost = {one.path for one in self._session.parameters() if one.unreached}
+            known = [one for one in self._of_graph[1] if one.kind == "unreached" and lost.issuperset(one.parameters)]
+            return _ranked([*self._of_stop(""), *known, *trend_findings(self._session.nodes)])
         if not self._state.paused:
             return self._of_graph[1]
         return self._at_stop(self._findings_at)
@@ -104,12 +107,31 @@ class SessionFindings(SessionQueries):
         named, session = self._parameters(), self._session
         known = known_parameters(self._adapter, session.tracker, view, session.norm_history)
         records = parameter_records(known, view, session.norm_history)
+        absent = self._absent(view, {one.path for one in records if not one.unreached and one.requires_grad})
         missing = {one.path: named[one.path] for one in records if one.unreached}
         groups: dict[str, list[str]] = {}
         for name in missing:
             groups.setdefault(name.partition(".")[0] if "." in name else "", []).append(name)
         reasons = {group[0]: self._reason_of(place, view, missing[group[0]], group[0]) for group in groups.values()}
-        return tuple(_not_reached(group, len(named), reasons[group[0]]) for group in groups.values())
+        return tuple(
+            _not_reached(group, len(named), reasons[group[0]])
+            for group in groups.values()
+            if not (absent.issuperset(group) and _is_meant(reasons[group[0]]))
+        )
+
+    def _absent(self, view: TaskView, reached: set[str]) -> set[str]:
+        """Return the parameters of models that may have a backward of their own, as the two of a GAN have.
+
+        That is a whole model none of whose parameters is reached, while another's are; only until the same line calls
+        backward() again.
+        """
+        models = [
+            {join(label, path) for path, _ in self._adapter.named_parameters(root)}
+            for label, root in self._session.tracker.roots().items()
+        ]
+        if view.iteration > 1 or all(model.isdisjoint(reached) for model in models):
+            return set()
+        return {path for model in models if model.isdisjoint(reached) for path in model}
 
     def _reason_of(self, place: PauseContext, view: TaskView, tensor: Any, name: str) -> NoGradient:
         """Return why a backward does not reach a parameter."""
@@ -150,6 +172,11 @@ def trend_findings(nodes: Sequence[NodeRecord], most: int = _MOST_NODES) -> list
         )
         for trouble in norm_trouble(nodes)
     ]
+
+
+def _is_meant(answer: NoGradient) -> bool:
+    """Whether the line that cuts a parameter off says itself that it does: ``fake.detach()``, ``with no_grad()``."""
+    return any(word in str(answer) for word in ("detach()", "no_grad"))
 
 
 def _not_reached(names: Sequence[str], total: int, answer: NoGradient) -> BackwardFinding:

@@ -160,3 +160,26 @@ def test_a_nan_that_enters_a_backward_is_caught_at_its_first_node(always):
     assert session.reason.text == "a NaN enters this backward"
     session.abort()
     session.wait(20)
+
+
+def test_the_two_models_of_a_gan_are_not_called_unreached():
+    def run(*, trained):
+        generator, critic = gs.nn.Linear(2, 3), gs.nn.Linear(3, 1)
+        for _ in range(3):
+            fake = generator(gs.ones(4, 2))
+            critic.zero_grad()
+            critic(fake.detach()).sum().backward()
+            if trained:
+                generator.zero_grad()
+                critic(fake).sum().backward()
+
+    for trained in (True, False):
+        with debugging(lambda trained=trained: run(trained=trained)) as session:
+            started(session)
+            assert kinds(session) == []
+            session.next_backward()
+            wait(session)
+            assert kinds(session) == ([] if trained else ["unreached"])
+            session.cont()
+            assert wait(session) == "finished"
+            assert kinds(session) == ([] if trained else ["unreached"])
