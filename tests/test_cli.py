@@ -38,6 +38,7 @@ def test_the_commands_stand_in_the_order_of_their_places():
         "agree",
         "export",
         "query",
+        "serve",
         "dap",
     ]
 

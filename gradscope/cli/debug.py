@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..inspect.output.terminal_text import say
-from .output import shows_screens
+from .output import serves_browser, shows_screens
 from .scripts import SCRIPT, add_script_arguments, positive
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
         find_target(args.script, module=args.module)  # what is wrong with it is said before a process starts
     except (UsageError, OSError, ImportError) as error:
         return _refuse(str(error))
-    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    terminal = serves_browser() or (sys.stdin.isatty() and sys.stdout.isatty())
     plain = args.line or commands is not None
     if not (plain or shows_screens()):
         return _refuse(

@@ -8,7 +8,15 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
-__all__ = ["give_up_output", "open_missing_streams", "own", "report_stream", "shows_screens", "stdout_on_stderr"]
+__all__ = [
+    "give_up_output",
+    "open_missing_streams",
+    "own",
+    "report_stream",
+    "serves_browser",
+    "shows_screens",
+    "stdout_on_stderr",
+]
 
 
 def open_missing_streams() -> None:
@@ -28,8 +36,13 @@ def open_missing_streams() -> None:
 
 
 def shows_screens() -> bool:
-    """Whether a person is at a terminal that can show a screen: one that is ``dumb`` moves no cursor."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    """Whether a person can be shown a screen: in a browser, or at a terminal that is not ``dumb`` (moves no cursor)."""
+    return serves_browser() or (sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def serves_browser() -> bool:
+    """Whether `gradscope serve` has started this process: its stdin and stdout are those of a page."""
+    return os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
 
 
 def give_up_output() -> None:

@@ -16,6 +16,7 @@ until the person leaves.
 - :mod:`~.widgets`: what panes are made of; status bar, key bar, prompt
 - :mod:`~.screens`: what lies over the panes: help, threads, what if, the question before quitting
 - :mod:`~.terminal`: the terminal is kept for the app, and given back whatever happens
+- :mod:`~.browser`: the screen in a browser
 - :mod:`~.colors`: the styles in which widgets write
 - :mod:`~.refusal`: why something cannot be done
 - :mod:`~.worker_thread`: waiting for what blocks without stopping the screen

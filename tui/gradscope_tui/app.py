@@ -129,7 +129,7 @@ class GradscopeApp(App[int]):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return what every line passes on its way to the terminal."""
-        return [*super().get_line_filters(), _VISIBLE, *([_ASCII] if speaks_ascii() else [])]
+        return [*super().get_line_filters(), _VISIBLE, *([_ASCII] if speaks_ascii() and not self.is_web else [])]
 
     def on_mount(self) -> None:
         """Start."""
