@@ -24,11 +24,13 @@ from gradscope_tui.command_line import CommandLine
 from gradscope_tui.navigation import Navigation
 from gradscope_tui.pane_layout import LOW, NARROW, WIDE, PaneLayout
 from gradscope_tui.pane_verbs import PaneVerbs
+from gradscope_tui.panes.breakpoints_pane import BreakpointsPane
 from gradscope_tui.panes.findings_pane import FindingsPane
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.inspector_pane import InspectorPane
 from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.panes.modules_pane import ModulesPane
+from gradscope_tui.panes.source_pane import SourcePane
 from gradscope_tui.refusal import refuse
 from gradscope_tui.run_verbs import RunVerbs
 from gradscope_tui.screens.confirm_screen import ConfirmScreen
@@ -273,6 +275,14 @@ class GradscopeApp(App[int]):
     @on(InspectorPane.TensorOpened)
     def _tensor_opened(self, event: InspectorPane.TensorOpened) -> None:
         self.pane_verbs.open_tensor(event.link)
+
+    @on(BreakpointsPane.EditWanted)
+    def _breakpoint_to_edit(self, event: BreakpointsPane.EditWanted) -> None:
+        self.command_line.edit_breakpoint(event.point)
+
+    @on(SourcePane.GutterClicked)
+    def _gutter_clicked(self, event: SourcePane.GutterClicked) -> None:
+        self.pane_verbs.break_on_line(event.location)
 
     @on(StatusBar.Clicked)
     def _timeline_clicked(self, event: StatusBar.Clicked) -> None:

@@ -23,7 +23,8 @@ from gradscope_tui.refusal import can, refuse
 from gradscope_tui.run_verbs import RunVerbs
 from gradscope_tui.screens.threads_screen import ThreadsScreen
 from gradscope_tui.screens.what_if_screen import WhatIfScreen
-from gradscope_tui.sessions.session_protocol import Session, has_ended, is_past, is_paused, why_not
+from gradscope_tui.sessions.saved_breakpoints import edited, text_of
+from gradscope_tui.sessions.session_protocol import Breakpoint, Session, has_ended, is_past, is_paused, why_not
 from gradscope_tui.sessions.session_watcher import SessionWatcher
 from gradscope_tui.widgets.prompt_line import Prompt
 from gradscope_tui.worker_thread import on_thread
@@ -56,6 +57,7 @@ class CommandLine:
         self._run_verbs = run_verbs
         self._navigation = navigation
         self._pane_verbs = pane_verbs
+        self._point: Breakpoint
 
     # Questions -------------------------------------------------------------------------------------------------------
 
@@ -69,6 +71,19 @@ class CommandLine:
     def action_break_spec(self) -> None:
         """Ask for a breakpoint."""
         self._ask("break")
+
+    def edit_breakpoint(self, point: Breakpoint) -> None:
+        """Ask for a breakpoint in place of one; what is wrong with the answer is said, and the question stays."""
+        self._point = point
+        self._ask("breakpoint", text_of(point))
+
+    def _replace_breakpoint(self, text: str) -> None:
+        try:
+            edited(self._session, self._point, text)
+        except (ValueError, IndexError, RuntimeError) as error:
+            refuse(self._app, str(error))
+            self._ask("breakpoint", text)
+        self._watcher.refresh()
 
     def action_type(self) -> None:
         """Ask for a line that the script is to read."""
@@ -129,6 +144,8 @@ class CommandLine:
                 self.obey(text, echo=True)
             case "break" | "watch":
                 self.obey(f"{kind} {text}")
+            case "breakpoint":
+                self._replace_breakpoint(text)
             case "what if":
                 self.obey(f"what-if {text}")
             case "type":

@@ -92,7 +92,7 @@ class PaneLayout:
         self.label_tabs()
         self.label_keys()
         if not self._app.query_one(Prompt).display:
-            self.pane.focus(scroll_visible=False)
+            self.pane.screen.set_focus(self.pane, scroll_visible=False)
 
     def label_keys(self) -> None:
         """Name, in the key bar, the keys of the pane that has the focus."""

@@ -7,16 +7,18 @@ from typing import Any
 
 from textual.app import App
 
-from gradscope.inspect.records.records import TensorSubject
+from gradscope.inspect.records.records import Location, TensorSubject
 from gradscope_tui.pane_layout import PaneLayout
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.inspector_pane import TensorLink
 from gradscope_tui.panes.log_pane import LogPane
+from gradscope_tui.panes.source_pane import breaks_on
 from gradscope_tui.refusal import refuse
 from gradscope_tui.screens.tensor_screen import TensorScreen
 from gradscope_tui.sessions.session_protocol import Session
 from gradscope_tui.sessions.session_watcher import SessionWatcher
 from gradscope_tui.terminal.external_editor import edit_command, run_editor
+from gradscope_tui.widgets.labels import basename
 from gradscope_tui.widgets.prompt_line import Prompt
 
 __all__ = ["PaneVerbs"]
@@ -43,6 +45,16 @@ class PaneVerbs:
             self._session.remove_breakpoint(number)
         if not same:
             self._session.add_breakpoint(spec)
+        self._watcher.refresh()
+
+    def break_on_line(self, location: Location) -> None:
+        """Set or remove a breakpoint on the nodes that a line makes."""
+        lines = [point for point in self._session.breakpoints if point.spec.startswith("line:")]
+        there = [point.id for point in lines if breaks_on(point, location)]
+        for number in there:
+            self._session.remove_breakpoint(number)
+        if not there:
+            self._session.add_breakpoint(f"line:{basename(location.filename)}:{location.lineno}")
         self._watcher.refresh()
 
     def action_delete(self) -> None:

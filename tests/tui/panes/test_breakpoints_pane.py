@@ -43,3 +43,34 @@ def test_space_switches_breakpoints_and_the_stops_at_trouble():
         await until(pilot, lambda: "[ ] nan" in text_of(app) and "[ ] violation" in text_of(app))
 
     play(scenario, size=(100, 40))
+
+
+def test_enter_edits_a_breakpoint_and_keeps_it_where_the_text_is_wrong():
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        app.session.add_breakpoint("op:Addmm", condition="norm > 10")
+        app.session.ignore_breakpoint(1, 3)
+        await pilot.press("4")
+        await until(pilot, lambda: "● 1 op:Addmm  if norm > 10" in text_of(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: getattr(app.focused, "value", "") == "break op:Addmm if norm > 10; ignore $ 3")
+        app.focused.value = "break op:Addmm if norm >"
+        await pilot.press("enter")
+        await until(pilot, lambda: "is not a Python expression" in text_of(app))
+        assert [point.condition for point in app.session.breakpoints] == ["norm > 10"]
+        await until(pilot, lambda: getattr(app.focused, "value", "") == "break op:Addmm if norm >")
+        app.focused.value = "tbreak op:Addmm if norm > 20; disable $"
+        await pilot.press("enter")
+        await until(pilot, lambda: "op:Addmm  if norm > 20  hits 0  once  off" in text_of(app))
+        assert len(app.session.breakpoints) == 1
+
+    play(scenario, size=(120, 40))
+
+
+def test_enter_on_a_kind_of_trouble_switches_it():
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        await pilot.press("4", "enter")
+        await until(pilot, lambda: "[ ] violation" in text_of(app))
+
+    play(scenario, size=(120, 40))

@@ -52,3 +52,20 @@ def test_a_node_without_a_line_says_why():
         await until(pilot, lambda: "the gradient of a leaf is accumulated here" in text_of(app))
 
     play(scenario)
+
+
+def test_a_click_on_the_number_of_a_line_sets_a_breakpoint_and_another_removes_it(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("a = 1\nb = 2\n")
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "   2  b = 2" in text_of(app))
+        await pilot.click(SourcePane, offset=(4, 2))
+        await until(pilot, lambda: "   2● b = 2" in text_of(app))
+        assert [point.spec for point in app.session.breakpoints] == ["line:train.py:2"]
+        await pilot.click(SourcePane, offset=(10, 2))
+        await pilot.click(SourcePane, offset=(4, 2))
+        await until(pilot, lambda: "   2  b = 2" in text_of(app))
+        assert app.session.breakpoints == []
+
+    play(scenario, session_of(path, 1))

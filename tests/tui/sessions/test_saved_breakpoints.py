@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gradscope.inspect import Debugger
 from gradscope.inspect.debugging.prompt.prompt import LineMode
-from gradscope_tui.sessions.saved_breakpoints import SavedBreakpoints, commands_of, state_directory
+from gradscope_tui.sessions.saved_breakpoints import SavedBreakpoints, commands_of, edited, state_directory, text_of
 from tests.tui.fake import FakeSession, play, until
 
 
@@ -103,3 +104,34 @@ def test_the_app_keeps_and_restores_them(tmp_path):
 
     play(scenario, breaks=SavedBreakpoints("train.py", tmp_path))
     play(next_time, breaks=SavedBreakpoints("train.py", tmp_path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "step",
+        "ignore $ 3",
+        "break op:Mul; break op:Add",
+        "break what:ever",
+        "break op:Mul; ignore $ x",
+        "catch nan off",
+    ],
+)
+def test_a_text_that_is_no_breakpoint_changes_nothing(text):
+    session = FakeSession()
+    point = session.add_breakpoint("op:Addmm")
+    before = commands_of(session)
+    with pytest.raises(ValueError):  # noqa: PT011 - of several classes, each with a text of its own
+        edited(session, point, text)
+    assert commands_of(session) == before
+
+
+@pytest.mark.parametrize(
+    "text", ["break op:Mul if norm > 1; ignore $ 3; disable $", "tbreak param:*", "log mod:fc1 :: norm; ignore $ 2"]
+)
+def test_a_breakpoint_is_what_its_edited_text_says(text):
+    session = FakeSession()
+    edited(session, session.add_breakpoint("op:Addmm"), text)
+    (point,) = session.breakpoints
+    assert text_of(point) == text

@@ -7,6 +7,7 @@ from copy import copy
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
+from textual.message import Message
 
 from gradscope_tui.widgets.line_pane import CursorPane, Place
 
@@ -39,8 +40,16 @@ class BreakpointsPane(CursorPane):
     KEY_HELP: ClassVar[str] = "Go to the breakpoints"
     ABOUT: ClassVar[str] = (
         "Conditions, hits, how often each is still passed by, logpoints, temporary ones; below them the switches for "
-        "NaN, infinity, version violations and exceptions. Space switches the line under the cursor."
+        "NaN, infinity, version violations and exceptions. Enter edits the breakpoint under the cursor, Space switches "
+        "the line on or off."
     )
+
+    class EditWanted(Message):
+        """A breakpoint is to be edited."""
+
+        def __init__(self, point: Breakpoint) -> None:
+            super().__init__()
+            self.point = point
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -86,6 +95,13 @@ class BreakpointsPane(CursorPane):
         elif self.trouble is not None:
             kind, caught = self.trouble
             session.catch(kind, not caught)
+
+    def open(self, session: Session) -> None:
+        """Edit the breakpoint under the cursor; a kind of trouble has no more to it than its switch."""
+        if self.selected is not None:
+            self.post_message(self.EditWanted(self.selected))
+        else:
+            self.switch(session)
 
     def delete(self, session: Session) -> bool:
         """Remove the breakpoint under the cursor."""

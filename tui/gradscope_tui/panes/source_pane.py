@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.style import Style
 from rich.syntax import Syntax
 from rich.text import Text
 from textual import events
+from textual.message import Message
 
 from gradscope_tui.colors import without_background
 from gradscope_tui.widgets.labels import basename
@@ -18,15 +21,26 @@ from gradscope_tui.widgets.line_pane import LinePane, Place
 
 if TYPE_CHECKING:
     from gradscope.inspect.records.records import Location
+    from gradscope_tui.sessions.session_protocol import Breakpoint
     from gradscope_tui.sessions.session_snapshot import Focus, Snapshot
 
-__all__ = ["SourcePane"]
+__all__ = ["SourcePane", "breaks_on"]
 
 CONTEXT = 20
 """Lines that are shown on each side of the line that made the node."""
 
 _CHUNK = 16
 """Lines that are highlighted at once: neighbouring nodes are made by neighbouring lines."""
+
+
+_GUTTER = 7
+"""Cells before a line: where the program stands, the number, whether there is a breakpoint."""
+
+
+def breaks_on(point: Breakpoint, location: Location) -> bool:
+    """Whether a breakpoint on lines is one on this line."""
+    made_there: Any = SimpleNamespace(location=location)  # all that such a breakpoint asks of a node
+    return point.matches(made_there)
 
 
 def _window(filename: str, first: int, last: int, theme: str) -> tuple[Text, ...]:
@@ -58,8 +72,18 @@ class SourcePane(LinePane):
     PLACE: ClassVar[Place] = Place.BELOW
     KEYS: ClassVar[Mapping[str, str]] = {"editor": "Open in the editor", "filter": "Find"}
     KEY_HELP: ClassVar[str] = "Go to the source of the node under the cursor"
-    ABOUT: ClassVar[str] = "That line in its file. `E` opens it in `$EDITOR`."
+    ABOUT: ClassVar[str] = (
+        "That line in its file. A click on the number of a line sets a breakpoint on what it makes, or removes it. "
+        "`E` opens it in `$EDITOR`."
+    )
     EMPTY: ClassVar[str] = "the line that made a node is shown here"
+
+    class GutterClicked(Message):
+        """The number of a line has been clicked."""
+
+        def __init__(self, location: Location) -> None:
+            super().__init__()
+            self.location = location
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -67,9 +91,14 @@ class SourcePane(LinePane):
         self._location: Location | None = None
         self._first = 1
         self._lines: tuple[Text, ...] = ()
+        self._points: tuple[Breakpoint, ...] = ()
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the line that made the node under the cursor, or why there is none."""
+        points = tuple(point for point in snapshot.breakpoints if point.spec.startswith("line:") and point.enabled)
+        if [point.spec for point in points] != [point.spec for point in self._points]:
+            self._points = points
+            self.refresh()
         if snapshot.focus is self._focus:
             return
         self._focus, node = snapshot.focus, snapshot.focus.node
@@ -140,16 +169,30 @@ class SourcePane(LinePane):
 
     def line_width(self) -> int:
         """Return the width of the widest line, with its number."""
-        return max((line.cell_len + 7 for line in self._lines), default=0)
+        return max((line.cell_len + _GUTTER for line in self._lines), default=0)
 
     def line(self, row: int, width: int) -> Text:
         """Return one line with its number."""
         number = self._first + row
         here = self._location is not None and number == self._location.lineno
+        stops = self._points and any(breaks_on(point, self._at(number)) for point in self._points)
         text = Text.assemble(
-            ("▶" if here else " ", self.color("now")), (f"{number:>4}  ", self.color("now" if here else "dim"))
+            ("▶" if here else " ", self.color("now")),
+            (f"{number:>4}", self.color("now" if here else "dim")),
+            ("● " if stops else "  ", self.color("bad")),
         )
         return text.append_text(self._lines[row])
+
+    def _at(self, number: int) -> Location:
+        """Return a line of the file that is shown."""
+        assert self._location is not None
+        return replace(self._location, lineno=number)
+
+    def on_click(self, event: events.Click) -> None:
+        """Tell that the number of a line has been clicked."""
+        offset = event.get_content_offset(self)
+        if offset is not None and offset.x < _GUTTER and self.row_at(offset.y) < len(self._lines):
+            self.post_message(self.GutterClicked(self._at(self._first + self.row_at(offset.y))))
 
     def is_marked(self, row: int) -> bool:
         """Mark the line that made the node."""

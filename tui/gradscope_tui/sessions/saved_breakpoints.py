@@ -1,4 +1,4 @@
-"""Breakpoints from one session to the next: a file of commands for each script, in the person's state directory."""
+"""Breakpoints as commands: from one session to the next, in the person's state directory, and to be edited."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError, find_verb, read_commands
+from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError, find_verb, read_commands, split_commands
 
 if TYPE_CHECKING:
-    from gradscope_tui.sessions.session_protocol import Session
+    from gradscope_tui.sessions.session_protocol import Breakpoint, Session
 
-__all__ = ["SavedBreakpoints", "commands_of", "state_directory"]
+__all__ = ["SavedBreakpoints", "commands_of", "edited", "state_directory", "text_of"]
+
+_SETTING = ("break", "tbreak", "log")
+"""Verbs that set a breakpoint."""
 
 
 def state_directory() -> Path:
@@ -25,14 +28,51 @@ def state_directory() -> Path:
 
 def commands_of(session: Session) -> list[str]:
     """Return the commands of line mode that set a session's breakpoints, as ``save-breaks`` writes them."""
-    lines = []
-    for point in session.breakpoints:
-        lines.append(point.command())
-        if point.ignore:
-            lines.append(f"ignore $ {point.ignore}")
-        if not point.enabled:
-            lines.append("disable $")
+    lines = [line for point in session.breakpoints for line in _lines_of(point)]
     return lines + [f"catch {kind} off" for kind, on in session.catching.items() if not on]
+
+
+def _lines_of(point: Breakpoint) -> list[str]:
+    """Return the commands that set one breakpoint."""
+    passed = [f"ignore $ {point.ignore}"] if point.ignore else []
+    return [point.command(), *passed, *([] if point.enabled else ["disable $"])]
+
+
+def text_of(point: Breakpoint) -> str:
+    """Return a breakpoint as a person edits it: the commands that set it, in one line.
+
+    Examples
+    --------
+    >>> from gradscope.inspect.debugging.stops.breakpoints import BreakpointTable
+    >>> point = BreakpointTable().add("op:Mul* if norm > 10")
+    >>> point.ignore = 3
+    >>> text_of(point)
+    'break op:Mul* if norm > 10; ignore $ 3'
+    """
+    return "; ".join(_lines_of(point))
+
+
+def edited(session: Session, point: Breakpoint, text: str) -> None:
+    """Replace a breakpoint by the one that an edited text sets.
+
+    Raises
+    ------
+    ValueError
+        If the text cannot be understood; the breakpoint is as it was then.
+    """
+    known = {other.id for other in session.breakpoints}
+    lines = split_commands(text)
+    if len([line for line in lines if find_verb(line)[0].name in _SETTING]) != 1:
+        raise UsageError("a breakpoint is one of `break SPEC`, `tbreak SPEC` and `log SPEC :: EXPRESSION`")
+    try:
+        for line in lines:
+            _carry_out(session, line)
+    except (ValueError, IndexError):
+        for number in {other.id for other in session.breakpoints} - known:
+            session.remove_breakpoint(number)
+        raise
+    if any(other.id == point.id for other in session.breakpoints):  # it may have gone meanwhile
+        session.remove_breakpoint(point.id)
 
 
 class SavedBreakpoints:
@@ -107,23 +147,36 @@ class SavedBreakpoints:
 def _obey(session: Session, line: str) -> bool:
     """Carry out one kept command; return whether it could be."""
     try:
-        verb, argument = find_verb(line)
-        last = max((point.id for point in session.breakpoints), default=0)
-        match verb.name:
-            case "break" | "tbreak":
-                session.add_breakpoint(argument, temporary=verb.name == "tbreak")
-            case "log":
-                spec, _, expression = argument.partition("::")
-                session.add_breakpoint(spec.strip(), log=expression.strip())
-            case "ignore":
-                session.ignore_breakpoint(last, int(argument.split()[1]))
-            case "disable":
-                session.enable_breakpoint(last, False)
-            case "catch":
-                kind, _, switch = argument.partition(" ")
-                session.catch(kind, switch != "off")
-            case _:
-                return False
+        _carry_out(session, line)
     except (ValueError, IndexError):
         return False
     return True
+
+
+def _carry_out(session: Session, line: str) -> None:
+    """Carry out one command that sets a breakpoint, or changes the last that has been set."""
+    verb, argument = find_verb(line)
+    last = max((point.id for point in session.breakpoints), default=0)
+    match verb.name:
+        case "break" | "tbreak":
+            session.add_breakpoint(argument, temporary=verb.name == "tbreak")
+        case "log":
+            spec, _, expression = argument.partition("::")
+            session.add_breakpoint(spec.strip(), log=expression.strip())
+        case "ignore":
+            session.ignore_breakpoint(last, _count(argument))
+        case "disable" | "enable":
+            session.enable_breakpoint(last, verb.name == "enable")
+        case "catch":
+            kind, _, switch = argument.partition(" ")
+            session.catch(kind, switch != "off")
+        case name:
+            raise UsageError(f"{name} sets no breakpoint")
+
+
+def _count(argument: str) -> int:
+    """Return how often ``$ COUNT`` passes by."""
+    count = argument.split()[-1]
+    if not count.isdecimal():
+        raise UsageError(f"ignore takes a number of times, got {count!r}: ignore $ 3")
+    return int(count)

@@ -36,6 +36,7 @@ class Prompt(Horizontal):
     KINDS: ClassVar[dict[str, tuple[str, str]]] = {
         "command": (":", "step · break op:Mul* if norm > 10 · print grad_outputs[0] · help"),
         "break": ("break at ", "op:Mul* · param:fc1.weight · mod:layers.* · line:train.py:31 · … if norm > 10"),
+        "breakpoint": ("the breakpoint: ", "break SPEC if CONDITION; ignore $ COUNT; disable $"),
         "watch": ("watch ", "norm · grad.max() · saved.self.mean() · any variable of the script"),
         "filter": ("/", "op:Mul* · mod:layers.* · param:*.weight · line:train.py:31 · nan · word · !word"),
         "find": ("/", "part of a line of this pane; capitals matter where there are any"),
