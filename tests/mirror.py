@@ -191,7 +191,6 @@ TESTED_THROUGH = {
     "check/finding_parts": "check/rules/gs101_saved_tensor_modified",
     "check/tensor_names": "check/watcher",
     "check/violation_facts": "check/sanitizer",
-    "inspect/ranks/rank_group": "inspect/ranks/rank_prompt",
     "inspect/adapters/gradient_hooks": "inspect/adapters/both_frameworks",
     "inspect/adapters/import_watch": "inspect/adapters/both_frameworks",
     "inspect/adapters/torch": "inspect/adapters/both_frameworks",

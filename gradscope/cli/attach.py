@@ -57,6 +57,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "-c", dest="commands", metavar="COMMANDS", help="carry out debugger commands, and leave; needs no terminal"
     )
     parser.add_argument("--ranks", action="store_true", help="all ranks of a torch.distributed job; with --line or -c")
+    parser.add_argument("--non-stop", action="store_true", help="with --ranks: when one stops, the others go on")
     parser.add_argument("where", metavar="WHERE", nargs="?", help="a process, a socket or tcp://HOST:PORT")
     parser.set_defaults(run=run)
     return parser
@@ -84,6 +85,8 @@ def run(args: argparse.Namespace) -> int:
             )
         if args.ranks:
             return _run_ranks(args, commands)
+        if args.non_stop:
+            return _refuse("--non-stop is about several ranks: add --ranks")
         debugger = connect(_address(args.where), os.environ.get(_TOKEN, "").encode())
     except (UsageError, OSError) as error:
         return _refuse(str(error))
@@ -119,7 +122,7 @@ def _run_ranks(args: argparse.Namespace, commands: list[str] | None) -> int:
     if args.where is not None and not args.where.isdecimal():
         return _refuse(f"ranks are found by the number of a process, got {args.where!r}")
     processes = find_ranks(None if args.where is None else int(args.where))
-    mode = AttachedRankPrompt(attach_ranks(processes))
+    mode = AttachedRankPrompt(attach_ranks(processes), non_stop=args.non_stop)
     status = _converse(mode, commands)
     ended, title = mode.group.ended, mode.group.title
     mode.group.detach()

@@ -62,14 +62,15 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="gradscope debug [-h] [--line] [--nproc-per-node N] [-c COMMANDS] [--commands FILE]\n"
-        "                       [-m] SCRIPT [args ...]",
+        usage="gradscope debug [-h] [--line] [--nproc-per-node N] [--non-stop] [-c COMMANDS]\n"
+        "                       [--commands FILE] [-m] SCRIPT [args ...]",
         allow_abbrev=False,
     )
     parser.add_argument("--line", action="store_true", help="a prompt instead of the terminal UI")
     parser.add_argument(
         "--nproc-per-node", type=positive, metavar="N", help="start N ranks, as torchrun does; with --line or -c"
     )
+    parser.add_argument("--non-stop", action="store_true", help="with several ranks: when one stops, the others go on")
     parser.add_argument(
         "-c",
         dest="commands",
@@ -135,6 +136,8 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.nproc_per_node and not plain:
         return _refuse("several ranks have a prompt, and no terminal UI: add --line, or -c COMMANDS")
+    if args.non_stop and not args.nproc_per_node:
+        return _refuse("--non-stop is about several ranks: add --nproc-per-node N")
     # A script cannot share stdin with the prompt, unless a person types there, who sees which of them asks.
     target = [*(["-m"] if args.module else []), args.script, *args.args]
     if args.nproc_per_node:
@@ -211,7 +214,7 @@ def _run_ranks(target: list[str], args: argparse.Namespace, commands: list[str] 
 
     processes = start_ranks(target, args.nproc_per_node)
     try:
-        mode = StartedRankPrompt(processes)
+        mode = StartedRankPrompt(processes, non_stop=args.non_stop)
     except ChannelError as error:
         for process in processes:
             process.send_signal(signal.SIGTERM)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from ..debuggee.broadcast import Listener, OutputWriter
+from ..debuggee.waiters import Waiters
 from ..debugging.session.session_errors import SessionError
-from ..records.records import SessionState
+from ..records.records import DebuggerEvent, SessionState
 from ..wire.client import RemoteDebugger
 
 __all__ = ["RankGroup"]
@@ -22,13 +24,20 @@ _FOR_ALL = _GOING_ON | {
     "enable_breakpoint", "ignore_breakpoint", "catch", "add_watch", "remove_watch",
 }  # fmt: skip
 
-_TOGETHER = 1.0
-"""Seconds in which ranks that take the same step stop by themselves after the first has."""
+_TOGETHER = 0.1
+"""Seconds in which the others come to the breakpoint that one rank has stopped at, before they are paused."""
+
+_SAME_STEP = 1.0
+"""Seconds in which ranks that take the same step end it by themselves after the first has."""
 
 _PAUSING = 2.0
 """Seconds in which a rank that is not in a collective comes to its next node."""
 
-_SLICE = 0.02
+_ASKING = 0.1
+"""Seconds after which a rank that has not stopped is asked whether it waits in a collective."""
+
+_OWN_ENDS = {"step", "entry", "run-to"}
+"""Kinds of the reasons of a stop to which the verb itself has led, as it will on the other ranks."""
 
 
 class RankGroup:
@@ -40,12 +49,23 @@ class RankGroup:
     ----------
     members : sequence of RemoteDebugger
         By rank.
+    non_stop : bool
+        Whether the others go on when a rank stops, and verbs that let it go on are the chosen rank's alone.
     """
 
-    def __init__(self, members: Sequence[RemoteDebugger]) -> None:
+    def __init__(self, members: Sequence[RemoteDebugger], *, non_stop: bool = False) -> None:
         self.members = list(members)
+        self.non_stop = non_stop
         self.rank = 0
         self._awaited: list[RemoteDebugger] = []
+        self._impatient = False
+        self._waiters = Waiters()
+        for member in self.members:
+            member.add_listener(self._heard)
+
+    def _heard(self, event: DebuggerEvent) -> None:
+        if event.kind == "state":
+            self._waiters.wake()
 
     @property
     def chosen(self) -> RemoteDebugger:
@@ -65,19 +85,31 @@ class RankGroup:
         self.rank = rank
 
     def __getattr__(self, name: str) -> Any:
+        if name in _GOING_ON:
+            return partial(self._go_on, name)
         return partial(self._for_all, name) if name in _FOR_ALL else getattr(self.chosen, name)
 
+    def _go_on(self, name: str, *args: Any, **keywords: Any) -> None:
+        """Let all ranks go on, or the chosen one alone; ``start`` is for all."""
+        self._impatient = False
+        if name == "cont" and self.chosen.state is SessionState.RUNNING:  # it was left waiting, and is waited for again
+            return
+        if self.non_stop and name != "start":
+            getattr(self.chosen, name)(*args, **keywords)
+            sent = [self.chosen]
+        else:
+            sent = self._carried_out(name, *args, **keywords)[1]
+        # One may stop again before it is waited for.
+        self._awaited = [*sent, *(member for member in self._awaited if member not in sent)]
+
     def _for_all(self, name: str, *args: Any, **keywords: Any) -> Any:
+        return self._carried_out(name, *args, **keywords)[0]
+
+    def _carried_out(self, name: str, *args: Any, **keywords: Any) -> tuple[Any, list[RemoteDebugger]]:
         """Carry out a verb at the chosen rank, which may refuse it, and then at the others that can."""
         answer = getattr(self.chosen, name)(*args, **keywords)
-        sent = [self.chosen]
-        for member in self._others():
-            with contextlib.suppress(SessionError):  # it runs, or has ended
-                getattr(member, name)(*args, **keywords)
-                sent.append(member)
-        if name in _GOING_ON:  # one may stop again before it is waited for
-            self._awaited = sent
-        return answer
+        others = _at_once(self._others(), lambda member: getattr(member, name)(*args, **keywords))
+        return answer, [self.chosen, *others]
 
     def _others(self) -> list[RemoteDebugger]:
         return [member for member in self.members if member is not self.chosen]
@@ -105,11 +137,15 @@ class RankGroup:
     # --- stopping together ---
 
     def pause(self) -> None:
-        """Stop every rank before its next node; one in a collective cannot, and goes on waiting."""
-        for member in self.members:
-            if member.state is SessionState.RUNNING:
-                with contextlib.suppress(SessionError):
-                    member.pause()
+        """Stop every rank before its next node; one in a collective cannot, and goes on waiting.
+
+        The next :meth:`wait` comes back after two seconds at most, so that such ranks can be looked at.
+        """
+        self._impatient = True
+        self._pause_all()
+
+    def _pause_all(self) -> None:
+        _at_once(self._running(), lambda member: member.pause())
 
     def wait(self, timeout: float | None = None) -> SessionState:
         """Wait until a rank that runs has stopped or died, or all have ended; choose it, and pause the others.
@@ -119,29 +155,38 @@ class RankGroup:
         SessionState
             The chosen rank's; ``RUNNING`` after a timeout, in seconds.
         """
-        running = [member for member in self.members if member.state is SessionState.RUNNING]
-        awaited = [*self._awaited, *(member for member in running if member not in self._awaited)]
-        self._until(lambda: self._all_stopped() or any(map(_has_news, awaited)), timeout)
-        if self.chosen not in awaited or not _has_news(self.chosen):
-            self._choose_first([*filter(_has_news, awaited), *(member for member in self.members if not member.ended)])
-        if not self.ended and self.chosen.state is not SessionState.RUNNING:
-            self._until(self._all_stopped, _TOGETHER)
-            self.pause()
-            self._until(self._all_stopped, _PAUSING)
+        awaited = [*self._awaited, *(member for member in self._running() if member not in self._awaited)]
+        patience = _PAUSING if self._impatient else timeout
+        self._until(lambda: not self._running() or any(map(_has_news, awaited)), patience)
+        news = [member for member in awaited if _has_news(member)]
+        if self.chosen not in news:
+            self._choose_first([*news, *(member for member in self.members if not member.ended)])
+        if news and not self.non_stop:
+            self._stop_all()
+        self._impatient = False
+        self._awaited = self._running()
         return self.chosen.state
+
+    def _stop_all(self) -> None:
+        """Let the others end the step that all take, and pause those that go on."""
+        reason = self.chosen.reason
+        own = reason is not None and reason.kind in _OWN_ENDS
+        self._until(lambda: not self._running(), _SAME_STEP if own else _TOGETHER)
+        self._pause_all()
+        deadline = time.monotonic() + _PAUSING
+        while not self._until(lambda: not self._running(), _ASKING) and time.monotonic() < deadline:
+            if all(map(_waits, self._running())):  # for one that has stopped, most likely
+                return
 
     def _choose_first(self, candidates: Sequence[RemoteDebugger]) -> None:
         if candidates:
             self.rank = self.members.index(candidates[0])
 
-    def _all_stopped(self) -> bool:
-        return all(member.state is not SessionState.RUNNING for member in self.members)
+    def _running(self) -> list[RemoteDebugger]:
+        return [member for member in self.members if member.state is SessionState.RUNNING]
 
-    @staticmethod
-    def _until(holds: Callable[[], bool], timeout: float | None) -> None:
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while not holds() and (deadline is None or time.monotonic() < deadline):
-            time.sleep(_SLICE)
+    def _until(self, holds: Callable[[], bool], timeout: float | None) -> bool:
+        return self._waiters.wait(holds, timeout)
 
     # --- coming, listing, leaving ---
 
@@ -220,6 +265,30 @@ class _Prefixed:
 def _has_news(member: RemoteDebugger) -> bool:
     """Whether a rank has stopped in the middle, or has failed."""
     return member.state is not SessionState.RUNNING and member.state is not SessionState.FINISHED
+
+
+def _waits(member: RemoteDebugger) -> bool:
+    """Whether a rank that runs waits in a collective."""
+    with contextlib.suppress(SessionError):
+        return member.whereabouts().startswith("waits in")
+    return False
+
+
+def _at_once(members: Sequence[RemoteDebugger], verb: Callable[[RemoteDebugger], object]) -> list[RemoteDebugger]:
+    """Carry out a verb at several ranks, each of which may be slow to answer; return those that have not refused it."""
+    sent: list[RemoteDebugger] = []
+
+    def carry_out(member: RemoteDebugger) -> None:
+        with contextlib.suppress(SessionError, ValueError):  # it runs, has ended, or has no such node
+            verb(member)
+            sent.append(member)
+
+    threads = [threading.Thread(target=carry_out, args=(member,), daemon=True) for member in members]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sent
 
 
 def _all_of(removes: list[Callable[[], None]]) -> Callable[[], None]:

@@ -21,10 +21,12 @@ class RankPrompt(LineMode):
     ----------
     members : sequence of RemoteDebugger
         By rank.
+    non_stop : bool
+        Whether the others go on when a rank stops.
     """
 
-    def __init__(self, members: Sequence[RemoteDebugger]) -> None:
-        self.group = RankGroup(members)
+    def __init__(self, members: Sequence[RemoteDebugger], *, non_stop: bool = False) -> None:
+        self.group = RankGroup(members, non_stop=non_stop)
         super().__init__(self.group)  # type: ignore[arg-type] # it has the same verbs
 
     def _begin_echo(self) -> Callable[[], None]:
@@ -40,7 +42,7 @@ class RankPrompt(LineMode):
     def _wait(self, presses: int = 0) -> None:
         super()._wait(presses)
         group = self.group
-        if group.chosen.ended and not group.ended:
+        if not (group.ended or group.chosen.state.paused):
             self._list()
 
     def _list(self) -> None:
@@ -68,10 +70,12 @@ class StartedRankPrompt(RankPrompt):
     ----------
     processes : sequence of ProgramProcess
         By rank, not started.
+    non_stop : bool
+        Whether the others go on when a rank stops.
     """
 
-    def __init__(self, processes: Sequence[ProgramProcess]) -> None:
-        super().__init__([process.debugger for process in processes])
+    def __init__(self, processes: Sequence[ProgramProcess], *, non_stop: bool = False) -> None:
+        super().__init__([process.debugger for process in processes], non_stop=non_stop)
         self._processes = processes
         # From before their start until after their ends: signal and exit handlers may have something to say.
         self._end_echo = self.group.echo_to(self._echo)

@@ -54,12 +54,24 @@ if os.environ["RANK"] == "1":
 (x * 3).sum().backward()
 """
 
+ONE_AFTER_THE_OTHER = """\
+import os
+import gradscope as gs
+second = os.environ["RANK"] == "1"
+if second:
+    open("gate").read()
+x = gs.ones(2, requires_grad=True)
+(x * 3).sum().backward()
+if not second:
+    open("gate", "w").close()
+"""
+
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes have signals")
 
 
-def debug(folder, script, commands, *arguments):
+def debug(folder, script, commands, *arguments, options=("--nproc-per-node", "2")):
     (folder / "script.py").write_text(script)
-    command = [sys.executable, "-m", "gradscope", "debug", "--nproc-per-node", "2", "-c", commands, "script.py"]
+    command = [sys.executable, "-m", "gradscope", "debug", *options, "-c", commands, "script.py"]
     return subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True, timeout=200)
 
 
@@ -88,3 +100,19 @@ def test_a_killed_rank_is_shown_and_the_others_can_be_looked_at(tmp_path):
     assert "rank 1: script.py was killed by SIGKILL" in run.stdout, run.stdout
     assert "stopped before node 0 of 3: SumBackward0" in run.stdout
     assert run.returncode == 137
+
+
+def test_under_non_stop_a_rank_is_not_paused_when_another_stops(tmp_path):
+    os.mkfifo(tmp_path / "gate")
+    options = ("--nproc-per-node", "2", "--non-stop")
+    run = debug(tmp_path, ONE_AFTER_THE_OTHER, "continue; rank 1; step; continue", options=options)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "rank 1:\nstopped before node 0 of 3: SumBackward0 - first node of backward 1" in run.stdout
+    assert "stopped before node 1 of 3: MulBackward0 - next node" in run.stdout
+    assert "paused on request" not in run.stdout
+
+
+def test_non_stop_is_about_ranks(tmp_path):
+    run = debug(tmp_path, ONE_AFTER_THE_OTHER, "continue", options=("--non-stop",))
+    assert run.returncode == 2
+    assert run.stderr == "gradscope debug: --non-stop is about several ranks: add --nproc-per-node N\n"

@@ -1,0 +1,129 @@
+"""Several debuggers as one: who stops with whom, who goes on, and what is waited for."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from gradscope.inspect import SessionState
+from gradscope.inspect.ranks.launch import start_ranks
+from gradscope.inspect.ranks.rank_group import RankGroup
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="named pipes")
+
+LONG = 60
+"""Seconds after which a wait has hung."""
+
+SCRIPT = """\
+import os, sys
+import gradscope as gs
+waiting, endless = sys.argv[1:3]
+rank = os.environ["RANK"]
+x = gs.ones(2, requires_grad=True)
+(x * 2).sum().backward()
+if rank in waiting:
+    print("waits", flush=True)
+    open(f"gate{rank}").read()  # as in a collective, until somebody opens the other end
+(x * 3).exp().sum().backward()
+while rank in endless:
+    (x * 2).sum().backward()
+"""
+
+
+@contextmanager
+def ranks(folder, world, *, waiting="", endless="", **options):
+    path = folder / "ranks.py"
+    path.write_text(SCRIPT.replace('f"gate', f'f"{folder}/gate'))
+    for rank in waiting:
+        os.mkfifo(folder / f"gate{rank}")
+    processes = start_ranks([str(path), waiting, endless], world)
+    try:
+        yield RankGroup([process.debugger for process in processes], **options)
+    finally:
+        for process in processes:
+            process.end()
+
+
+def test_one_that_stops_stops_all(tmp_path):
+    with ranks(tmp_path, 4, endless="0123") as group:
+        group.start()
+        assert group.wait(LONG) is SessionState.PAUSED_BEFORE
+        assert all(member.state is SessionState.PAUSED_BEFORE for member in group.members)
+        group.members[3].add_breakpoint("op:ExpBackward0")
+        group.cont()
+        group.wait(LONG)
+        assert group.rank == 3
+        assert group.chosen.nodes[group.chosen.current].name == "ExpBackward0"
+        assert all(member.state is SessionState.PAUSED_BEFORE for member in group.members)
+
+
+def test_a_step_is_taken_by_all(tmp_path):
+    with ranks(tmp_path, 2) as group:
+        group.start()
+        group.wait(LONG)
+        group.step()
+        group.wait(LONG)
+        assert [member.current for member in group.members] == [1, 1]
+
+
+def test_under_non_stop_the_others_go_on(tmp_path):
+    with ranks(tmp_path, 2, endless="1", non_stop=True) as group:
+        group.start()
+        while group.chosen.state is not SessionState.PAUSED_BEFORE or group.rank != 1:
+            group.wait(LONG)
+            group.choose(1)
+        group.cont()
+        group.choose(0)
+        group.members[0].wait(LONG)
+        group.step()
+        group.wait(LONG)
+        assert (group.rank, group.chosen.current) == (0, 1)
+        assert group.members[1].state is SessionState.RUNNING
+
+
+def test_under_non_stop_a_verb_is_for_the_chosen_rank_and_a_breakpoint_for_all(tmp_path):
+    with ranks(tmp_path, 2, non_stop=True) as group:
+        group.start()
+        for member in group.members:
+            member.wait(LONG)
+        group.wait(LONG)
+        group.add_breakpoint("op:ExpBackward0")
+        group.choose(1)
+        group.step()
+        group.wait(LONG)
+        assert [member.current for member in group.members] == [0, 1]
+        assert [len(member.breakpoints) for member in group.members] == [1, 1]
+
+
+def test_after_a_pause_a_rank_that_cannot_stop_is_not_waited_for(tmp_path):
+    with ranks(tmp_path, 2, waiting="01") as group:
+        arrived = {rank: threading.Event() for rank in range(2)}
+        group.echo_to(lambda text, stream="stdout": arrived[int(text[6])].set())  # "[rank 1] waits"
+        group.start()
+        group.wait(LONG)
+        group.cont()
+        assert [event.wait(LONG) for event in arrived.values()] == [True, True]
+        group.pause()
+        assert group.wait() is SessionState.RUNNING
+        for rank in range(2):
+            (tmp_path / f"gate{rank}").write_text("go on")
+        group.cont()  # it runs already, and is waited for again
+        assert group.wait(LONG) is SessionState.PAUSED_BEFORE
+        assert [member.task_index for member in group.members] == [2, 2]
+
+
+def test_the_end_of_all_ends_the_wait(tmp_path):
+    with ranks(tmp_path, 2) as group:
+        group.start()
+        group.wait(LONG)
+        group.cont()
+        assert group.wait(LONG) is SessionState.FINISHED
+        assert group.ended
+
+
+def test_a_rank_that_does_not_exist_is_refused(tmp_path):
+    with ranks(tmp_path, 2) as group, pytest.raises(RuntimeError, match="there is no rank 2: they are 0 to 1"):
+        group.choose(2)
