@@ -176,25 +176,25 @@ class Tracker(Observer):
     def _label(self, root: Any) -> str:
         if not self._adapter.named_parameters(root):
             return free_label(type(root).__name__, self._roots)
-        frames = list(user_frames(sys._getframe(1)))
-        variable = next(filter(None, (name_of(root, frame) for frame in frames)), "").removeprefix("self.")
-        if "" not in self._roots and not (variable and self._has_others(root, frames)):
+        found = ((name_of(root, frame), frame) for frame in user_frames(sys._getframe(1)))
+        variable, frame = next((pair for pair in found if pair[0]), ("", None))
+        if "" not in self._roots and (frame is None or not self._has_others(root, frame)):
             return ""
-        return free_label(variable or type(root).__name__, self._roots)
+        return free_label(variable.removeprefix("self.") or type(root).__name__, self._roots)
 
-    def _has_others(self, root: Any, frames: Iterable[FrameType]) -> bool:
-        """Whether a variable holds a module with parameters that is no part of `root`, nor has it as a part."""
+    def _has_others(self, root: Any, frame: FrameType) -> bool:
+        """Whether a variable of a frame holds a module with parameters that is no part of `root`, nor has it as one."""
         adapter, kinds = self._adapter, self._adapter.module_classes()
         inside = {id(part) for _, part in adapter.named_modules(root)}
-        for frame in frames:
-            local = variables_of(frame)
-            for scope in (local, fields_of(local.get("self")), frame.f_globals):
-                for other in list(scope.values()):
-                    if not issubclass(type(other), kinds) or id(other) in inside or not adapter.named_parameters(other):
-                        continue
-                    if not any(part is root for _, part in adapter.named_modules(other)):
-                        return True
-        return False
+        local = variables_of(frame)
+        return any(
+            issubclass(type(other), kinds)
+            and id(other) not in inside
+            and adapter.named_parameters(other)
+            and not any(part is root for _, part in adapter.named_modules(other))
+            for scope in (local, fields_of(local.get("self")), frame.f_globals)
+            for other in list(scope.values())
+        )
 
 
 def latest_tracker() -> Tracker | None:

@@ -63,6 +63,18 @@ def test_parts_and_wholes_of_a_model_and_losses_are_no_other_model():
         assert sorted(tracker.parameter_paths().values()) == ["0.bias", "0.weight"]
 
 
+def test_a_model_of_another_function_is_no_other_model():
+    def loss():
+        model = gs.nn.Linear(2, 2)
+        return model(gs.ones(1, 2)).sum()
+
+    model = gs.nn.Linear(2, 2)
+    with gi.track() as tracker:
+        loss()
+        model(gs.ones(1, 2))
+        assert sorted(tracker.parameter_paths().values()) == ["bias", "weight"]
+
+
 def test_the_models_of_a_trainer_are_told_apart_by_its_attributes():
     class Trainer:
         def __init__(self):
