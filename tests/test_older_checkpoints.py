@@ -76,6 +76,8 @@ def test_the_state_of_an_older_optimizer_is_taken_up(torch: Any, name: str) -> N
         stepped(m, name, values, lambda optimizer, s=s: optimizer.load_state_dict(s))  # type: ignore[misc]
         for m, s in in_both(torch, state)
     )
+    if name in ("Adam", "AdamW") and torch.__version__ < "2.8":  # they had no such setting
+        names = [setting for setting in names if setting != "decoupled_weight_decay"]
     assert names == their_names
     numpy.testing.assert_allclose(mine, theirs, rtol=1e-5)
 

@@ -50,7 +50,8 @@ def test_the_script_ends_at_the_first_disagreement(torch, tmp_path):
 @pytest.mark.torch
 def test_ranks_that_agree_end_as_they_would(torch, tmp_path):
     done = check(tmp_path, broken=False)
-    assert (done.returncode, done.stdout) == (0, "rank 1: 4 steps agreed with rank 0's\n"), done.stderr
+    told = [line for line in done.stdout.splitlines() if not line.startswith("[Gloo]")]  # PyTorch 2.8 does
+    assert (done.returncode, told) == (0, ["rank 1: 4 steps agreed with rank 0's"]), done.stderr
 
 
 def test_a_process_that_is_no_rank_is_told_how_to_start(monkeypatch, capsys):

@@ -14,12 +14,12 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+import torch.distributed.fsdp
+import torch.distributed.tensor
 from torch import nn
 from torch.distributed.algorithms.join import Join
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
-from torch.distributed.tensor import Replicate
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
@@ -37,6 +37,11 @@ def program(function: Callable[[], None]) -> Callable[[], None]:
     """Add a program."""
     PROGRAMS[function.__name__] = function
     return function
+
+
+def spread(function: Callable[[], None]) -> Callable[[], None]:
+    """Add a program whose parameters are spread over ranks, where PyTorch (from 2.6 on) has fully_shard()."""
+    return program(function) if hasattr(dist.fsdp, "fully_shard") else function
 
 
 def rank() -> int:
@@ -380,12 +385,12 @@ def reduced_by_hand() -> None:
         optimizer.step()
 
 
-@program
+@spread
 def sharded() -> None:
     model = layers()
     mesh = init_device_mesh("cpu", (2,))
     for part in (model[0], model[2], model):
-        fully_shard(part, mesh=mesh)
+        dist.fsdp.fully_shard(part, mesh=mesh)
     train(model)
     assert_that_parts_add_up(model)
 
@@ -400,10 +405,11 @@ def assert_that_parts_add_up(model: nn.Module) -> None:
         assert sum(sums[0] for sums, _ in parts) % 2**64 == checksum(parameter.full_tensor().detach().numpy())
 
 
-@program
+@spread
 def tensor_parallel() -> None:
     model = layers(nn.LayerNorm(6))
-    plan = {"0": ColwiseParallel(output_layouts=Replicate()), "3": RowwiseParallel(input_layouts=Replicate())}
+    whole = dist.tensor.Replicate()
+    plan = {"0": ColwiseParallel(output_layouts=whole), "3": RowwiseParallel(input_layouts=whole)}
     parallelize_module(model, init_device_mesh("cpu", (2,)), plan)
     torch.manual_seed(3)
     batch = torch.randn(5, 4)  # the same on all ranks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import itertools
 import math
 import sys
@@ -21,6 +22,9 @@ __all__ = ["checksums_of", "data_parallel", "generator_facts", "parallel_modules
 
 _FLAT = "FlatParameter"
 """FSDP's first version: each rank has a part of what all parameters of a module hold, end to end."""
+
+_TENSOR_MODULES = ("torch.distributed.tensor", "torch.distributed._tensor")
+"""Where a DTensor may come from; before PyTorch 2.5 from the second."""
 
 
 def parallel_modules(modules: Sequence[Any]) -> list[Any]:
@@ -102,8 +106,14 @@ def _called(placement: Any) -> str:
 
 def _is_distributed(tensor: torch.Tensor) -> bool:
     """Whether a tensor is a DTensor; the module that has them takes most of a second to load."""
-    module = sys.modules.get("torch.distributed.tensor")
+    module = _tensor_module()
     return module is not None and isinstance(tensor, module.DTensor)
+
+
+def _tensor_module() -> Any:
+    """Return the module that has DTensor, once it is loaded; None before."""
+    loaded = (sys.modules.get(name) for name in _TENSOR_MODULES)
+    return next((module for module in loaded if hasattr(module, "DTensor")), None)
 
 
 # --- checksums ---
@@ -141,12 +151,11 @@ def _runs(tensor: torch.Tensor) -> Iterator[tuple[torch.Tensor, int]]:
 
 def _rows(local: torch.Tensor, tensor: Any) -> Iterator[tuple[torch.Tensor, int]]:
     """Yield the pieces of a DTensor's part that lie together in the whole."""
-    from torch.distributed.tensor._utils import compute_local_shape_and_global_offset  # DTensor has loaded it
-
+    utilities = importlib.import_module(f"{_tensor_module().__name__}._utils")  # DTensor has loaded it
     if not local.numel():
         return
     whole = tensor.shape
-    _, offset = compute_local_shape_and_global_offset(whole, tensor.device_mesh, tensor.placements)
+    _, offset = utilities.compute_local_shape_and_global_offset(whole, tensor.device_mesh, tensor.placements)
     split = [placement.dim for placement in tensor.placements if placement.is_shard()]
     last = max(split, default=0)  # from here on the elements of a row lie together in the whole
     strides = [math.prod(whole[dim + 1 :]) for dim in range(len(whole))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -28,6 +28,7 @@ RELEASED = "gradscope.inspect.released"
 
 _RAW = "_raw_saved_"
 _CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
+_ASKING = ("get_inputs", "unpack_hook")  # its functions that ask for the inputs; before PyTorch 2.10 the second alone
 _raw_names: dict[type, tuple[str, ...]] = {}
 
 
@@ -222,13 +223,22 @@ def _refused_input(error: BaseException, version: int) -> torch.Tensor | None:
     trace = error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
-        if code.co_name == "get_inputs" and code.co_filename.endswith(_CHECKPOINT):
-            kept = getattr(variables_of(trace.tb_frame).get("self"), "saved_args", ())
-            tensors = (getattr(raw, "data", None) for raw in kept if not isinstance(raw, torch.Tensor))
+        if code.co_name in _ASKING and code.co_filename.endswith(_CHECKPOINT):
             with torch._C.DisableTorchFunction():
-                return next((t for t in tensors if isinstance(t, torch.Tensor) and t._version == version), None)
+                for tensor in _checkpoint_inputs(variables_of(trace.tb_frame)):
+                    if isinstance(tensor, torch.Tensor) and tensor._version == version:
+                        return tensor
         trace = trace.tb_next
     return None
+
+
+def _checkpoint_inputs(variables: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the tensors that a checkpoint keeps; before PyTorch 2.10 it does so in a node beside the graph."""
+    ctx = variables.get("ctx")
+    if isinstance(ctx, BackwardCFunction):
+        yield from (saved.data for saved in saved_of(ctx))
+    kept = getattr(variables.get("self"), "saved_args", ())
+    yield from (getattr(raw, "data", None) for raw in kept if not isinstance(raw, torch.Tensor))
 
 
 def tell_violation(error: BaseException, versions: tuple[int, int], nodes: Iterable[Any]) -> Any:

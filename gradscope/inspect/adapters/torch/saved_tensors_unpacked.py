@@ -156,7 +156,7 @@ class UnpackedSlot:
 
     def _take(self, error: RuntimeError) -> Any:
         """Return what PyTorch refuses to unpack, and go on refusing."""
-        stale = _Stale(error)
+        stale = _Stale(error, self._node.metadata.setdefault((_REFUSED, str(error)), weakref.WeakSet()))
         try:
             self._raw.register_hooks(stale.pack, _Stale.refuse)
         except RuntimeError:  # the slot is empty, or was packed by a hook of its own
@@ -166,12 +166,20 @@ class UnpackedSlot:
 
 
 class _Stale:
-    """What is kept in the slot of a tensor that has been written since it was saved, or that is unpacked with one."""
+    """What is kept in the slot of a tensor that has been written since it was saved, or that is unpacked with one.
 
-    def __init__(self, error: RuntimeError) -> None:
+    Parameters
+    ----------
+    together : WeakSet of _Stale
+        Those that the same error is about: it does not say which of the tensors it means.
+    """
+
+    def __init__(self, error: RuntimeError, together: weakref.WeakSet[_Stale]) -> None:
         self.tensor: Any = None
         self._words, self._versions = str(error), versions_in(error)
         self._meant = False
+        self._together = together
+        together.add(self)
 
     def pack(self, tensor: torch.Tensor) -> _Stale:
         """Take what the slot holds."""
@@ -179,7 +187,15 @@ class _Stale:
         self._meant = self._versions is not None and self._versions[0] == tensor._version
         return self
 
+    @property
+    def _restored(self) -> bool:
+        """Whether what was saved has been put back, and its version with it."""
+        return self._meant and self._versions is not None and self._versions[1] == self.tensor._version
+
     def refuse(self) -> torch.Tensor:
-        """Refuse to give it to the node, as PyTorch would."""
+        """Refuse to give it to the node, as PyTorch would, unless what was saved is back."""
+        if any(stale._restored for stale in self._together):
+            tensor: torch.Tensor = self.tensor
+            return tensor
         now = f"is at version {self.tensor._version}"
         raise RuntimeError(_NOW.sub(now, self._words) if self._meant else self._words)
