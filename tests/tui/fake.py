@@ -414,10 +414,14 @@ def play(scenario: Scenario, session: Any = None, *, size: tuple[int, int] = (80
     A screen is drawn where `text_of` asks for it and at the end, not for every frame in between that nobody looks at:
     those are drawn in the tests on a real terminal.
     """
-    session = session if session is not None else FakeSession()
+    return play_with(scenario, session if session is not None else FakeSession(), size=size, breaks=breaks)
+
+
+def play_with(scenario: Scenario, session: Any, *, size: tuple[int, int] = (80, 24), **options: Any) -> Any:
+    """Play a scenario on an app with some options of its own."""
 
     async def main() -> None:
-        app = GradscopeApp(session, script="train.py", breaks=breaks)
+        app = GradscopeApp(session, script="train.py", **options)
         async with app.run_test(size=size, notifications=True) as pilot:
             with settling(pilot):
                 await until(pilot, lambda: app.focused is app.pane)

@@ -17,6 +17,7 @@ until the person leaves.
 - :mod:`~.screens`: what lies over the panes: help, threads, what if, the question before quitting
 - :mod:`~.terminal`: the terminal is kept for the app, and given back whatever happens
 - :mod:`~.browser`: the screen in a browser
+- :mod:`~.settings`: theme and keys, as a person has set them
 - :mod:`~.colors`: the styles in which widgets write
 - :mod:`~.refusal`: why something cannot be done
 - :mod:`~.worker_thread`: waiting for what blocks without stopping the screen

@@ -6,7 +6,7 @@ What can be typed after ``:`` are the verbs of line mode, which has the registry
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ from textual.binding import Binding, BindingType
 from gradscope_tui.panes import PANES
 from gradscope_tui.sessions.session_protocol import Session, can_look_back, has_ended, is_past, is_paused, why_not
 
-__all__ = ["ACTIONS", "Action", "answered_by", "bindings", "key_tables", "unavailable"]
+__all__ = ["ACTIONS", "Action", "answered_by", "bindings", "key_tables", "keymap_of", "keys_in", "unavailable"]
 
 AppType = TypeVar("AppType", bound=type[App[Any]])
 
@@ -137,6 +137,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("focus_previous", ("shift+tab",), "⇧Tab", "Previous pane", "Go to the pane before", SCREEN),
     Action("maximise", ("m",), "m", "Whole screen", "Give the pane the whole screen, or take it back", SCREEN, "",
            15),
+    Action("grow", ("plus", "equals_sign"), "+", "More room", "Give the pane more room; its borders can be dragged too",
+           SCREEN),
+    Action("shrink", ("minus",), "-", "Less room", "Give the pane less room", SCREEN),
     Action("help", ("?", "f1"), "?, F1", "Keys", "Show this help", SCREEN, "help", 9),
     Action("command_palette", ("ctrl+p",), "^p", "Palette", "Find an action by its name", SCREEN),
     Action("suspend_process", ("ctrl+z",), "^z", "Suspend", "Go to the shell; fg brings the debugger back", SCREEN),
@@ -174,6 +177,28 @@ _KEY_NAMES = {
     ".": "full_stop",
     ",": "comma",
 }
+
+
+def keymap_of(keys: Mapping[str, str]) -> dict[str, str]:
+    """Return, for actions with keys of a person's own (``"a, f10"``), their names for Textual.
+
+    Examples
+    --------
+    >>> keymap_of({"step": "a, f10", "findings": "!"})
+    {'step': 'a,f10', 'findings': 'exclamation_mark'}
+    """
+    return {action: ",".join(_KEY_NAMES.get(key, key) for key in keys_in(text)) for action, text in keys.items()}
+
+
+def keys_in(text: str) -> list[str]:
+    """Return the keys that stand in a text with commas between; a comma alone is the key.
+
+    Examples
+    --------
+    >>> keys_in("a, f10"), keys_in(",")
+    (['a', 'f10'], [','])
+    """
+    return [key.strip() for key in text.split(",")] if text.strip() != "," else [","]
 
 
 def bindings() -> list[BindingType]:

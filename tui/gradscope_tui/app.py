@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textual import events, on
@@ -19,7 +20,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 from textual.worker import WorkerFailed
 
-from gradscope_tui.actions import answered_by, bindings, unavailable
+from gradscope_tui.actions import answered_by, bindings, keymap_of, unavailable
 from gradscope_tui.command_line import CommandLine
 from gradscope_tui.navigation import Navigation
 from gradscope_tui.pane_layout import LOW, NARROW, WIDE, PaneLayout
@@ -36,15 +37,17 @@ from gradscope_tui.run_verbs import RunVerbs
 from gradscope_tui.screens.confirm_screen import ConfirmScreen
 from gradscope_tui.screens.help_screen import HelpScreen
 from gradscope_tui.sessions.saved_breakpoints import SavedBreakpoints
+from gradscope_tui.sessions.saved_view import SavedView, View
 from gradscope_tui.sessions.session_protocol import Session, has_ended, is_paused
 from gradscope_tui.sessions.session_watcher import SessionWatcher, unless_closed
+from gradscope_tui.settings import read_settings, settings_files
 from gradscope_tui.terminal.ascii_text import AsciiText, speaks_ascii
 from gradscope_tui.terminal.shutdown_signals import SIGNALLED, ended_by_signals
 from gradscope_tui.terminal.terminal_output import VisibleText, own_terminal
 from gradscope_tui.widgets.findings_bar import FindingsBar
 from gradscope_tui.widgets.key_bar import KeyBar, ranked
 from gradscope_tui.widgets.labels import basename
-from gradscope_tui.widgets.line_pane import LinePane
+from gradscope_tui.widgets.line_pane import LinePane, PaneGrid
 from gradscope_tui.widgets.prompt_line import Prompt
 from gradscope_tui.widgets.status_bar import StatusBar
 from gradscope_tui.worker_thread import on_thread
@@ -92,6 +95,10 @@ class GradscopeApp(App[int]):
         What to call it.
     breaks : SavedBreakpoints, optional
         Where its breakpoints are kept from one session to the next; nowhere by default.
+    saved_view : SavedView, optional
+        Where sizes, theme and watches are kept; nowhere by default.
+    settings_files : sequence of Path
+        Where settings are read from, those of the last win.
     """
 
     CSS_PATH = "gradscope_tui.tcss"
@@ -101,7 +108,14 @@ class GradscopeApp(App[int]):
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROW, "-narrow"), (WIDE, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (LOW, "-tall")]
 
-    def __init__(self, session: Session, script: str = "", breaks: SavedBreakpoints | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        script: str = "",
+        breaks: SavedBreakpoints | None = None,
+        saved_view: SavedView | None = None,
+        settings_files: Sequence[Path] = (),
+    ) -> None:
         super().__init__()
         self.animation_level = "none"
         self.session = session
@@ -110,6 +124,11 @@ class GradscopeApp(App[int]):
         self.failure: BaseException | None = None
         self.signalled = 0
         self._breaks = breaks
+        self._saved_view = saved_view
+        self._view = saved_view.load() if saved_view is not None else View()
+        self._settings, self._wrong_settings = read_settings(settings_files)
+        self._first_theme = self.theme
+        self._watches_wait = bool(self._view.watches)
         self._loop_to_tell: asyncio.AbstractEventLoop | None = None
         self.watcher = SessionWatcher(self, session, script, self._stopped, self._keep_breakpoints)
         self.pane_layout = PaneLayout(self)
@@ -139,7 +158,17 @@ class GradscopeApp(App[int]):
         if self.signalled:
             self.run_worker(self._leave(), group="leave")
             return
+        self.query_one(KeyBar).keys = self._settings.keys
+        self.set_keymap(keymap_of(self._settings.keys))
+        self.pane_layout.divide(self._view.columns, self._view.rows)
+        theme = self._view.theme or self._settings.theme
+        if theme in self.available_themes:
+            self.theme = theme
         self.pane_layout.arrange()
+        for line in self._wrong_settings:
+            self.watcher.take_output(line, "bad")
+        if self._wrong_settings:
+            refuse(self, self._wrong_settings[0])
         if self._breaks is not None:
             said = self._breaks.load(self.session)
             if said:
@@ -152,6 +181,22 @@ class GradscopeApp(App[int]):
     def on_unmount(self) -> None:
         """Hear no more of the session."""
         self.watcher.stop()
+        if self._saved_view is not None:
+            self._saved_view.keep(self._view_now())
+
+    def _view_now(self) -> View:
+        """Return how the script is looked at; a theme that is the one that is set is not kept."""
+        chosen = "" if self.theme in (self._settings.theme, self._first_theme) else self.theme
+        watches = tuple(watch.expression for watch in self.session.watches)
+        unset = self._view.watches if self._watches_wait else ()
+        return View(self.pane_layout.columns, self.pane_layout.rows, chosen, unset + watches)
+
+    async def _set_watches(self) -> None:
+        """Set the watches of the session before, now that there is a program to evaluate them."""
+        for expression in self._view.watches:
+            with suppress(RuntimeError, ValueError):
+                await on_thread(partial(self.session.add_watch, expression))
+        self.watcher.refresh()
 
     def _redraw(self) -> None:
         for pane in self.query(LinePane):
@@ -178,6 +223,9 @@ class GradscopeApp(App[int]):
         reason = self.session.reason
         if reason is not None and reason.kind in ("nan", "inf", "violation"):
             self.command_line.obey("explain")
+        if self._watches_wait and is_paused(str(self.session.state)):
+            self._watches_wait = False
+            self.run_worker(self._set_watches(), group="watches")
         self.run_verbs.stopped(expected)
 
     def _keep_breakpoints(self) -> None:
@@ -190,7 +238,8 @@ class GradscopeApp(App[int]):
         own = self.pane.keys
         for action in ranked(unavailable(self.session), own):
             if action.id != "command_palette":
-                title = f"{own.get(action.id, action.label)} ({action.shown})"
+                keys = self._settings.keys.get(action.id, action.shown)
+                title = f"{own.get(action.id, action.label)} ({keys})"
                 yield SystemCommand(title, action.help, partial(self.run_action, action.id))
         yield from (c for c in super().get_system_commands(screen) if c.title in ("Theme", "Screenshot"))
 
@@ -284,6 +333,10 @@ class GradscopeApp(App[int]):
     def _gutter_clicked(self, event: SourcePane.GutterClicked) -> None:
         self.pane_verbs.break_on_line(event.location)
 
+    @on(PaneGrid.Dragged)
+    def _border_dragged(self, event: PaneGrid.Dragged) -> None:
+        self.pane_layout.drag(event.column, event.row)
+
     @on(StatusBar.Clicked)
     def _timeline_clicked(self, event: StatusBar.Clicked) -> None:
         self.navigation.show_node(event.index)
@@ -300,7 +353,7 @@ class GradscopeApp(App[int]):
 
     def action_help(self) -> None:
         """Show the help."""
-        self.push_screen(HelpScreen())
+        self.push_screen(HelpScreen(self._settings.keys))
 
     def action_restart(self) -> None:
         """Start the program again, or read what is new in a recording; ask first if it has not ended."""
@@ -371,7 +424,8 @@ def run_app(debugger: Debugger) -> int:
         An exit status: 0, that of the app if it failed, or 128 and the number of the signal that ended it.
         ``debugger.conclusion()`` tells how the program ended.
     """
-    app = GradscopeApp(debugger, script=basename(debugger.title), breaks=SavedBreakpoints(debugger.title))
+    title = debugger.title
+    app = GradscopeApp(debugger, basename(title), SavedBreakpoints(title), SavedView(title), settings_files())
     try:
         return _run(app)
     finally:
@@ -400,7 +454,9 @@ def view_recording(recording: Recording) -> int:
     """
     from gradscope_tui.sessions.recorded_session import RecordedSession  # a program that runs has no need of it
 
-    return _run(GradscopeApp(RecordedSession(recording), script=basename(recording.path)))
+    path = recording.path
+    session = RecordedSession(recording)
+    return _run(GradscopeApp(session, basename(path), None, SavedView(str(path)), settings_files()))
 
 
 def _run(app: GradscopeApp) -> int:

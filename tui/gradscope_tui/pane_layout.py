@@ -19,6 +19,9 @@ __all__ = ["PaneLayout"]
 NARROW, WIDE, LOW = 60, 120, 16
 """Columns for two panes side by side, columns for two panes in the dock, rows for more than one pane."""
 
+STEP, LEAST = 5, 15
+"""Hundredths of the screen by which a pane grows, and that every pane keeps."""
+
 _PLACES = {pane.NUMBER: pane.PLACE for pane in PANES}
 _NUMBERS = list(_PLACES)
 
@@ -35,11 +38,15 @@ class PaneLayout:
         Number of the pane that the keys go to.
     maximised : bool
         Whether it has been given the whole screen.
+    columns, rows : int
+        How much of the width the graph has, and of the height what stands above, in hundredths; 0 where nobody has
+        chosen it.
     """
 
     def __init__(self, app: App[Any]) -> None:
         self.active = _NUMBERS[0]
         self.maximised = False
+        self.columns = self.rows = 0
         self._app = app
         self._dock = next(number for number, place in _PLACES.items() if place is Place.BELOW)
         self._side = LogPane.NUMBER
@@ -105,6 +112,40 @@ class PaneLayout:
         seen = [pane for pane in dock if not pane.has_class("-stacked")]
         for pane in seen:
             pane.set_footing(hidden if pane is seen[-1] else [])
+
+    def divide(self, columns: int, rows: int) -> None:
+        """Give the graph so much of the width, and what stands above so much of the height, in hundredths."""
+        self.columns, self.rows = (part and min(max(part, LEAST), 100 - LEAST) for part in (columns, rows))
+        styles = self._app.query_one(PaneGrid).styles
+        if self.columns:
+            styles.grid_columns = f"{self.columns}fr {100 - self.columns}fr"
+        if self.rows:
+            styles.grid_rows = f"{self.rows}fr {100 - self.rows}fr"
+
+    def drag(self, column: int | None, row: int | None) -> None:
+        """Move the border between panes to a column or a row of the screen."""
+        grid = self._app.query_one(PaneGrid).region
+        columns = self.columns if column is None else round(100 * (column - grid.x + 1) / max(1, grid.width))
+        rows = self.rows if row is None else round(100 * (row - grid.y + 1) / max(1, grid.height))
+        self.divide(columns, rows)
+
+    def action_grow(self) -> None:
+        """Give the active pane more room."""
+        self._grow(STEP)
+
+    def action_shrink(self) -> None:
+        """Give the active pane less room."""
+        self._grow(-STEP)
+
+    def _grow(self, step: int) -> None:
+        """Move the borders between the active pane and the others."""
+        grid, pane, first = self._app.query_one(PaneGrid).region, self.pane.region, self._pane(_NUMBERS[0]).region
+        columns, rows = 100 * first.width // max(1, grid.width), 100 * first.height // max(1, grid.height)
+        if not self._alone and pane.width < grid.width:
+            columns += step if pane.x == grid.x else -step
+        if not self._alone:
+            rows += step if pane.y == grid.y else -step
+            self.divide(columns, rows)
 
     def resize(self, room: Size) -> None:
         """Take another size of the terminal: other panes may have room now."""

@@ -9,9 +9,7 @@ PAUSED = unavailable(FakeSession()) - NEEDS_PAUSE
 
 
 def words(width, off=PAUSED, own=None):
-    return [
-        f"{' '.join(a.shown.split(',')[0] for a in entry.actions)} {entry.words}" for entry in entries(width, off, own)
-    ]
+    return [f"{' '.join(key for key, _ in entry.actions)} {entry.words}" for entry in entries(width, off, own)]
 
 
 def foot(app):
@@ -93,3 +91,8 @@ def test_what_can_no_longer_be_done_is_left_out():
         assert "R Start again" in foot(app)
 
     play(scenario)
+
+
+def test_the_bar_shows_the_keys_that_a_person_has_set():
+    (first, *_) = entries(80, PAUSED, keys={"step": "a, f10"})
+    assert (first.words, [key for key, _ in first.actions]) == ("Next node", ["a"])

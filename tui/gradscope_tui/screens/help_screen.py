@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 
 from rich.console import Group, RenderableType
@@ -49,8 +49,9 @@ class HelpLines(LinePane):
 
     heading = "Help"
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, keys: Mapping[str, str], *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self._keys = keys
         self._lines: list[Text] = []
         self._drawn_for = 0
 
@@ -60,7 +61,7 @@ class HelpLines(LinePane):
         if width > 0 and width != self._drawn_for:
             self._drawn_for = width
             options = self.app.console.options.update(width=width, height=None)
-            rendered = self.app.console.render_lines(Group(*_parts()), options)
+            rendered = self.app.console.render_lines(Group(*_parts(self._keys)), options)
             self._lines = [Text.assemble(*((s.text, s.style or "") for s in line)) for line in rendered]
             for line in self._lines:
                 line.rstrip()
@@ -75,11 +76,11 @@ class HelpLines(LinePane):
         return self._lines[row]
 
 
-def _parts() -> Iterator[RenderableType]:
+def _parts(keys: Mapping[str, str]) -> Iterator[RenderableType]:
     """Yield the tables of the help, each below its title."""
     for group, actions in groupby(ACTIONS, lambda action: action.group):
         yield Text(f"\n{group}", "bold underline")
-        yield _table([(action.shown, action.help) for action in actions], 10)
+        yield _table([(keys.get(action.id, action.shown), action.help) for action in actions], 10)
     yield Text("\nCommands, after : or in line mode", "bold underline")
     verbs = [(f"{', '.join(v.names)} {v.usage}".rstrip(), v.help) for v in VERBS if v.name != "explain"]
     yield _table([*verbs, EXPLAIN], 36)
@@ -89,7 +90,13 @@ def _parts() -> Iterator[RenderableType]:
 
 
 class HelpScreen(ModalScreen[None]):
-    """Every key and every command verb, from the registry of actions."""
+    """Every key and every command verb, from the registry of actions.
+
+    Parameters
+    ----------
+    keys : mapping of str to str
+        For some actions a person's own keys.
+    """
 
     BINDINGS = [
         Binding("escape,q,question_mark,f1", "leave", "Close", show=False),
@@ -102,12 +109,16 @@ class HelpScreen(ModalScreen[None]):
         Binding("slash", "find", "Find", show=False),
     ]
 
+    def __init__(self, keys: Mapping[str, str]) -> None:
+        super().__init__()
+        self._keys = keys
+
     def compose(self) -> ComposeResult:
         """Lay out the help."""
         with Vertical(id="help") as box:
             box.border_title = "Help"
             box.border_subtitle = "j k scroll · / finds, n N go on · Esc closes"
-            yield HelpLines(id="help-lines")
+            yield HelpLines(self._keys, id="help-lines")
             yield Input(id="help-input", compact=True, placeholder="a word of the help", select_on_focus=False)
 
     def on_mount(self) -> None:

@@ -7,4 +7,5 @@
 - :mod:`~.recorded_nodes`: the nodes of a recorded backward, no more of which is read than is shown
 - :mod:`~.recorded_parameters`: the parameters of a recording, with their norms over the latest backwards
 - :mod:`~.saved_breakpoints`: breakpoints from one session to the next
+- :mod:`~.saved_view`: sizes of panes, theme and watches, likewise
 """

@@ -13,7 +13,7 @@ from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError, find_ver
 if TYPE_CHECKING:
     from gradscope_tui.sessions.session_protocol import Breakpoint, Session
 
-__all__ = ["SavedBreakpoints", "commands_of", "edited", "state_directory", "text_of"]
+__all__ = ["SavedBreakpoints", "commands_of", "edited", "name_of", "state_directory", "text_of"]
 
 _SETTING = ("break", "tbreak", "log")
 """Verbs that set a breakpoint."""
@@ -24,6 +24,12 @@ def state_directory() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+
+
+def name_of(title: str) -> str:
+    """Return the name of the file in which something about a script is kept."""
+    path = os.path.abspath(title)
+    return f"{os.path.basename(path)}-{hashlib.sha256(path.encode()).hexdigest()[:12]}"
 
 
 def commands_of(session: Session) -> list[str]:
@@ -87,10 +93,8 @@ class SavedBreakpoints:
     """
 
     def __init__(self, title: str, directory: str | os.PathLike[str] | None = None) -> None:
-        path = os.path.abspath(title)
-        name = f"{os.path.basename(path)}-{hashlib.sha256(path.encode()).hexdigest()[:12]}"
-        self.path = Path(directory or state_directory() / "gradscope" / "breaks") / name
-        self._script = path
+        self.path = Path(directory or state_directory() / "gradscope" / "breaks") / name_of(title)
+        self._script = os.path.abspath(title)
         self._known: list[str] = []
         self._broken = False
 

@@ -18,19 +18,25 @@ __all__ = ["Entry", "KeyBar", "entries", "ranked"]
 
 
 class Entry(NamedTuple):
-    """Some words of the bar, and the actions that they stand for."""
+    """Some words of the bar, and the actions that they stand for, each with its key."""
 
     words: str
-    actions: tuple[Action, ...]
+    actions: tuple[tuple[str, Action], ...]
 
     @property
     def width(self) -> int:
         """Cells that it takes, with the gap to the next."""
-        return sum(cell_len(_key(action)) + 1 for action in self.actions) + cell_len(self.words) + 2
+        return sum(cell_len(key) + 1 for key, _ in self.actions) + cell_len(self.words) + 2
 
 
 class KeyBar(Widget):
-    """The keys of the pane that has the focus, then those of the session; a key that does nothing now is left out."""
+    """The keys of the pane that has the focus, then those of the session; a key that does nothing now is left out.
+
+    Attributes
+    ----------
+    keys : mapping of str to str
+        For some actions a person's own keys.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"keybar--key", "keybar--label"}
     ALWAYS: ClassVar[tuple[str, ...]] = ("help", "quit")
@@ -39,6 +45,7 @@ class KeyBar(Widget):
         super().__init__(id=id)
         self._off: frozenset[str] = frozenset()
         self._own: Mapping[str, str] = {}
+        self.keys: Mapping[str, str] = {}
 
     def show(self, off: frozenset[str]) -> None:
         """Leave out these actions."""
@@ -57,10 +64,10 @@ class KeyBar(Widget):
         width = self.size.width
         key, label = text_style(self, "keybar--key"), text_style(self, "keybar--label")
         text = Text(" ")
-        for entry in entries(width, self._off, self._own):
-            for action in entry.actions:
-                text.append(f"{_key(action)} ", key + _click(action))
-            text.append(entry.words, label + _click(entry.actions[-1]))
+        for entry in entries(width, self._off, self._own, self.keys):
+            for shown, action in entry.actions:
+                text.append(f"{shown} ", key + _click(action))
+            text.append(entry.words, label + _click(entry.actions[-1][1]))
             text.append("  ")
         return Strip(text.render(self.app.console)).crop_extend(0, width, None).apply_style(self.rich_style)
 
@@ -78,7 +85,12 @@ def _importance(action: Action, able: list[Action]) -> tuple[bool, int]:
     return not bar, bar
 
 
-def entries(width: int, off: frozenset[str] = frozenset(), own: Mapping[str, str] | None = None) -> list[Entry]:
+def entries(
+    width: int,
+    off: frozenset[str] = frozenset(),
+    own: Mapping[str, str] | None = None,
+    keys: Mapping[str, str] | None = None,
+) -> list[Entry]:
     """Choose what the bar shows.
 
     Parameters
@@ -89,6 +101,8 @@ def entries(width: int, off: frozenset[str] = frozenset(), own: Mapping[str, str
         Actions that cannot be done.
     own : mapping of str to str
         Those of the pane that has the focus, with what each does there: they come first.
+    keys : mapping of str to str
+        For some actions a person's own keys.
 
     Returns
     -------
@@ -98,25 +112,23 @@ def entries(width: int, off: frozenset[str] = frozenset(), own: Mapping[str, str
     own = own or {}
     wanted = [action for action in ranked(off, own) if action.bar or action.id in own]
     while True:
-        chosen = _entries(wanted, own)
+        chosen = _entries(wanted, own, keys or {})
         spare = [action for action in wanted if action.id not in KeyBar.ALWAYS]
         if not spare or sum(entry.width for entry in chosen) - 1 <= width:  # one cell before, none after
             return chosen
         wanted.remove(spare[-1])
 
 
-def _entries(wanted: list[Action], own: Mapping[str, str]) -> list[Entry]:
+def _entries(wanted: list[Action], own: Mapping[str, str], keys: Mapping[str, str]) -> list[Entry]:
     """Put actions in the order of the bar; two with the same words share them."""
     first = [action for action in wanted if action.id in own]
     rest = [action for action in ACTIONS if action in wanted and action.id not in own]
-    groups: dict[str, list[Action]] = {}
+    groups: dict[str, list[tuple[str, Action]]] = {}
     for action in first + sorted(rest, key=lambda action: action.id in KeyBar.ALWAYS):
-        groups.setdefault(own.get(action.id) or action.pair or action.label, []).append(action)
-    return [Entry(words, tuple(sorted(actions, key=_key))) for words, actions in groups.items()]
-
-
-def _key(action: Action) -> str:
-    return action.shown.split(",")[0] or action.shown
+        shown = keys.get(action.id, action.shown)
+        key = shown.split(",")[0] or shown
+        groups.setdefault(own.get(action.id) or action.pair or action.label, []).append((key, action))
+    return [Entry(words, tuple(sorted(actions, key=lambda pair: pair[0]))) for words, actions in groups.items()]
 
 
 def _click(action: Action) -> Style:

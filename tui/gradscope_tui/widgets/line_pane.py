@@ -64,6 +64,39 @@ class PaneGrid(Container):
         "pane--lane-3",
     }
 
+    class Dragged(Message):
+        """The border between panes has been dragged to a column or to a row of the screen."""
+
+        def __init__(self, *, column: int | None = None, row: int | None = None) -> None:
+            super().__init__()
+            self.column = column
+            self.row = row
+
+    _dragged: str = ""
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Take hold of the border between panes."""
+        first = self.children[0].region
+        if not self.has_class("-alone") and event.screen_x in (first.right - 1, first.right):
+            self._dragged = "column"
+        elif not self.has_class("-alone") and event.screen_y in (first.bottom - 1, first.bottom):
+            self._dragged = "row"
+        if self._dragged:
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Tell where the border is dragged."""
+        if self._dragged == "column":
+            self.post_message(self.Dragged(column=event.screen_x))
+        elif self._dragged == "row":
+            self.post_message(self.Dragged(row=event.screen_y))
+
+    def on_mouse_up(self) -> None:
+        """Let go of the border."""
+        if self._dragged:
+            self._dragged = ""
+            self.release_mouse()
+
 
 class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     """A pane that shows lines of text; a subclass says how many there are and what each one is.

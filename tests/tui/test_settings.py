@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+
+from gradscope_tui.settings import Settings, read_settings, settings_files
+from tests.tui.fake import FakeSession, play_with, text_of, until
+
+
+def read(tmp_path, *texts):
+    files = []
+    for number, text in enumerate(texts):
+        files.append(tmp_path / f"{number}.toml")
+        files[-1].write_text(text)
+    return read_settings(files)
+
+
+def test_settings_of_the_directory_win_over_the_persons_own(tmp_path):
+    settings, problems = read(
+        tmp_path, 'theme = "nord"\n[keys]\nstep = "a"\nout = "u"', 'theme = "textual-light"\n[keys]\nstep = "ctrl+n, a"'
+    )
+    assert settings == Settings("textual-light", {"step": "ctrl+n, a", "out": "u"})
+    assert problems == []
+
+
+def test_files_that_are_not_there_set_nothing(tmp_path):
+    assert read_settings([tmp_path / "none.toml"]) == (Settings(), [])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('a = 1\nthem = "nord"', ":2: there is no setting 'them'; did you mean 'theme'?"),
+        ('theme = "nrod"', ":1: there is no theme 'nrod'; did you mean 'nord'?"),
+        ('[keys]\nstep = "a"\nfindigs = "b"', ":3: there is no action 'findigs'; did you mean 'findings'?"),
+        ("[keys]\nstep = 3", ":2: the keys of step are a string such as"),
+        ('[keys]\nstep = "a,,b"', ":2: the keys of step are a string such as"),
+        ('\n\nkeys = "n"', ":3: keys is a table"),
+        ('[keys]\nstep = "c"', ":2: 'c' is a key of continue already"),
+        ("theme = ", "at end of document"),
+        ("[keys", "Expected ']'"),
+    ],
+)
+def test_what_means_nothing_is_told_with_its_file_and_line_and_nothing_of_the_file_is_used(tmp_path, text, said):
+    settings, problems = read(tmp_path, text, '[keys]\nout = "u"')
+    assert settings == Settings("", {"out": "u"})
+    assert any(line.startswith(f"{tmp_path / '0.toml'}") and said in line for line in problems)
+
+
+def test_settings_are_looked_for_where_xdg_says(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert settings_files()[0] == tmp_path / "gradscope" / "tui.toml"
+
+
+def test_keys_theme_and_footer_are_as_they_are_set(tmp_path):
+    path = tmp_path / "tui.toml"
+    path.write_text('theme = "textual-light"\n[keys]\nstep = "a, f10"\n')
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "a Next node" in text_of(app))
+        assert app.theme == "textual-light"
+        await pilot.press("a")
+        await until(pilot, lambda: app.session.current == 1)
+        await pilot.press("n")
+        await pilot.pause()
+        assert app.session.current == 1
+        await pilot.press("?")
+        await until(pilot, lambda: "a, f10" in text_of(app))
+
+    play_with(scenario, FakeSession(), settings_files=[path])
+
+
+def test_a_wrong_line_is_said_on_the_screen(tmp_path):
+    path = tmp_path / "tui.toml"
+    path.write_text('them = "nord"\n')
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "tui.toml:1: there is no setting" in text_of(app).replace("\n", ""))
+
+    play_with(scenario, FakeSession(), size=(200, 40), settings_files=[path])
