@@ -14,6 +14,7 @@ a :class:`~.client.RemoteDebugger`, which has the same verbs and reads the same 
 - :mod:`~.remote_errors`: errors that come over the wire
 - :mod:`~.standing`: where a program stands, as a debugger sends it whenever that changes
 - :mod:`~.served_debugger`: debuggers that stop their program only while somebody looks
+- :mod:`~.process_groups`: timeouts of ``torch.distributed``, which are long while somebody looks
 - :mod:`~.program_process`: a script in a process that a front starts: its terminal, its end
 - :mod:`~.process_prompt`: a prompt on such a script
 - :mod:`~.attached_prompt`: a prompt on a program that was running before

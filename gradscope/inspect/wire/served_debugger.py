@@ -15,6 +15,7 @@ from ..debugging.session.session_errors import SessionError
 from ..debugging.stops.run_targets import RunCommand
 from ..output.terminal_text import say
 from ..records.records import SessionState, StopReason
+from .process_groups import StretchedTimeouts
 
 __all__ = ["RunningProgramDebugger", "ScriptDebugger", "ServedDebugger"]
 
@@ -30,15 +31,26 @@ class ServedDebugger(Debugger):
 
     watched = False
 
+    def __init__(self, program: Program, adapter: Adapter | None = None) -> None:
+        super().__init__(program, adapter)
+        self._timeouts = StretchedTimeouts()
+        self._session.on_backward = self._backward_begins
+
+    def _backward_begins(self) -> None:
+        if self.watched:  # a group may have been made since the front has come
+            self._timeouts.stretch()
+
     def attached(self) -> None:
         """Let breakpoints stop the program, those of former fronts too: a front has come."""
         if not self.watched:
             self.watched = True
             self._table.switch(True)
+            self._timeouts.stretch()
 
     def detach(self) -> None:
         """Let the program run free: the front has gone."""
         self.watched = False
+        self._timeouts.restore()
         self._table.switch(False)
         self._session.pause_requested = False
         if self.ended or self._state is SessionState.NOT_STARTED:

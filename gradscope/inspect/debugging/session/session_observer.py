@@ -68,6 +68,8 @@ class SessionObserver(Observer):
         Whether to record while the program runs free.
     restored : str
         What an abort has put back.
+    on_backward : callable
+        Called when a backward begins, on its thread.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class SessionObserver(Observer):
         self.abort_requested = False
         self.record_always = policy.always
         self.restored = ""
+        self.on_backward: Callable[[], None] = lambda: None
         self.history = History(policy)
         self.replay = Replay(self.history)
         self.norm_history = NormHistory()
@@ -187,6 +190,7 @@ class SessionObserver(Observer):
         if self.deaf():
             return
         self.obey_abort()
+        self.on_backward()
         self._release_last_free()
         self.tasks_seen += 1
         thread = self.threads.enter()
