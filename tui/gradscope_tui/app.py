@@ -20,6 +20,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 from textual.worker import WorkerFailed
 
+from gradscope.inspect.output.terminal_text import say
 from gradscope_tui.actions import answered_by, bindings, keymap_of, unavailable
 from gradscope_tui.command_line import CommandLine
 from gradscope_tui.navigation import Navigation
@@ -29,7 +30,7 @@ from gradscope_tui.panes.breakpoints_pane import BreakpointsPane
 from gradscope_tui.panes.findings_pane import FindingsPane
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.inspector_pane import InspectorPane
-from gradscope_tui.panes.log_pane import LogPane
+from gradscope_tui.panes.log_pane import LogPane, printable
 from gradscope_tui.panes.modules_pane import ModulesPane
 from gradscope_tui.panes.source_pane import SourcePane
 from gradscope_tui.refusal import refuse
@@ -432,6 +433,15 @@ def run_app(debugger: Debugger) -> int:
         if not (app.left or has_ended(debugger)):
             debugger.leave()
             debugger.wait(LEAVE)
+        if sys.stdout.isatty() and not app.is_web:
+            _say_again(debugger.output)
+
+
+def _say_again(output: Iterable[str]) -> None:
+    """Print what the script has printed on a screen that is gone."""
+    with suppress(OSError):  # the terminal has been closed
+        for line in output:
+            say(printable(line))
 
 
 def view_recording(recording: Recording) -> int:

@@ -3,6 +3,7 @@
 - :mod:`~.session_protocol`: what the app asks of a session
 - :mod:`~.session_snapshot`: what the panes show of it at one moment
 - :mod:`~.session_watcher`: hears of changes, and has the panes show them
+- :mod:`~.running_progress`: how a program that runs gets on
 - :mod:`~.recorded_session`: a recording under the verbs of a debugger
 - :mod:`~.recorded_nodes`: the nodes of a recorded backward, no more of which is read than is shown
 - :mod:`~.recorded_parameters`: the parameters of a recording, with their norms over the latest backwards

@@ -21,6 +21,7 @@ from gradscope_tui.actions import unavailable
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.panes.modules_pane import ModulesPane
+from gradscope_tui.sessions.running_progress import RunningProgress
 from gradscope_tui.sessions.session_protocol import (
     Session,
     has_ended,
@@ -99,6 +100,8 @@ class SessionWatcher:
     ----------
     pausing : bool
         Whether the program has been asked to pause.
+    progress : RunningProgress
+        How it gets on while it runs.
     """
 
     def __init__(
@@ -110,6 +113,7 @@ class SessionWatcher:
         refreshed: Callable[[], None],
     ) -> None:
         self.pausing = False
+        self.progress = RunningProgress()
         self._app = app
         self._session = session
         self._script = script
@@ -126,6 +130,7 @@ class SessionWatcher:
         self._question = "", 0
         self._derivatives: dict[str, Derivative] = {}
         self._modules_of = 0
+        self._whereabouts = ""
         self._told = threading.Event()
         self._stale = threading.Event()
 
@@ -187,9 +192,17 @@ class SessionWatcher:
         """Follow a session that is running."""
         if self._session.state == "running":
             self._show_question()
+            self._asking_where: Worker[None] = self._app.run_worker(self._ask_where, group="where", exclusive=True)
             with unless_closed():
                 self.refresh()
                 self.look()
+
+    async def _ask_where(self) -> None:
+        """Ask a program that runs at which line it is, where it can be asked without stopping it."""
+        ask: Callable[[], str] | None = getattr(self._session, "whereabouts", None)
+        if ask is not None:
+            with contextlib.suppress(RuntimeError, ValueError):  # it has ended meanwhile
+                self._whereabouts = await on_thread(ask)
 
     def _show_question(self) -> None:
         """Show a line that a script which reads what is typed here has begun and does not end: it may wait."""
@@ -199,7 +212,17 @@ class SessionWatcher:
         self._question = begun, self._question[1] + 1 if begun == self._question[0] else 0
 
     def refresh(self) -> None:
-        """Read the session and show what it says; at a new stop every pane is told."""
+        """Read the session and show what it says; at a new stop every pane is told.
+
+        A program that has only begun to run may have stopped again before anybody sees it: the screen stays as it is.
+        """
+        if self._session.state == "running":
+            self.progress.begin(self._session.task_count)
+            if self.progress.is_quiet() and self._stop is not None:
+                return
+        else:
+            self.progress.end()
+            self._whereabouts = ""
         snapshot = self._read()
         graph = self._app.query_one(GraphPane)
         for pane in self._app.query(LinePane):
@@ -321,7 +344,7 @@ class SessionWatcher:
     def _why(self) -> str:
         """Return why the session has stopped, or of one that runs whether it is about to."""
         if self._snapshot.state == "running":
-            return PAUSING if self.pausing else ""
+            return PAUSING if self.pausing else self.progress.text(self._session.task_count, self._whereabouts)
         return self._snapshot.reason.text if self._snapshot.reason is not None else ""
 
     def _marked(self) -> frozenset[int]:
