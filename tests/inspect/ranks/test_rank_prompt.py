@@ -16,18 +16,27 @@ import os
 import sys
 import torch
 import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
+kind, out = sys.argv[1:]
 dist.init_process_group("gloo")
 torch.manual_seed(0)
-model = DistributedDataParallel(torch.nn.Linear(3, 4))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-torch.manual_seed(dist.get_rank())
-for _ in range(2):
+model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 4))
+if kind == "DDP":
+    model = torch.nn.parallel.DistributedDataParallel(model)
+else:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    for part in (model[0], model[2], model):
+        fully_shard(part, mesh=mesh)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+torch.manual_seed(1 + dist.get_rank())
+for _ in range(3):
     optimizer.zero_grad()
-    model(torch.randn(5, 3)).pow(2).mean().backward()
+    model(torch.randn(5, 6)).pow(2).mean().backward()
     optimizer.step()
-with open(f"{sys.argv[1]}{dist.get_rank()}", "w") as file:
-    file.write(str([p.tolist() for p in model.parameters()]))
+shards = [getattr(p, "_local_tensor", p).detach().contiguous() for p in model.parameters()]
+with open(f"{out}{dist.get_rank()}", "wb") as file:
+    file.write(b"".join(shard.numpy().tobytes() for shard in shards))
 print("done", flush=True)
 dist.barrier()
 os._exit(0)  # PyTorch's own threads may abort as they are taken down
@@ -39,7 +48,7 @@ import torch.distributed as dist
 dist.init_process_group("gloo")
 x = torch.ones(2, requires_grad=True)
 (x * 2).sum().backward()
-if dist.get_rank() == 1:
+if dist.get_rank() != 0:
     dist.all_reduce(x.grad)
 (x * 3).exp().sum().backward()
 """
@@ -75,23 +84,46 @@ def debug(folder, script, commands, *arguments, options=("--nproc-per-node", "2"
     return subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True, timeout=200)
 
 
-def test_stopping_and_stepping_leaves_the_parameters_as_they_are(torch, tmp_path):
-    run = debug(tmp_path, TRAIN, "step 2; rank 1; next-backward; continue", "debugged")
+def holds_parameters_as_they_are(folder, kind, world):
+    """Run a training plainly, and under a debugger that stops, steps and goes on; compare the bits of all ranks."""
+    commands = "step 2; into; rank 1; print; next-backward; step; continue"
+    run = debug(folder, TRAIN, commands, kind, "debugged", options=("--nproc-per-node", str(world)))
     assert run.returncode == 0, run.stdout + run.stderr
-    assert re.search(r"rank [01]: paused before node", run.stdout)  # of that which did not stop first
-    assert "[rank 1] done" in run.stdout
+    assert re.search(r"rank [01]: paused before node", run.stdout)  # of one that did not stop first
+    assert run.stdout.count("] done") == world
     plain = [
-        subprocess.Popen([sys.executable, "script.py", "plain"], cwd=tmp_path, env={**os.environ, **variables})
-        for variables in rank_environments(2)
+        subprocess.Popen([sys.executable, "script.py", kind, "plain"], cwd=folder, env={**os.environ, **variables})
+        for variables in rank_environments(world)
     ]
-    assert [process.wait(200) for process in plain] == [0, 0]
-    for rank in "01":
-        assert (tmp_path / f"debugged{rank}").read_text() == (tmp_path / f"plain{rank}").read_text()
+    try:
+        assert [process.wait(200) for process in plain] == [0] * world
+    finally:
+        for process in plain:
+            process.kill()
+            process.wait()
+    for rank in range(world):
+        found = (folder / f"debugged{rank}").read_bytes()
+        assert found
+        assert found == (folder / f"plain{rank}").read_bytes()
 
 
-def test_a_rank_that_waits_in_a_collective_is_named(torch, tmp_path):
-    run = debug(tmp_path, HANG, "break op:ExpBackward0; continue; rank; quit")
-    assert "rank 1: runs; it waits in all_reduce, called at script.py:7" in run.stdout
+@pytest.mark.parametrize("kind", ["DDP", "FSDP2"])
+def test_stopping_and_stepping_leaves_the_parameters_of_two_ranks_as_they_are(torch, tmp_path, kind):
+    holds_parameters_as_they_are(tmp_path, kind, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["DDP", "FSDP2"])
+def test_stopping_and_stepping_leaves_the_parameters_of_four_ranks_as_they_are(torch, tmp_path, kind):
+    holds_parameters_as_they_are(tmp_path, kind, 4)
+
+
+@pytest.mark.parametrize("world", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_ranks_that_wait_in_a_collective_are_named(torch, tmp_path, world):
+    commands = "break op:ExpBackward0; continue; rank; quit"
+    run = debug(tmp_path, HANG, commands, options=("--nproc-per-node", str(world)))
+    for rank in range(1, world):
+        assert f"rank {rank}: runs; it waits in all_reduce, called at script.py:7" in run.stdout
     assert "> rank 0: paused before node 1: ExpBackward0, backward 2" in run.stdout
 
 
