@@ -25,6 +25,7 @@ def test_help_lists_the_commands(capsys):
 def test_the_commands_stand_in_the_order_of_their_places():
     names = [module.__name__.rpartition(".")[2] for module in SUBCOMMANDS]
     assert names == [
+        "tour",
         "debug",
         "attach",
         "check",

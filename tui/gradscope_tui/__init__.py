@@ -18,6 +18,7 @@ until the person leaves.
 - :mod:`~.terminal`: the terminal is kept for the app, and given back whatever happens
 - :mod:`~.browser`: the screen in a browser
 - :mod:`~.settings`: theme and keys, as a person has set them
+- :mod:`~.tour`: a guided walk over a program with three mistakes
 - :mod:`~.colors`: the styles in which widgets write
 - :mod:`~.refusal`: why something cannot be done
 - :mod:`~.worker_thread`: waiting for what blocks without stopping the screen

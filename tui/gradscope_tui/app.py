@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from gradscope.inspect.debugging.session.debugger import Debugger
     from gradscope.inspect.recording import Recording
 
-__all__ = ["GradscopeApp", "run_app", "view_recording"]
+__all__ = ["GradscopeApp", "run_app", "run_session", "view_recording"]
 
 LEAVE = 2.0
 """Seconds that an ended program is given to leave its backward."""
@@ -102,7 +102,7 @@ class GradscopeApp(App[int]):
         Where settings are read from, those of the last win.
     """
 
-    CSS_PATH = "gradscope_tui.tcss"
+    CSS_PATH = Path(__file__).with_name("gradscope_tui.tcss")
     TITLE = "gradscope"
     BINDINGS = bindings()
     COMMANDS = {PaletteInOrder}
@@ -427,6 +427,11 @@ def run_app(debugger: Debugger) -> int:
     """
     title = debugger.title
     app = GradscopeApp(debugger, basename(title), SavedBreakpoints(title), SavedView(title), settings_files())
+    return run_session(app, debugger)
+
+
+def run_session(app: GradscopeApp, debugger: Session) -> int:
+    """Run an app on a session until the person leaves; end the program then, and return the exit status."""
     try:
         return _run(app)
     finally:
