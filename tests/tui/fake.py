@@ -110,6 +110,7 @@ class FakeSession:
         self.calls: list[Call] = []
         self.tensors: dict[str, Any] = {}
         self.found: list[BackwardFinding] = []
+        self.kept: dict[int, list[NodeRecord]] = {}
         self.known_modules: list[ModuleRecord] = []
         self.known_parameters: list[ParameterRecord] = []
         self.held = held
@@ -346,6 +347,11 @@ class FakeSession:
 
     def findings(self) -> tuple[BackwardFinding, ...]:
         return tuple(self.found)
+
+    def backward_records(self, number: int) -> list[NodeRecord]:
+        if number not in self.kept:
+            raise RuntimeError(f"nothing is recorded of backward {number}")
+        return self.kept[number]
 
     def why_no_grad(self, subject: str) -> str:
         return f"`{subject}`: reached by nothing"

@@ -104,6 +104,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("skip", ("x",), "x", "Leave out", "Leave out the node that is about to run", CHANGE, "skip"),
     Action("what_if", ("i",), "i", "What if", "What the parameters would get from another gradient here", CHANGE,
            "what-if", 14),
+    Action("compare", ("v",), "v", "Compare", "Show this backward beside the one before; : takes another", CHANGE,
+           "compare"),
     Action("threads", ("T",), "T", "Threads", "Show nested backwards, and choose the thread to follow", CHANGE,
            "threads"),
     Action("command", (":",), ":", "Command", "Type a command, as in line mode", CHANGE, "", 10),

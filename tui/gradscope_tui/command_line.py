@@ -7,11 +7,14 @@ another thread, and what it says goes to the log.
 from __future__ import annotations
 
 import io
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
 from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError, find_verb
+from gradscope.inspect.diagnosis.flow.backward_comparison import node_pairs
+from gradscope_tui.compare_command import recorded_nodes
 from gradscope_tui.explain_command import explain
 from gradscope_tui.navigation import Navigation
 from gradscope_tui.pane_layout import PaneLayout
@@ -21,6 +24,7 @@ from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.panes.watches_pane import WatchesPane
 from gradscope_tui.refusal import can, refuse
 from gradscope_tui.run_verbs import RunVerbs
+from gradscope_tui.screens.comparison_screen import ComparisonScreen
 from gradscope_tui.screens.threads_screen import ThreadsScreen
 from gradscope_tui.screens.what_if_screen import WhatIfScreen
 from gradscope_tui.sessions.saved_breakpoints import edited, text_of
@@ -28,6 +32,9 @@ from gradscope_tui.sessions.session_protocol import Breakpoint, Session, has_end
 from gradscope_tui.sessions.session_watcher import SessionWatcher
 from gradscope_tui.widgets.prompt_line import Prompt
 from gradscope_tui.worker_thread import on_thread
+
+if TYPE_CHECKING:
+    from gradscope.inspect.records.records import NodeRecord
 
 __all__ = ["CommandLine"]
 
@@ -128,6 +135,10 @@ class CommandLine:
         if can(self._app, self._session, "skip"):
             self.obey("skip")
 
+    def action_compare(self) -> None:
+        """Show the backward beside the one before."""
+        self.obey("compare")
+
     def action_threads(self) -> None:
         """Show the nested backwards and the threads, and choose which to follow."""
         if can(self._app, self._session, "threads"):
@@ -224,6 +235,8 @@ class CommandLine:
                 self.action_threads()
             case "what-if":
                 await self._what_if(*_slot(argument))
+            case "compare":
+                await self._compare(argument)
             case name:
                 await self._line_mode(line)
                 if name == "node":
@@ -235,6 +248,25 @@ class CommandLine:
         index = self._session.current
         found = await on_thread(lambda: self._session.what_if(slot, expression))
         self._app.push_screen(WhatIfScreen(found, expression, self._session.nodes[index]))
+
+    async def _compare(self, argument: str) -> None:
+        """Show the backward beside the one before, another, or one of a recording."""
+        session, here = self._session, self._session.task_index
+        if argument and not argument.isdecimal():
+            name = f"backward {here} of {argument}"
+            other: Sequence[NodeRecord] = await on_thread(lambda: recorded_nodes(argument, here))
+        else:
+            number = _number(argument, "BACKWARD") if argument else here - 1
+            if number < 1 or number == here:
+                raise UsageError(f"backward {here} is shown: compare it with another, such as `compare {here + 1}`")
+            name = f"backward {number}"
+            other = await on_thread(lambda: session.backward_records(number))
+        pairs = node_pairs(await on_thread(lambda: session.backward_records(here)), other)
+        self._app.push_screen(ComparisonScreen(pairs, f"backward {here}", name), self._go_to_compared)
+
+    def _go_to_compared(self, index: int | None) -> None:
+        if index is not None and index >= 0:
+            self._navigation.show_node(index)
 
     async def _line_mode(self, line: str) -> None:
         """Let line mode carry out a command, and write into the log what it says."""

@@ -496,6 +496,10 @@ class RemoteDebugger:
         """Return what is wrong with the backward that is shown, the worst first."""
         return tuple(self._ask(m.Findings()))
 
+    def backward_records(self, number: int) -> list[NodeRecord]:
+        """Return the nodes of a backward that is recorded, also of another than the one that is shown."""
+        return list(self._ask(m.BackwardRecords(number)))
+
     def modules(self) -> tuple[ModuleRecord, ...]:
         """Return the modules that have run, and those inside of them."""
         return tuple(self._ask(m.Modules()))

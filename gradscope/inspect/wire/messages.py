@@ -15,14 +15,14 @@ from ..debugging.session.session_records import TaskRecord, ThreadRecord, WatchR
 from ..records.records import Index, SessionState, StopReason, TensorSubject
 
 __all__ = [
-    "PROTOCOL", "Abort", "AddBreakpoint", "AddWatch", "Ask", "Back", "BreakpointRecord", "Cancel", "Catch", "Changed",
-    "Conclude", "Conclusion", "Continue", "Derivative", "Elements", "EnableBreakpoint", "Evaluate", "Execute",
-    "Explain", "Failure", "FindElement", "Findings", "FollowThread", "FromFront", "FromProgram", "GoLive", "Goto",
-    "Hello", "IgnoreBreakpoint", "Inspect", "Into", "Leave", "Logged", "Message", "Modules", "NextBackward", "Nodes",
-    "Out", "PageOfTensor", "ParameterNames", "Parameters", "Pause", "Proof", "RecordAlways", "Records", "Refused",
-    "RemoveBreakpoint", "RemoveWatch", "Reply", "Request", "ReverseContinue", "RunTo", "SaveTensor", "ScaleGrad",
-    "SetGrad", "Skip", "Standing", "Start", "Step", "SummaryOfTensor", "Until", "Variables", "Verb", "Welcome",
-    "WhatIfAsked", "Where", "Whereabouts", "ZeroGrad",
+    "PROTOCOL", "Abort", "AddBreakpoint", "AddWatch", "Ask", "Back", "BackwardRecords", "BreakpointRecord", "Cancel",
+    "Catch", "Changed", "Conclude", "Conclusion", "Continue", "Derivative", "Elements", "EnableBreakpoint", "Evaluate",
+    "Execute", "Explain", "Failure", "FindElement", "Findings", "FollowThread", "FromFront", "FromProgram", "GoLive",
+    "Goto", "Hello", "IgnoreBreakpoint", "Inspect", "Into", "Leave", "Logged", "Message", "Modules", "NextBackward",
+    "Nodes", "Out", "PageOfTensor", "ParameterNames", "Parameters", "Pause", "Proof", "RecordAlways", "Records",
+    "Refused", "RemoveBreakpoint", "RemoveWatch", "Reply", "Request", "ReverseContinue", "RunTo", "SaveTensor",
+    "ScaleGrad", "SetGrad", "Skip", "Standing", "Start", "Step", "SummaryOfTensor", "Until", "Variables", "Verb",
+    "Welcome", "WhatIfAsked", "Where", "Whereabouts", "ZeroGrad",
 ]  # fmt: skip
 
 PROTOCOL = 1
@@ -531,6 +531,12 @@ class Findings(Verb):
     """Return what is wrong with the backward that is shown, the worst first."""
 
 
+class BackwardRecords(Verb):
+    """Return the nodes of a backward that is recorded, also of another than the one that is shown."""
+
+    number: int
+
+
 class Modules(Verb):
     """Return the modules that have run, and those inside of them."""
 
@@ -609,8 +615,8 @@ AnyVerb: TypeAlias = (
     | AddBreakpoint | RemoveBreakpoint | EnableBreakpoint | IgnoreBreakpoint | Catch | AddWatch | RemoveWatch
     | FollowThread
     | Nodes | Records | Inspect | Evaluate | Elements | PageOfTensor | SummaryOfTensor | FindElement | SaveTensor
-    | Derivative | Execute | Variables | Where | Whereabouts | Explain | Findings | Modules | Parameters
-    | Ask | ParameterNames | Conclude
+    | Derivative | Execute | Variables | Where | Whereabouts | Explain | Findings
+    | BackwardRecords | Modules | Parameters | Ask | ParameterNames | Conclude
     | SetGrad | ZeroGrad | ScaleGrad | Skip | WhatIfAsked
 )  # fmt: skip
 

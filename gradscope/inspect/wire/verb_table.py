@@ -110,6 +110,7 @@ VERBS: dict[type[m.Verb], Answered] = {
     m.Whereabouts: Answered(lambda debugger, verb: whereabouts(), str),
     m.Explain: Answered(lambda debugger, verb: debugger.explain(), str),
     m.Findings: Answered(lambda debugger, verb: debugger.findings(), tuple[BackwardFinding, ...]),
+    m.BackwardRecords: _plain("backward_records", list[NodeRecord]),
     m.Modules: _plain("modules", tuple[ModuleRecord, ...]),
     m.Parameters: _plain("parameters", tuple[ParameterRecord, ...]),
     m.Ask: Answered(_ask, str),

@@ -2,6 +2,7 @@
 
 - :mod:`~.help_screen`: every key, command and sign
 - :mod:`~.confirm_screen`: the question before quitting or restarting
+- :mod:`~.comparison_screen`: two backwards side by side
 - :mod:`~.threads_screen`: nested backwards, and which thread to follow
 - :mod:`~.tensor_screen`: a tensor as a table, heat map or histogram
 - :mod:`~.what_if_screen`: what the parameters would get from another gradient

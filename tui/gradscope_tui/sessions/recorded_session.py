@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 
+from gradscope.inspect.debugging.session.node_sequence import MOST_RECORDS
 from gradscope.inspect.debugging.session.session_errors import SessionError
 from gradscope.inspect.debugging.session.session_findings import trend_findings
 from gradscope.inspect.debugging.session.session_records import (
@@ -368,6 +369,15 @@ class RecordedSession:
         if self._found is None or self._found[0] != self.task_index:
             self._found = self.task_index, tuple(trend_findings(self.nodes, _SHORT))
         return self._found[1]
+
+    def backward_records(self, number: int) -> list[NodeRecord]:
+        """Return the nodes of a backward of the recording, from 1."""
+        if not 0 < number <= len(self._tasks):
+            raise SessionError(f"the recording has no backward {number}: it has {len(self._tasks)}")
+        task = self._tasks[number - 1]
+        if task.count > MOST_RECORDS:
+            raise SessionError(f"backward {number} has {task.count:,} nodes: more than {MOST_RECORDS:,}")
+        return list(RecordedNodes(self._recording, task))
 
     def modules(self) -> tuple[ModuleRecord, ...]:
         """Return nothing: of modules the paths alone are recorded."""

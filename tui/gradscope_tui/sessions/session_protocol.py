@@ -231,6 +231,9 @@ class Session(Protocol):
     def findings(self) -> Sequence[BackwardFinding]:
         """Return what is wrong with the backward that is shown. Blocks until the program has answered."""
 
+    def backward_records(self, number: int) -> Sequence[NodeRecord]:
+        """Return the nodes of a backward that is recorded. Blocks until the program has answered."""
+
     def modules(self) -> Sequence[ModuleRecord]:
         """Return the modules that are known. Blocks until the program has answered."""
 

@@ -117,6 +117,17 @@ class InspectVerbs(PromptCore):
             raise UsageError(f"no parameter is called {argument!r}\n`parameters` lists all {len(known)}.")
         self.page(parameters_text(shown))
 
+    def _do_compare(self, argument: str) -> None:
+        # The diagnosis loads when it is asked for.
+        from ...diagnosis.flow.backward_comparison import comparison_text, node_pairs
+
+        here = self.debugger.task_index
+        other = self.number(argument, "BACKWARD") if argument else here - 1
+        if not 0 < other != here:
+            raise UsageError(f"backward {here} is shown: compare it with another, such as `compare {here + 1}`")
+        pairs = node_pairs(self.debugger.backward_records(here), self.debugger.backward_records(other))
+        self.page(comparison_text(pairs, f"backward {here}", f"backward {other}"))
+
     def _do_memory(self, argument: str) -> None:
         self._answer("memory", argument)
 

@@ -20,6 +20,7 @@ from ..stops.node_specs import parse_spec
 from ..stops.run_targets import RunCommand
 from ..stops.stop_settings import StopSettings
 from .model_queries import ModelQueries
+from .node_sequence import MOST_RECORDS
 from .pause_context import PauseContext
 from .session_errors import ProgramEndedError, SessionError
 from .session_findings import SessionFindings
@@ -283,6 +284,40 @@ class Debugger(TimeTravel, StopSettings, SessionFindings, ModelQueries, TensorQu
         view = self._session.shown[0]
         places = range(len(self.nodes))[max(0, start) : max(0, stop)]
         return [] if view is None else [view.summarized(index) for index in places]
+
+    def backward_records(self, number: int) -> list[NodeRecord]:
+        """Return the nodes of a backward that is recorded, also of another than the one that is shown.
+
+        Parameters
+        ----------
+        number : int
+            Which backward of the program, from 1.
+
+        Raises
+        ------
+        SessionError
+            If nothing of it is recorded, or it has more than 20,000 nodes.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> import gradscope.inspect as gi
+        >>> session = gi.debug((gs.ones(3, requires_grad=True) * 2).sum())
+        >>> state = session.wait()
+        >>> [(node.operator, node.norm) for node in session.backward_records(1)]
+        [('Sum', 1.0), ('Mul', None), ('AccumulateGrad', None)]
+        >>> session.abort()
+        """
+        shown = self._session.shown[0]
+        view = shown if shown is not None and shown.number == number else self._session.history.backward(number)
+        if view is None or not view.order:
+            raise SessionError(
+                f"nothing is recorded of backward {number}\n"
+                "What runs free keeps the norms of the last backward: `record on` records all from now on."
+            )
+        if len(view.order) > MOST_RECORDS:
+            raise SessionError(f"backward {number} has {len(view.order):,} nodes: more than {MOST_RECORDS:,}")
+        return [view.record(index) for index in range(len(view.order))]
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression where the program is paused.

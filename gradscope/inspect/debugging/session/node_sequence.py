@@ -13,7 +13,18 @@ from typing import NamedTuple, Protocol, overload
 from ...records.records import EdgeRecord, Location, NodeRecord, TensorSpec, operator_name
 from ..stops.node_specs import Candidate
 
-__all__ = ["FinishedNode", "FinishedNodeFacts", "NodeList", "RecordSource", "candidates_of", "record_of"]
+__all__ = [
+    "MOST_RECORDS",
+    "FinishedNode",
+    "FinishedNodeFacts",
+    "NodeList",
+    "RecordSource",
+    "candidates_of",
+    "record_of",
+]
+
+MOST_RECORDS = 20_000
+"""Nodes of a backward up to which all records are returned at once."""
 
 
 class FinishedNode(NamedTuple):

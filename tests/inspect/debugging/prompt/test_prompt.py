@@ -240,6 +240,24 @@ def test_why_takes_paths_modules_and_losses():
     assert nothing == "*** usage: why TENSOR [, LOSS]"
 
 
+def test_backwards_are_compared_where_they_are_recorded():
+    lines = ["compare", "record on", "nb", "nb", "compare", "compare 3", "compare 9"]
+    first, *_, beside, itself, nothing = answers(lambda: train(mlp(), 3), *lines)
+    assert first == "*** backward 1 is shown: compare it with another, such as `compare 2`"
+    assert beside.startswith("backward 3 and backward 2: no difference in the 1 of 9 nodes")
+    assert itself == "*** backward 3 is shown: compare it with another, such as `compare 4`"
+    assert nothing.startswith("*** nothing is recorded of backward 9")
+
+
+def test_parameters_are_listed_and_chosen_by_a_pattern():
+    everything, weights, none = answers(lambda: train(mlp()), "parameters", "parameters *.weight", "parameters x")
+    assert [line.split()[0] for line in everything.splitlines()] == [
+        "parameter", "0.weight", "0.bias", "2.weight", "2.bias",
+    ]  # fmt: skip
+    assert len(weights.splitlines()) == 3
+    assert none == "*** no parameter is called 'x'\n`parameters` lists all 4."
+
+
 def test_a_recording_has_no_program_to_ask():
     said = io.StringIO()
     mode = LineMode(SimpleNamespace(), stdout=said)
