@@ -15,6 +15,9 @@ from typing import Any, NamedTuple, Protocol
 
 __all__ = ["AppTarget", "FileTarget", "LoadedScript", "ModuleTarget", "Target", "check_script", "find_target"]
 
+_RECORDING = b"SQLite format 3\0"
+"""What the file of a recording begins with."""
+
 
 class LoadedScript(NamedTuple):
     """The code to execute, and the globals of ``__main__`` that describe it."""
@@ -152,8 +155,8 @@ def check_script(path: str) -> None:
 
     Raises
     ------
-    FileNotFoundError, IsADirectoryError, PermissionError
-        In words for a person.
+    FileNotFoundError, IsADirectoryError, PermissionError, OSError
+        In words for a person; the last where it is a recording.
     """
     if os.path.isdir(path):
         if PathFinder.find_spec("__main__", [os.path.abspath(path)]) is None:
@@ -162,6 +165,13 @@ def check_script(path: str) -> None:
         raise FileNotFoundError(f"there is no script {path!r}")
     elif not os.access(path, os.R_OK):
         raise PermissionError(f"the script {path!r} cannot be read")
+    elif os.path.isfile(path) and _begins_with(path, _RECORDING):
+        raise OSError(f"{path!r} is a recording, not a script\n`gradscope view {path}` opens it.")
+
+
+def _begins_with(path: str, magic: bytes) -> bool:
+    with open(path, "rb") as file:
+        return file.read(len(magic)) == magic
 
 
 def find_target(name: str, *, module: bool = False) -> Target:

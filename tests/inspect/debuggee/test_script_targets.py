@@ -7,8 +7,9 @@ import zipfile
 
 import pytest
 
+import gradscope.inspect as gi
 from gradscope.inspect.debuggee.script import ScriptProgram
-from gradscope.inspect.debuggee.script_targets import AppTarget, FileTarget, ModuleTarget, find_target
+from gradscope.inspect.debuggee.script_targets import AppTarget, FileTarget, ModuleTarget, check_script, find_target
 
 SOURCE = """\
 import sys
@@ -119,3 +120,10 @@ def test_an_import_error_inside_of_a_package_is_its_own(folder):
     status, _, err = run(find_target("package.part", module=True))
     assert status == 1
     assert err.endswith("ModuleNotFoundError: No module named 'surely_not_there'\n")
+
+
+def test_a_recording_is_no_script(tmp_path):
+    with gi.record(tmp_path / "run.gscope"):
+        pass
+    with pytest.raises(OSError, match=r"is a recording, not a script\n`gradscope view .*run.gscope` opens it"):
+        check_script(str(tmp_path / "run.gscope"))

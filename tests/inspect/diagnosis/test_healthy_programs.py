@@ -20,7 +20,9 @@ CASES += [(name, "gradscope") for name in PROGRAMS if name not in PACKAGES]
 @pytest.mark.parametrize(("name", "framework"), CASES)
 def test_nothing_is_found(name, framework, tmp_path):
     for needed in ("torch",) * (framework == "torch") + ("transformers",) * (name in PACKAGES):
-        pytest.importorskip(needed)
+        module = pytest.importorskip(needed)
+        if needed == "transformers" and not module.utils.is_torch_available():
+            pytest.skip("this version of transformers needs a newer PyTorch")
     path = tmp_path / f"{name}.py"
     source = PROGRAMS[name].read_text()
     path.write_text(source if framework == "torch" else source.replace("torch", "gradscope"))
