@@ -32,6 +32,7 @@ NAMED = {
     "clipped_while_scaled": "D328",
     "column_and_row": "D306",
     "critic_steps_on_the_generator": "D322",
+    "dead_bias": "D316",
     "decoder_copied": "D335",
     "detached_metric_as_loss": "D303",
     "eval_not_undone": "D318",
@@ -73,7 +74,7 @@ NAMED = {
     "weights_of_variance_one": "D330",
 }
 # What is named is what the cause leads to, or the cause and what it leads to.
-SYMPTOM = {"dead_bias": ["D316", "D316"], "hidden_never_detached": ["D310", "D311"], "sgd_explodes": ["D324"]}
+SYMPTOM = {"hidden_never_detached": ["D310", "D311"], "sgd_explodes": ["D324"]}
 # Nothing is said, and why.
 MISSED = {
     "accumulated_without_dividing": "a sum over micro-batches is as good as their mean with another learning rate",

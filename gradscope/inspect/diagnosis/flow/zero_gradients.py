@@ -12,12 +12,15 @@ from ...adapters import Adapter
 from ...output.number_format import count
 from ...records.records import Location, operator_name
 from ..nan.nan_producers import saved_values
+from ..sampled_graphs import RESHAPING
 from .backward_replay import BackwardReplay
 
 __all__ = ["ZeroCause", "ZeroVisitor", "zero_causes"]
 
 _STEPS = {"Ceil", "Floor", "Round", "Sign", "Trunc", "Heaviside"}
 _RECTIFIERS = {"Relu", "Threshold", "Relu6", "Hardtanh", "Clamp", "ClampMin", "ClampMax", "HardtanhBackward"}
+_INACTIVE = {"Relu", "Threshold"}
+_PRODUCTS = {"Mul", "Mm", "Addmm", "Bmm", "Mv", "Dot", "Linear"}
 _SATURATING = {"Sigmoid": 1.0, "Tanh": 1.0}
 # These operators change a gradient only by summing it, where an operand was broadcast; a bias always is.
 _ADDING = {"Add", "Expand", "Sub"}
@@ -77,7 +80,6 @@ class ZeroVisitor:
             return
         dead = all(_is_zero(adapter, g) for g in grads if g is not None)
         inherited = [c for nr in range(len(grads)) for c in arriving.get((key, nr)) or ()] if dead else []
-        own = None
         for index, (child, nr) in enumerate(adapter.edges(node)):
             if child is None or index >= len(produced) or produced[index] is None:
                 continue
@@ -87,8 +89,7 @@ class ZeroVisitor:
                 continue
             causes = inherited
             if not dead and not self._cancels(node, index, grads, produced[index], saved):
-                own = own or _cause(adapter, node, saved)
-                causes = [own]
+                causes = [_cause(adapter, *(_silent_operand(adapter, node, index, saved) or (node, saved)))]
             if arriving.get(place, []) is not None:
                 arriving.setdefault(place, []).extend(causes)  # type: ignore[union-attr]
 
@@ -118,6 +119,21 @@ def zero_causes(adapter: Adapter, loss: Any) -> dict[int, tuple[ZeroCause, ...]]
     return visitor.found
 
 
+def _silent_operand(
+    adapter: Adapter, node: Any, index: int, saved: Mapping[str, Any]
+) -> tuple[Any, Mapping[str, Any]] | None:
+    """Return the rectifier, and what it has saved, whose zeros a product multiplies one of its inputs by."""
+    operator = operator_name(adapter.node_name(node))
+    if operator not in _PRODUCTS or all(numpy.any(adapter.to_host(value)) for value in saved.values()):
+        return None
+    for nr, (maker, _) in enumerate(adapter.edges(node)):
+        while maker is not None and operator_name(adapter.node_name(maker)) in RESHAPING:
+            maker = adapter.edges(maker)[0][0]
+        if nr != index and maker is not None and operator_name(adapter.node_name(maker)) in _INACTIVE:
+            return maker, saved_values(adapter, maker)
+    return None
+
+
 def _cause(adapter: Adapter, node: Any, saved: Mapping[str, Any]) -> ZeroCause:
     """Say why a node gives a zero gradient to one of its inputs."""
     name = adapter.node_name(node)
@@ -127,7 +143,7 @@ def _cause(adapter: Adapter, node: Any, saved: Mapping[str, Any]) -> ZeroCause:
 
 def _text(operator: str, saved: Mapping[str, Any]) -> tuple[str, str]:
     """Return what an operator did, and what to do about it."""
-    if operator in ("Relu", "Threshold"):
+    if operator in _INACTIVE:
         size = next(iter(saved.values())).size if saved else 0
         what = f"the ReLU is not active for any of its {count(size, 'input')}" if size else "the ReLU is not active"
         return what, "Lower the learning rate or the bias before it, or use LeakyReLU: a dead ReLU does not come back."
@@ -140,7 +156,7 @@ def _text(operator: str, saved: Mapping[str, Any]) -> tuple[str, str]:
     if operator in _SATURATING:
         what = f"{operator.lower()} is saturated: its derivative is zero at all its outputs"
         return what, "Scale its input down, or normalise it."
-    if operator in ("Mul", "Mm", "Addmm", "Bmm", "Mv", "Dot", "Linear"):
+    if operator in _PRODUCTS:
         zero = [name for name, value in saved.items() if not numpy.any(value)]
         if zero:
             how = "multiplied by zero" if operator == "Mul" else f"{operator.lower()} multiplies it by zeros"
