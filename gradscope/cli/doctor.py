@@ -7,7 +7,7 @@ import os
 import platform
 import shutil
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 from gradscope import __version__
@@ -48,7 +48,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         help="run a script and report what is wrong with its gradients; alone, report on the installation",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="gradscope doctor [-h] [--format {text,json}] [--functions] [--steps N] [-m] [SCRIPT [args ...]]",
+        usage="gradscope doctor [-h] [--format {text,json}] [--functions] [--steps N] [--limit NAME=VALUE] "
+        "[-m] [SCRIPT [args ...]]",
         allow_abbrev=False,
     )
     add_format_argument(parser)
@@ -64,9 +65,25 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         metavar="N",
         help="end the script when one of its optimizers has stepped N times; rules that compare steps need 6",
     )
+    parser.add_argument(
+        "--limit",
+        dest="limits",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a number beyond which a finding is made, in place of the usual one; can be given several times. "
+        f"The names, and the usual numbers: {', '.join(_usual_limits())}",
+    )
     add_script_arguments(parser, optional=True)
     parser.set_defaults(run=run)
     return parser
+
+
+def _usual_limits() -> list[str]:
+    # The other commands do not load what the doctor is made of.
+    from ..inspect.diagnosis.limits import Limits
+
+    return [f"{entry.name}={entry.default:g}" for entry in fields(Limits)]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -75,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     Parameters
     ----------
     args : argparse.Namespace
-        ``script``, ``module``, ``args`` and ``format``.
+        ``script``, ``module``, ``args``, ``format``, ``functions``, ``steps`` and ``limits``.
     """
     if args.script is None:
         return _installation(args.format)
@@ -90,11 +107,17 @@ def _examine(args: argparse.Namespace, stream: TextIO) -> int:
     from ..inspect import Doctor
     from ..inspect.debuggee.program import print_uncaught
     from ..inspect.debuggee.streams import flush
+    from ..inspect.diagnosis.limits import limits_from
     from ..inspect.diagnosis.step_limit import EnoughSeen
 
     pid = os.getpid()
     try:
-        with Sanitizer() as sanitizer, Doctor(functions=args.functions, steps=args.steps) as doctor:
+        limits = limits_from(args.limits)
+    except ValueError as error:
+        say(f"gradscope doctor: {error}", file=sys.stderr)
+        return FAILED
+    try:
+        with Sanitizer() as sanitizer, Doctor(functions=args.functions, steps=args.steps, limits=limits) as doctor:
 
             def diagnosis() -> Diagnosis:
                 return replace(doctor.diagnosis, others=_findings_of(sanitizer))

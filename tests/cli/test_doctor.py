@@ -1,13 +1,13 @@
 """``gradscope doctor`` as a user runs it: in a process of its own, on a script and alone."""
 
 import json
+import os
 import subprocess
 import sys
 from textwrap import dedent
 
 import pytest
 
-import gradscope as gs
 from gradscope.runtime.kernels import forms
 
 SCRIPT = """\
@@ -142,11 +142,13 @@ def test_a_script_of_pytorch(tmp_path):
 
 
 def test_the_installation():
-    done = subprocess.run([sys.executable, "-m", "gradscope", "doctor"], capture_output=True, text=True, timeout=120)
+    three = {**os.environ, "OMP_NUM_THREADS": "3"}
+    command = [sys.executable, "-m", "gradscope", "doctor"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=three)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("gradscope ")
     assert "numpy       the runtime" in done.stdout
-    assert f"  kernels: {forms.compiler()}; threads: {gs.get_num_threads()}\n" in done.stdout
+    assert f"  kernels: {forms.compiler()}; threads: 3\n" in done.stdout
     assert done.stdout.endswith("Everything that gradscope needs is here.\n")
 
 
@@ -178,3 +180,37 @@ def test_a_number_of_steps_that_is_none_is_refused_with_its_reason(tmp_path):
     done = doctor(tmp_path, "", before=("--steps", "0"))
     assert done.returncode == 2
     assert done.stderr.endswith("argument --steps: a positive number is wanted, got '0'\n")
+
+
+STEPS = """\
+import gradscope as gs
+
+model = gs.nn.Linear(4, 4)
+optimizer = gs.optim.SGD(model.parameters(), lr=0.001)
+for _ in range(8):
+    optimizer.zero_grad()
+    (model(gs.randn(8, 4)) - 1).square().mean().backward()
+    optimizer.step()
+"""
+
+
+def test_a_limit_that_is_set_is_the_one_that_counts(tmp_path):
+    assert doctor(tmp_path, STEPS).returncode == 0
+    done = doctor(tmp_path, STEPS, before=("--limit", "watched_steps=4", "--limit", "small_update=0.1"))
+    assert done.returncode == 1
+    assert "moved the weights by more than" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("setting", "refused"),
+    [
+        ("small_updates=1", "there is no limit 'small_updates'\nDid you mean one of small_update"),
+        ("dead", "dead wants a number above 0, got ''\n"),
+        ("dead=nan", "dead wants a number above 0, got 'nan'\n"),
+        ("watched_steps=2.5", "watched_steps wants a whole number above 0, got '2.5'\n"),
+    ],
+)
+def test_a_limit_that_cannot_be_set_is_refused_before_the_script_runs(tmp_path, setting, refused):
+    done = doctor(tmp_path, "print('ran')", before=("--limit", setting))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"gradscope doctor: {refused}")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-__all__ = ["Limits", "limits_table"]
+__all__ = ["Limits", "limits_from", "limits_table"]
 
 
 def _limit(value: float, what: str, source: str) -> Any:
@@ -30,6 +33,14 @@ class Limits:
         "each of the first steps moves half of the matrices by more than this times the norm that they had at first",
         "then nothing of the weights before is left; 1e-3 is usual (Karpathy, CS231n notes, 2015)",
     )
+    first_steps: int = _limit(
+        4, "how many steps are the first, of which three or more must be finite", "later ones follow from these"
+    )
+    settling: float = _limit(
+        0.25,
+        "the last of the first steps, as a share of the first: below it, weights come from far away and arrive",
+        "a rate that is too large makes steps that stay as large or grow",
+    )
     small_update: float = _limit(
         1e-6,
         "every step moves half of the matrices by less than this times their own norm",
@@ -37,6 +48,16 @@ class Limits:
     )
     watched_steps: int = _limit(
         6, "how many steps must have been looked at before an update is called too small", "a warm-up starts small"
+    )
+    clipped: float = _limit(
+        0.1,
+        "the share that clipping leaves of the gradients' norm, below which it is blamed for small updates",
+        "clipping is meant for the few gradients that are far larger than most (Pascanu et al., 2013)",
+    )
+    dead: float = _limit(
+        0.5,
+        "the share of a rectifier's units that are zero for a whole batch",
+        "weights around zero leave half of the units active for each example: hardly one is at rest for all",
     )
     faded_rate: float = _limit(
         1e-3,
@@ -69,6 +90,42 @@ class Limits:
         "the share of the gradients in float16 that become zero at one node, all others being below 6e-5",
         "6e-5 is the smallest normal number of float16 (IEEE 754)",
     )
+
+
+def limits_from(settings: Iterable[str]) -> Limits:
+    """Return limits of which some are set by ``NAME=VALUE``.
+
+    Raises
+    ------
+    ValueError
+        If one has no such form, no limit has that name, or its value is no number of its kind.
+
+    Examples
+    --------
+    >>> from gradscope.inspect.diagnosis.limits import limits_from
+    >>> limits_from(["large_update=0.1", "watched_steps=4"]).large_update
+    0.1
+    """
+    known = {entry.name: type(entry.default) for entry in fields(Limits)}
+    values = {}
+    for setting in settings:
+        name, _, text = setting.partition("=")
+        if name not in known:
+            near = difflib.get_close_matches(name, known)
+            raise ValueError(f"there is no limit {name!r}\nDid you mean one of {', '.join(near or known)}?")
+        values[name] = _number(name, text, known[name])
+    return Limits(**values)
+
+
+def _number(name: str, text: str, kind: type) -> Any:
+    try:
+        value = kind(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        wanted = "a whole number" if kind is int else "a number"
+        raise ValueError(f"{name} wants {wanted} above 0, got {text!r}\nWrite {name}=VALUE.")
+    return value
 
 
 def limits_table() -> str:

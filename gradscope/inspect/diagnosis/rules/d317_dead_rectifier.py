@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 from ...records.records import Location
 from ..examination import Examination
-from ..program_facts import EXAMINATION
+from ..limits import Limits
+from ..program_facts import EXAMINATION, LIMITS
 from ..rule_registry import Rule
 
 __all__ = ["DeadRectifier"]
-
-# Some units rest for a batch; when so many do, they will not come back.
-_DEAD = 0.5
 
 
 class DeadRectifier(Rule):
@@ -21,7 +19,7 @@ class DeadRectifier(Rule):
     code = "D317"
     title = "units that are dead"
     severity = "warning"
-    needs = (EXAMINATION,)
+    needs = (EXAMINATION, LIMITS)
     kind = "gradient flow"
     what = """
         Half of the units of a ReLU or more are zero for every example of a batch. They get no gradient, and nothing
@@ -41,9 +39,9 @@ class DeadRectifier(Rule):
         """
     topic = "vanishing"
 
-    def judge(self, examined: Examination) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, examined: Examination, limits: Limits) -> Iterator[tuple[str, Location | None]]:
         """Yield what is found, and where."""
         told = {cause.location for zero in examined.zeros for cause in zero.causes}
         for unit in examined.rectifiers:
-            if unit.dead >= unit.units * _DEAD and unit.location not in told:
+            if unit.dead >= unit.units * limits.dead and unit.location not in told:
                 yield str(unit), unit.location

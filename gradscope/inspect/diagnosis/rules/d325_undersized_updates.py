@@ -14,9 +14,6 @@ from ..training.update_sizes import UPDATE_SIZES, OptimizerRun
 
 __all__ = ["UndersizedUpdates"]
 
-# Gradients of which clipping leaves so little are small by it.
-_CLIPPED = 0.1
-
 
 class UndersizedUpdates(Rule):
     """Steps hardly move the weights."""
@@ -57,7 +54,7 @@ class UndersizedUpdates(Rule):
                 continue
             clipped = statistics.median(sample.clipped for sample in run.samples)
             why = f"its learning rate is {run.rates[0]:.2g}\n  Raise it."
-            if clipped < _CLIPPED:
+            if clipped < limits.clipped:
                 why = (
                     f"clipping leaves {clipped:.2g} of the gradients' norm\n"
                     "  Clip at a norm that most gradients are below: log what clip_grad_norm_() returns."
