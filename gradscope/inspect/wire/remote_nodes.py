@@ -11,6 +11,7 @@ __all__ = ["KnownNodes", "RemoteNodes"]
 
 _PAGE = 128
 _LONG_PAGE = 4_096
+_GONE = "(gone)"
 
 Fetch = Callable[[int, int], list[NodeRecord]]
 
@@ -52,6 +53,9 @@ class KnownNodes:
 class RemoteNodes(Sequence[NodeRecord]):
     """The nodes of a backward, in the engine's order, as they were at one stop.
 
+    Those that can no longer be asked for, since the program has gone on or has ended, are called ``(gone)``: who draws
+    them at that very moment must not fail.
+
     Parameters
     ----------
     known : KnownNodes
@@ -86,11 +90,10 @@ class RemoteNodes(Sequence[NodeRecord]):
         if not -count <= index < count:
             raise IndexError(f"there is no node {index} in this backward: it has {count} nodes")
         number, place = divmod(index % count, _PAGE)
-        page = self._pages.get(number)
-        if page is None:
-            page = self._pages[number] = self.known.fetch(number * _PAGE, (number + 1) * _PAGE)
+        page = self._pages.get(number) or self.known.fetch(number * _PAGE, (number + 1) * _PAGE)
         if place >= len(page):
-            raise IndexError(f"node {index} of this backward is gone")
+            return NodeRecord(index % count, -1 - index % count, _GONE, _GONE, 0, "", "", None, ())
+        self._pages[number] = page
         return page[place]
 
     def __iter__(self) -> Iterator[NodeRecord]:

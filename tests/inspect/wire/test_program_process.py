@@ -104,6 +104,17 @@ def test_it_is_started_again_in_a_new_process(run):
     assert debugger.reason.text == "first node of backward 1"
 
 
+def test_nodes_can_be_read_when_the_program_has_gone(run):
+    process = run(SCRIPT)
+    debugger = process.debugger
+    debugger.start()
+    debugger.wait(30)
+    nodes = debugger.nodes
+    process.end()
+    assert len(nodes) > 0
+    assert {node.name for node in nodes} == {"(gone)"}
+
+
 def test_output_is_there_before_the_stop_is_told(run):
     process = run(SCRIPT)
     debugger = process.debugger

@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.worker import Worker
 
 from gradscope.inspect.debugging.session.node_sequence import candidates_of
+from gradscope.inspect.debugging.session.session_errors import SessionError
 from gradscope_tui.actions import unavailable
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.log_pane import LogPane
@@ -215,7 +216,12 @@ class SessionWatcher:
         """Read the session and show what it says; at a new stop every pane is told.
 
         A program that has only begun to run may have stopped again before anybody sees it: the screen stays as it is.
+        So it does where the program is going at the moment, and tells nothing more: its end is a change of its own.
         """
+        with contextlib.suppress(SessionError):
+            self._refresh()
+
+    def _refresh(self) -> None:
         if self._session.state == "running":
             self.progress.begin(self._session.task_count)
             if self.progress.is_quiet() and self._stop is not None:
@@ -386,7 +392,7 @@ class SessionWatcher:
 
     async def _look(self) -> None:
         """Show what is known about the node, and ask the program for the rest."""
-        with unless_closed():
+        with unless_closed(), contextlib.suppress(SessionError):
             await self._look_closely()
 
     async def _look_closely(self) -> None:
