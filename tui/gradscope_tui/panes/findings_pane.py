@@ -94,7 +94,7 @@ class FindingsPane(CursorPane):
     def line(self, row: int, width: int) -> Text:
         """Return a title, or a line of an explanation."""
         finding, line, title = self._rows[row]
-        text = Text("›" if row == self.cursor else " ", self.color("now"))
+        text = Text().append("›" if row == self.cursor else " ", self.color("now"))
         sign, color = FINDING_SIGNS[finding.severity]
         first = title and (not row or self._rows[row - 1][0] is not finding)
         text.append(f"{sign} " if first else "  ", self.color(color))

@@ -426,7 +426,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
     def _heading_line(self, row: int, module: str, width: int) -> Text:
         """Return the name of a module, above its nodes."""
         dim = self.color("" if self.is_marked(row) else "dim")
-        text = Text("›" if self.is_marked(row) else " ", self.color("now"), no_wrap=True, end="")
+        text = Text(no_wrap=True, end="").append("›" if self.is_marked(row) else " ", self.color("now"))
         text.append(" " * (self._gutter() - 1))
         self._append_lanes(text, row, " ", dim)
         text.append(f"▾ {module}", self.color("head"))

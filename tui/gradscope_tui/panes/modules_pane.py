@@ -126,7 +126,7 @@ class ModulesPane(CursorPane):
         """Return the line of a module or a parameter."""
         one = self._rows[row]
         here = self._current in one.nodes
-        text = Text("▶" if here else "›" if row == self.cursor else " ", self.color("now"), no_wrap=True)
+        text = Text(no_wrap=True).append("▶" if here else "›" if row == self.cursor else " ", self.color("now"))
         text.append("  " * one.depth)
         if one.parameter is None:
             self._describe_module(text, one, here)
