@@ -37,6 +37,7 @@ ACROSS = {
     "test_types.py": "what a type checker sees of the whole package",
     "test_older_checkpoints.py": "checkpoints of older PyTorch, in modules, optimizers and loading",
     "tui/panes/test_panes.py": "what every pane must pass",
+    "tui/test_deaths.py": "how a program or the terminal UI may die, and what the terminal is like afterwards",
     "tui/test_end_to_end.py": "the terminal UI on the real debugger, on a terminal",
 }
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 __all__ = ["terminal_restored"]
 
 _MODES = (1000, 1002, 1003, 1006, 1015, 1004, 2004)  # reports of the mouse and of focus, and bracketed paste
-# Out of the alternate screen, with a cursor, and without those, reports of keys and colours.
-_PLAIN = "\x1b[?1049l\x1b[?25h" + "".join([f"\x1b[?{mode}l" for mode in _MODES]) + "\x1b[<u\x1b[0m"
+# Out of the alternate screen, with a cursor and wrapped lines, and without those, reports of keys and colours.
+_PLAIN = "\x1b[?1049l\x1b[?25h\x1b[?7h" + "".join([f"\x1b[?{mode}l" for mode in _MODES]) + "\x1b[<u\x1b[0m"
 _WORDS = "gradscope: the program has died without a word: it was killed, or has crashed in a library\r\n"
 
 # It is nobody's child, so that no program that waits for its children meets it, and in a session of its own.

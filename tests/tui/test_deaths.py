@@ -1,0 +1,194 @@
+"""Deaths of a program and of the terminal UI that debugs it: the terminal is as before, and the exit status tells."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pty = pytest.importorskip("pty", reason="needs pseudo-terminals")
+termios = pytest.importorskip("termios", reason="needs pseudo-terminals")
+
+LONG = 60
+"""Seconds after which a wait has hung."""
+
+SCRIPT = """\
+import ctypes, os, resource, signal, subprocess, sys, threading, tty
+import gradscope as gs
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+x = gs.ones(3, requires_grad=True)
+(x * 2).sum().backward()
+"""
+
+KILLING = [
+    "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGUSR1", "SIGSEGV",
+    "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGXCPU", "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGIO", "SIGSYS",
+]  # fmt: skip
+
+LINES = {
+    "exit 0": ("sys.exit(0)", 0),
+    "exit 7": ("sys.exit(7)", 7),
+    "exit with a text": ("sys.exit('no data')", 1),
+    "an exception": ("raise ValueError('no data')", 1),
+    "an exception that has no text": ("class E(Exception):\n    def __str__(self): raise self\nraise E", 1),
+    "Ctrl-C": ("raise KeyboardInterrupt", 130),
+    "_exit 0": ("os._exit(0)", 0),
+    "_exit 7": ("os._exit(7)", 7),
+    "_exit in a thread": ("threading.Thread(target=os._exit, args=(7,)).start(); threading.Event().wait(60)", 7),
+    "_exit in a backward": ("y = x * 2; y.register_hook(lambda grad: os._exit(7)); y.sum().backward()", 7),
+    "abort": ("os.abort()", 128 + signal.SIGABRT),
+    "a null pointer": ("ctypes.string_at(0)", 128 + signal.SIGSEGV),
+    "a null pointer in a backward": (
+        "y = x * 2; y.register_hook(lambda grad: ctypes.string_at(0)); y.sum().backward()",
+        128 + signal.SIGSEGV,
+    ),
+    "a jump to nowhere": ("ctypes.CFUNCTYPE(None)(8)()", 128 + signal.SIGSEGV),
+    "recursion": ("def f(): f()\nf()", 1),
+    "exec of one that succeeds": ("os.execvp('true', ['true'])", 0),
+    "exec of one that fails": ("os.execvp('false', ['false'])", 1),
+    "exec of nothing": ("os.execvp('/nowhere', ['nowhere'])", 1),
+    "fork, the child ends": ("os.fork() or os._exit(3)\nos.wait()", 0),
+    "fork, the child is killed": ("os.fork() or os.abort()\nos.wait()", 0),
+    "fork, the parent ends": ("if os.fork(): os._exit(7)\nos._exit(3)", 7),
+    "its group is killed": ("os.killpg(0, signal.SIGTERM)", 128 + signal.SIGTERM),
+    "its descriptors are closed": ("os.closerange(0, 4096); os._exit(7)", 7),
+    "its streams are closed": ("sys.stdout.close(); sys.stderr.close(); sys.exit(7)", 7),
+    "its terminal is raw": ("tty.setraw(0) if os.isatty(0) else None; os._exit(7)", 7),
+    "its screen is another": ("print('\\x1b[?1049h\\x1b[?25l\\x1b[?1003h', flush=True); os._exit(7)", 7),
+    "a new session": ("try: os.setsid()\nexcept OSError: pass\nos._exit(7)", 7),
+}
+
+USUAL = {"SIGSEGV", "_exit 7", "exec of one that succeeds", "an exception"}
+"""Deaths of a program that are tried in every run; the others when slow tests are."""
+
+FRONT = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGABRT", "SIGSEGV", "SIGKILL", "SIGTERM", "SIGUSR1"]
+
+
+def some(names, usual):
+    return [name if name in usual else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+class Terminal:
+    """The terminal UI on a pseudo-terminal."""
+
+    def __init__(self, folder: Path, last_line: str) -> None:
+        path = folder / "script.py"
+        path.write_text(SCRIPT + last_line + "\n")
+        self.ours, self.theirs = pty.openpty()
+        termios.tcsetwinsize(self.theirs, (24, 100))
+        self.before = termios.tcgetattr(self.theirs)
+        self.text, self.looked = b"", 0
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "gradscope", "debug", str(path)],
+            stdin=self.theirs,
+            stdout=self.theirs,
+            stderr=self.theirs,
+            env={**os.environ, "TERM": "xterm-256color", "XDG_STATE_HOME": str(folder), "NO_COLOR": "1"},
+        )
+
+    def read(self) -> bool:
+        """Take what there is to read; return whether there was something, within a short while."""
+        if not select.select([self.ours], [], [], 0.1)[0]:
+            return False
+        with contextlib.suppress(OSError):
+            self.text += os.read(self.ours, 65536)
+        return True
+
+    def until(self, pattern: bytes) -> None:
+        """Read until something is written that was not looked for before."""
+        deadline = time.monotonic() + LONG
+        while (found := re.search(pattern, self.text[self.looked :])) is None:
+            assert time.monotonic() < deadline, self.text[-3000:]
+            assert self.process.poll() is None, self.text[-3000:]
+            self.read()
+        self.looked += found.end()
+
+    def press(self, keys: str) -> None:
+        """Type keys."""
+        os.write(self.ours, keys.encode())
+
+    def status(self) -> int:
+        """Return the exit status, as a shell has it, once the process and whoever tidies up after it have ended."""
+        deadline = time.monotonic() + LONG
+        while self.process.poll() is None:
+            assert time.monotonic() < deadline, self.text[-3000:]
+            self.read()
+        while termios.tcgetattr(self.theirs) != self.before or self.modes():
+            if not self.read() and time.monotonic() > deadline:
+                break
+        found = self.process.returncode
+        return found if found >= 0 else 128 - found
+
+    def modes(self) -> list[bytes]:
+        """Return the modes of the screen that are not as before."""
+        last = dict(re.findall(rb"\x1b\[\?(\d+)([hl])", self.text))
+        return [mode for mode, state in last.items() if (state == b"h") != (mode in (b"25", b"7"))]
+
+    def close(self) -> None:
+        """End what has not ended."""
+        self.process.kill()
+        self.process.wait()
+        for descriptor in (self.theirs, self.ours):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+
+@contextlib.contextmanager
+def debugged(folder, last_line="pass"):
+    terminal = Terminal(folder, last_line)
+    try:
+        terminal.until(b"PAUSED")
+        yield terminal
+    finally:
+        terminal.close()
+
+
+def outcome(folder, last_line):
+    """Let a program die under the terminal UI, and leave it; return the exit status."""
+    with debugged(folder, last_line) as terminal:
+        terminal.press("c")
+        terminal.until(b"FAILED|FINISHED")
+        terminal.press("q")
+        status = terminal.status()
+        assert terminal.modes() == []
+        assert termios.tcgetattr(terminal.theirs) == terminal.before
+        return status
+
+
+@pytest.mark.parametrize("name", some(KILLING, USUAL))
+def test_a_program_that_is_killed(tmp_path, name):
+    default = "" if name == "SIGKILL" else f"signal.signal(signal.{name}, signal.SIG_DFL); "
+    line = f"{default}os.kill(os.getpid(), signal.{name})"
+    assert outcome(tmp_path, line) == 128 + getattr(signal, name)
+
+
+@pytest.mark.parametrize("name", some(LINES, USUAL))
+def test_a_program_that_ends(tmp_path, name):
+    line, status = LINES[name]
+    assert outcome(tmp_path, line) == status
+
+
+@pytest.mark.parametrize("name", some(FRONT, {"SIGKILL"}))
+def test_a_front_that_is_killed(tmp_path, name):
+    with debugged(tmp_path) as terminal:
+        terminal.process.send_signal(getattr(signal, name))
+        assert terminal.status() == 128 + getattr(signal, name)
+        assert terminal.modes() == []
+        assert termios.tcgetattr(terminal.theirs) == terminal.before
+
+
+@pytest.mark.slow
+def test_a_program_that_kills_its_front(tmp_path):
+    with debugged(tmp_path, "os.kill(os.getppid(), signal.SIGKILL)") as terminal:
+        terminal.press("c")
+        assert terminal.status() == 128 + signal.SIGKILL
+        assert terminal.modes() == []
+        assert termios.tcgetattr(terminal.theirs) == terminal.before
