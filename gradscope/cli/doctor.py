@@ -56,8 +56,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "--functions",
         action="store_true",
-        help="when the script has ended, run each custom Function again on copies of its first inputs and compare its "
-        "backward with finite differences of its forward",
+        help="when the script has ended, compare the backward of each custom Function with finite differences of its "
+        "forward one input at a time, on copies of its first inputs; otherwise all inputs are moved at once, and "
+        "Functions that were given more than tensors, numbers and text are left alone",
     )
     parser.add_argument(
         "--steps",

@@ -335,6 +335,12 @@ class AnyAdapter:
         other = torch_adapter()
         return self._native.quiet() if other is None else _BothContexts(self._native.quiet(), other.quiet())
 
+    def fork_random(self) -> AbstractContextManager[Any]:
+        """Return a context after which the generators of both go on as if nothing had been drawn in it."""
+        other = torch_adapter()
+        mine = self._native.fork_random()
+        return mine if other is None else _BothContexts(mine, other.fork_random())
+
     # --- modules ---
 
     def is_parameter(self, tensor: Any) -> bool:

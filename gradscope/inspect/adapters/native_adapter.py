@@ -474,6 +474,10 @@ class NativeAdapter:
         """Return a context in which operators are not recorded."""
         return gs.no_grad()
 
+    def fork_random(self) -> AbstractContextManager[Any]:
+        """Return a context after which the generators go on as if nothing had been drawn in it."""
+        return gs.random.fork_rng()
+
     def is_parameter(self, tensor: Any) -> bool:
         """Whether a tensor is a Parameter."""
         return isinstance(tensor, gs.nn.Parameter)

@@ -521,6 +521,9 @@ class Adapter(Protocol):
     def quiet(self) -> AbstractContextManager[Any]:
         """Return a context in which operators are not recorded."""
 
+    def fork_random(self) -> AbstractContextManager[Any]:
+        """Return a context after which the generators go on as if nothing had been drawn in it."""
+
     def is_parameter(self, tensor: Any) -> bool:
         """Whether a tensor may be a module's parameter, by its class."""
 

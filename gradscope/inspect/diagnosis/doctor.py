@@ -204,8 +204,9 @@ class Doctor:
     Parameters
     ----------
     functions : bool, optional
-        Also compare the backward of each custom Function with its forward, which runs it again on copies once the
-        diagnosis is asked for: see :class:`functions`.
+        Compare the backward of each custom Function with its forward one input at a time, as soon as the diagnosis is
+        asked for: see :class:`functions`. Otherwise all inputs are moved at once when the block has ended, and
+        Functions that were given more than tensors, numbers and text are left alone.
     limits : Limits, optional
         The numbers beyond which something is said.
     steps : int, optional
@@ -241,13 +242,12 @@ class Doctor:
     ) -> None:
         self._adapter = adapter_of(None, adapter)
         needed = dict.fromkeys((*_ALWAYS, *(fact for rule in _RULES for fact in rule.needs)))
-        if not functions:
-            needed.pop(FUNCTIONS)
         if steps is not None:
             if steps < 1:
                 raise ValueError(f"steps must be at least 1, got {steps}\nIt is how many steps of an optimizer to see.")
             needed[step_limit(steps)] = None  # the last: all others have heard of the step
         self._program = WatchedProgram(self._adapter, needed, limits)
+        self._program.watch_of(FUNCTIONS).each_input = functions
 
     @property
     def diagnosis(self) -> Diagnosis:
@@ -269,7 +269,7 @@ class Doctor:
             cycles=seen.cycles,
             terms=seen.terms,
             failed=facts[FAILURE.name],
-            functions=facts.get(FUNCTIONS.name, ()),
+            functions=facts[FUNCTIONS.name],
             frozen=seen.frozen,
             unseen=facts[BLIND_REGIONS.name],
             _facts=facts,

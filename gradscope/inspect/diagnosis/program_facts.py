@@ -11,7 +11,7 @@ from typing import Any
 
 from ..adapters import Adapter, Observer
 from .examination import Examiner
-from .functions.custom_derivatives import functions
+from .functions.custom_derivatives import CheckedFunction, functions
 from .functions.failed_backward import FailedBackward
 from .limits import Limits
 from .memory.graph_growth import GrowthWatch
@@ -32,6 +32,7 @@ __all__ = [
     "UPDATES",
     "BlindRegions",
     "FailureWatch",
+    "FunctionsWatch",
     "Fact",
     "WatchedProgram",
 ]
@@ -109,6 +110,11 @@ class WatchedProgram:
             self._watches[fact.name] = fact, watch
         return watch
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the watches hear what happens."""
+        return bool(self._observations)
+
     def open(self) -> None:
         """Let the watches hear what happens."""
         self.ledger.__enter__()
@@ -143,6 +149,30 @@ class BlindRegions(Observer):
         self.reasons[reason] = None
 
     blind_call = blind_region
+
+
+class FunctionsWatch(functions):
+    """Compares custom Functions with finite differences once the program has ended.
+
+    Attributes
+    ----------
+    each_input : bool
+        Whether each of their inputs is looked at, and as soon as somebody asks.
+    """
+
+    each_input = False
+
+    def __init__(self, program: WatchedProgram) -> None:
+        super().__init__(adapter=program.adapter)
+        self._program = program
+
+    @property
+    def wrong(self) -> tuple[CheckedFunction, ...]:
+        """Those whose backward is wrong."""
+        if self.each_input:
+            return self.result.wrong
+        # While others listen they would hear the Functions run.
+        return () if self._program.is_open else self.result_unnoticed.wrong
 
 
 class FailureWatch(Observer):
@@ -188,8 +218,8 @@ BLIND_REGIONS = Fact(
 
 FUNCTIONS = Fact(
     "functions",
-    lambda program: functions(adapter=program.adapter),
-    lambda watch: watch.result.wrong,
+    FunctionsWatch,
+    lambda watch: watch.wrong,
     forward=True,
 )
 """Custom Functions whose backward is wrong: a tuple of :class:`~.custom_derivatives.CheckedFunction`."""

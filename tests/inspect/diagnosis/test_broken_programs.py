@@ -72,6 +72,8 @@ NAMED = {
     "weight_decay_too_strong": "D326",
     "weights_all_alike": "D329",
     "weights_of_variance_one": "D330",
+    "wrong_backward_by_sign": "D304",
+    "wrong_derivative": "D304",
 }
 # What is named is what the cause leads to, or the cause and what it leads to.
 SYMPTOM = {"hidden_never_detached": ["D310", "D311"], "sgd_explodes": ["D324"]}
@@ -82,8 +84,6 @@ MISSED = {
     "frozen_by_accident": "frozen parameters are listed below the findings: they may be meant",
     "loss_of_the_wrong_sign": "nothing tells a loss that is to grow from one that is to fall",
     "schedule_before_the_step": "the framework warns of it itself",
-    "wrong_backward_by_sign": "found with --functions, which runs the Function again",
-    "wrong_derivative": "found with --functions, which runs the Function again",
 }
 # Those that were written when the rules were there: of these 14 were named at first sight, and two by a symptom.
 LATER = {

@@ -324,6 +324,11 @@ class TorchAdapter:
         """Return a context in which operators are not recorded, and not told of."""
         return _NoRecording()
 
+    def fork_random(self) -> AbstractContextManager[Any]:
+        """Return a context after which the generators go on as if nothing had been drawn in it."""
+        devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+        return torch.random.fork_rng(devices)
+
     # --- modules ---
 
     def is_parameter(self, tensor: Any) -> bool:

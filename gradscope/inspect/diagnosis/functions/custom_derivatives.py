@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Sequence
+import io
+import random
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -116,11 +120,12 @@ class Functions(Explanation):
 
 @dataclass(frozen=True)
 class _Call:
-    """The first call of a Function, its tensors copied."""
+    """The first call of a Function, its tensors copied; `given` are the arguments that were not."""
 
     function: Any
     args: tuple[Any, ...]
     called: Location | None
+    given: tuple[Any, ...]
 
 
 class functions(Observer):  # noqa: N801 - a context manager, called like a function
@@ -167,6 +172,22 @@ class functions(Observer):  # noqa: N801 - a context manager, called like a func
         for function, call in list(self._calls.items()):
             if function not in self._found:
                 self._found[function] = _checked(self._adapter, call)
+        return self._result()
+
+    @property
+    def result_unnoticed(self) -> Functions:
+        """What one direction shows, in which all inputs move together; a program that goes on does not notice it.
+
+        What the Functions print is dropped, and what random numbers they draw is drawn again. Those that were given
+        more than tensors, numbers and text are left alone: they might change it.
+        """
+        for function, call in list(self._calls.items()):
+            if function not in self._found and not any(map(_carries_state, call.given)):
+                with _unnoticed(self._adapter):
+                    self._found[function] = _checked(self._adapter, call, _compared_along_one_direction)
+        return self._result()
+
+    def _result(self) -> Functions:
         order = ("wrong", "unknown", "chosen", "right")
         return Functions(tuple(sorted(self._found.values(), key=lambda found: order.index(found.verdict))))
 
@@ -187,7 +208,8 @@ class functions(Observer):  # noqa: N801 - a context manager, called like a func
         if sum(tensor.numel() for tensor in tensors) > _MOST_ELEMENTS:
             return  # a later call may be smaller
         copies = tuple(self._copied(value) if self._adapter.is_tensor(value) else value for value in args)
-        self._calls[function] = _Call(function, copies, location_of(user_site(2)))
+        given = tuple(value for value in args if not self._adapter.is_tensor(value))
+        self._calls[function] = _Call(function, copies, location_of(user_site(2)), given)
 
     def _copied(self, tensor: Any) -> Any:
         copy = self._adapter.copy(tensor)
@@ -198,6 +220,31 @@ def _is_librarys(function: Any) -> bool:
     """Whether a Function is the framework's own."""
     code = getattr(inspect.unwrap(function.forward), "__code__", None)
     return code is not None and is_library_file(code.co_filename)
+
+
+def _carries_state(value: Any) -> bool:
+    """Whether running a Function again may change an argument that is no tensor."""
+    if isinstance(value, tuple):
+        return any(map(_carries_state, value))
+    return not isinstance(value, (int, float, complex, str, bytes, slice, type(None), type(...)))
+
+
+@contextlib.contextmanager
+def _unnoticed(adapter: Adapter) -> Iterator[None]:
+    """Let random numbers go on afterwards as if none had been drawn; drop what is printed, and warnings."""
+    drawn, drawn_by_numpy = random.getstate(), numpy.random.get_state()  # noqa: NPY002 - what a Function may draw from
+    dropped = io.StringIO()
+    try:
+        with (
+            adapter.fork_random(),
+            contextlib.redirect_stdout(dropped),
+            contextlib.redirect_stderr(dropped),
+            warnings.catch_warnings(action="ignore"),
+        ):
+            yield
+    finally:
+        random.setstate(drawn)
+        numpy.random.set_state(drawn_by_numpy)  # noqa: NPY002 - the same
 
 
 def _takes_part(tensor: Any) -> bool:
@@ -225,10 +272,12 @@ class _UnknownError(Exception):
     """The derivative cannot be judged, for the reason in the message."""
 
 
-def _checked(adapter: Adapter, call: _Call) -> CheckedFunction:
-    """Run a Function again, and say what is found."""
+def _checked(
+    adapter: Adapter, call: _Call, compared: Callable[[_Trial], tuple[str, str]] | None = None
+) -> CheckedFunction:
+    """Run a Function again, and say what is found: by :func:`_compared` unless given."""
     try:
-        verdict, text = _compared(_trial(adapter, call))
+        verdict, text = (compared or _compared)(_trial(adapter, call))
     except _UnknownError as error:
         verdict, text = "unknown", f"was not checked: {error}"
     except Exception as error:
@@ -263,7 +312,7 @@ class _Trial:
     ----------
     inputs : list of int
         Which arguments are differentiated.
-    gradients : list of ndarray
+    gradients : list of (ndarray or None)
         Of these, as its backward has it.
     """
 
@@ -297,10 +346,7 @@ class _Trial:
         grads = [adapter.tensor_like(w, adapter.spec(value)) for w, value in zip(self._weights, chosen)]
         leaves = [self.args[nr] for nr in self.inputs]
         found = adapter.gradients(chosen, grads, leaves)
-        return [
-            numpy.zeros(tuple(leaf.shape)) if grad is None else numpy.array(adapter.to_host(grad))
-            for leaf, grad in zip(leaves, found)
-        ]
+        return [None if grad is None else numpy.array(adapter.to_host(grad)) for grad in found]
 
     def outputs(self, moved: dict[int, Any]) -> list[Any]:
         """Return the Function's results with some arguments replaced."""
@@ -327,14 +373,28 @@ class _Trial:
         """Return a direction in which an argument may move."""
         return self._random.standard_normal(tuple(self.args[nr].shape))
 
+    def scale(self, nr: int) -> float:
+        """Return how large an argument is, 1 at least: by how many steps it is moved."""
+        return max(1.0, float(numpy.max(numpy.abs(self.host(nr)), initial=0.0)))
+
     def _moved(self, nr: int, by: Any) -> dict[int, Any]:
         spec = self._adapter.spec(self.args[nr])
         return {nr: self._adapter.tensor_like(self.host(nr) + by, spec)}
 
-    def quotient(self, nr: int, direction: Any, step: float) -> float:
-        """Return how much the weighted sum changes along a direction, by the central difference quotient."""
-        ahead, back = (self.loss(self._moved(nr, sign * step * direction)) for sign in (1, -1))
-        return (ahead - back) / (2 * step)
+    def quotient(self, directions: dict[int, Any], step: float) -> float:
+        """Return how much the weighted sum changes along a direction, by the central difference quotient.
+
+        Parameters
+        ----------
+        directions : dict of int to ndarray
+            How each argument moves that does.
+        """
+
+        def loss(by: float) -> float:
+            moved = (self._moved(nr, by * direction) for nr, direction in directions.items())
+            return self.loss({nr: value for one in moved for nr, value in one.items()})
+
+        return (loss(step) - loss(-step)) / (2 * step)
 
     def is_flat(self, nr: int, direction: Any, step: float) -> bool:
         """Whether the results do not change at all where an argument moves a little."""
@@ -348,16 +408,37 @@ class _Trial:
         return any(numpy.array_equal(host, self._adapter.to_host(moved[nr])) for host in hosts)
 
 
+def _compared_along_one_direction(trial: _Trial) -> tuple[str, str]:
+    """Move all arguments at once, and look at each alone only where that disagrees.
+
+    An argument for which the backward returns None stands still: another finding tells of it where it matters.
+    """
+    precision = trial.precision
+    gradients = {nr: gradient for nr, gradient in zip(trial.inputs, trial.gradients) if gradient is not None}
+    directions = {nr: trial.scale(nr) * trial.direction(nr) for nr in gradients}
+    told = float(sum(numpy.sum(gradient * directions[nr]) for nr, gradient in gradients.items()))
+    if _agree(told, trial.quotient(directions, precision.step), precision.relative, precision.absolute):
+        return "right", "is the derivative of its forward, along one direction"
+    return _compared_one_by_one(trial, gradients)
+
+
 def _compared(trial: _Trial) -> tuple[str, str]:
+    """Look at each argument alone; None for a gradient is taken for zero."""
+    zero = {nr: numpy.zeros(tuple(trial.args[nr].shape)) for nr in trial.inputs}
+    given = {nr: gradient for nr, gradient in zip(trial.inputs, trial.gradients) if gradient is not None}
+    return _compared_one_by_one(trial, {**zero, **given})
+
+
+def _compared_one_by_one(trial: _Trial, gradients: dict[int, Any]) -> tuple[str, str]:
     """Return the verdict and what is to be said."""
     chosen, precision = "", trial.precision
-    for nr, gradient in zip(trial.inputs, trial.gradients):
+    for nr, gradient in gradients.items():
         direction = trial.direction(nr)
-        step = precision.step * max(1.0, float(numpy.max(numpy.abs(trial.host(nr)), initial=0.0)))
-        told, measured = float(numpy.sum(gradient * direction)), trial.quotient(nr, direction, step)
+        step = precision.step * trial.scale(nr)
+        told, measured = float(numpy.sum(gradient * direction)), trial.quotient({nr: direction}, step)
         if _agree(told, measured, precision.relative, precision.absolute):
             continue
-        if not _agree(measured, trial.quotient(nr, direction, step * 8), _SMOOTH, precision.absolute):
+        if not _agree(measured, trial.quotient({nr: direction}, step * 8), _SMOOTH, precision.absolute):
             raise _UnknownError(f"its forward has no derivative at what input {nr} was")
         if trial.hands_on(nr, direction):
             chosen = f"changes the gradient of input {nr}, which its forward hands on as it is: chosen, no derivative"

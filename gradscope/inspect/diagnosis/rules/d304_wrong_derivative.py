@@ -23,7 +23,8 @@ class WrongDerivative(Rule):
     what = """
         The backward of a custom Function disagrees with finite differences of its forward, at the inputs that the
         program gave it first. Nothing checks the formula while a program runs, so the gradient is wrong without an
-        error. Asked for by `gradscope doctor --functions`, which runs each Function again on copies.
+        error. When the program has ended, each Function runs again on copies, along one direction in which all of its
+        inputs move; with `gradscope doctor --functions`, one input at a time.
         """
     bad = """
         class Square(gs.autograd.Function):

@@ -1,5 +1,6 @@
 """Whether the backward of a custom Function is the derivative of its forward."""
 
+import random
 import subprocess
 import sys
 
@@ -191,14 +192,69 @@ print(x.grad.tolist())
 """
 
 
-def test_the_doctor_tells_when_it_is_asked_to(fw, tmp_path):
+@pytest.mark.parametrize("options", [(), ("--functions",)])
+def test_the_doctor_tells(fw, tmp_path, options):
     script = tmp_path / "train.py"
     script.write_text(_SCRIPT.format(framework=fw.__name__))
     command = [sys.executable, "-m", "gradscope", "doctor"]
-    run = subprocess.run([*command, "--functions", script], capture_output=True, text=True, check=False)
+    run = subprocess.run([*command, *options, script], capture_output=True, text=True, check=False)
     assert run.returncode == 1
     assert "wrong gradient: Square.backward" in run.stdout
     assert "train.py:11)" in run.stdout
     assert "1 finding in 1 backward pass." in run.stdout
-    plain = subprocess.run([*command, script], capture_output=True, text=True, check=False)
-    assert (plain.returncode, "wrong gradient" in plain.stdout) == (0, False)
+
+
+def diagnosed(fw, forward, backward, *others):
+    """Return the names of the wrong Functions after a block of the doctor, and in it."""
+    with gi.Doctor() as doctor:
+        function(fw, forward, backward).apply(leaf(fw, 3), *others).sum().backward()
+        inside = doctor.diagnosis.functions
+    assert inside == ()
+    return [found.name for found in doctor.diagnosis.functions]
+
+
+def test_a_program_that_goes_on_does_not_notice_the_check(fw, capsys):
+    ran = []
+
+    def noisy(ctx, x):
+        ran.append(print("forward"))
+        fw.rand(1), random.random(), numpy.random.rand()  # noqa: NPY002 - what programs do
+        return square(ctx, x)
+
+    def states():
+        return fw.get_rng_state().tolist(), random.getstate(), numpy.random.get_state()[1].tolist()  # noqa: NPY002 - the same
+
+    with gi.Doctor() as doctor:
+        function(fw, noisy, half_of_it).apply(leaf(fw, 3)).sum().backward()
+    assert capsys.readouterr().out == "forward\n"
+    before = states()
+    assert len(doctor.diagnosis.functions) == 1
+    assert (states(), capsys.readouterr()) == (before, ("", ""))
+    assert len(ran) > 1
+
+
+def test_without_being_asked_to_no_function_runs_again_that_may_change_what_it_was_given(fw):
+    def counted(ctx, x, calls):
+        calls.append(1)
+        return square(ctx, x)
+
+    calls = []
+    assert diagnosed(fw, counted, lambda ctx, grad: (half_of_it(ctx, grad), None), calls) == []
+    assert calls == [1]
+
+
+def test_one_direction_for_all_inputs_tells_right_from_wrong(fw):
+    def product(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    def right(ctx, grad):
+        x, y = ctx.saved_tensors
+        return grad * y, grad * x
+
+    def crossed(ctx, grad):
+        x, y = ctx.saved_tensors
+        return grad * x, grad * y
+
+    assert diagnosed(fw, product, right, 100 * leaf(fw, 3) + 1) == []
+    assert len(diagnosed(fw, product, crossed, 100 * leaf(fw, 3) + 1)) == 1

@@ -27,7 +27,7 @@ def found_in(program, path, framework, code):
     path.write_text(f"import {'torch' if framework == 'PyTorch' else 'gradscope'} as gs\n\n{program}\n")
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        status = main(["doctor", "--format", "json", "--functions", str(path)])
+        status = main(["doctor", "--format", "json", str(path)])
     return status, [symptom["code"] for symptom in json.loads(out.getvalue())["symptoms"]]
 
 
