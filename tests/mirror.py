@@ -246,7 +246,6 @@ TESTED_THROUGH = {
     "runtime/tensor/tangents": "runtime/ops/execution/forward_mode",
     "serialization/names": "serialization/unpickler",
     "testing/suspect_functions": "testing/gradients",
-    "tui/colors": "tui/panes/source_pane",
     "tui/explain_command": "tui/command_line",
     "tui/pane_layout": "tui/app",
     "tui/panes": "tui/actions",

@@ -186,7 +186,7 @@ class CommandLine:
             self._log(f":{line}", "head")
         self._app.run_worker(self._say_errors(line), group="command")
 
-    def _log(self, text: str, color: str = "dim") -> None:
+    def _log(self, text: str, color: str = "told") -> None:
         """Write an answer of the debugger into the log, and show it."""
         self._layout.uncover(LogPane.NUMBER)
         self._app.query_one(LogPane).write([(line, color) for line in text.split("\n")], from_start=True)

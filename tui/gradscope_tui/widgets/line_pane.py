@@ -52,6 +52,7 @@ class PaneGrid(Container):
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "pane--head",
         "pane--dim",
+        "pane--told",
         "pane--strong",
         "pane--now",
         "pane--past",
