@@ -32,10 +32,15 @@ __all__ = [
 ]
 
 
+# Lines stay lines, and begin at the left: a notebook sets tables to the right.
+_AS_WRITTEN = {"style": "text-align: left; white-space: pre-wrap"}
+
+
 class Explanation:
     """Base of the explanations.
 
-    ``str(explanation)`` is the text to read, which a prompt shows too; :meth:`table` is the same as a Rich table,
+    ``str(explanation)`` is the text to read, which a prompt shows too; a notebook shows a table in HTML with the text
+    below it, :meth:`table` is the same as a Rich table,
     :meth:`to_dict` and :meth:`to_json` are the same for machines.
     """
 
@@ -59,6 +64,15 @@ class Explanation:
     def table(self) -> Table:
         """Return the explanation as a Rich table."""
         return table(self._title(), self._columns(), self._rows())
+
+    def _repr_html_(self) -> str:
+        # A page is made when a notebook asks for it.
+        from ..output.markup import element
+
+        headings = [element("th", None, column.removeprefix("#")) for column in self._columns()]
+        rows = [element("tr", None, *(element("td", _AS_WRITTEN, str(cell)) for cell in row)) for row in self._rows()]
+        table = element("table", None, element("caption", None, self._title()), element("tr", None, *headings), *rows)
+        return element("div", None, table if rows else "", element("pre", None, str(self)))
 
     # --- what a table is made of ---
 

@@ -1,8 +1,11 @@
 """What a prompt shows of an answer."""
 
+from xml.etree import ElementTree
+
 import pytest
 
 import gradscope.inspect as gi
+from gradscope.inspect.output.terminal_text import printable
 
 QUESTIONS = {
     "why_no_grad": lambda model, loss: gi.why_no_grad(model, loss),
@@ -20,6 +23,8 @@ QUESTIONS = {
     "graph_difference": lambda model, loss: gi.graph_difference(gi.graph(loss), gi.graph(loss)),
 }
 
+EXPLANATIONS = {name: ask for name, ask in QUESTIONS.items() if not name.startswith("graph_")}
+
 
 def _leaks():
     with gi.leaks() as watch:
@@ -33,6 +38,24 @@ def test_a_prompt_shows_the_text(fw, ask):
     answer = ask(model, model(fw.ones(1, 2)).sum())
     assert repr(answer) == str(answer)
     assert type(answer).__name__ not in repr(answer)
+
+
+@pytest.mark.parametrize("ask", EXPLANATIONS.values(), ids=EXPLANATIONS)
+def test_a_notebook_shows_a_table_and_the_text(fw, ask):
+    model = fw.nn.Linear(2, 1)
+    answer = ask(model, model(fw.ones(1, 2)).sum())
+    page = ElementTree.fromstring(answer._repr_html_())
+    cells = [cell.text or "" for cell in page.iter("td")]
+    assert cells == [printable(str(cell)) for row in answer._rows() for cell in row]
+    assert page.find("pre").text == printable(str(answer))
+
+
+def test_a_name_is_no_markup_in_a_notebook(fw):
+    leaf = fw.ones(1, requires_grad=True)
+    leaf.sum().backward()
+    flow = gi.gradient_flow([("<script>", leaf)])
+    assert "&lt;script&gt;" in flow._repr_html_()
+    assert "<script>" not in flow._repr_html_()
 
 
 def test_a_prompt_shows_where_a_debugger_stands(fw):
