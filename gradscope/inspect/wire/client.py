@@ -52,6 +52,10 @@ _SOON = 5.0
 _GONE = "the program is gone"
 
 
+class _NoAnswerError(SessionError):
+    """A program, which a signal may have stopped, leaves a question open that waits for nothing."""
+
+
 def connect(address: Address, token: bytes = b"") -> RemoteDebugger:
     """Attach to a program.
 
@@ -155,6 +159,7 @@ class RemoteDebugger:
         self._nodes = self._nodes_of(welcome.standing, None)
         self._gone = ""
         self._left = False
+        self._silent = False
         self.exit_status = None
         threading.Thread(target=self._take_all, args=(channel,), name="gradscope-wire", daemon=True).start()
 
@@ -291,9 +296,12 @@ class RemoteDebugger:
         self._ask(m.Pause())
 
     def abort(self) -> None:
-        """End the program; does nothing if it is gone."""
+        """End the program; does nothing if it is gone, or does not answer."""
         if not self._gone:
-            self._ask(m.Abort())
+            try:
+                self._ask(m.Abort())
+            except _NoAnswerError:
+                self._silent = True
 
     def detach(self) -> None:
         """Detach: the program runs on; the process of one that has ended, and that this front has started, ends."""
@@ -593,8 +601,8 @@ class RemoteDebugger:
     def _conclude(self) -> m.Conclusion:
         try:
             found: m.Conclusion = self._ask(m.Conclude())
-        except SessionError:
-            return m.Conclusion(1 if self.exit_status is None else self.exit_status, self._gone, "")
+        except SessionError as error:
+            return m.Conclusion(1 if self.exit_status is None else self.exit_status, self._gone or str(error), "")
         return found
 
     def _ask(self, verb: m.Verb) -> Any:
@@ -623,6 +631,14 @@ class RemoteDebugger:
     def _answer(self, number: int, verb: m.Verb, future: Future[Any]) -> Any:
         """Send a verb, and return the answer to it."""
         request = m.Request(number, verb)  # type: ignore[arg-type]
+        if isinstance(verb, m.Abort | m.Whereabouts) or self._silent:  # it waits for nothing else
+            self._channel.send(request)
+            try:
+                return future.result(0 if self._silent else _SOON)
+            except TimeoutError:
+                raise _NoAnswerError(
+                    f"{self.title} (process {self.pid}) does not answer: has it been stopped?"
+                ) from None
         if not isinstance(verb, GOING_ON) or threading.current_thread() is not threading.main_thread():
             self._channel.send(request)
             return future.result()
@@ -661,6 +677,7 @@ class RemoteDebugger:
                 self._end(problem)
 
     def _take(self, message: m.FromProgram) -> None:
+        self._silent = False
         if isinstance(message, m.Reply | m.Failure):
             self._stand(message.standing)
             future = self._waiting.get(message.id)

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
 
 import pytest
 
 from gradscope.inspect import SessionError, SessionState
+from gradscope.inspect.wire import client
 from gradscope.inspect.wire.channel import ChannelError
 from gradscope.inspect.wire.program_process import ProgramProcess, exit_text
 
@@ -140,6 +144,23 @@ def test_what_keeps_it_from_starting_is_said(tmp_path, capfd):
     with pytest.raises(ChannelError):
         ProgramProcess([str(tmp_path / "missing.py")], terminal=False).debugger
     assert "missing.py" in capfd.readouterr().err
+
+
+def test_a_program_that_has_been_stopped_is_ended_without_its_answer(tmp_path, monkeypatch):
+    monkeypatch.setattr(client, "_SOON", 1.0)
+    path = tmp_path / "script.py"
+    path.write_text("import os, signal\nprint('stops', flush=True)\nos.kill(os.getpid(), signal.SIGSTOP)\n")
+    process = ProgramProcess([str(path)], terminal=False)
+    stops = threading.Event()
+    process.debugger.echo_to(lambda text, stream="stdout": stops.set())
+    try:
+        process.debugger.start()
+        assert stops.wait(60)
+        os.waitid(os.P_PID, process.debugger.pid, os.WSTOPPED | os.WNOWAIT)
+        process.debugger.abort()
+        assert process.debugger.conclusion()[1].endswith("does not answer: has it been stopped?")
+    finally:
+        assert process.end() == -signal.SIGKILL
 
 
 @pytest.mark.parametrize(("status", "text"), [(0, "has ended (exit status 0)"), (-9, "was killed by SIGKILL")])
