@@ -621,3 +621,21 @@ def test_an_inlined_view_knows_what_one_made_step_by_step_does(view, source, gra
         assert facts() == inlined
     with gs.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
         assert facts() == inlined
+
+
+@pytest.mark.parametrize("grad", [True, False])
+def test_a_call_that_fails_has_brought_the_history_of_a_view_up_to_date(torch: Any, grad: bool) -> None:
+    outcomes = []
+    for m in (gs, torch):
+        written, base = m.ones(2, requires_grad=True), m.ones(2, 2)
+        view = base.view(4)
+        base.mul_(written)
+        with m.set_grad_enabled(grad), pytest.raises(RuntimeError, match="must match the size"):
+            view - base[:, :1].expand(2, 3)
+        try:
+            view.sin_()
+        except RuntimeError as error:
+            outcomes.append("a leaf Variable" in str(error))
+        else:
+            outcomes.append("written")
+    assert outcomes[0] == outcomes[1]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from ... import state
 from ...memory import dtype
 from ...memory.dtype import scalar_type
 from ...memory.elements import as_element, is_number
@@ -15,6 +16,9 @@ from ..declaration.annotations import Array, Namespace, Number
 
 if TYPE_CHECKING:
     from ..declaration.registry import Operator
+
+
+modes = state.local
 
 
 class LinAlgError(RuntimeError):
@@ -86,6 +90,10 @@ class BadValueError(ValueError):
 
 def forward_error(op: Operator, arguments: tuple[Any, ...], error: Exception) -> Exception:
     """Translate an array module's complaint into PyTorch's, with the shapes and dtypes involved."""
+    if modes.grad_enabled:
+        for value in arguments:
+            # As in PyTorch, a call that fails has brought the history of a view up to date whose base was written.
+            getattr(value, "grad_fn", None)
     if isinstance(error, BadValueError):
         return error
     wrong = wrong_argument(op, arguments)
