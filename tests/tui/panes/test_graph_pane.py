@@ -101,3 +101,19 @@ def test_a_narrow_row_shows_the_norm_where_the_name_leaves_room():
         assert rows(app)[2] == "    2 · │ ○ AccumGrad  layers.0.weight"
 
     play(scenario, FakeSession(with_norms([2.0, 0.5, 1e-9, None])))
+
+
+def test_a_node_of_no_module_has_its_line_and_the_file_where_there_is_room():
+    nodes = [replace(node, module="", parameter="") for node in chain(3, "a_script_with_a_long_name.py")]
+
+    def shown(size):
+        async def scenario(app, pilot):
+            await until(pilot, lambda: app.session.nodes)
+            found.append(next(line for line in text_of(app).split("\n") if " 1 · " in line))
+
+        found = []
+        play(scenario, FakeSession(nodes), size=size)
+        return found[0]
+
+    assert "a_script_with_a_long_name.py:2" in shown((200, 48))
+    assert "Addmm           line 2 " in shown((120, 40))

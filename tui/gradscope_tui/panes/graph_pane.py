@@ -43,6 +43,9 @@ _FOR_SHAPE = 72
 _SHAPE = 12
 """Cells of a shape."""
 
+_OPERATOR = 15
+"""Cells of an operator, where there is room."""
+
 _LANE_COLORS = 4
 """Colors that lanes have in turn."""
 
@@ -531,14 +534,16 @@ class GraphPane(CursorPane, inherit_bindings=False):
         return at < len(self._found) and self._found[at] in span
 
     def _label(self, text: Text, node: NodeRecord, width: int, wide: bool, strong: Style, dim: Style) -> None:
-        label = node.parameter or node.module or _place(node, wide)
+        label = node.parameter or node.module
         if self._has_heading(node):
             text.append("  ")
             label = node.parameter.removeprefix(f"{node.module}.")
+        elif not label:
+            label = _place(node, width - text.cell_len - _OPERATOR - 1 if wide else 0)
         name = node.operator if wide else node.operator.replace("AccumulateGrad", "AccumGrad")
         room = max(4, width - text.cell_len)
         if label:
-            text.append(f"{name:<{min(15 if wide else 10, room)}}", strong)
+            text.append(f"{name:<{min(_OPERATOR if wide else 10, room)}}", strong)
             text.append(f" {shorten(label, width - text.cell_len - 1)}", dim)
         else:
             text.append(name, strong)
@@ -567,11 +572,12 @@ class GraphPane(CursorPane, inherit_bindings=False):
         return min(self._lanes, MAX_LANES, max(3, (width - (36 if width >= _WIDE else 24)) // 2))
 
 
-def _place(node: NodeRecord, wide: bool) -> str:
-    """Return the line of the user code that made a node."""
+def _place(node: NodeRecord, width: int) -> str:
+    """Return the line of the user code that made a node, with its file where there is room."""
     if node.location is None:
         return ""
-    return f"{basename(node.location.filename)}:{node.location.lineno}" if wide else f"line {node.location.lineno}"
+    place = f"{basename(node.location.filename)}:{node.location.lineno}"
+    return place if len(place) <= width else f"line {node.location.lineno}"
 
 
 def _shape_of(node: NodeRecord) -> str:
