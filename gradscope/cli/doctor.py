@@ -48,8 +48,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         help="run a script and report what is wrong with its gradients; alone, report on the installation",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="gradscope doctor [-h] [--format {text,json}] [--functions] [--steps N] [--limit NAME=VALUE] "
-        "[-m] [SCRIPT [args ...]]",
+        usage="gradscope doctor [-h] [--format {text,json}] [--functions] [--steps N]\n"
+        "                        [--limit NAME=VALUE] [-m] [SCRIPT [args ...]]",
         allow_abbrev=False,
     )
     add_format_argument(parser)

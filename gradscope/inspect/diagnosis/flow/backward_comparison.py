@@ -111,7 +111,7 @@ def comparison_text(pairs: Sequence[NodePair], left: str, right: str) -> str:
     ...     return NodeRecord(0, 0, "SumBackward0", "Sum", 0, "", "", None, (), norm=norm)
     >>> print(comparison_text(node_pairs([node(2.0)], [node(1.0)]), "backward 2", "backward 1"))
     backward 2 and backward 1: the first difference is at node 0
-       node  left  right  right/left
+         node  left  right  right/left
     > 0  Sum      2      1         0.5
     """
     first = first_difference(pairs)
