@@ -170,3 +170,32 @@ def test_a_line_is_typed_for_the_script():
         await until(pilot, lambda: lines == ["Ada ", ""])
 
     play(scenario)
+
+
+def test_tab_completes_what_is_typed():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        prompt = app.query_one(Prompt)
+        await pilot.press("colon", *"reverse-c", "tab")
+        await until(pilot, lambda: app.focused.value == "reverse-continue ")
+        app.focused.value = "break mod:layers"
+        await pilot.press("end", "tab")
+        await until(pilot, lambda: prompt.completions)
+        assert app.focused.value == "break mod:layers."
+        assert "mod:layers.0" in prompt.completions
+        await pilot.press("0")
+        await until(pilot, lambda: not prompt.completions)
+        await pilot.press("escape")
+        await until(pilot, lambda: not prompt.display)
+
+    play(scenario)
+
+
+def test_tab_goes_to_no_other_pane_while_something_is_typed():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        await pilot.press("slash", *"nothing-like-it", "tab", "tab")
+        assert app.focused.value == "nothing-like-it"
+        assert app.query_one(Prompt).display
+
+    play(scenario)

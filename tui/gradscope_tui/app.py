@@ -346,6 +346,10 @@ class GradscopeApp(App[int]):
     def _prompt_closed(self) -> None:
         self.pane_layout.arrange()
 
+    @on(Prompt.CompletionWanted)
+    def _completion_wanted(self, event: Prompt.CompletionWanted) -> None:
+        self.command_line.complete(event.line, event.typed)
+
     @on(Prompt.Answered)
     def _prompt_answered(self, event: Prompt.Answered) -> None:
         self.command_line.answer(event.kind, event.text)

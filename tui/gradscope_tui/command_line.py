@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
+from gradscope.inspect.debugging.prompt.completion import complete as completions
 from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError, find_verb
 from gradscope.inspect.diagnosis.flow.backward_comparison import node_pairs
 from gradscope_tui.compare_command import recorded_nodes
@@ -169,6 +171,24 @@ class CommandLine:
                 self._pane_verbs.save_log(text)
             case _:
                 self.obey(f"set {text}")
+
+    def complete(self, line: str, typed: str) -> None:
+        """Find out on another thread what the last word of a command may become, and tell the prompt.
+
+        Parameters
+        ----------
+        line : str
+            The command of line mode that would be carried out.
+        typed : str
+            What stands in the prompt.
+        """
+        session: Any = self._session
+
+        async def find() -> None:
+            with suppress(RuntimeError):  # the program runs, or has ended: then its names cannot be asked for
+                self._app.query_one(Prompt).complete(typed, await on_thread(lambda: completions(session, line)))
+
+        self._app.run_worker(find(), group="completion", exclusive=True)
 
     def _type(self, text: str) -> None:
         """Give the script a line, which its terminal shows."""

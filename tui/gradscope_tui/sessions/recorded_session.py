@@ -392,6 +392,10 @@ class RecordedSession:
             self._recording, [one for one in self._tasks[: self._place + 1] if one.run == task.run]
         )
 
+    def parameter_names(self) -> list[str]:
+        """Return the paths of those parameters."""
+        return [parameter.path for parameter in self.parameters()]
+
     def explain(self) -> str:
         """Return who made the NaN or infinity that the node has produced; values it was made of are not recorded."""
         node = self.nodes[self._current]

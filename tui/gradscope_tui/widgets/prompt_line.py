@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from os.path import commonprefix
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -14,12 +16,19 @@ __all__ = ["Prompt"]
 
 
 class Prompt(Horizontal):
-    """One line of input that is seen only while it is asked for; every kind of question remembers its answers."""
+    """One line of input that is seen only while it is asked for; every kind of question remembers its answers.
+
+    Attributes
+    ----------
+    completions : tuple of str
+        What the last word may become, where it has been asked for and there are several.
+    """
 
     BINDINGS = [
         Binding("escape,ctrl+c", "cancel", "Cancel", show=False),
         Binding("up", "recall(-1)", "Earlier", show=False),
         Binding("down", "recall(1)", "Later", show=False),
+        Binding("tab", "complete", "Complete", show=False),
     ]
 
     class Answered(Message):
@@ -32,6 +41,14 @@ class Prompt(Horizontal):
 
     class Closed(Message):
         """The prompt is gone, with or without an answer."""
+
+    class CompletionWanted(Message):
+        """A person wants to know what the last word may become."""
+
+        def __init__(self, line: str, typed: str) -> None:
+            super().__init__()
+            self.line = line
+            self.typed = typed
 
     KINDS: ClassVar[dict[str, tuple[str, str]]] = {
         "command": (":", "step · break op:Mul* if norm > 10 · print grad_outputs[0] · help"),
@@ -47,16 +64,31 @@ class Prompt(Horizontal):
         "edit after": ("set gradient out ", "SLOT EXPRESSION, such as: 0 grad * 0.5"),
     }
 
+    COMPLETED_AS: ClassVar[dict[str, str]] = {
+        "command": "",
+        "break": "break ",
+        "breakpoint": "break ",
+        "filter": "break ",
+        "watch": "watch ",
+        "what if": "what-if ",
+        "edit before": "set ",
+        "edit after": "set ",
+    }
+    """What stands before an answer where it is a part of a command, for those kinds whose words can be completed."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._kind = "command"
         self._history: dict[str, list[str]] = {kind: [] for kind in self.KINDS}
         self._place = 0
+        self.completions: tuple[str, ...] = ()
+        self._completed = ""
 
     def compose(self) -> ComposeResult:
         """Put a label before the input."""
         yield Label()
         yield Input(compact=True, select_on_focus=False)
+        yield Label(id="completions", markup=False)
 
     def ask(self, kind: str, text: str = "") -> None:
         """Open the prompt.
@@ -72,6 +104,7 @@ class Prompt(Horizontal):
         self._place = len(self._history[kind])
         label, hint = self.KINDS[kind]
         self.query_one(Label).update(label)
+        self._show_completions(())
         entry = self.query_one(Input)
         entry.placeholder = hint
         entry.value = text
@@ -97,6 +130,52 @@ class Prompt(Horizontal):
         entry = self.query_one(Input)
         entry.value = history[self._place] if self._place < len(history) else ""
         entry.cursor_position = len(entry.value)
+
+    def action_complete(self) -> None:
+        """Ask what the word before the cursor may become; a question whose answer is a text of its own has no words."""
+        entry = self.query_one(Input)
+        if self._kind in self.COMPLETED_AS and entry.cursor_position == len(entry.value):
+            self.post_message(self.CompletionWanted(self.COMPLETED_AS[self._kind] + entry.value, entry.value))
+
+    def complete(self, typed: str, words: Sequence[str]) -> None:
+        """Complete the last word as far as all `words` agree, and show them where there are several.
+
+        Parameters
+        ----------
+        typed : str
+            What stood there when they were asked for; nothing happens if it has changed since.
+        words : sequence of str
+            What its last word may become.
+        """
+        entry = self.query_one(Input)
+        if not self.display or entry.value != typed or not words:
+            return
+        head, space, word = typed.rpartition(" ")
+        common = commonprefix(list(words))
+        more = " " if len(words) == 1 and not common.endswith((":", "(")) else ""
+        entry.value = head + space + (common if len(common) >= len(word) else word) + more
+        entry.cursor_position = len(entry.value)
+        self._completed = entry.value
+        self._show_completions(words if len(words) > 1 else ())
+
+    def _show_completions(self, words: Sequence[str]) -> None:
+        """Show words to the right of the input, as many as half of the line has room for."""
+        self.completions = tuple(words)
+        room, shown = self.size.width // 2, 0
+        for count in range(1, len(words) + 1):
+            if len("  ".join(words[:count])) + len(f"  +{len(words)}") > room:
+                break
+            shown = count
+        text = "  ".join(words[:shown]) + (f"  +{len(words) - shown}" if shown < len(words) else "")
+        label = self.query_one("#completions", Label)
+        label.update(text.strip())
+        label.display = bool(words)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Forget what the last word might have become as soon as something else stands there."""
+        event.stop()
+        if event.value != self._completed:
+            self._show_completions(())
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Pass the answer on."""

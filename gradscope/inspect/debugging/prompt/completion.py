@@ -55,20 +55,32 @@ def complete(debugger: Debugger, line: str) -> list[str]:
 def _arguments(debugger: Debugger, verb: str, condition: bool) -> list[str]:
     if verb in ("break", "tbreak", "log", "until") and not condition:
         return [*_SPECS, *_places(debugger)]
-    if verb in ("delete", "enable", "disable", "ignore"):
-        return [str(point.id) for point in debugger.breakpoints]
-    fixed = {
-        "catch": ["nan", "inf", "violation", "exception", "on", "off"],
-        "record": ["on", "off"],
-        "list": ["all"],
-        "help": [name for verb in VERBS for name in verb.names],
-        "unwatch": [str(watch.id) for watch in debugger.watches],
-        "why": debugger.parameter_names(),
-        "memory": [],
-        "flow": [],
-        "thread": [str(thread.number) for thread in debugger.threads],
-    }
-    return fixed.get(verb, list(NAMES))
+    asked = _ASKED.get(verb)
+    return asked(debugger) if asked is not None else list(NAMES)
+
+
+def _breakpoints(debugger: Debugger) -> list[str]:
+    return [str(point.id) for point in debugger.breakpoints]
+
+
+_ASKED: dict[str, Callable[[Debugger], list[str]]] = {
+    "delete": _breakpoints,
+    "enable": _breakpoints,
+    "disable": _breakpoints,
+    "ignore": _breakpoints,
+    "catch": lambda debugger: ["nan", "inf", "violation", "exception", "on", "off"],
+    "record": lambda debugger: ["on", "off"],
+    "list": lambda debugger: ["all"],
+    "help": lambda debugger: [name for verb in VERBS for name in verb.names],
+    "unwatch": lambda debugger: [str(watch.id) for watch in debugger.watches],
+    "why": lambda debugger: debugger.parameter_names(),
+    "parameters": lambda debugger: debugger.parameter_names(),
+    "thread": lambda debugger: [str(thread.number) for thread in debugger.threads],
+    "compare": lambda debugger: [],
+    "memory": lambda debugger: [],
+    "flow": lambda debugger: [],
+}
+"""What may follow a verb, asked of the session only for the verb that is typed."""
 
 
 def _places(debugger: Debugger) -> list[str]:
