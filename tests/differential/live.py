@@ -114,7 +114,8 @@ def _says_either(divergence: Divergence, text: str) -> bool:
 def _of_two_faults(divergence: Divergence) -> bool:
     """Whether both refuse a line, one for its index and one for something else."""
     both = {"outcome RuntimeError | IndexError", "outcome IndexError | RuntimeError"}
-    return divergence.what in both and bool(re.search(r"index|\[.*\]|scatter|gather|min\(|max\(", divergence.lines[-1]))
+    indexed = re.search(r"index|\[.*\]|select\(|scatter|gather|min\(|max\(", divergence.lines[-1])
+    return divergence.what in both and bool(indexed)
 
 
 def _agrees(divergence: Divergence, part: str, instead: str) -> bool:
@@ -383,7 +384,7 @@ DIFFERENCES = (
         lambda d: (
             _says(d, "INTERNAL ASSERT FAILED")
             or _says(d, "Could this error message be improved?")
-            or (str(d.expected) == "RuntimeError: assertion" and "save_on_cpu()" in str(d.lines))
+            or str(d.expected) == "RuntimeError: assertion"
         ),
     ),
     Difference(
@@ -578,7 +579,7 @@ DIFFERENCES = (
         lambda d: (
             _outcome(d, "ok", "RuntimeError")
             and _says(d, found="has been modified inplace")
-            and bool(re.search(r"\.to\(torch\.(u?int|bool)|\.(int|long|bool)\(\)", d.lines[-1]))
+            and bool(re.search(r"\.to\(torch\.(u?int|bool)|\.(int|long|bool)\(\)|\.type_as\(", d.lines[-1]))
         ),
     ),
     Difference(

@@ -385,6 +385,20 @@ def test_a_sum_of_infinite_complex_numbers_is_known() -> None:
 
 
 KNOWN = {
+    "which of two faults is told": """
+        v1 = torch.tensor([], dtype=torch.float32).reshape((0,)).requires_grad_()
+        v3 = torch.softmax(v1, -1)
+        v4 = v3.split(1, -1)[0]
+        v3[None] = v3[None].clone() * 2
+        v14 = v4.select(0, 0)
+        """,
+    "integers of a view that may not be used any more": """
+        v1 = torch.tensor([1, -2, 1, 3, 0, 2], dtype=torch.int32).reshape((2, 3))
+        v2 = torch.tensor([], dtype=torch.float64).reshape((0,)).requires_grad_()
+        v4 = v2.split(1, 0)[0]
+        v4.detach().copy_(v2)
+        v6 = v4.type_as(v1)
+        """,
     "layout of a result": """
         v1 = torch.zeros(2, 3)
         v2 = v1.diagonal(0)
@@ -432,9 +446,22 @@ def test_a_difference_that_stays_is_known(name: str) -> None:
     assert_known(lines_of(KNOWN[name]), name)
 
 
-def assert_known(lines: list[str], name: str) -> None:
+def test_an_assertion_of_pytorch_that_an_attribute_meets_is_known() -> None:
+    program = """
+        v1 = torch.tensor([-1.25, 0.75, 1.5, 0.0, 1.5, 1.5], dtype=torch.float32).reshape((2, 3))
+        v2 = torch.tensor([3.0], dtype=torch.float64).reshape((1,)).requires_grad_()
+        v1.copy_(v2)
+        v2.mean().backward(retain_graph=True, inputs=[v1])
+        v1.squeeze_(-2)
+        v7 = torch.autograd.grad(v2.sum(), [v2])[0]
+        v1[::2] = v7
+        """
+    assert_known(lines_of(program), "what PyTorch asserts", watch=True)
+
+
+def assert_known(lines: list[str], name: str, watch: bool = False) -> None:
     """Hold that the program diverges at its last line, in what has the given name."""
-    divergence = first_divergence(lines, watch=False)
+    divergence = first_divergence(lines, watch=watch)
     assert divergence is not None
     assert divergence.lines == tuple(lines)
     difference = known(divergence)
