@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gradscope_tui.settings import Settings, read_settings, settings_files
+from gradscope_tui.widgets.norm_columns import NormScale
 from tests.tui.fake import FakeSession, play_with, text_of, until
 
 
@@ -22,6 +23,15 @@ def test_settings_of_the_directory_win_over_the_persons_own(tmp_path):
     assert problems == []
 
 
+def test_columns_and_the_scale_of_norms_are_set(tmp_path):
+    settings, problems = read(
+        tmp_path, '[graph]\ncolumns = ["norm"]\n[norms]\nleast = 1e-12\nvanishing = 1e-5', "[norms]\nmost = 1\n"
+    )
+    assert problems == []
+    assert settings.columns == ("norm",)
+    assert settings.scale == NormScale(least=1e-12, most=1, vanishing=1e-5)
+
+
 def test_files_that_are_not_there_set_nothing(tmp_path):
     assert read_settings([tmp_path / "none.toml"]) == (Settings(), [])
 
@@ -36,6 +46,16 @@ def test_files_that_are_not_there_set_nothing(tmp_path):
         ('[keys]\nstep = "a,,b"', ":2: the keys of step are a string such as"),
         ('\n\nkeys = "n"', ":3: keys is a table"),
         ('[keys]\nstep = "c"', ":2: 'c' is a key of continue already"),
+        ("[graph]\ncolums = []", ":2: there is no setting 'colums' of the graph; did you mean 'columns'?"),
+        ('[graph]\ncolumns = ["nrom"]', ":2: there is no column 'nrom'; did you mean 'norm'?"),
+        ('[graph]\ncolumns = "norm"', ':2: the columns are a list such as ["norm", "bar"], got \'norm\''),
+        ("graph = 3", ":1: graph is a table"),
+        ("norms = 3", ":1: norms is a table"),
+        ("[norms]\nvanish = 1", ":2: there is no setting 'vanish' of norms; did you mean 'vanishing'?"),
+        ("[norms]\nleast = 0", ":2: least is a norm above 0, such as 1e-7, got 0"),
+        ("[norms]\nmost = inf", ":2: most is a norm above 0, such as 1e-7, got inf"),
+        ("[norms]\nmost = true", ":2: most is a norm above 0, such as 1e-7, got True"),
+        ("[norms]\nexploding = 1e-9", ":2: vanishing is less than exploding, got 1e-07 and 1e-09"),
         ("theme = ", "at end of document"),
         ("[keys", "Expected ']'"),
     ],

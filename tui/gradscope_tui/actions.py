@@ -121,6 +121,8 @@ ACTIONS: tuple[Action, ...] = (
            FIND),
     Action("fold", ("z",), "z", "Fold", "Fold the module under the cursor into one line; again: the one around it",
            FIND, "", 16),
+    Action("columns", ("o",), "o", "Columns and order", "Choose the columns of the graph, and what sorts its rows",
+           FIND, "", 17),
     Action("fold_all", ("Z",), "Z", "Fold all", "Fold all modules, or unfold all", FIND),
     Action("down", ("j", "down"), "j, ↓", "Down", "Move down", MOVE),
     Action("up", ("k", "up"), "k, ↑", "Up", "Move up", MOVE),

@@ -46,6 +46,7 @@ from gradscope_tui.terminal.ascii_text import AsciiText, speaks_ascii
 from gradscope_tui.terminal.shutdown_signals import SIGNALLED, ended_by_signals
 from gradscope_tui.terminal.terminal_output import VisibleText, own_terminal
 from gradscope_tui.widgets.findings_bar import FindingsBar
+from gradscope_tui.widgets.graph_columns import GraphView
 from gradscope_tui.widgets.key_bar import KeyBar, ranked
 from gradscope_tui.widgets.labels import basename
 from gradscope_tui.widgets.line_pane import LinePane, PaneGrid
@@ -131,7 +132,9 @@ class GradscopeApp(App[int]):
         self._first_theme = self.theme
         self._watches_wait = bool(self._view.watches)
         self._loop_to_tell: asyncio.AbstractEventLoop | None = None
-        self.watcher = SessionWatcher(self, session, script, self._stopped, self._keep_breakpoints)
+        self.watcher = SessionWatcher(
+            self, session, script, self._stopped, self._keep_breakpoints, self._settings.scale
+        )
         self.pane_layout = PaneLayout(self)
         parts = self, session, self.watcher, self.pane_layout
         self.run_verbs = RunVerbs(*parts)
@@ -156,12 +159,16 @@ class GradscopeApp(App[int]):
     def on_mount(self) -> None:
         """Start."""
         self._loop_to_tell = asyncio.get_running_loop()
+        self._graph = self.query_one(GraphPane)  # what it shows is kept when the widgets are gone
         if self.signalled:
             self.run_worker(self._leave(), group="leave")
             return
         self.query_one(KeyBar).keys = self._settings.keys
         self.set_keymap(keymap_of(self._settings.keys))
         self.pane_layout.divide(self._view.columns, self._view.rows)
+        chosen = self._settings.columns if self._view.graph_columns is None else self._view.graph_columns
+        self._graph.set_view(GraphView(chosen))
+        self._graph.set_folded(frozenset(self._view.folded))
         theme = self._view.theme or self._settings.theme
         if theme in self.available_themes:
             self.theme = theme
@@ -190,7 +197,10 @@ class GradscopeApp(App[int]):
         chosen = "" if self.theme in (self._settings.theme, self._first_theme) else self.theme
         watches = tuple(watch.expression for watch in self.session.watches)
         unset = self._view.watches if self._watches_wait else ()
-        return View(self.pane_layout.columns, self.pane_layout.rows, chosen, unset + watches)
+        columns = self._graph.view.columns
+        columns = None if columns == self._settings.columns else columns
+        folded = tuple(sorted(self._graph.folded))
+        return View(self.pane_layout.columns, self.pane_layout.rows, chosen, unset + watches, columns, folded)
 
     async def _set_watches(self) -> None:
         """Set the watches of the session before, now that there is a program to evaluate them."""

@@ -282,7 +282,9 @@ class CommandLine:
             name = f"backward {number}"
             other = await on_thread(lambda: session.backward_records(number))
         pairs = node_pairs(await on_thread(lambda: session.backward_records(here)), other)
-        self._app.push_screen(ComparisonScreen(pairs, f"backward {here}", name), self._go_to_compared)
+        self._app.push_screen(
+            ComparisonScreen(pairs, f"backward {here}", name, self._watcher.scale), self._go_to_compared
+        )
 
     def _go_to_compared(self, index: int | None) -> None:
         if index is not None and index >= 0:

@@ -13,8 +13,10 @@ from gradscope_tui.panes.findings_pane import FindingsPane
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.source_pane import SourcePane
 from gradscope_tui.refusal import refuse
+from gradscope_tui.screens.columns_screen import ColumnsScreen
 from gradscope_tui.sessions.session_protocol import Session
 from gradscope_tui.sessions.session_watcher import SessionWatcher
+from gradscope_tui.widgets.graph_columns import GraphView
 from gradscope_tui.widgets.graph_rows import NodeFilter, node_filter
 from gradscope_tui.widgets.prompt_line import Prompt
 
@@ -114,6 +116,18 @@ class Navigation:
             refuse(self._app, "there is nothing to go to: / filters the graph first")
         elif not graph.seek(step):
             refuse(self._app, f"this is the {'last' if step > 0 else 'first'} of {len(graph.found)} matches")
+
+    # Columns ---------------------------------------------------------------------------------------------------------
+
+    def action_columns(self) -> None:
+        """Let a person choose the columns of the graph, and what its rows are sorted by."""
+        graph = self._graph
+
+        def choose(view: GraphView) -> None:
+            graph.set_view(view)
+            self._watcher.refresh()
+
+        self._app.push_screen(ColumnsScreen(graph.view, lambda: list(graph.shown_columns()), choose))
 
     # Folds -----------------------------------------------------------------------------------------------------------
 

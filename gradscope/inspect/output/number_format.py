@@ -1,10 +1,10 @@
-"""Writes numbers, byte counts, shapes and lists of names for sentences."""
+"""Writes numbers, byte counts, durations, shapes and lists of names for sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["count", "format_bytes", "format_shape", "several"]
+__all__ = ["count", "format_bytes", "format_duration", "format_shape", "several"]
 
 
 def count(number: int, one: str, several: str = "") -> str:
@@ -37,6 +37,19 @@ def format_bytes(number: int) -> str:
             break
         size, unit = size / 1024, larger
     return f"{number} B" if unit == "B" else f"{size:.1f} {unit}"
+
+
+def format_duration(nanoseconds: int) -> str:
+    """Return a duration for people.
+
+    Examples
+    --------
+    >>> format_duration(1_500_000), format_duration(12_340), format_duration(2_000_000_000)
+    ('1.5 ms', '12.3 us', '2 s')
+    """
+    if nanoseconds >= 10**9:
+        return f"{nanoseconds / 1e9:.3g} s"
+    return f"{nanoseconds / 1e6:.3g} ms" if nanoseconds >= 10**6 else f"{nanoseconds / 1e3:.3g} us"
 
 
 def format_shape(shape: tuple[int, ...] | None) -> str:

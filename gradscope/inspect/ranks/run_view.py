@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from ..debugging.prompt.plain_text import number as number_text
-from ..output.number_format import format_shape
+from ..output.number_format import format_duration, format_shape
 from ..output.terminal_text import one_line
 from ..recording import BackwardRecord, IterationRecord, RecordingError
 from ..recording.file.step_rows import StepRecord
-from ..recording.reports.text_view import duration_text, table_text
+from ..recording.reports.text_view import table_text
 from .agreement import whole_norm
 from .recorded_ranks import RankRecording, RecordedRanks
 
@@ -125,6 +125,6 @@ def _iteration_row(number: int, by_rank: dict[int, IterationRecord], count: int)
     if not lasted:
         return str(number), str(len(by_rank)), "-", "-", ""
     slowest = max(lasted, key=lasted.__getitem__)
-    shortest, longest = duration_text(min(lasted.values())), duration_text(lasted[slowest])
+    shortest, longest = format_duration(min(lasted.values())), format_duration(lasted[slowest])
     told = f"rank {slowest}" if count > 1 else ""
     return str(number), str(len(by_rank)), shortest, longest, told

@@ -363,6 +363,9 @@ class NodeRecord:
         What the forward operator returned, so what the incoming gradients look like.
     norm : float or None
         The 2-norm over all elements of the incoming gradients; None when nobody looked, or when all are undefined.
+    duration : int or None
+        Nanoseconds that the node ran, with its hooks, by the clock of the host: a device may have computed on. None
+        when it has not run yet.
 
     Examples
     --------
@@ -391,6 +394,7 @@ class NodeRecord:
     saved: tuple[SavedRecord, ...] = ()
     outputs: tuple[TensorSpec, ...] = ()
     norm: float | None = None
+    duration: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def test_a_narrow_row_shows_the_norm_where_the_name_leaves_room():
 
 
 def test_a_node_of_no_module_has_its_line_and_the_file_where_there_is_room():
-    nodes = [replace(node, module="", parameter="") for node in chain(3, "a_script_with_a_long_name.py")]
+    nodes = [replace(node, module="", parameter="") for node in chain(3, "a_long_script_name.py")]
 
     def shown(size):
         async def scenario(app, pilot):
@@ -115,5 +115,5 @@ def test_a_node_of_no_module_has_its_line_and_the_file_where_there_is_room():
         play(scenario, FakeSession(nodes), size=size)
         return found[0]
 
-    assert "a_script_with_a_long_name.py:2" in shown((200, 48))
+    assert "a_long_script_name.py:2" in shown((200, 48))
     assert "Addmm           line 2 " in shown((120, 40))

@@ -15,12 +15,14 @@ from textual.worker import Worker
 
 from gradscope.inspect.debugging.prompt.plain_text import place_of, title_of
 from gradscope.inspect.diagnosis.flow.norm_trend import EXPLODING, VANISHING
+from gradscope.inspect.output.number_format import format_duration
 from gradscope_tui.sessions.session_protocol import order_of, without_gradients
-from gradscope_tui.widgets.graph_rows import NOTHING, NodeFilter, Outline, Rows, ancestors, fold
+from gradscope_tui.widgets.graph_columns import GraphView, column_widths, ordered
+from gradscope_tui.widgets.graph_rows import NOTHING, NodeFilter, Outline, Rows, SortedRows, ancestors, fold
 from gradscope_tui.widgets.labels import NODE_STATES, basename, shorten
 from gradscope_tui.widgets.lane_layout import MAX_LANES, LaneRow, lane_cells
 from gradscope_tui.widgets.line_pane import CursorPane, Place
-from gradscope_tui.widgets.norm_columns import norm_columns, norm_scale
+from gradscope_tui.widgets.norm_columns import NormScale, norm_columns
 from gradscope_tui.worker_thread import on_thread
 
 if TYPE_CHECKING:
@@ -35,13 +37,7 @@ _WIDE = 56
 """Cells from which on a line has room for the module."""
 
 _ROOMY = 60
-"""Cells from which on a line has room for a bar, and modules have headings."""
-
-_FOR_SHAPE = 72
-"""Cells from which on a line has room for the shape."""
-
-_SHAPE = 12
-"""Cells of a shape."""
+"""Cells from which on modules have headings."""
 
 _OPERATOR = 15
 """Cells of an operator, where there is room."""
@@ -77,8 +73,9 @@ class GraphPane(CursorPane, inherit_bindings=False):
         "modules where there is room. `○` a node still to run, `◉` one that has run or is about to, `▣` a folded "
         "module. To the right stands, once it is known, the norm of the gradient that comes in, with a bar on a "
         "logarithmic scale, and by what it has been multiplied since the node where it comes from: red for NaN "
-        f"and Inf, yellow below {VANISHING:g} and above {EXPLODING:g}. Everything below follows its cursor `›`, which "
-        "need not be where the program stands."
+        f"and Inf, yellow below {VANISHING:g} and above {EXPLODING:g}, or what `[norms]` in the settings says. "
+        "`o` chooses the columns, the time that a node ran among them, and puts the rows in the order of one. "
+        "Everything below follows its cursor `›`, which need not be where the program stands."
     )
     EMPTY: ClassVar[str] = "no backward yet"
 
@@ -105,13 +102,16 @@ class GraphPane(CursorPane, inherit_bindings=False):
         self._only_found = False
         self._headings = False
         self._modules: Mapping[str, ModuleRecord] = {}
+        self._scale = NormScale()
+        self._view = GraphView()
+        self._sorted: list[int] | None = None
 
     # What is shown ---------------------------------------------------------------------------------------------------
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the nodes of the backward, and in the border whether they are those of the past."""
         points = snapshot.breakpoints
-        self._modules = snapshot.modules
+        self._modules, self._scale = snapshot.modules, snapshot.scale
         self.show(
             snapshot.nodes,
             snapshot.shown_task,
@@ -124,6 +124,8 @@ class GraphPane(CursorPane, inherit_bindings=False):
             about = f"of backward {snapshot.shown_task}, the last stop"
         if self.filtered:
             about += f" {len(self.found)} of {len(snapshot.nodes)} nodes"
+        if self._sorted is not None:
+            about += f" by {self._view.order.removeprefix('-')}"
         self.set_heading(about=about.strip())
         self._label_scale()
 
@@ -138,10 +140,11 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     def _label_scale(self) -> None:
         """Write into the border what the bars stand for, where there are any."""
-        self.border_subtitle = norm_scale() if self.scrollable_content_region.width >= _ROOMY else ""
+        self.border_subtitle = str(self._scale) if "bar" in self.shown_columns() else ""
 
     def stopped(self, snapshot: Snapshot) -> None:
         """Put the cursor on the node where the session stands."""
+        self._sort()
         if snapshot.here is not None and snapshot.paused:
             self.select(snapshot.current)
 
@@ -172,7 +175,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         shape = (task, order_of(nodes))
         if shape != self._shape:
             self._shape = shape
-            self._outline, self._found, self._only_found = NOTHING, [], False
+            self._outline, self._found, self._only_found, self._sorted = NOTHING, [], False, None
             self._rows, self._layout, self._lanes = Rows(range(len(nodes))), [], 1
             self.content_changed()
             self.select(min(self.index, max(0, len(nodes) - 1)))
@@ -197,12 +200,17 @@ class GraphPane(CursorPane, inherit_bindings=False):
         self._outline = outline
         self.post_message(self.Read())
         self._arrange()
+        self._sort()
         if self._match is not None:
             self.search(self._match)
 
     def _arrange(self) -> None:
         """Make the rows and their lanes."""
-        if self._only_found:
+        if self._sorted is not None:
+            found = frozenset(self._found)
+            self._rows = SortedRows([i for i in self._sorted if i in found] if self._only_found else self._sorted)
+            self._take_lanes([])
+        elif self._only_found:
             self._rows = Rows(self._found)
             self._take_lanes([])
         else:
@@ -230,6 +238,41 @@ class GraphPane(CursorPane, inherit_bindings=False):
         self._layout = layout
         self._lanes = 1 + max((max(row.column, *row.targets, 0) for row in layout), default=0)
         self.refresh()
+
+    # Columns and order -----------------------------------------------------------------------------------------------
+
+    @property
+    def view(self) -> GraphView:
+        """Which columns have been chosen, and in which order the rows stand."""
+        return self._view
+
+    def set_view(self, view: GraphView) -> None:
+        """Show these columns, and the rows in this order."""
+        self._view = view
+        self._label_scale()
+        self._sort()
+        self.refresh()
+
+    def shown_columns(self) -> dict[str, int]:
+        """Return the columns that are shown, with the cells of each."""
+        return column_widths(self.scrollable_content_region.width, self._view.columns)
+
+    def _sort(self) -> None:
+        """Put the rows in the order of the view, on another thread: every node is looked at."""
+        nodes, shape, order, outline = self._records, self._shape, self._view.order, self._outline
+        if not order:
+            if self._sorted is not None:
+                self._sorted = None
+                self._arrange()
+            return
+
+        async def sort() -> None:
+            found = await on_thread(lambda: ordered(list(nodes), outline, order), collect=False)
+            if shape == self._shape and order == self._view.order:
+                self._sorted = found
+                self._arrange()
+
+        self._sorting: Worker[None] = self.run_worker(sort, group="sort", exclusive=True)
 
     # The cursor ------------------------------------------------------------------------------------------------------
 
@@ -343,10 +386,14 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     def can_fold(self) -> bool:
         """Return whether folds can be seen; if not, the reason is said."""
+        text = ""
         if self.filtered:
             text = "the filter shows single nodes: Esc shows all of them, and then modules can be folded"
+        elif self._sorted is not None:
+            text = "sorted rows are single nodes: o puts them into the engine's order, and then modules can be folded"
+        if text:
             self.post_message(self.VerbRefused(text))
-        return not self.filtered
+        return not text
 
     def switch(self, session: Session) -> None:
         """Unfold the module under the cursor, or fold the one that its node belongs to."""
@@ -494,15 +541,28 @@ class GraphPane(CursorPane, inherit_bindings=False):
         node = self._records[span[0]]
         sources = self._outline.sources[node.index] if 0 <= node.index < len(self._outline.sources) else ()
         before = self._records[sources[-1]].norm if sources and node.norm is not None else None
-        shape = _SHAPE if width >= _FOR_SHAPE else 0
-        bar = 0 if width < _ROOMY else min(24, (width - _ROOMY - shape - bool(shape)) // 3 + 6)
-        text = Text(" ", no_wrap=True, end="")
-        if shape:
-            text.append(f"{_shape_of(node) if len(span) == 1 else '':>{shape}} ", self.color("dim"))
         norm = math.nan if len(span) <= _MOST_FOLDED and any(map(self._is_nan, span)) else node.norm
-        for piece, color in norm_columns(norm, before, bar):
-            text.append(piece, self.color(color))
+        widths = column_widths(width, self._view.columns)
+        (number, color), (bar, bar_color), (ratio, _) = norm_columns(
+            norm, before, max(1, widths.get("bar", 0) - 1), self._scale
+        )
+        cells = {
+            "shape": (f"{_shape_of(node) if len(span) == 1 else '':>{widths.get('shape', 1) - 1}} ", "dim"),
+            "norm": (number, color),
+            "bar": (bar, bar_color),
+            "ratio": (ratio, "dim"),
+            "time": (f"{self._time_of(span):>{widths.get('time', 0)}}", "dim"),
+        }
+        text = Text(" ", no_wrap=True, end="")
+        for column in widths:
+            text.append(cells[column][0], self.color(cells[column][1]))
         return text
+
+    def _time_of(self, span: range) -> str:
+        """Return how long the nodes of a row ran."""
+        known = [self._records[index].duration for index in span[:_MOST_FOLDED]]
+        times = [time for time in known if time is not None]
+        return format_duration(sum(times)) if times else ""
 
     def _is_nan(self, index: int) -> bool:
         norm = self._records[index].norm
@@ -550,7 +610,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     def _has_heading(self, node: NodeRecord) -> bool:
         """Whether the module of a node stands in a row above it."""
-        if not self._headings or self._only_found or not node.module:
+        if not self._headings or self._only_found or self._sorted is not None or not node.module:
             return False
         modules = self._outline.modules
         around = (node.index - 1, node.index + 1)

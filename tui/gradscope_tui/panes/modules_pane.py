@@ -15,7 +15,7 @@ from gradscope_tui.widgets.graph_rows import NOTHING
 from gradscope_tui.widgets.labels import shorten
 from gradscope_tui.widgets.line_pane import CursorPane, Place
 from gradscope_tui.widgets.model_tree import ModelRow, ModelTree
-from gradscope_tui.widgets.norm_columns import norm_columns
+from gradscope_tui.widgets.norm_columns import NormScale, norm_columns
 
 if TYPE_CHECKING:
     from gradscope.inspect.debugging.session.session_records import ModuleRecord, ParameterRecord
@@ -74,6 +74,7 @@ class ModulesPane(CursorPane):
         self._rows: list[ModelRow] = []
         self._folded: frozenset[str] = frozenset()
         self._current = -1
+        self._scale = NormScale()
 
     def on_show(self, event: events.Show) -> None:
         """Say that the pane can be seen."""
@@ -81,6 +82,7 @@ class ModulesPane(CursorPane):
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the modules of the backward, how many of their nodes have run, and what their parameters get."""
+        self._scale = snapshot.scale
         current = len(snapshot.nodes) if is_over(snapshot.state) else snapshot.current
         known = snapshot.outline is self._outline and snapshot.parameters is self._parameters
         if (known, snapshot.folded, current, snapshot.modules) == (True, self._folded, self._current, self._modules):
@@ -175,7 +177,7 @@ class ModulesPane(CursorPane):
             text.append(f" {shorten(shape, _SHAPE):>{_SHAPE}}", self.color("dim"))
         text.append(" ")
         bar = 0 if width < _FOR_BAR else min(20, width // 8)
-        for piece, color in norm_columns(row.norm, None, bar)[: 2 if bar else 1]:
+        for piece, color in norm_columns(row.norm, None, bar, self._scale)[: 2 if bar else 1]:
             text.append(piece, self.color(color))
         if width >= _FOR_TIME:
             cells = max(_TIME, width // 5)

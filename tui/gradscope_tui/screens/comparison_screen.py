@@ -14,7 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import DataTable
 
 from gradscope.inspect.diagnosis.flow.backward_comparison import NodePair, first_difference
-from gradscope_tui.widgets.norm_columns import norm_columns
+from gradscope_tui.widgets.norm_columns import NormScale, norm_columns
 
 if TYPE_CHECKING:
     from gradscope.inspect.records.records import NodeRecord
@@ -37,6 +37,8 @@ class ComparisonScreen(ModalScreen[int]):
         The left ones are those of the backward that is shown.
     left, right : str
         What the two are called.
+    scale : NormScale
+        What the bars stand for.
     """
 
     BINDINGS = [
@@ -51,9 +53,9 @@ class ComparisonScreen(ModalScreen[int]):
         Binding("N", "difference(-1)", "Difference before", show=False),
     ]
 
-    def __init__(self, pairs: Sequence[NodePair], left: str, right: str) -> None:
+    def __init__(self, pairs: Sequence[NodePair], left: str, right: str, scale: NormScale) -> None:
         super().__init__()
-        self._pairs, self._titles = pairs, (left, right)
+        self._pairs, self._titles, self._scale = pairs, (left, right), scale
 
     def compose(self) -> ComposeResult:
         """Lay out the table."""
@@ -68,7 +70,7 @@ class ComparisonScreen(ModalScreen[int]):
         table.add_columns("", "#", "operator", "where", left, "", right, "", "right/left")
         first = first_difference(self._pairs)
         for place, pair in enumerate(self._pairs):
-            table.add_row(*_cells(pair, "▶" if place == first else "≠" if pair.differs else ""))
+            table.add_row(*_cells(pair, "▶" if place == first else "≠" if pair.differs else "", self._scale))
         table.move_cursor(row=max(0, first))
         table.focus()
 
@@ -93,18 +95,18 @@ class ComparisonScreen(ModalScreen[int]):
         self.dismiss(-1 if left is None else left.index)
 
 
-def _cells(pair: NodePair, sign: str) -> list[Text]:
+def _cells(pair: NodePair, sign: str, scale: NormScale) -> list[Text]:
     node = pair.node
     ratio = "" if pair.ratio is None else f"×{pair.ratio:.3g}"
     far = pair.ratio is not None and not 1 / _FAR < abs(pair.ratio) < _FAR
     cells = [Text(sign, "bold"), Text(str(node.index), justify="right"), Text(node.operator, "bold")]
-    cells += [Text(node.parameter or node.module), *_norm_cells(pair.left), *_norm_cells(pair.right)]
+    cells += [Text(node.parameter or node.module), *_norm_cells(pair.left, scale), *_norm_cells(pair.right, scale)]
     return [*cells, Text(ratio, "bold" if far else "dim", justify="right")]
 
 
-def _norm_cells(node: NodeRecord | None) -> list[Text]:
+def _norm_cells(node: NodeRecord | None, scale: NormScale) -> list[Text]:
     """Return the norm of what comes to a node, and a bar."""
     if node is None:
         return [Text("no node", "bold"), Text("")]
-    (norm, color), (bar, _), _ = norm_columns(node.norm, None, _BAR)
+    (norm, color), (bar, _), _ = norm_columns(node.norm, None, _BAR, scale)
     return [Text(norm, "bold" if color else "", justify="right"), Text(bar.strip())]

@@ -1,4 +1,4 @@
-"""How a script was looked at: sizes of panes, theme and watches, kept for the next session as its breakpoints are."""
+"""How a script was looked at: sizes, theme, watches, columns and folds, kept for the next session like breakpoints."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gradscope_tui.sessions.saved_breakpoints import name_of, state_directory
+from gradscope_tui.widgets.graph_columns import COLUMNS
 
 __all__ = ["SavedView", "View"]
 
@@ -27,12 +28,18 @@ class View:
         Name of the theme; empty for the one that is set.
     watches : tuple of str
         Their expressions.
+    graph_columns : tuple of str or None
+        The columns of the graph; None where nobody has chosen them.
+    folded : tuple of str
+        The modules that are folded in the graph.
     """
 
     columns: int = 0
     rows: int = 0
     theme: str = ""
     watches: tuple[str, ...] = ()
+    graph_columns: tuple[str, ...] | None = None
+    folded: tuple[str, ...] = ()
 
 
 class SavedView:
@@ -79,4 +86,13 @@ def _view(kept: Any) -> View:
     columns, rows = int(kept.get("columns", new.columns)), int(kept.get("rows", new.rows))
     if not (0 <= columns < 100 and 0 <= rows < 100):
         raise ValueError("no part of a screen")
-    return View(columns, rows, str(kept.get("theme", "")), tuple(map(str, kept.get("watches", ()))))
+    chosen = kept.get("graph_columns")
+    known = tuple(column.id for column in COLUMNS)
+    return View(
+        columns,
+        rows,
+        str(kept.get("theme", "")),
+        tuple(map(str, kept.get("watches", ()))),
+        None if chosen is None else tuple(name for name in known if name in chosen),
+        tuple(map(str, kept.get("folded", ()))),
+    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gradscope_tui.sessions.session_protocol import is_past, is_paused
 from gradscope_tui.widgets.graph_rows import NOTHING, Outline
+from gradscope_tui.widgets.norm_columns import NormScale
 
 if TYPE_CHECKING:
     from gradscope.inspect.debugging.session.session_records import (
@@ -101,6 +102,8 @@ class Snapshot:
         The modules that are folded in the graph.
     focus : Focus
         What the cursor of the graph is on: another object whenever somebody has looked anew.
+    scale : NormScale
+        What bars of norms stand for, and which norms are set off.
     """
 
     state: str = "not started"
@@ -119,6 +122,7 @@ class Snapshot:
     outline: Outline = NOTHING
     folded: frozenset[str] = frozenset()
     focus: Focus = field(default_factory=Focus)
+    scale: NormScale = field(default_factory=NormScale)
 
     @property
     def paused(self) -> bool:

@@ -33,6 +33,7 @@ from gradscope_tui.sessions.session_snapshot import Focus, Neighbour, Snapshot
 from gradscope_tui.widgets.findings_bar import FindingsBar
 from gradscope_tui.widgets.key_bar import KeyBar
 from gradscope_tui.widgets.line_pane import LinePane
+from gradscope_tui.widgets.norm_columns import NormScale
 from gradscope_tui.widgets.status_bar import Status, StatusBar
 from gradscope_tui.worker_thread import on_thread
 
@@ -96,9 +97,13 @@ class SessionWatcher:
         Called when the session has stopped anew, with whether it did what it was told.
     refreshed : callable
         Called when what the session says has been shown.
+    scale : NormScale
+        What bars of norms stand for.
 
     Attributes
     ----------
+    scale : NormScale
+        The same.
     pausing : bool
         Whether the program has been asked to pause.
     progress : RunningProgress
@@ -112,6 +117,7 @@ class SessionWatcher:
         script: str,
         stopped: Callable[[bool], None],
         refreshed: Callable[[], None],
+        scale: NormScale,
     ) -> None:
         self.pausing = False
         self.progress = RunningProgress()
@@ -120,7 +126,8 @@ class SessionWatcher:
         self._script = script
         self._when_stopped = stopped
         self._when_refreshed = refreshed
-        self._snapshot = Snapshot()
+        self.scale = scale
+        self._snapshot = Snapshot(scale=scale)
         self._marks: tuple[object, frozenset[int]] = (None, frozenset())
         self._stop: object = None
         self._pointed: tuple[int, Location | None] = (-1, None)

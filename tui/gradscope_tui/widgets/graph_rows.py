@@ -14,7 +14,18 @@ from gradscope_tui.widgets.lane_layout import NOWHERE, LaneRow, lay_out
 if TYPE_CHECKING:
     from gradscope.inspect.records.records import NodeRecord
 
-__all__ = ["NOTHING", "NodeFilter", "Outline", "Row", "Rows", "ancestors", "fold", "has_bad", "node_filter"]
+__all__ = [
+    "NOTHING",
+    "NodeFilter",
+    "Outline",
+    "Row",
+    "Rows",
+    "SortedRows",
+    "ancestors",
+    "fold",
+    "has_bad",
+    "node_filter",
+]
 
 
 class Outline(NamedTuple):
@@ -149,6 +160,35 @@ class Rows:
             (row, [own[target] for index in self.span(row) for target in outline.targets[index] if own[target] != row])
             for row in rows
         ]
+
+
+class SortedRows(Rows):
+    """The rows of the graph pane in an order of their own: one a node, without headings, folds and lanes.
+
+    Parameters
+    ----------
+    order : sequence of int
+        For each row the index of its node.
+
+    Examples
+    --------
+    >>> rows = SortedRows([4, 1, 3])
+    >>> len(rows), rows.index(0), rows.row_of(3), rows.row_of(2), rows.plain
+    (3, 4, 2, -1, False)
+    """
+
+    def __init__(self, order: Sequence[int]) -> None:
+        super().__init__(order)
+        self._rows = {index: row for row, index in enumerate(order)}
+
+    @property
+    def plain(self) -> bool:
+        """Whether every node has a row of its own, in its place: it does not."""
+        return False
+
+    def row_of(self, index: int) -> int:
+        """Return the row of a node; -1 where it has none."""
+        return self._rows.get(index, -1)
 
 
 def ancestors(module: str) -> list[str]:

@@ -3,22 +3,62 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from gradscope.inspect.diagnosis.flow.norm_trend import EXPLODING, VANISHING
 
-__all__ = ["norm_bar", "norm_columns", "norm_scale"]
+__all__ = ["NORM_WIDTH", "RATIO_WIDTH", "NormScale", "norm_bar", "norm_columns"]
 
-_NORM_WIDTH = 7
-"""Cells of a norm."""
+NORM_WIDTH, RATIO_WIDTH = 7, 7
+"""Cells of a norm and of a ratio, with the one before it."""
 
-_LEAST, _MOST = -8, 3
-"""The decades that a bar can show."""
-
-_RATIO_WIDTH = 7
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
-def norm_columns(norm: float | None, before: float | None, bar: int) -> list[tuple[str, str]]:
+@dataclass(frozen=True, slots=True)
+class NormScale:
+    """What bars of norms stand for, and which norms are set off.
+
+    Parameters
+    ----------
+    least, most : float
+        The norms at which a bar begins and is full.
+    vanishing, exploding : float
+        Below the one and above the other a norm is set off.
+
+    Examples
+    --------
+    >>> str(NormScale())
+    'norm 1e-8…1e+3'
+    """
+
+    least: float = 1e-8
+    most: float = 1e3
+    vanishing: float = VANISHING
+    exploding: float = EXPLODING
+
+    def __str__(self) -> str:
+        return f"norm {_end(self.least)}…{_end(self.most)}"
+
+    def share(self, norm: float) -> float:
+        """Return how much of a bar a finite norm above zero fills, between 0 and 1."""
+        return min(1.0, max(0.0, math.log(norm / self.least) / math.log(self.most / self.least)))
+
+    def color(self, norm: float | None) -> str:
+        """Return the color of a pane for a norm; empty for one as others are."""
+        if norm is None:
+            return ""
+        if not math.isfinite(norm):
+            return "bad"
+        return "warn" if norm < self.vanishing or norm > self.exploding else ""
+
+
+_SCALE = NormScale()
+
+
+def norm_columns(
+    norm: float | None, before: float | None, bar: int, scale: NormScale = _SCALE
+) -> list[tuple[str, str]]:
     """Return what a row shows of a gradient.
 
     Parameters
@@ -29,6 +69,8 @@ def norm_columns(norm: float | None, before: float | None, bar: int) -> list[tup
         That of the gradient at the node which it came from.
     bar : int
         Cells of the bar; 0 for the norm alone.
+    scale : NormScale
+        What the bar stands for.
 
     Returns
     -------
@@ -44,26 +86,15 @@ def norm_columns(norm: float | None, before: float | None, bar: int) -> list[tup
     >>> norm_columns(None, None, 0)
     [('       ', '')]
     """
-    color = _color(norm)
-    columns = [(f"{_norm_text(norm):>{_NORM_WIDTH}}", color)]
+    color = scale.color(norm)
+    columns = [(f"{_norm_text(norm):>{NORM_WIDTH}}", color)]
     if bar:
-        columns.append((f" {norm_bar(norm, bar):<{bar}}", color or "good"))
-        columns.append((f"{_ratio_text(norm, before):>{_RATIO_WIDTH}}", "dim"))
+        columns.append((f" {norm_bar(norm, bar, scale):<{bar}}", color or "good"))
+        columns.append((f"{_ratio_text(norm, before):>{RATIO_WIDTH}}", "dim"))
     return columns
 
 
-def norm_scale() -> str:
-    """Return what the ends of a bar stand for.
-
-    Examples
-    --------
-    >>> norm_scale()
-    'norm 1e-8…1e+3'
-    """
-    return f"norm 1e{_LEAST:+}…1e{_MOST:+}"
-
-
-def norm_bar(norm: float | None, width: int) -> str:
+def norm_bar(norm: float | None, width: int, scale: NormScale = _SCALE) -> str:
     """Draw a norm on a logarithmic scale; NaN and Inf fill it, and zero is empty.
 
     Examples
@@ -73,17 +104,15 @@ def norm_bar(norm: float | None, width: int) -> str:
     """
     if not norm:
         return ""
-    share = (math.log10(norm) - _LEAST) / (_MOST - _LEAST) if math.isfinite(norm) else 1.0
-    eighths = max(1, round(min(1.0, share) * width * 8))
+    share = scale.share(norm) if math.isfinite(norm) else 1.0
+    eighths = max(1, round(share * width * 8))
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
 
 
-def _color(norm: float | None) -> str:
-    if norm is None:
-        return ""
-    if not math.isfinite(norm):
-        return "bad"
-    return "warn" if norm < VANISHING or norm > EXPLODING else ""
+def _end(norm: float) -> str:
+    """Write an end of the scale as short as it goes."""
+    mantissa, _, power = f"{norm:.3e}".partition("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(power):+}"
 
 
 def _norm_text(norm: float | None) -> str:
@@ -94,7 +123,7 @@ def _norm_text(norm: float | None) -> str:
     if math.isinf(norm):
         return "Inf"
     text = f"{norm:.1e}" if norm else "0"
-    return text if len(text) <= _NORM_WIDTH else f"{norm:.0e}"
+    return text if len(text) <= NORM_WIDTH else f"{norm:.0e}"
 
 
 def _ratio_text(norm: float | None, before: float | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from os.path import commonprefix
+from itertools import takewhile
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -151,7 +151,8 @@ class Prompt(Horizontal):
         if not self.display or entry.value != typed or not words:
             return
         head, space, word = typed.rpartition(" ")
-        common = commonprefix(list(words))
+        first, last = min(words), max(words)  # what these two agree in, all between them have too
+        common = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last)))
         more = " " if len(words) == 1 and not common.endswith((":", "(")) else ""
         entry.value = head + space + (common if len(common) >= len(word) else word) + more
         entry.cursor_position = len(entry.value)

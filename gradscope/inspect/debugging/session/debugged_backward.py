@@ -122,6 +122,8 @@ class TaskView:
         self.identity: Hashable = None
         # By place, of nodes that ran while nobody looked: the norm of what they were given.
         self.norms: dict[int, float | None] = {}
+        self.durations: dict[int, int] = {}
+        self.began = 0
         # The leaves it has come to: each with its place and the key of its node.
         self._leaves: list[tuple[Any, int, int]] = []
         self._store = store
@@ -345,7 +347,9 @@ class TaskView:
         seen = self._seen.get(key)
         bare = self._bare_record(key, index)
         if seen is None:
-            return replace(bare, norm=self.norms[index]) if index in self.norms else bare
+            if index not in self.norms:
+                return bare
+            return replace(bare, norm=self.norms[index], duration=self.durations.get(index))
         return replace(
             bare,
             state=self._state(index) if seen.state == "current" else seen.state,
@@ -353,6 +357,7 @@ class TaskView:
             grad_inputs=None if seen.produced is None else seen.produced.known,
             saved=seen.saved,
             norm=None if seen.incoming is None else seen.incoming.norm,
+            duration=self.durations.get(index),
         )
 
     def candidate(self, index: int) -> CallFacts | FinishedNodeFacts:

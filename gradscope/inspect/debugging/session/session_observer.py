@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from time import perf_counter_ns
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -250,6 +251,7 @@ class SessionObserver(Observer):
         if thread is not self.threads.followed or self._runs_free(view, call):
             view.index += 1
             view.call = call
+            view.began = perf_counter_ns()
             return
         if not view.number:
             self.number(view)
@@ -266,6 +268,7 @@ class SessionObserver(Observer):
             self.stop(SessionState.PAUSED_BEFORE, found[0], thread, view, found[1])
         elif reason is not None:
             self.stop(SessionState.PAUSED_BEFORE, reason, thread, view)
+        view.began = perf_counter_ns()
 
     def _runs_free(self, view: TaskView, call: Any) -> bool:
         """Whether nothing is to be recorded at a node, and it is no reason to stop."""
@@ -286,10 +289,12 @@ class SessionObserver(Observer):
 
     def node_exited(self, call: Any) -> None:
         """A node has run: stop after it, or go on."""
+        ended = perf_counter_ns()
         own = self._own_view(call.task)
         if own is None:
             return
         thread, view = own
+        view.durations[view.index] = ended - view.began
         followed = thread is self.threads.followed
         if followed and not view.recording:
             self._keep_norm(thread, view, call)

@@ -85,7 +85,7 @@ class RecordDecoder:
             self._learn_specs()
         records = []
         for offset, (row, begin) in enumerate(zip(rows, begins)):
-            number, state, sequence_nr, _, _, incoming, produced = row
+            number, state, sequence_nr, _, duration, incoming, produced = row
             node = static[number]
             end = begin + max(incoming, 0)
             grad_outputs = self._group(view, begin, incoming, "grad_outputs")
@@ -106,6 +106,7 @@ class RecordDecoder:
                     saved=node.saved,
                     outputs=node.outputs,
                     norm=combined_norm(None if known is None else known.norm for known in grad_outputs or ()),
+                    duration=duration,
                 )
             )
         return records

@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...debugging.prompt.plain_text import list_text, node_text
+from ...output.number_format import format_duration
 from ...output.terminal_text import one_line
 from ...records.records import NodeRecord
 from ..file.reader import Recording
 from ..file.recording_records import BackwardRecord
 
 __all__ = [
-    "duration_text",
     "events_text",
     "iterations_text",
     "node_page",
@@ -37,7 +37,7 @@ def overview_text(recording: Recording) -> str:
     for run in recording.runs:
         own = tasks[run.id]
         began = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.started / 1e9))
-        lasted = f", {duration_text(run.ended - run.started)}" if run.ended is not None else ""
+        lasted = f", {format_duration(run.ended - run.started)}" if run.ended is not None else ""
         state = run.state if run.state != "running" else "running, or killed"
         lines.append(f"run {run.id}: {run.name}  {began}{lasted}  {state}  keep={run.keep}")
         lines.append(
@@ -76,7 +76,7 @@ def iterations_text(recording: Recording, *, run: int | None = None) -> str:
     rows = [("iteration", "backwards", "nodes", "time", "")]
     for iteration in recording.iterations(run):
         own = tasks[iteration.run, iteration.number]
-        lasted = duration_text(iteration.ended - iteration.started) if iteration.ended is not None else "-"
+        lasted = format_duration(iteration.ended - iteration.started) if iteration.ended is not None else "-"
         notes = [iteration.label] if iteration.label else []
         notes += ["failed"] if any(task.state == "failed" for task in own) else []
         notes += ["NaN or Inf"] if any(task.bad is not None for task in own) else []
@@ -89,7 +89,7 @@ def tasks_text(tasks: Sequence[BackwardRecord]) -> str:
     """Return backwards as a table."""
     rows = [("backward", "iteration", "nodes", "time", "thread", "state")]
     for task in tasks:
-        lasted = duration_text(task.ended - task.started) if task.ended is not None else "-"
+        lasted = format_duration(task.ended - task.started) if task.ended is not None else "-"
         state = task.state + (f": {task.error}" if task.error else "")
         state += f"; NaN or Inf from node {task.bad}" if task.bad is not None else ""
         state += f"; inside backward {task.parent}" if task.parent is not None else ""
@@ -177,7 +177,7 @@ def events_text(recording: Recording) -> str:
         place = "" if event.iteration is None else f"iteration {event.iteration}"
         place += f", backward {event.task}" if event.task is not None else ""
         place += f", node {event.node}" if event.node is not None else ""
-        rows.append((duration_text(event.time), place, event.kind, event.text))
+        rows.append((format_duration(event.time), place, event.kind, event.text))
     return table_text(rows) if rows else "no event"
 
 
@@ -186,19 +186,6 @@ def table_text(rows: Sequence[tuple[str, ...]]) -> str:
     rows = [tuple(map(one_line, row)) for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(*rows)]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
-
-
-def duration_text(nanoseconds: int) -> str:
-    """Return a duration as a person says it.
-
-    Examples
-    --------
-    >>> duration_text(1_500_000)
-    '1.5 ms'
-    """
-    if nanoseconds >= 10**9:
-        return f"{nanoseconds / 1e9:.3g} s"
-    return f"{nanoseconds / 1e6:.3g} ms" if nanoseconds >= 10**6 else f"{nanoseconds / 1e3:.3g} us"
 
 
 def _count(number: int, what: str) -> str:
