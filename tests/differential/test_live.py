@@ -392,6 +392,16 @@ KNOWN = {
         v3[None] = v3[None].clone() * 2
         v14 = v4.select(0, 0)
         """,
+    "einsum() is put together from other operators": """
+        v1 = torch.arange(8.0).reshape(2, 2, 2).requires_grad_()
+        v2 = (v1 * 1)[1:]
+        v3 = torch.einsum('...i,...i->...', v2, v1)
+        """,
+    "the negative of an unsigned integer": """
+        v1 = torch.tensor([0.25], dtype=torch.float64, requires_grad=True)
+        v2 = torch.tensor([0, 3, 1, 2], dtype=torch.uint8)
+        torch.atan2(v2, v1).sum().backward()
+        """,
     "integers of a view that may not be used any more": """
         v1 = torch.tensor([1, -2, 1, 3, 0, 2], dtype=torch.int32).reshape((2, 3))
         v2 = torch.tensor([], dtype=torch.float64).reshape((0,)).requires_grad_()

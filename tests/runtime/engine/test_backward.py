@@ -548,3 +548,23 @@ def test_zeros_in_place_of_a_missing_gradient_require_grad_in_a_graph(torch: obj
                 x.sum(), (x, unused), create_graph=create_graph, materialize_grads=True
             )
             assert [g.requires_grad for g in found] == [False, create_graph]
+
+
+class First(gs.autograd.Function):
+    """Brings its second argument no gradient."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2, None
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_what_has_no_derivative_refuses_where_no_gradient_arrives_too(create_graph):
+    x = gs.tensor([0.5, -1.25], requires_grad=True)
+    result = First.apply(x, x // x).sum()
+    with pytest.raises(RuntimeError, match="derivative for aten::floor_divide is not implemented"):
+        gs.autograd.grad(result, x, create_graph=create_graph)

@@ -112,14 +112,17 @@ def graph_source(op: Operator) -> str:
             ]
         elif name in tensors or name in op.outputs or name in op.aux:
             lines.append(f"    {unpacked}")
-    lines.append(f"    if {_missing(op)}: return (None,) * len(e)")
+    lines += _return_nothing(op)
     lines.append(f"    return {results_expression(op)}")
     return "\n".join(lines) + "\n"
 
 
-def _missing(op: Operator) -> str:
-    """Return the condition that no gradient has arrived."""
-    return "g is None or not any(x is not None for x in g)" if op.multi else "g is None"
+def _return_nothing(op: Operator, let_go: str = "") -> list[str]:
+    """Write the return for the case that no gradient has arrived; what has no derivative raises in that case too."""
+    if op.node_name == "NotImplemented":
+        return []
+    missing = "g is None or not any(x is not None for x in g)" if op.multi else "g is None"
+    return [f"    if {missing}: {let_go}return (None,) * len(e)"]
 
 
 def apply_source(op: Operator, releasable: Sequence[str] = ()) -> str:
@@ -141,8 +144,7 @@ def apply_source(op: Operator, releasable: Sequence[str] = ()) -> str:
             ]
         elif name in tensors or name in op.aux:
             lines.append(f"    if {local(name)} is not None: {local(name)} = unpack_array(n, {name!r})")
-    let_go = f"{_release(op, releasable)}; " if releasable else ""
-    lines.append(f"    if {_missing(op)}: {let_go}return (None,) * len(e)")
+    lines += _return_nothing(op, f"{_release(op, releasable)}; " if releasable else "")
     formulas = list(op.derivatives.values()) + ([op.joint] if op.joint else [])
     if any("F" in op.needed_by(f) for f in formulas):
         first = "next(x for x in g if x is not None)" if op.multi else "g"
