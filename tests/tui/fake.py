@@ -17,6 +17,7 @@ from textual.widgets import Input
 
 from gradscope.inspect.debugging.session.session_records import (
     BackwardFinding,
+    FrameRecord,
     ModuleRecord,
     ParameterChange,
     ParameterRecord,
@@ -113,6 +114,7 @@ class FakeSession:
         self.kept: dict[int, list[NodeRecord]] = {}
         self.known_modules: list[ModuleRecord] = []
         self.known_parameters: list[ParameterRecord] = []
+        self.waiting: list[FrameRecord] = []
         self.held = held
         self.live = -1
         self.ended = False
@@ -361,6 +363,9 @@ class FakeSession:
 
     def parameters(self) -> tuple[ParameterRecord, ...]:
         return tuple(self.known_parameters)
+
+    def frames(self) -> tuple[FrameRecord, ...]:
+        return tuple(self.waiting)
 
     def inspect(self, index: int) -> NodeRecord:
         node = self.nodes[index]

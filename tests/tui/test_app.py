@@ -409,15 +409,20 @@ def test_the_session_may_go_on_under_the_help_and_under_the_question():
 
 def test_the_dock_names_what_it_hides():
     async def scenario(app, pilot):
-        await until(pilot, lambda: "─ 4 Breakpoints │ 5 Log │ 6 Watches │ 7 Modules 6 │ 8 Findings ─╯" in text_of(app))
+        await until(
+            pilot,
+            lambda: "─ 4 Breakpoints │ 5 Log │ 6 Watches │ 7 Modules 6 │ 8 Findings │ 9 Frames ─╯" in text_of(app),
+        )
         await pilot.press("b")
         app.session.say("one line")
         await until(
-            pilot, lambda: "─ 4 Breakpoints 1 │ 5 Log 1 │ 6 Watches │ 7 Modules 6 │ 8 Findings ─╯" in text_of(app)
+            pilot,
+            lambda: "─ 4 Breakpoints │ 5 Log 1 │ 6 Watches │ 7 Modules 6 │ 8 Findings │ 9 Frames ─╯" in text_of(app),
         )
         await pilot.press("5")
         await until(
-            pilot, lambda: "─ 3 Source │ 4 Breakpoints 1 │ 6 Watches │ 7 Modules 6 │ 8 Findings ─╯" in text_of(app)
+            pilot,
+            lambda: "─ 3 Source │ 4 Breakpoints │ 6 Watches │ 7 Modules 6 │ 8 Findings │ 9 Frames ─╯" in text_of(app),
         )
 
     play(scenario)

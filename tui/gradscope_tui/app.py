@@ -28,6 +28,7 @@ from gradscope_tui.pane_layout import LOW, NARROW, WIDE, PaneLayout
 from gradscope_tui.pane_verbs import PaneVerbs
 from gradscope_tui.panes.breakpoints_pane import BreakpointsPane
 from gradscope_tui.panes.findings_pane import FindingsPane
+from gradscope_tui.panes.frames_pane import FramesPane
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.inspector_pane import InspectorPane
 from gradscope_tui.panes.log_pane import LogPane, printable
@@ -282,7 +283,7 @@ class GradscopeApp(App[int]):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Follow the focus, should the mouse have moved it; it may have gone on meanwhile."""
         pane = event.widget
-        if isinstance(pane, LinePane) and pane.NUMBER and pane is self.focused and self.active != pane.NUMBER:
+        if isinstance(pane, LinePane) and pane.NUMBER >= 0 and pane is self.focused and self.active != pane.NUMBER:
             self.pane_layout.action_pane(pane.NUMBER)
 
     @on(LinePane.Renamed)
@@ -321,8 +322,18 @@ class GradscopeApp(App[int]):
             self.command_line.obey(f"why {event.parameter.path}")
 
     @on(ModulesPane.Shown)
-    def _parameters_wanted(self) -> None:
+    @on(FramesPane.Shown)
+    def _more_wanted(self) -> None:
         self.watcher.ask_about_model()
+
+    @on(FramesPane.LineFollowed)
+    def _frame_followed(self, event: FramesPane.LineFollowed) -> None:
+        self.pane_layout.uncover(SourcePane.NUMBER)
+        self.watcher.point_at(event.line)
+
+    @on(FramesPane.TensorOpened)
+    def _variable_opened(self, event: FramesPane.TensorOpened) -> None:
+        self.pane_verbs.open_variable(event.name)
 
     @on(FindingsPane.Followed)
     def _finding_followed(self, event: FindingsPane.Followed) -> None:

@@ -91,6 +91,10 @@ class PaneVerbs:
         before = link.expression.replace(")", f", backward={backward})", 1) if backward > 0 else ""
         self._app.push_screen(TensorScreen(self._session, TensorSubject(link.expression), link.title, before))
 
+    def open_variable(self, name: str) -> None:
+        """Look into a tensor that is a variable of the function that is paused."""
+        self._app.push_screen(TensorScreen(self._session, TensorSubject(name), name, ""))
+
     def action_editor(self) -> None:
         """Open the line that made the node under the cursor in the person's editor."""
         node = self._app.query_one(GraphPane).node

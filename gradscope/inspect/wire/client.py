@@ -16,6 +16,7 @@ from ..debuggee.waiters import Waiters
 from ..debugging.session.session_errors import SessionError
 from ..debugging.session.session_records import (
     BackwardFinding,
+    FrameRecord,
     ModuleRecord,
     ParameterRecord,
     TaskRecord,
@@ -487,6 +488,10 @@ class RemoteDebugger:
     def variables(self) -> list[VariableRecord]:
         """Return the variables of the function that is paused."""
         return list(self._ask(m.Variables()))
+
+    def frames(self) -> tuple[FrameRecord, ...]:
+        """Return the functions of the program that wait, the innermost first, with their variables."""
+        return tuple(self._ask(m.Frames()))
 
     def where(self) -> str:
         """Return the user's lines that led to this backward, as a traceback has them."""

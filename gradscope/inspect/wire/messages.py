@@ -16,13 +16,13 @@ from ..records.records import Index, SessionState, StopReason, TensorSubject
 
 __all__ = [
     "PROTOCOL", "Abort", "AddBreakpoint", "AddWatch", "Ask", "Back", "BackwardRecords", "BreakpointRecord", "Cancel",
-    "Catch", "Changed", "Conclude", "Conclusion", "Continue", "Derivative", "Elements", "EnableBreakpoint", "Evaluate",
-    "Execute", "Explain", "Failure", "FindElement", "Findings", "FollowThread", "FromFront", "FromProgram", "GoLive",
-    "Goto", "Hello", "IgnoreBreakpoint", "Inspect", "Into", "Leave", "Logged", "Message", "Modules", "NextBackward",
-    "Nodes", "Out", "PageOfTensor", "ParameterNames", "Parameters", "Pause", "Proof", "RecordAlways", "Records",
-    "Refused", "RemoveBreakpoint", "RemoveWatch", "Reply", "Request", "ReverseContinue", "RunTo", "SaveTensor",
-    "ScaleGrad", "SetGrad", "Skip", "Standing", "Start", "Step", "SummaryOfTensor", "Until", "Variables", "Verb",
-    "Welcome", "WhatIfAsked", "Where", "Whereabouts", "ZeroGrad",
+    "Catch", "Changed", "Conclude", "Conclusion", "Continue", "Derivative", "Elements", "EnableBreakpoint",
+    "Evaluate", "Execute", "Explain", "Failure", "FindElement", "Findings", "FollowThread", "Frames", "FromFront",
+    "FromProgram", "GoLive", "Goto", "Hello", "IgnoreBreakpoint", "Inspect", "Into", "Leave", "Logged", "Message",
+    "Modules", "NextBackward", "Nodes", "Out", "PageOfTensor", "ParameterNames", "Parameters", "Pause", "Proof",
+    "RecordAlways", "Records", "Refused", "RemoveBreakpoint", "RemoveWatch", "Reply", "Request", "ReverseContinue",
+    "RunTo", "SaveTensor", "ScaleGrad", "SetGrad", "Skip", "Standing", "Start", "Step", "SummaryOfTensor", "Until",
+    "Variables", "Verb", "Welcome", "WhatIfAsked", "Where", "Whereabouts", "ZeroGrad",
 ]  # fmt: skip
 
 PROTOCOL = 1
@@ -515,6 +515,10 @@ class Variables(Verb):
     """Return the variables of the function that is paused."""
 
 
+class Frames(Verb):
+    """Return the functions of the program that wait, the innermost first, with their variables."""
+
+
 class Where(Verb):
     """Return the user's lines that led to this backward, as a traceback has them."""
 
@@ -615,7 +619,7 @@ AnyVerb: TypeAlias = (
     | AddBreakpoint | RemoveBreakpoint | EnableBreakpoint | IgnoreBreakpoint | Catch | AddWatch | RemoveWatch
     | FollowThread
     | Nodes | Records | Inspect | Evaluate | Elements | PageOfTensor | SummaryOfTensor | FindElement | SaveTensor
-    | Derivative | Execute | Variables | Where | Whereabouts | Explain | Findings
+    | Derivative | Execute | Variables | Frames | Where | Whereabouts | Explain | Findings
     | BackwardRecords | Modules | Parameters | Ask | ParameterNames | Conclude
     | SetGrad | ZeroGrad | ScaleGrad | Skip | WhatIfAsked
 )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..debuggee.whereabouts import whereabouts
 from ..debugging.session.session_records import (
     BackwardFinding,
+    FrameRecord,
     ModuleRecord,
     ParameterRecord,
     VariableRecord,
@@ -106,6 +107,7 @@ VERBS: dict[type[m.Verb], Answered] = {
     m.SaveTensor: _plain("save_tensor", str),
     m.Execute: _plain("execute"),
     m.Variables: Answered(lambda debugger, verb: debugger.variables(), list[VariableRecord]),
+    m.Frames: Answered(lambda debugger, verb: debugger.frames(), tuple[FrameRecord, ...]),
     m.Where: Answered(lambda debugger, verb: debugger.where(), str),
     m.Whereabouts: Answered(lambda debugger, verb: whereabouts(), str),
     m.Explain: Answered(lambda debugger, verb: debugger.explain(), str),

@@ -24,7 +24,7 @@ def test_every_pane_declares_itself():
         assert pane.TITLE
         assert pane.KEY_HELP
         assert pane.ABOUT
-        assert 1 <= pane.NUMBER <= 9
+        assert 0 <= pane.NUMBER <= 9
 
 
 def test_two_panes_cannot_have_one_number():

@@ -14,6 +14,7 @@ from gradscope.inspect.debugging.session.session_errors import SessionError
 from gradscope.inspect.debugging.session.session_findings import trend_findings
 from gradscope.inspect.debugging.session.session_records import (
     BackwardFinding,
+    FrameRecord,
     ModuleRecord,
     ParameterRecord,
     TaskRecord,
@@ -391,6 +392,10 @@ class RecordedSession:
         return recorded_parameters(
             self._recording, [one for one in self._tasks[: self._place + 1] if one.run == task.run]
         )
+
+    def frames(self) -> tuple[FrameRecord, ...]:
+        """Return no function: none of a program waits."""
+        return ()
 
     def parameter_names(self) -> list[str]:
         """Return the paths of those parameters."""

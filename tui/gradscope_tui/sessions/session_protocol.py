@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from gradscope.inspect.debugging.session.session_records import (
         BackwardFinding,
+        FrameRecord,
         ModuleRecord,
         ParameterRecord,
         TaskRecord,
@@ -239,6 +240,9 @@ class Session(Protocol):
 
     def parameters(self) -> Sequence[ParameterRecord]:
         """Return every parameter, with its norms over the latest backwards. Blocks until the program has answered."""
+
+    def frames(self) -> Sequence[FrameRecord]:
+        """Return the functions of the program that wait, the innermost first. Blocks until the program has answered."""
 
     def explain(self) -> str:
         """Return more than the reason of why it has stopped here. Blocks until the program has answered."""

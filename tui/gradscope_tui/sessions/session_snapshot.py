@@ -13,6 +13,7 @@ from gradscope_tui.widgets.norm_columns import NormScale
 if TYPE_CHECKING:
     from gradscope.inspect.debugging.session.session_records import (
         BackwardFinding,
+        FrameRecord,
         ModuleRecord,
         ParameterRecord,
         WatchRecord,
@@ -96,6 +97,8 @@ class Snapshot:
         The modules by their paths, as far as they are known.
     parameters : tuple of ParameterRecord
         Every parameter, as the last stop has shown: asked for only while a pane that shows them can be seen.
+    frames : tuple of FrameRecord
+        The functions that wait, as the last stop has shown: asked for only while a pane that shows them can be seen.
     outline : Outline
         Modules and edges of the nodes, once they have been read.
     folded : frozenset of str
@@ -119,6 +122,7 @@ class Snapshot:
     findings: tuple[BackwardFinding, ...] = ()
     modules: Mapping[str, ModuleRecord] = field(default_factory=dict)
     parameters: tuple[ParameterRecord, ...] = ()
+    frames: tuple[FrameRecord, ...] = ()
     outline: Outline = NOTHING
     folded: frozenset[str] = frozenset()
     focus: Focus = field(default_factory=Focus)

@@ -19,6 +19,7 @@ from textual.worker import Worker
 from gradscope.inspect.debugging.session.node_sequence import candidates_of
 from gradscope.inspect.debugging.session.session_errors import SessionError
 from gradscope_tui.actions import unavailable
+from gradscope_tui.panes.frames_pane import FramesPane
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.panes.modules_pane import ModulesPane
@@ -38,6 +39,7 @@ from gradscope_tui.widgets.status_bar import Status, StatusBar
 from gradscope_tui.worker_thread import on_thread
 
 if TYPE_CHECKING:
+    from gradscope.inspect.debugging.session.session_records import FrameRecord
     from gradscope.inspect.records.records import DebuggerEvent, Location, NodeRecord, StopReason
 
 __all__ = ["SessionChanged", "SessionWatcher", "unless_closed"]
@@ -302,7 +304,7 @@ class SessionWatcher:
             await self._ask_about_model()
 
     def ask_about_model(self) -> None:
-        """Show the parameters, in a pane that has not been seen before."""
+        """Show the parameters or the functions that wait, in a pane that has not been seen before."""
         if self._session.state != "running":
             self._asking_model: Worker[None] = self._app.run_worker(
                 self._ask_unless_running, group="model", exclusive=True
@@ -313,7 +315,7 @@ class SessionWatcher:
             await self._ask_about_model()
 
     async def _ask_about_model(self) -> None:
-        """Ask for modules where some are not known, and for the parameters where they can be seen."""
+        """Ask for modules where some are not known; for the parameters and the frames where they can be seen."""
         known = self._snapshot.modules
         if self._task and (self._modules_of != self._task or not known):
             self._modules_of = self._task
@@ -322,7 +324,16 @@ class SessionWatcher:
             self._app.query_one(GraphPane).update(self._snapshot)
         if self._app.query_one(ModulesPane).display:
             self._snapshot = replace(self._snapshot, parameters=tuple(await on_thread(self._session.parameters)))
+        if self._app.query_one(FramesPane).display:
+            self._snapshot = replace(self._snapshot, frames=await self._ask_for_frames())
         self._update_followers()
+
+    async def _ask_for_frames(self) -> tuple[FrameRecord, ...]:
+        """Ask for the functions that wait; a program that has ended has none."""
+        try:
+            return tuple(await on_thread(self._session.frames))
+        except RuntimeError:
+            return ()
 
     def _log_reason(self, reason: StopReason | None) -> None:
         """Write down why it has stopped, where that is bad news, or too long for the status bar."""

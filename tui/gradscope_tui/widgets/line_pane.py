@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["CursorPane", "LinePane", "PaneGrid", "Place", "wanted_text"]
 
 
+_BETWEEN = " │ "
+"""What stands between the names of other panes in the border."""
+
 _SEARCH_KEYS = {"step": "Next match", "step_back": "Match before", "show_all": "End of the search"}
 """What the keys of these actions do while something is looked for."""
 
@@ -121,8 +124,8 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     registered: ClassVar[dict[int, type[LinePane]]] = {}
     """The panes of the app by their numbers."""
 
-    NUMBER: ClassVar[int] = 0
-    """The key that shows the pane, a digit."""
+    NUMBER: ClassVar[int] = -1
+    """The key that shows the pane, a digit; 0 stands behind 9, as on a keyboard. -1 where it is none of the app's."""
 
     TITLE: ClassVar[str] = ""
     """What the pane is called in its border and in the palette."""
@@ -165,6 +168,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     _found_row: int = -1
     _title: str = ""
     _footing: Sequence[tuple[str, int]] = ()
+    _hidden: Sequence[LinePane] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Register a pane of the app."""
@@ -330,15 +334,18 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def set_footing(self, hidden: Sequence[LinePane]) -> None:
         """Name other panes in the border below, where a click shows them."""
-        footing = [(pane.heading, pane.NUMBER) for pane in hidden]
+        self._hidden = hidden
+        headings = _fitting([pane.heading for pane in hidden], self.size.width - 4, len(_BETWEEN))
+        footing = [(heading, pane.NUMBER) for heading, pane in zip(headings, hidden)]
         if footing != self._footing:
             self._footing = footing
             tabs = (Text(heading, Style(meta={"@click": f"app.pane({number})"})) for heading, number in footing)
-            self.border_subtitle = Text(" │ ").join(tabs)
+            self.border_subtitle = Text(_BETWEEN).join(tabs)
 
     def on_resize(self, event: events.Resize) -> None:
         """Measure again: what fits has changed."""
         self.content_changed()
+        self.set_footing(self._hidden)
 
     def render_line(self, y: int) -> Strip:
         """Render one line of the screen."""
@@ -391,6 +398,23 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
 def wanted_text(text: str) -> re.Pattern[str] | None:
     """Return what finds a text in a line; capitals matter where there are any."""
     return re.compile(re.escape(text), re.IGNORECASE if text == text.lower() else 0) if text else None
+
+
+def _fitting(headings: Sequence[str], room: int, between: int) -> list[str]:
+    """Cut the longest of some headings until all of them have room beside each other; numbers are never cut.
+
+    Examples
+    --------
+    >>> _fitting(["4 Breakpoints", "5 Log", "7 Modules"], 22, 1), _fitting(["5 Log"], 0, 1)
+    (['4 Break', '5 Log', '7 Module'], ['5'])
+    """
+    cut = list(headings)
+    while cut and sum(map(len, cut)) + between * (len(cut) - 1) > room:
+        longest = max(range(len(cut)), key=lambda place: len(cut[place]))
+        if len(cut[longest]) <= 1:
+            break
+        cut[longest] = cut[longest][:-1].rstrip()
+    return cut
 
 
 class CursorPane(LinePane):

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Sequence
 
 from ...output.number_format import format_shape
 from ...output.sparkline import sparkline
+from ...output.terminal_text import one_line
 from ...records.records import Location, NodeRecord, SavedRecord, TensorSummary, WriteRecord
 from ...source.source_paths import relative_path
 from ..session.node_sequence import NodeList
-from ..session.session_records import BackwardFinding, ParameterRecord, WatchRecord
+from ..session.session_records import BackwardFinding, FrameRecord, ParameterRecord, WatchRecord
 
 __all__ = [
     "finding_text",
+    "frames_text",
     "graph_text",
     "list_text",
     "node_text",
@@ -258,6 +260,24 @@ def finding_text(finding: BackwardFinding) -> str:
     where = ", ".join(part for part in (node, place_of(finding.location)) if part)
     first = finding.title + (f"  ({where})" if where else "")
     return "\n".join([first, *(f"  {line}" for line in finding.text.splitlines())])
+
+
+def frames_text(frames: Iterable[FrameRecord]) -> str:
+    """Return functions that wait, the innermost first, each with its variables.
+
+    Examples
+    --------
+    >>> from gradscope.inspect.debugging.session.session_records import VariableRecord
+    >>> variable = VariableRecord("lr", "float", "0.1")
+    >>> print(frames_text([FrameRecord(Location("train.py", 31, "fit", "loss.backward()"), (variable,))]))
+    fit  train.py:31  loss.backward()
+        lr = 0.1
+    """
+    lines = []
+    for frame in frames:
+        lines.append(f"{frame.location.function}  {place_of(frame.location)}")
+        lines += [f"    {one.name} = {one_line(one.text)}" for one in frame.variables]
+    return "\n".join(lines)
 
 
 def parameters_text(parameters: Sequence[ParameterRecord]) -> str:

@@ -8,6 +8,7 @@ from ...diagnosis.topics import TOPICS, find_topic, suggest, topic_text
 from ...records.records import SessionState
 from .plain_text import (
     finding_text,
+    frames_text,
     graph_text,
     list_text,
     node_text,
@@ -85,6 +86,12 @@ class InspectVerbs(PromptCore):
             inside = [f"node {task.index} {task.node} of backward {task.number}" for task in debugger.tasks[-2::-1]]
             self._say("inside " + ", inside ".join(inside))
         self._say(f"backward {debugger.task_index} was called at\n{debugger.where().rstrip()}")
+
+    def _do_frames(self, argument: str) -> None:
+        ask = getattr(self.debugger, "frames", None)
+        if ask is None:
+            raise UsageError("this is a recording: there is no program whose functions wait")
+        self.page(frames_text(ask()) or "no function of the program waits here")
 
     # --- questions about the program ---
 

@@ -8,21 +8,24 @@ from __future__ import annotations
 import reprlib
 import traceback
 from collections.abc import Callable, Hashable, Iterable
-from types import FrameType
+from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 import numpy
 
 from ...adapters import Adapter, expected_spec
 from ...records.records import NodeRecord
+from ...source.call_sites import location_at
 from ...source.frame_variables import run_in, variables_of
 from ..history.what_if import what_if
 from ..stops import condition_names
 from .debugged_backward import CallFacts, TaskView
-from .session_records import VariableRecord, WhatIf
+from .session_records import FrameRecord, VariableRecord, WhatIf
 
 __all__ = ["About", "PauseContext"]
 
+_MOST_FRAMES, _MOST_VARIABLES = 30, 200
+_DEFINITIONS = (ModuleType, FunctionType, BuiltinFunctionType, type)
 _ARRAYS = (numpy.ndarray, numpy.generic, int, float, complex)
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 400
@@ -199,6 +202,10 @@ class PauseContext:
         found = variables_of(self.frames[0]) if self.frames else {}
         return [_described(name, value) for name, value in found.items() if not name.startswith("__")]
 
+    def frame_records(self) -> tuple[FrameRecord, ...]:
+        """Return the user's functions that wait, the innermost first, with their variables."""
+        return tuple(_frame_record(frame) for frame in self.frames[:_MOST_FRAMES])
+
     # --- changing ---
 
     def set_grad(self, slot: int, value: Any) -> None:
@@ -256,6 +263,15 @@ class PauseContext:
             seen.incoming = group
         else:
             seen.produced = group
+
+
+def _frame_record(frame: FrameType) -> FrameRecord:
+    found = [
+        _described(name, value)
+        for name, value in variables_of(frame).items()
+        if not name.startswith("__") and not isinstance(value, _DEFINITIONS)
+    ]
+    return FrameRecord(location_at(frame, frame.f_lineno), tuple(found[:_MOST_VARIABLES]))
 
 
 def _described(name: str, value: Any) -> VariableRecord:

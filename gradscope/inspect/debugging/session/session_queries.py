@@ -15,7 +15,7 @@ from ...records.module_tracking import join
 from ...records.naming import named_tensors
 from .pause_context import PauseContext
 from .session_lifecycle import DebuggerCore
-from .session_records import VariableRecord
+from .session_records import FrameRecord, VariableRecord
 
 if TYPE_CHECKING:
     from ...diagnosis.flow.gradient_flow import GradientFlow
@@ -65,6 +65,34 @@ class SessionQueries(DebuggerCore):
             If the program is not paused.
         """
         return self._at_stop(lambda place: place.variables())
+
+    def frames(self) -> tuple[FrameRecord, ...]:
+        """Return the functions of the program that wait, the innermost first, with their variables.
+
+        At a node these are the function that called backward() and its callers; at ``set_trace()`` and in a custom
+        backward, the function that stands there.
+
+        Raises
+        ------
+        NotParkedError
+            If the program is not paused.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> from gradscope.inspect import Debugger
+        >>> def train(factor):
+        ...     gs.ones(2, requires_grad=True).mul(factor).sum().backward()
+        >>> session = Debugger.for_call(lambda: train(3.0))
+        >>> session.start()
+        >>> state = session.wait()
+        >>> frame = session.frames()[0]
+        >>> frame.location.function, [(one.name, one.text) for one in frame.variables]
+        ('train', [('factor', '3.0')])
+        >>> session.cont()
+        >>> state = session.wait()
+        """
+        return self._at_stop(lambda place: place.frame_records())
 
     def memory(self, loss: str = "") -> MemoryReport:
         """Return what the graph of a loss keeps in memory; see :func:`gradscope.inspect.memory`.

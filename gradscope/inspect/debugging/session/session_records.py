@@ -9,6 +9,7 @@ from ...records.records import Location
 
 __all__ = [
     "BackwardFinding",
+    "FrameRecord",
     "ModuleRecord",
     "ParameterChange",
     "ParameterRecord",
@@ -168,6 +169,26 @@ class VariableRecord:
     kind: str
     text: str
     shape: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRecord:
+    """A function of the program that is paused, or that waits for one which is.
+
+    Attributes
+    ----------
+    location : Location
+        The line that it has come to.
+    variables : tuple of VariableRecord
+        Its variables, in the order in which they were made, without modules, functions and classes.
+
+    See Also
+    --------
+    gradscope.inspect.Debugger.frames : returns them.
+    """
+
+    location: Location
+    variables: tuple[VariableRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
