@@ -402,6 +402,13 @@ KNOWN = {
         v2 = torch.tensor([0, 3, 1, 2], dtype=torch.uint8)
         torch.atan2(v2, v1).sum().backward()
         """,
+    "an expanded tensor that has been written": """
+        v2 = torch.tensor(3.0, requires_grad=True)
+        v6 = v2.clone()
+        v8 = v6.expand(2)
+        v8.flatten().fill_(0)
+        torch.minimum(v8, v2).mean().backward()
+        """,
     "integers of a view that may not be used any more": """
         v1 = torch.tensor([1, -2, 1, 3, 0, 2], dtype=torch.int32).reshape((2, 3))
         v2 = torch.tensor([], dtype=torch.float64).reshape((0,)).requires_grad_()
@@ -467,6 +474,31 @@ def test_an_assertion_of_pytorch_that_an_attribute_meets_is_known() -> None:
         v1[::2] = v7
         """
     assert_known(lines_of(program), "what PyTorch asserts", watch=True)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        """
+        v4 = torch.tensor([0.25], dtype=torch.float64, requires_grad=True) * 1
+        v15 = Row.apply(v4)
+        v16 = v15[None]
+        with torch.inference_mode():
+            v17 = v16.view_as(v4)
+        v19 = v17.ravel()
+        v19.detach().fmod_(1)
+        """,
+        """
+        v1 = torch.tensor([1.0, -0.5], requires_grad=True)
+        v5 = torch.autograd.grad((v1 * v1).sum(), v1, create_graph=True)[0]
+        with torch.inference_mode():
+            v5.data = v5.detach().clone()
+        v5.requires_grad_()
+        """,
+    ],
+)
+def test_what_comes_from_inference_mode_is_known_wherever_it_is_met(program: str) -> None:
+    assert_known(lines_of(program), "what comes from inference mode", watch=True)
 
 
 def assert_known(lines: list[str], name: str, watch: bool = False) -> None:
