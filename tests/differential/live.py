@@ -466,6 +466,11 @@ DIFFERENCES = (
                 and "inference_mode()" in str(d.lines)
             )
             or (
+                _outcome(d, "RuntimeError", "ok")
+                and _says(d, "A view was created in no_grad mode")
+                and ".backward(" in d.lines[-1]
+            )
+            or (
                 _outcome(d, "ok", "RuntimeError")
                 and _says(d, found="through the graph a second time")
                 and any(
@@ -480,7 +485,7 @@ DIFFERENCES = (
         "PyTorch adds a gradient of the shape of then to the leaf in that of now, or fails to; here it stays as it is.",
         lambda d: (
             bool(re.search(r"\.data = |as_strided_|squeeze_|t_\(|swapaxes_|transpose_|out=", str(d.lines)))
-            and ".backward(" in d.lines[-1]
+            and bool(re.search(r"\.backward\(|autograd\.grad\(", d.lines[-1]))
             and (
                 (_outcome(d, "RuntimeError", "ok") and _says(d, "doesn't match the broadcast shape"))
                 or (_outcome(d, "RuntimeError", "ok") and _says(d, "must match the size of tensor b"))

@@ -409,6 +409,14 @@ KNOWN = {
         v8.flatten().fill_(0)
         torch.minimum(v8, v2).mean().backward()
         """,
+    "a leaf that got another shape while a graph holds its node": """
+        v1 = torch.tensor([[1.5], [-2.0]], requires_grad=True)
+        v4 = torch.take(v1, torch.tensor([1, 1]))
+        with torch.inference_mode():
+            torch.abs(v1, out=v4)
+        v12 = v4.expand(2, 2)
+        v15 = torch.autograd.grad((v12 * v12).sum(), [v4])[0]
+        """,
     "integers of a view that may not be used any more": """
         v1 = torch.tensor([1, -2, 1, 3, 0, 2], dtype=torch.int32).reshape((2, 3))
         v2 = torch.tensor([], dtype=torch.float64).reshape((0,)).requires_grad_()
@@ -461,6 +469,20 @@ KNOWN = {
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_difference_that_stays_is_known(name: str) -> None:
     assert_known(lines_of(KNOWN[name]), name)
+
+
+def test_a_refusal_of_a_view_that_leads_nowhere_is_known() -> None:
+    program = """
+        v6 = torch.tensor([1.5, -0.5, 2.0], requires_grad=True)
+        v10 = v6 * 3
+        with torch.no_grad():
+            v11 = v10.unfold(0, 2, 1)
+        v14 = torch.maximum(torch.tensor(True), v11)
+        with torch.no_grad():
+            v10.add_(3)
+        v14.mean().backward()
+        """
+    assert_known(lines_of(program), "a view of what requires grad that was made without grad mode")
 
 
 def test_an_assertion_of_pytorch_that_an_attribute_meets_is_known() -> None:
