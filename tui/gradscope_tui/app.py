@@ -231,10 +231,12 @@ class GradscopeApp(App[int]):
             event.prevent_default()
 
     def _stopped(self, expected: bool) -> None:
-        """At a NaN or an infinity, say where it comes from; go on with what has been typed ahead."""
+        """Say where a NaN or an infinity comes from, show the line that wrote; go on with what has been typed ahead."""
         reason = self.session.reason
         if reason is not None and reason.kind in ("nan", "inf", "violation"):
             self.command_line.obey("explain")
+        if reason is not None and reason.kind == "violation" and reason.writes and reason.writes[-1].location:
+            self.watcher.point_at(reason.writes[-1].location)
         if self._watches_wait and is_paused(str(self.session.state)):
             self._watches_wait = False
             self.run_worker(self._set_watches(), group="watches")

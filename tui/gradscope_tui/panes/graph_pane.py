@@ -42,6 +42,9 @@ _ROOMY = 60
 _OPERATOR = 15
 """Cells of an operator, where there is room."""
 
+_NARROW_OPERATOR, _LEAST_LABEL = 10, 6
+"""Cells of an operator where there is little room, and of what stands behind it for a number to have room too."""
+
 _LANE_COLORS = 4
 """Colors that lanes have in turn."""
 
@@ -508,14 +511,15 @@ class GraphPane(CursorPane, inherit_bindings=False):
             self._append_kind(text, module, dim)
             text.append(f"  {len(span)} node{'s' if len(span) != 1 else ''}", dim)
         else:
-            self._label(text, first, room if wide else width - len(tail), wide, strong, dim)
-        if wide or text.cell_len <= room:  # where there is little, the name is worth more than the number
-            text.truncate(room, overflow="ellipsis")
-            text.pad_right(room - text.cell_len)
-            text.append_text(columns)
-        else:
-            text.truncate(width - len(tail), overflow="ellipsis")
-        return text.append(tail, style if state in ("failed", "skipped") else self.color("now"))
+            least = text.cell_len + _NARROW_OPERATOR + _LEAST_LABEL
+            fits = wide or room >= least
+            self._label(text, first, room if fits else width - len(tail), wide, strong, dim)
+        if not wide and text.cell_len > room:  # where there is little, the name is worth more than the number
+            columns, room = Text(), width - len(tail)
+        text.truncate(room, overflow="ellipsis")
+        text.pad_right(room - text.cell_len)
+        text.append(tail, style if state in ("failed", "skipped") else self.color("now"))
+        return text.append_text(columns)
 
     def _append_lanes(self, text: Text, row: int, spot: str, style: Style) -> None:
         """Append the lanes, each in its color; the node in that of its state."""
@@ -599,11 +603,11 @@ class GraphPane(CursorPane, inherit_bindings=False):
             text.append("  ")
             label = node.parameter.removeprefix(f"{node.module}.")
         elif not label:
-            label = _place(node, width - text.cell_len - _OPERATOR - 1 if wide else 0)
+            label = _place(node, width - text.cell_len - (_OPERATOR if wide else _NARROW_OPERATOR) - 1)
         name = node.operator if wide else node.operator.replace("AccumulateGrad", "AccumGrad")
         room = max(4, width - text.cell_len)
         if label:
-            text.append(f"{name:<{min(_OPERATOR if wide else 10, room)}}", strong)
+            text.append(f"{name:<{min(_OPERATOR if wide else _NARROW_OPERATOR, room)}}", strong)
             text.append(f" {shorten(label, width - text.cell_len - 1)}", dim)
         else:
             text.append(name, strong)
@@ -633,11 +637,12 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
 
 def _place(node: NodeRecord, width: int) -> str:
-    """Return the line of the user code that made a node, with its file where there is room."""
+    """Return the line of the user code that made a node, with its file where there is room; empty where it has none."""
     if node.location is None:
         return ""
-    place = f"{basename(node.location.filename)}:{node.location.lineno}"
-    return place if len(place) <= width else f"line {node.location.lineno}"
+    number = node.location.lineno
+    places = (f"{basename(node.location.filename)}:{number}", f"line {number}", f":{number}")
+    return next((place for place in places if len(place) <= width), "")
 
 
 def _shape_of(node: NodeRecord) -> str:

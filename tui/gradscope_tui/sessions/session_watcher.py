@@ -61,6 +61,14 @@ EXPECTED = frozenset({"step", "entry", "run-to", "replay", "live"})
 ALARMS = frozenset({"exception", "nan", "inf", "violation"})
 """Kinds of reasons that are bad news."""
 
+STOPPED_BY = {
+    "exception": "stopped by an error",
+    "nan": "stopped at a NaN",
+    "inf": "stopped at an infinity",
+    "violation": "stopped at a saved tensor that was written",
+}
+"""For kinds of reasons what is said of a stop whose reason stands in the line of findings."""
+
 PAUSING = "stops before its next node"
 """What is said of a script that runs after it has been asked to pause."""
 
@@ -300,6 +308,7 @@ class SessionWatcher:
             found = tuple(await on_thread(self._session.findings))
             self._snapshot = replace(self._snapshot, findings=found)
             self._app.query_one(FindingsBar).show(found)
+            self._show_status()
             self._update_followers()
             await self._ask_about_model()
 
@@ -369,7 +378,12 @@ class SessionWatcher:
         """Return why the session has stopped, or of one that runs whether it is about to."""
         if self._snapshot.state == "running":
             return PAUSING if self.pausing else self.progress.text(self._session.task_count, self._whereabouts)
-        return self._snapshot.reason.text if self._snapshot.reason is not None else ""
+        reason, found = self._snapshot.reason, self._snapshot.findings
+        if reason is None:
+            return ""
+        # What the line of findings says below is not said twice.
+        seen = bool(found) and found[0].kind == reason.kind and self._app.query_one(FindingsBar).display
+        return STOPPED_BY.get(reason.kind, reason.text) if seen else reason.text
 
     def _marked(self) -> frozenset[int]:
         """Return the indices of the nodes with a breakpoint; looked for again only when it may have changed."""

@@ -94,7 +94,12 @@ class SessionFindings(SessionQueries):
 
         text = explanation or writes_text(reason.writes)
         where = None if node is None else line_of(reason.writes, node)
-        return [BackwardFinding(reason.kind, "error", reason.text, text, where, -1 if node is None else index)]
+        title = reason.text
+        if node is not None and reason.writes:
+            write = reason.writes[-1]
+            title = f"`{write.name}`, which {node.operator} had saved, was written by {write.operator}"
+            text = f"{reason.text}\n{text}"
+        return [BackwardFinding(reason.kind, "error", title, text, where, -1 if node is None else index)]
 
     def _last_trouble(self) -> StopReason | None:
         reason = self._last_stop if self.ended and self.error is not None else self._reason
