@@ -366,6 +366,8 @@ class NodeRecord:
     duration : int or None
         Nanoseconds that the node ran, with its hooks, by the clock of the host: a device may have computed on. None
         when it has not run yet.
+    edited : bool
+        Whether somebody has replaced one of its gradients in the debugger.
 
     Examples
     --------
@@ -395,6 +397,7 @@ class NodeRecord:
     outputs: tuple[TensorSpec, ...] = ()
     norm: float | None = None
     duration: int | None = None
+    edited: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,3 +117,14 @@ def test_a_node_of_no_module_has_its_line_and_the_file_where_there_is_room():
 
     assert "a_long_script_name.py:2" in shown((200, 48))
     assert "Addmm           line 2 " in shown((120, 40))
+
+
+def test_a_node_whose_gradient_was_changed_is_marked_in_the_graph_and_in_the_inspector():
+    nodes = chain(6)
+    nodes[0] = replace(nodes[0], edited=True)
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: " 0 ✎ " in text_of(app) and "✎ edited" in text_of(app))
+        assert sum("✎" in row for row in rows(app)) == 1
+
+    play(scenario, FakeSession(nodes), size=(120, 40))

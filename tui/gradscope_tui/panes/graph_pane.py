@@ -19,7 +19,7 @@ from gradscope.inspect.output.number_format import format_duration
 from gradscope_tui.sessions.session_protocol import order_of, without_gradients
 from gradscope_tui.widgets.graph_columns import GraphView, column_widths, ordered
 from gradscope_tui.widgets.graph_rows import NOTHING, NodeFilter, Outline, Rows, SortedRows, ancestors, fold
-from gradscope_tui.widgets.labels import NODE_STATES, basename, shorten
+from gradscope_tui.widgets.labels import EDITED, NODE_STATES, basename, shorten
 from gradscope_tui.widgets.lane_layout import MAX_LANES, LaneRow, lane_cells
 from gradscope_tui.widgets.line_pane import CursorPane, Place
 from gradscope_tui.widgets.norm_columns import NormScale, norm_columns
@@ -74,8 +74,9 @@ class GraphPane(CursorPane, inherit_bindings=False):
     ABOUT: ClassVar[str] = (
         "The nodes in the engine's order, with a lane for each edge that still waits, below the names of their "
         "modules where there is room. `○` a node still to run, `◉` one that has run or is about to, `▣` a folded "
-        "module. To the right stands, once it is known, the norm of the gradient that comes in, with a bar on a "
-        "logarithmic scale, and by what it has been multiplied since the node where it comes from: red for NaN "
+        "module, `✎` a node whose gradient has been changed. To the right stands, once it is known, the norm of the "
+        "gradient that comes in, with a bar on a logarithmic scale, and by what it has been multiplied since the node "
+        "where it comes from: red for NaN "
         f"and Inf, yellow below {VANISHING:g} and above {EXPLODING:g}, or what `[norms]` in the settings says. "
         "`o` chooses the columns, the time that a node ran among them, and puts the rows in the order of one. "
         "Everything below follows its cursor `›`, which need not be where the program stands."
@@ -496,13 +497,16 @@ class GraphPane(CursorPane, inherit_bindings=False):
         if module and state == "current" and self._current < 0:
             state = "done"
         glyph, word, color = NODE_STATES[state]
+        broken = state in ("failed", "skipped")
+        if not broken and len(span) <= _MOST_FOLDED and any(self._records[index].edited for index in span):
+            glyph, _, color = EDITED
         dim = self.color("" if self.is_marked(row) else "dim")
         style = dim if color == "dim" else self.color(color)
         text = self._margin(row, dim)
         text.append(f"{glyph} ", style)
         self._append_lanes(text, row, "▣" if module else "○" if state == "pending" else "◉", style)
         strong = self.color("now") if state == "current" else self.color("strong")
-        tail = f"  {glyph} {word}" if state in ("failed", "skipped") else ""
+        tail = f"  {glyph} {word}" if broken else ""
         tail = "  ◀ LIVE" if self._live in span else tail
         columns = self._columns(row, width)
         wide, room = width >= _WIDE, width - len(tail) - columns.cell_len
@@ -518,7 +522,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
             columns, room = Text(), width - len(tail)
         text.truncate(room, overflow="ellipsis")
         text.pad_right(room - text.cell_len)
-        text.append(tail, style if state in ("failed", "skipped") else self.color("now"))
+        text.append(tail, style if broken else self.color("now"))
         return text.append_text(columns)
 
     def _append_lanes(self, text: Text, row: int, spot: str, style: Style) -> None:

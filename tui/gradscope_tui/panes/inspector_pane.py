@@ -16,7 +16,7 @@ from textual.message import Message
 from gradscope.inspect.debugging.prompt.plain_text import node_text
 from gradscope_tui.sessions.session_snapshot import Focus
 from gradscope_tui.widgets.histogram import HistogramAxis
-from gradscope_tui.widgets.labels import NODE_STATES, UNREADABLE, basename, short_value
+from gradscope_tui.widgets.labels import EDITED, NODE_STATES, UNREADABLE, basename, short_value
 from gradscope_tui.widgets.line_pane import CursorPane, Place
 
 if TYPE_CHECKING:
@@ -258,6 +258,8 @@ def _head(node: NodeRecord, color: Color) -> list[Line]:
     """Return the lines that stay: which node it is, and where it was made."""
     glyph, word, style = NODE_STATES[str(node.state)]
     first = Text.assemble((node.name, color("strong")), f" #{node.index}  ", (f"{glyph} {word}", color(style)))
+    if node.edited:
+        first.append(f"  {' '.join(EDITED[:2])}", color(EDITED[2]))
     if node.parameter or node.module:
         first.append(f"  {node.parameter or node.module}", color("head"))
     second = Text("made at ", color("dim"))

@@ -19,7 +19,7 @@ from gradscope.inspect.debugging.prompt.prompt_verbs import VERBS
 from gradscope_tui.actions import ACTIONS
 from gradscope_tui.explain_command import EXPLAIN
 from gradscope_tui.refusal import refuse
-from gradscope_tui.widgets.labels import NODE_STATES
+from gradscope_tui.widgets.labels import EDITED, NODE_STATES
 from gradscope_tui.widgets.line_pane import LinePane
 
 __all__ = ["HelpScreen"]
@@ -84,7 +84,7 @@ def _parts(keys: Mapping[str, str]) -> Iterator[RenderableType]:
     yield Text("\nCommands, after : or in line mode", "bold underline")
     verbs = [(f"{', '.join(v.names)} {v.usage}".rstrip(), v.help) for v in VERBS if v.name != "explain"]
     yield _table([*verbs, EXPLAIN], 36)
-    states = "   ".join(f"{glyph} {word}" for glyph, word, _ in NODE_STATES.values())
+    states = "   ".join(f"{glyph} {word}" for glyph, word, _ in (*NODE_STATES.values(), EDITED))
     yield Text("\nSigns", "bold underline")
     yield Text(f" {states}\n{SIGNS}")
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from gradscope.inspect.debugging.session.session_records import BackwardFinding
 
 __all__ = [
+    "EDITED",
     "FINDING_SIGNS",
     "NODE_STATES",
     "SESSION_STATES",
@@ -29,6 +30,9 @@ NODE_STATES: dict[str, tuple[str, str, str]] = {
     "skipped": ("»", "skip", "warn"),
 }
 """For each state of a node: its glyph, its word of at most four letters, and the color of a pane."""
+
+EDITED = ("✎", "edited", "warn")
+"""For a node with a gradient that somebody has replaced: the glyph in place of its state's, a word and a color."""
 
 SESSION_STATES: dict[str, tuple[str, str, str]] = {
     "not started": ("○", "NOT STARTED", "dim"),

@@ -62,10 +62,11 @@ class CallFacts:
 class SeenNode:
     """What has been seen of a node that ran while somebody looked."""
 
-    __slots__ = ("incoming", "produced", "saved", "state")
+    __slots__ = ("edited", "incoming", "produced", "saved", "state")
 
     def __init__(self) -> None:
         self.state = "current"
+        self.edited = False
         self.incoming: GradientCopies | None = None
         self.produced: GradientCopies | None = None
         self.saved: tuple[SavedRecord, ...] = ()
@@ -358,6 +359,7 @@ class TaskView:
             saved=seen.saved,
             norm=None if seen.incoming is None else seen.incoming.norm,
             duration=self.durations.get(index),
+            edited=seen.edited,
         )
 
     def candidate(self, index: int) -> CallFacts | FinishedNodeFacts:

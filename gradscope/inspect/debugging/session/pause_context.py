@@ -258,6 +258,7 @@ class PauseContext:
 
     def _show(self, name: str, grads: list[Any]) -> None:
         seen = self._view.seen(self._index)
+        seen.edited = True
         group = self._view.group(grads, name)
         if name == "grad_outputs":
             seen.incoming = group

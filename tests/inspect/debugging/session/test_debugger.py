@@ -402,6 +402,7 @@ def test_it_stops_where_a_backward_fails_and_the_error_goes_its_way():
         wait(session)
         assert (session.task_index, session.current) == (2, 0)
         session.set_grad(0, 3)
+        assert [node.edited for node in session.nodes] == [node.index == session.current for node in session.nodes]
         session.cont()
         assert wait(session) == "finished"
     assert len(caught) == 1
