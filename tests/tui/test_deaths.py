@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from gradscope.inspect.wire.stopped_process import is_stopped
+
 pty = pytest.importorskip("pty", reason="needs pseudo-terminals")
 termios = pytest.importorskip("termios", reason="needs pseudo-terminals")
 
@@ -111,6 +113,14 @@ class Terminal:
             self.read()
         self.looked += found.end()
 
+    def until_stopped(self) -> None:
+        """Read until a signal has stopped the program."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        deadline = time.monotonic() + LONG
+        while not any(map(is_stopped, map(int, children.read_text().split()))):
+            assert time.monotonic() < deadline, self.text[-3000:]
+            self.read()
+
     def press(self, keys: str) -> None:
         """Type keys."""
         os.write(self.ours, keys.encode())
@@ -174,6 +184,26 @@ def test_a_program_that_is_killed(tmp_path, name):
 def test_a_program_that_ends(tmp_path, name):
     line, status = LINES[name]
     assert outcome(tmp_path, line) == status
+
+
+STOPS = {
+    "once": ("os.kill(os.getpid(), signal.SIGSTOP)", 0),
+    "again and again": ("while True: os.kill(os.getpid(), signal.SIGSTOP)", 128 + signal.SIGKILL),
+}
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="the system does not tell what is stopped")
+@pytest.mark.parametrize("name", STOPS)
+def test_a_program_that_a_signal_has_stopped_is_left(tmp_path, name):
+    line, status = STOPS[name]
+    with debugged(tmp_path, line) as terminal:
+        terminal.press("c")
+        terminal.until_stopped()
+        terminal.press("q")
+        terminal.until(b"Quitting ends it there")
+        terminal.press("y")
+        assert (terminal.status(), terminal.modes()) == (status, [])
+        assert termios.tcgetattr(terminal.theirs) == terminal.before
 
 
 @pytest.mark.parametrize("name", some(FRONT, {"SIGKILL"}))

@@ -419,8 +419,8 @@ class GradscopeApp(App[int]):
 
     async def _leave(self) -> None:
         """End the program, wait a little for it, and leave; one that was not started here runs on."""
-        self.session.leave()
         self.notify("ending the script …", timeout=LEAVE, markup=False)
+        await on_thread(self.session.leave)
         await on_thread(lambda: self.session.wait(LEAVE))
         self.left = True
         self.exit(0)

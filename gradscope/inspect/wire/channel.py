@@ -18,6 +18,9 @@ LARGEST = 64 << 20
 """The size in bytes of the largest message that is accepted."""
 
 _LENGTH = struct.Struct(">I")
+_CREDENTIALS = struct.Struct("iII")
+"""A process, its user and its group, as Linux tells them."""
+
 _ENCODER = msgspec.msgpack.Encoder()
 
 
@@ -84,6 +87,16 @@ class Channel(Generic[T]):
     def fileno(self) -> int:
         """Return the socket's descriptor."""
         return self._socket.fileno()
+
+    @property
+    def peer(self) -> int:
+        """The process at the other end of a Unix socket, as the system knows it; 0 where it does not."""
+        if self._socket.family != getattr(socket, "AF_UNIX", None) or not hasattr(socket, "SO_PEERCRED"):
+            return 0
+        with contextlib.suppress(OSError):
+            credentials = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+            return int(_CREDENTIALS.unpack(credentials)[0])
+        return 0
 
     def send(self, message: Any) -> None:
         """Send a message; may be called on any thread.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -42,6 +44,7 @@ from .channel import Channel, ChannelError
 from .handshake import PATIENCE, shake_hands
 from .remote_errors import remote_error
 from .remote_nodes import KnownNodes, RemoteNodes
+from .stopped_process import is_stopped, let_go_on
 from .verb_table import GOING_ON, result_type
 
 __all__ = ["RemoteDebugger", "connect", "introduced"]
@@ -50,6 +53,9 @@ Ended = Callable[[], tuple[SessionState, str]]
 
 _KEPT_LOG = 100_000
 _SOON = 5.0
+_GLANCE = 0.2
+"""Seconds between two looks at whether a program that owes an answer has been stopped."""
+
 _GONE = "the program is gone"
 
 
@@ -134,6 +140,8 @@ class RemoteDebugger:
         Ends the process, starts another one and calls :meth:`attach`; None where this front has not started it.
     how_it_ended : callable or None
         Tells, when the connection has ended though nobody has left, how the process has: the state and the reason.
+    here : bool
+        Whether `pid` is the number of a process of this machine, at whose state the front can look.
     """
 
     def __init__(self, channel: Channel[Any], pid: int, welcome: m.Welcome) -> None:
@@ -141,6 +149,7 @@ class RemoteDebugger:
         self.log: list[str] = []
         self.before_stop: Callable[[], None] = lambda: None
         self.how_it_ended: Ended | None = None
+        self.here = channel.peer == pid
         self.owned = False
         self.exit_status: int | None = None
         self.typing: Callable[[bytes], None] | None = None
@@ -161,6 +170,7 @@ class RemoteDebugger:
         self._gone = ""
         self._left = False
         self._silent = False
+        self._held = ""
         self.exit_status = None
         threading.Thread(target=self._take_all, args=(channel,), name="gradscope-wire", daemon=True).start()
 
@@ -498,8 +508,14 @@ class RemoteDebugger:
         return str(self._ask(m.Where()))
 
     def whereabouts(self) -> str:
-        """Return the collective that the main thread waits in, or its line; the program need not be paused."""
-        return str(self._ask(m.Whereabouts()))
+        """Return the collective that the main thread waits in, or its line; the program need not be paused.
+
+        Of one that does not answer, because a signal holds it, that is returned.
+        """
+        try:
+            return str(self._ask(m.Whereabouts()))
+        except _NoAnswerError as error:
+            return str(error)
 
     def explain(self) -> str:
         """Return a longer explanation of why the program has stopped here."""
@@ -623,6 +639,10 @@ class RemoteDebugger:
             if isinstance(verb, GOING_ON):  # the program has gone on, and has ended
                 return None
             raise SessionError(f"{self._gone or _GONE}: it has not answered") from None
+        except _NoAnswerError:
+            if isinstance(verb, m.Start | m.Pause):  # it is at work, as far as it goes: that it is held has been told
+                return None
+            raise
         except BaseException:
             self._give_up(number)
             raise
@@ -636,24 +656,48 @@ class RemoteDebugger:
     def _answer(self, number: int, verb: m.Verb, future: Future[Any]) -> Any:
         """Send a verb, and return the answer to it."""
         request = m.Request(number, verb)  # type: ignore[arg-type]
+        if self._held:
+            if isinstance(verb, m.Abort) and self.owned:  # to end, it must run
+                let_go_on(self.pid)
+            self._look_whether_held()
+            if self._held:  # what nobody takes would fill the connection, and hold the front too
+                raise _NoAnswerError(self._held)
         if isinstance(verb, m.Abort | m.Whereabouts) or self._silent:  # it waits for nothing else
             self._channel.send(request)
-            try:
-                return future.result(0 if self._silent else _SOON)
-            except TimeoutError:
-                raise _NoAnswerError(
-                    f"{self.title} (process {self.pid}) does not answer: has it been stopped?"
-                ) from None
+            if isinstance(verb, m.Abort) and self.owned:
+                let_go_on(self.pid)
+            return self._wait_for(future, _SOON)
         if not isinstance(verb, GOING_ON) or threading.current_thread() is not threading.main_thread():
             self._channel.send(request)
-            return future.result()
+            return self._wait_for(future)
         # Ctrl-C on this thread must not cut the message in two: the verb is carried out all the same.
         threading.Thread(target=self._send, args=(request, future), daemon=True).start()
         try:
-            return future.result()
+            return self._wait_for(future)
         except KeyboardInterrupt:
             future.exception(_SOON)
             raise
+
+    def _wait_for(self, future: Future[Any], patience: float = math.inf) -> Any:
+        """Return an answer; of a program that does not answer, or that a signal holds, none is waited for."""
+        deadline = time.monotonic() + (0 if self._silent else patience)
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            with contextlib.suppress(TimeoutError):
+                return future.result(0 if self._held else min(left, _GLANCE))
+            self._look_whether_held()
+            if self._held:
+                raise _NoAnswerError(self._held)
+            if not left:
+                raise _NoAnswerError(f"{self.title} (process {self.pid}) does not answer: has it been stopped?")
+
+    def _look_whether_held(self) -> None:
+        """Note whether a signal holds the program, and say so where that is new."""
+        before, self._held = self._held, ""
+        if self.here and is_stopped(self.pid):
+            self._held = f"{self.title} has been stopped by a signal; `kill -CONT {self.pid}` lets it go on"
+            if not before:
+                self._add_to_log((self._held,))
 
     def _send(self, request: m.Request, future: Future[Any]) -> None:
         try:
@@ -682,7 +726,7 @@ class RemoteDebugger:
                 self._end(problem)
 
     def _take(self, message: m.FromProgram) -> None:
-        self._silent = False
+        self._silent, self._held = False, ""
         if isinstance(message, m.Reply | m.Failure):
             self._stand(message.standing)
             future = self._waiting.get(message.id)
@@ -693,10 +737,13 @@ class RemoteDebugger:
             self._broadcast.tell(DebuggerEvent(message.kind, self.state, self.reason))
         elif isinstance(message, m.Logged):
             lines = (f"({message.lost:,} lines before are lost)",) if message.lost else ()
-            for line in (*lines, *message.lines):
-                self.log.append(line)
-                self._broadcast.tell(DebuggerEvent("log", self.state, text=line))
-            del self.log[:-_KEPT_LOG]
+            self._add_to_log((*lines, *message.lines))
+
+    def _add_to_log(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            self.log.append(line)
+            self._broadcast.tell(DebuggerEvent("log", self.state, text=line))
+        del self.log[:-_KEPT_LOG]
 
     def _stand(self, standing: m.Standing) -> None:
         """Keep where the program stands, unless a newer message has come before."""

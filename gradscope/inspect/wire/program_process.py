@@ -22,12 +22,14 @@ from ..records.records import SessionState
 from . import messages as m
 from .channel import Channel
 from .client import RemoteDebugger, introduced
+from .stopped_process import is_stopped, let_go_on
 
 __all__ = ["ProgramProcess", "exit_text"]
 
 _STARTING = 60.0
 """Seconds that a process may take until it connects."""
 
+_ENDING = {getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP", "SIGQUIT")}
 _EXIT = 60.0
 _LEAVE = 2.0
 _DRAIN = 0.3
@@ -87,7 +89,7 @@ class ProgramProcess:
             self._say_what_it_said()
             raise
         debugger = RemoteDebugger(self._channel, hello.pid, welcome)
-        debugger.owned = True
+        debugger.owned = debugger.here = True
         debugger.how_it_ended = self._how_it_ended
         debugger.before_stop = self.drain
         debugger.start_again = self._start_again
@@ -240,6 +242,8 @@ class ProgramProcess:
         self.debugger.detach()
         # A program that has ended by itself has time for exit handlers and threads; one that was ended has not.
         patience = {None: _EXIT if ended else 0, signal.SIGTERM: _LEAVE, signal.SIGKILL: _LEAVE}
+        if is_stopped(self._process.pid):  # no other signal ends it
+            patience = {signal.SIGKILL: _LEAVE}
         for number, seconds in patience.items():
             if number is not None:
                 self._process.send_signal(number)
@@ -252,11 +256,15 @@ class ProgramProcess:
         return status
 
     def send_signal(self, number: int) -> None:
-        """Send the process a signal, unless it has ended."""
+        """Send the process a signal, unless it has ended; one that ends it wakes it first, as in a shell."""
         self._process.send_signal(number)
+        if number in _ENDING:
+            let_go_on(self._process.pid)
 
     def conclude(self) -> tuple[int, str]:
         """End it; return the exit status for whoever ran the debugger, and the line that explains it."""
+        if is_stopped(self._process.pid):
+            return 128 - self.end(), f"{self.debugger.title} had been stopped by a signal, and has been killed"
         ended = self.debugger.ended
         status, text = self.debugger.conclusion()
         real = self.end()

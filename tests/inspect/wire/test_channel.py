@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import socket
 import struct
 import threading
@@ -79,3 +80,15 @@ def test_the_other_side_is_gone(channels):
     there.close()
     with pytest.raises(ChannelError, match="gone"):
         here.send("x" * 10_000_000)
+
+
+@pytest.mark.skipif(not hasattr(socket, "SO_PEERCRED"), reason="the system does not tell who is at the other end")
+def test_who_is_at_the_other_end(channels):
+    here, _ = channels
+    assert here.peer == os.getpid()
+
+
+def test_who_is_at_the_other_end_of_a_network_is_not_known():
+    listener = socket.create_server(("127.0.0.1", 0))
+    with listener, socket.create_connection(listener.getsockname()) as connection:
+        assert Channel(connection, str).peer == 0

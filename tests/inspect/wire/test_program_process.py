@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import time
 
 import pytest
 
 from gradscope.inspect import SessionError, SessionState
-from gradscope.inspect.wire import client
 from gradscope.inspect.wire.channel import ChannelError
 from gradscope.inspect.wire.program_process import ProgramProcess, exit_text
 
@@ -16,6 +13,10 @@ from .programs import SCRIPT
 
 START = "import os, signal, sys, ctypes\nimport gradscope as gs\nx = gs.ones(2, requires_grad=True)\n"
 BACKWARD = "(x * 2).sum().backward()\n"
+
+needs_process_table = pytest.mark.skipif(
+    not os.path.exists("/proc/self/stat"), reason="the system does not tell what is stopped"
+)
 
 DEATHS = {
     "its end": ("", 0, "finished (exit status 0)"),
@@ -146,21 +147,47 @@ def test_what_keeps_it_from_starting_is_said(tmp_path, capfd):
     assert "missing.py" in capfd.readouterr().err
 
 
-def test_a_program_that_has_been_stopped_is_ended_without_its_answer(tmp_path, monkeypatch):
-    monkeypatch.setattr(client, "_SOON", 1.0)
+@pytest.fixture
+def stopping(tmp_path):
+    """A program that stops itself again and again, when it has done so for the first time."""
     path = tmp_path / "script.py"
-    path.write_text("import os, signal\nprint('stops', flush=True)\nos.kill(os.getpid(), signal.SIGSTOP)\n")
+    path.write_text("import os, signal\nwhile True: os.kill(os.getpid(), signal.SIGSTOP)\n")
     process = ProgramProcess([str(path)], terminal=False)
-    stops = threading.Event()
-    process.debugger.echo_to(lambda text, stream="stdout": stops.set())
-    try:
-        process.debugger.start()
-        assert stops.wait(60)
-        os.waitid(os.P_PID, process.debugger.pid, os.WSTOPPED | os.WNOWAIT)
-        process.debugger.abort()
-        assert process.debugger.conclusion()[1].endswith("does not answer: has it been stopped?")
-    finally:
-        assert process.end() == -signal.SIGKILL
+    process.debugger.start()
+    os.waitid(os.P_PID, process.debugger.pid, os.WSTOPPED | os.WNOWAIT)
+    yield process
+    process.end()
+
+
+@needs_process_table
+def test_a_program_that_a_signal_holds_is_not_waited_for(stopping):
+    debugger, told = stopping.debugger, []
+    debugger.add_listener(lambda event: told.append(event.text))
+    for _ in range(3):
+        with pytest.raises(SessionError, match=rf"stopped by a signal; `kill -CONT {debugger.pid}` lets it go on"):
+            debugger.evaluate_text("1 + 1")
+    assert len(list(filter(None, told))) == len(debugger.log) == 1
+    assert debugger.whereabouts() == debugger.log[0]
+
+
+@needs_process_table
+def test_a_program_that_stops_itself_for_ever_is_killed(stopping):
+    stopping.debugger.abort()
+    os.waitid(os.P_PID, stopping.debugger.pid, os.WSTOPPED | os.WNOWAIT)
+    status, text = stopping.conclude()
+    assert (status, text.rpartition("script.py ")[2]) == (137, "had been stopped by a signal, and has been killed")
+
+
+@needs_process_table
+def test_a_program_that_a_signal_holds_goes_on_to_its_end(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)\nwhile True: pass\n")
+    process = ProgramProcess([str(path)], terminal=False)
+    process.debugger.start()
+    os.waitid(os.P_PID, process.debugger.pid, os.WSTOPPED | os.WNOWAIT)
+    process.debugger.abort()
+    process.debugger.wait(30)
+    assert "script.py was ended before its end" in process.conclude()[1]
 
 
 @pytest.mark.parametrize(("status", "text"), [(0, "has ended (exit status 0)"), (-9, "was killed by SIGKILL")])
