@@ -174,9 +174,8 @@ def quick_norm(array: numpy.ndarray) -> float:
     ('5e-30', inf)
     """
     if array.dtype.char in "fd":
-        flat = array.reshape(-1)
-        with numpy.errstate(all="ignore"):  # squares that leave float32's range are noticed below
-            squares = float(flat.dot(flat))
+        flat = array.ravel("K")  # a transposed array's elements are read where they lie
+        squares = float(numpy.vdot(flat, flat))  # unlike dot() it does not warn of those that leave float32's range
         if _LEAST_NARROW < squares < _MOST_NARROW:
             return math.sqrt(squares)
         if math.isnan(squares) or not (squares or flat.any()):

@@ -70,6 +70,17 @@ def test_the_norm_neither_overflows_nor_vanishes():
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
+def test_a_quick_norm_is_the_norm_whatever_the_layout_and_warns_of_nothing(data):
+    dtype = np.dtype(data.draw(st.sampled_from(DTYPES)))
+    array = data.draw(hnp.arrays(dtype, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = [quick_norm(array), quick_norm(array.T), quick_norm(array[..., ::-1] if array.ndim else array)]
+    assert found == pytest.approx([norm_of(array)] * 3, rel=1e-5, nan_ok=True)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
 def test_a_norm_alone_is_that_of_the_summary(data):
     dtype = np.dtype(data.draw(st.sampled_from(DTYPES)))
     array = data.draw(hnp.arrays(dtype, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)))

@@ -10,10 +10,10 @@ import math
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from time import perf_counter_ns
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 from ...adapters import Adapter, Observer, SavedView, Write
@@ -43,6 +43,32 @@ T = TypeVar("T")
 
 ACTIVE: list[SessionObserver] = []
 """The sessions that listen."""
+
+
+class _Muted:
+    """What a thread does in the block is not heard; a class, since every backward enters it many times."""
+
+    __slots__ = ("_quiet", "_thread")
+
+    def __init__(self, thread: threading.local, quiet: AbstractContextManager[Any]) -> None:
+        self._thread = thread
+        self._quiet = quiet
+
+    def __enter__(self) -> None:
+        self._thread.depth = getattr(self._thread, "depth", 0) + 1
+        try:
+            self._quiet.__enter__()
+        except BaseException:
+            self._thread.depth -= 1
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._quiet.__exit__(kind, error, trace)
+        finally:
+            self._thread.depth -= 1
 
 
 class SessionObserver(Observer):
@@ -108,6 +134,7 @@ class SessionObserver(Observer):
         self._writes = WriteAccount()
         self._target = RunTarget.at(RunCommand("cont"))
         self._last_free: TaskView | None = None
+        self._unwatched: TaskView | None = None
         self.modules_at_end: tuple[ModuleRecord, ...] = ()
         self._known: list[KnownParameter] = []
         self._muted = threading.local()
@@ -210,7 +237,9 @@ class SessionObserver(Observer):
         frame = condition_names.user_frame()
         site = "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
         count = self._stops.iterations.count(site)
-        view = TaskView(self.adapter, self.tracker, task, self.history.store, iteration=count, site=site, frame=frame)
+        view = TaskView(
+            self.adapter.of(task), self.tracker, task, self.history.store, iteration=count, site=site, frame=frame
+        )
         thread.views.append(view)
         if thread is self.threads.followed:
             self.number(view)
@@ -233,6 +262,15 @@ class SessionObserver(Observer):
 
     def node_entered(self, call: Any) -> None:
         """A node is about to run: stop before it, or let it run."""
+        view = self._unwatched
+        if view is not None and call.task is view.task and view.call is None and self._unasked():
+            leaf = view.backup.leaf_of(call.node)
+            if leaf is not None:
+                self._keep_leaf(view, leaf, call)
+            view.index += 1
+            view.call = call
+            view.began = perf_counter_ns()
+            return
         if self.deaf():
             return
         self.obey_abort()
@@ -245,10 +283,10 @@ class SessionObserver(Observer):
             return
         leaf = view.backup.leaf_of(call.node)
         if leaf is not None:
-            view.note_leaf(leaf, call.node)
-            with self.mute():
-                view.backup.keep(leaf)
-        if thread is not self.threads.followed or self._runs_free(view, call):
+            self._keep_leaf(view, leaf, call)
+        followed = thread is self.threads.followed
+        if not followed or self._runs_free(view, call):
+            self._unwatched = view if followed else self._unwatched
             view.index += 1
             view.call = call
             view.began = perf_counter_ns()
@@ -270,6 +308,19 @@ class SessionObserver(Observer):
             self.stop(SessionState.PAUSED_BEFORE, reason, thread, view)
         view.began = perf_counter_ns()
 
+    def _unasked(self) -> bool:
+        """Whether a backward that runs free, and that nobody has asked anything of since, still does so."""
+        if self.pause_requested or self.abort_requested or self._gate.gone or not self._free():
+            self._unwatched = None
+            return False
+        return True
+
+    def _keep_leaf(self, view: TaskView, leaf: Any, call: Any) -> None:
+        """Note that a backward comes to a leaf, and what that had before."""
+        view.note_leaf(leaf, call.node)
+        with self.mute():
+            view.backup.keep(leaf)
+
     def _runs_free(self, view: TaskView, call: Any) -> bool:
         """Whether nothing is to be recorded at a node, and it is no reason to stop."""
         if view.recording or self.pause_requested or not self._free():
@@ -290,6 +341,12 @@ class SessionObserver(Observer):
     def node_exited(self, call: Any) -> None:
         """A node has run: stop after it, or go on."""
         ended = perf_counter_ns()
+        view = self._unwatched
+        if view is not None and call.task is view.task and view.call is not None and not view.recording:
+            view.durations[view.index] = ended - view.began
+            self._keep_norm(view, call)
+            view.call = None
+            return
         own = self._own_view(call.task)
         if own is None:
             return
@@ -297,7 +354,7 @@ class SessionObserver(Observer):
         view.durations[view.index] = ended - view.began
         followed = thread is self.threads.followed
         if followed and not view.recording:
-            self._keep_norm(thread, view, call)
+            self._keep_norm(view, call)
         elif followed:
             with self.mute():
                 view.exited(call)
@@ -311,9 +368,9 @@ class SessionObserver(Observer):
                 self.stop(SessionState.PAUSED_AFTER, StopReason("step", "after the node"), thread, view, None, call)
         view.call = None
 
-    def _keep_norm(self, thread: BackwardThread, view: TaskView, call: Any) -> None:
+    def _keep_norm(self, view: TaskView, call: Any) -> None:
         """Keep the norm of what a node was given while nobody looks, and stop where it has made a NaN or an Inf."""
-        given, made = self.adapter.norms(call)
+        given, made = view.adapter.norms(call)
         view.norms[view.index] = given[0] if len(given) == 1 else combined_norm(given)
         for norm in made:
             if norm is not None and not math.isfinite(norm) and self._breakpoints.catches_values:
@@ -329,7 +386,8 @@ class SessionObserver(Observer):
             view.record_from_here(keep=self.history.policy.keep_saved)
             self.history.entered(view)
             view.exited(call)
-        self.stop(SessionState.PAUSED_AFTER, found[0], thread, view, found[1], call)
+        own = self.threads.of(call.task)
+        self.stop(SessionState.PAUSED_AFTER, found[0], None if own is None else own[0], view, found[1], call)
 
     def task_finished(self, task: Any) -> None:
         """A backward has ended."""
@@ -386,6 +444,7 @@ class SessionObserver(Observer):
 
     def _leave(self, thread: BackwardThread) -> None:
         view = thread.views.pop()
+        self._unwatched = None
         if view.number:
             self._note_norms(view)
         if view.norms and not view.order and not view.failed:
@@ -442,15 +501,9 @@ class SessionObserver(Observer):
         """Whether what happens on this thread is not to be heard."""
         return self._gate.gone or getattr(self._muted, "depth", 0) > 0
 
-    @contextmanager
-    def mute(self) -> Iterator[None]:
+    def mute(self) -> AbstractContextManager[None]:
         """Do the debugger's own arithmetic: not recorded, and not heard."""
-        self._muted.depth = getattr(self._muted, "depth", 0) + 1
-        try:
-            with self.adapter.quiet():
-                yield
-        finally:
-            self._muted.depth -= 1
+        return _Muted(self._muted, self.adapter.quiet())
 
     def end(self) -> None:
         """Note that the program has ended: from now on everything is past, and the last backward is shown."""
@@ -532,6 +585,7 @@ class SessionObserver(Observer):
         if point is not None:
             self._breakpoints.hit(point)
         self.pause_requested = False
+        self._unwatched = None
         self.view, self.current = view, -1 if view is None else view.index
         self._end = len(self.history.positions) - (state is SessionState.PAUSED_BEFORE and view is not None)
         call = None if view is None else view.call

@@ -758,6 +758,45 @@ def test_other_threads_run_through_while_one_is_paused():
         assert session.task_index == 1
 
 
+def run_another():
+    (gs.ones(2, requires_grad=True) * 2).sum().backward()
+
+
+ASKED = {
+    "pause": (lambda session: session.pause(), "pause"),
+    "breakpoint": (lambda session: session.add_breakpoint("op:AccumulateGrad"), "breakpoint"),
+    "nested": (lambda session: gs.enable_grad()(run_another)(), "finished"),
+    "record": (lambda session: setattr(session, "record_always", True), "finished"),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_is_asked_in_the_middle_of_a_backward_that_runs_free_is_done(name):
+    ask, stop = ASKED[name]
+    x = gs.tensor([1.0, 2.0], requires_grad=True)
+    sessions = []
+
+    def run():
+        y = x.exp() * 2
+        y.register_hook(lambda grad: ask(sessions[0]) and None)
+        (y * 3).sum().backward()
+
+    with debugging(run) as session:
+        sessions.append(session)
+        session.cont()
+        wait(session)
+        if stop == "pause":  # it may be seen before the node with the hook or after it
+            assert session.reason.kind == "pause"
+            assert session.nodes[session.current].operator in ("Mul", "Exp")
+            session.cont()
+        elif stop == "breakpoint":
+            assert (session.reason.kind, session.nodes[session.current].operator) == ("breakpoint", "AccumulateGrad")
+            session.cont()
+        wait(session)
+        assert (session.state.value, session.exit_status) == ("finished", 0)
+    assert np.array_equal(x.grad.numpy(), (6 * gs.tensor([1.0, 2.0]).exp()).numpy())
+
+
 def test_two_sessions_one_after_the_other():
     for _ in range(2):
         x, run = product()
