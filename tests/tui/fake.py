@@ -115,6 +115,7 @@ class FakeSession:
         self.known_modules: list[ModuleRecord] = []
         self.known_parameters: list[ParameterRecord] = []
         self.waiting: list[FrameRecord] = []
+        self.lost: list[float] = []
         self.held = held
         self.live = -1
         self.ended = False
@@ -363,6 +364,9 @@ class FakeSession:
 
     def parameters(self) -> tuple[ParameterRecord, ...]:
         return tuple(self.known_parameters)
+
+    def losses(self) -> tuple[float, ...]:
+        return tuple(self.lost)
 
     def frames(self) -> tuple[FrameRecord, ...]:
         return tuple(self.waiting)

@@ -503,6 +503,10 @@ class RemoteDebugger:
         """Return the functions of the program that wait, the innermost first, with their variables."""
         return tuple(self._ask(m.Frames()))
 
+    def losses(self) -> tuple[float, ...]:
+        """Return the losses of the latest backwards, the oldest first."""
+        return tuple(self._ask(m.Losses()))
+
     def where(self) -> str:
         """Return the user's lines that led to this backward, as a traceback has them."""
         return str(self._ask(m.Where()))

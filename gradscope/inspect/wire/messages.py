@@ -18,11 +18,11 @@ __all__ = [
     "PROTOCOL", "Abort", "AddBreakpoint", "AddWatch", "Ask", "Back", "BackwardRecords", "BreakpointRecord", "Cancel",
     "Catch", "Changed", "Conclude", "Conclusion", "Continue", "Derivative", "Elements", "EnableBreakpoint",
     "Evaluate", "Execute", "Explain", "Failure", "FindElement", "Findings", "FollowThread", "Frames", "FromFront",
-    "FromProgram", "GoLive", "Goto", "Hello", "IgnoreBreakpoint", "Inspect", "Into", "Leave", "Logged", "Message",
-    "Modules", "NextBackward", "Nodes", "Out", "PageOfTensor", "ParameterNames", "Parameters", "Pause", "Proof",
-    "RecordAlways", "Records", "Refused", "RemoveBreakpoint", "RemoveWatch", "Reply", "Request", "ReverseContinue",
-    "RunTo", "SaveTensor", "ScaleGrad", "SetGrad", "Skip", "Standing", "Start", "Step", "SummaryOfTensor", "Until",
-    "Variables", "Verb", "Welcome", "WhatIfAsked", "Where", "Whereabouts", "ZeroGrad",
+    "FromProgram", "GoLive", "Goto", "Hello", "IgnoreBreakpoint", "Inspect", "Into", "Leave", "Logged", "Losses",
+    "Message", "Modules", "NextBackward", "Nodes", "Out", "PageOfTensor", "ParameterNames", "Parameters", "Pause",
+    "Proof", "RecordAlways", "Records", "Refused", "RemoveBreakpoint", "RemoveWatch", "Reply", "Request",
+    "ReverseContinue", "RunTo", "SaveTensor", "ScaleGrad", "SetGrad", "Skip", "Standing", "Start", "Step",
+    "SummaryOfTensor", "Until", "Variables", "Verb", "Welcome", "WhatIfAsked", "Where", "Whereabouts", "ZeroGrad",
 ]  # fmt: skip
 
 PROTOCOL = 1
@@ -519,6 +519,10 @@ class Frames(Verb):
     """Return the functions of the program that wait, the innermost first, with their variables."""
 
 
+class Losses(Verb):
+    """Return the losses of the latest backwards, the oldest first."""
+
+
 class Where(Verb):
     """Return the user's lines that led to this backward, as a traceback has them."""
 
@@ -619,7 +623,7 @@ AnyVerb: TypeAlias = (
     | AddBreakpoint | RemoveBreakpoint | EnableBreakpoint | IgnoreBreakpoint | Catch | AddWatch | RemoveWatch
     | FollowThread
     | Nodes | Records | Inspect | Evaluate | Elements | PageOfTensor | SummaryOfTensor | FindElement | SaveTensor
-    | Derivative | Execute | Variables | Frames | Where | Whereabouts | Explain | Findings
+    | Derivative | Execute | Variables | Frames | Losses | Where | Whereabouts | Explain | Findings
     | BackwardRecords | Modules | Parameters | Ask | ParameterNames | Conclude
     | SetGrad | ZeroGrad | ScaleGrad | Skip | WhatIfAsked
 )  # fmt: skip

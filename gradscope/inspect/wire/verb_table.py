@@ -108,6 +108,7 @@ VERBS: dict[type[m.Verb], Answered] = {
     m.Execute: _plain("execute"),
     m.Variables: Answered(lambda debugger, verb: debugger.variables(), list[VariableRecord]),
     m.Frames: Answered(lambda debugger, verb: debugger.frames(), tuple[FrameRecord, ...]),
+    m.Losses: Answered(lambda debugger, verb: debugger.losses(), tuple[float, ...]),
     m.Where: Answered(lambda debugger, verb: debugger.where(), str),
     m.Whereabouts: Answered(lambda debugger, verb: whereabouts(), str),
     m.Explain: Answered(lambda debugger, verb: debugger.explain(), str),

@@ -54,3 +54,20 @@ def test_of_a_recorded_backward_the_bar_says_which_of_how_many_it_is():
         await until(pilot, lambda: "backward 1 of 7" in text_of(app))
 
     play(scenario)
+
+
+def test_the_loss_is_shown_over_time_where_there_is_room():
+    session = FakeSession()
+    session.lost = [4.0, 2.0, 1.0]
+
+    def shown(width):
+        async def scenario(app, pilot):
+            await until(pilot, lambda: app.session.nodes and "PAUSED" in text_of(app))
+            found.append(text_of(app).split("\n")[0])
+
+        found = []
+        play(scenario, session, size=(width, 24))
+        return found[0]
+
+    assert "loss 1 █▃▁" in shown(140)
+    assert "loss" not in shown(60)

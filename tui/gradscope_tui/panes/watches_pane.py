@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 
+from gradscope.inspect.output.sparkline import linear_sparkline
 from gradscope_tui.widgets.line_pane import CursorPane, Place
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from gradscope_tui.sessions.session_snapshot import Snapshot
 
 __all__ = ["WatchesPane"]
+
+_OVER_TIME = 20
+"""Cells of the values over time."""
 
 
 class WatchesPane(CursorPane):
@@ -26,7 +30,8 @@ class WatchesPane(CursorPane):
     KEYS: ClassVar[Mapping[str, str]] = {"watch": "New watch", "delete": "Delete"}
     KEY_HELP: ClassVar[str] = "Go to the watches"
     ABOUT: ClassVar[str] = (
-        "Expressions with their value at this stop; `≠` marks one that has changed, with the value before."
+        "Expressions with their value at this stop; `≠` marks one that has changed, with the value before. Numbers "
+        "have their values at the latest stops as a line of blocks."
     )
     EMPTY: ClassVar[str] = "none: w asks for an expression, such as norm or grad.max()"
 
@@ -75,6 +80,8 @@ class WatchesPane(CursorPane):
         text.append(_flat(watch.text), self.color("bad" if watch.error else "now" if watch.changed else ""))
         if watch.changed and watch.previous is not None:
             text.append(f"  (was {_flat(watch.previous)})", self.color("dim"))
+        if len(watch.recent) > 1:
+            text.append(f"  {linear_sparkline(watch.recent, _OVER_TIME)}", self.color("good"))
         return text
 
 

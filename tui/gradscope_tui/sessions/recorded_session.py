@@ -393,6 +393,10 @@ class RecordedSession:
             self._recording, [one for one in self._tasks[: self._place + 1] if one.run == task.run]
         )
 
+    def losses(self) -> tuple[float, ...]:
+        """Return no loss: a recording keeps gradients."""
+        return ()
+
     def frames(self) -> tuple[FrameRecord, ...]:
         """Return no function: none of a program waits."""
         return ()

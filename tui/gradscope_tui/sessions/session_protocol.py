@@ -241,6 +241,9 @@ class Session(Protocol):
     def parameters(self) -> Sequence[ParameterRecord]:
         """Return every parameter, with its norms over the latest backwards. Blocks until the program has answered."""
 
+    def losses(self) -> Sequence[float]:
+        """Return the losses of the latest backwards, the oldest first. Blocks until the program has answered."""
+
     def frames(self) -> Sequence[FrameRecord]:
         """Return the functions of the program that wait, the innermost first. Blocks until the program has answered."""
 

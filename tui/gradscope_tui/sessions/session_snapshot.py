@@ -97,6 +97,8 @@ class Snapshot:
         The modules by their paths, as far as they are known.
     parameters : tuple of ParameterRecord
         Every parameter, as the last stop has shown: asked for only while a pane that shows them can be seen.
+    losses : tuple of float
+        The losses of the latest backwards, the oldest first, as the last stop has shown.
     frames : tuple of FrameRecord
         The functions that wait, as the last stop has shown: asked for only while a pane that shows them can be seen.
     outline : Outline
@@ -122,6 +124,7 @@ class Snapshot:
     findings: tuple[BackwardFinding, ...] = ()
     modules: Mapping[str, ModuleRecord] = field(default_factory=dict)
     parameters: tuple[ParameterRecord, ...] = ()
+    losses: tuple[float, ...] = ()
     frames: tuple[FrameRecord, ...] = ()
     outline: Outline = NOTHING
     folded: frozenset[str] = frozenset()

@@ -306,7 +306,8 @@ class SessionWatcher:
         """Ask what is known of the backward as a whole: what is wrong with it, the modules and the parameters."""
         with unless_closed(), contextlib.suppress(RuntimeError, ValueError):  # the program has gone on meanwhile
             found = tuple(await on_thread(self._session.findings))
-            self._snapshot = replace(self._snapshot, findings=found)
+            losses = tuple(await on_thread(self._session.losses))
+            self._snapshot = replace(self._snapshot, findings=found, losses=losses)
             self._app.query_one(FindingsBar).show(found)
             self._show_status()
             self._update_followers()
@@ -369,6 +370,7 @@ class SessionWatcher:
             reached=self._present[1] if task == self._present[0] else len(snapshot.nodes),
             ended=snapshot.past and has_ended(session),
             breakpoints=len(snapshot.breakpoints),
+            losses=snapshot.losses,
             alarm=reason is not None and reason.kind in ALARMS,
         )
         failed = {here.index} if here is not None and here.state == "failed" else ()

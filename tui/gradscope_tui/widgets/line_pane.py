@@ -401,11 +401,11 @@ def wanted_text(text: str) -> re.Pattern[str] | None:
 
 
 def _fitting(headings: Sequence[str], room: int, between: int) -> list[str]:
-    """Cut the longest of some headings until all of them have room beside each other; numbers are never cut.
+    """Cut the longest of some headings until all of them have room beside each other; a count goes as a whole.
 
     Examples
     --------
-    >>> _fitting(["4 Breakpoints", "5 Log", "7 Modules"], 22, 1), _fitting(["5 Log"], 0, 1)
+    >>> _fitting(["4 Breakpoints", "5 Log", "7 Modules 21"], 22, 1), _fitting(["5 Log"], 0, 1)
     (['4 Break', '5 Log', '7 Module'], ['5'])
     """
     cut = list(headings)
@@ -413,7 +413,8 @@ def _fitting(headings: Sequence[str], room: int, between: int) -> list[str]:
         longest = max(range(len(cut)), key=lambda place: len(cut[place]))
         if len(cut[longest]) <= 1:
             break
-        cut[longest] = cut[longest][:-1].rstrip()
+        words, _, number = cut[longest].rpartition(" ")
+        cut[longest] = words if words and number.isdecimal() else cut[longest][:-1].rstrip()
     return cut
 
 

@@ -14,11 +14,15 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from gradscope.inspect.output.number_format import count
+from gradscope.inspect.output.sparkline import linear_sparkline
 from gradscope_tui.colors import text_style
 from gradscope_tui.sessions.session_protocol import is_over, is_past, is_paused
 from gradscope_tui.widgets.labels import SESSION_STATES
 
 __all__ = ["Status", "StatusBar"]
+
+_LOSS_CELLS, _FOR_LOSS = 20, 45
+"""Cells of the losses over time, and that the first line must have free for them."""
 
 TIMELINE = 24
 """Cells that the timeline keeps however long a reason is."""
@@ -56,6 +60,8 @@ class Status:
         Whether what is looked at is the past of a program that has ended.
     breakpoints : int
         How many breakpoints are set.
+    losses : tuple of float
+        The losses of the latest backwards, the oldest first.
     alarm : bool
         Whether it stopped for an error, a NaN or a version violation.
     """
@@ -73,6 +79,7 @@ class Status:
     reached: int = 0
     ended: bool = False
     breakpoints: int = 0
+    losses: tuple[float, ...] = ()
     alarm: bool = False
 
 
@@ -152,11 +159,20 @@ class StatusBar(Widget):
             right = Text.assemble((f" {self._backwards()} ", self._color("dim")), right)
         if width >= 60:
             right = Text.assemble((f" {status.script} ", self._color("dim")), right)
+        if status.losses and width - text.cell_len - right.cell_len > _FOR_LOSS:
+            right = Text.assemble(*self._loss(), right)
         room = width - right.cell_len
         if room < text.cell_len:
             text.truncate(max(room, min(width, 24)), overflow="ellipsis")
         text.append(" " * max(0, room - text.cell_len))
         return text.append_text(right)
+
+    def _loss(self) -> list[tuple[str, Style]]:
+        """Return the loss of the latest backward, and the losses over time where there are several."""
+        losses = self._status.losses
+        drawn = linear_sparkline(losses, _LOSS_CELLS) if len(losses) > 1 else ""
+        shown = (" loss ", self._color("dim")), (f"{losses[-1]:.4g} ", self._color("strong"))
+        return [*shown, (f"{drawn} ", self._color("good"))]
 
     def _backwards(self) -> str:
         """Return which backward this is, and in which others; at the end, how many there were."""

@@ -61,3 +61,34 @@ class ModelQueries(SessionQueries):
         if self.ended:
             return self._session.parameters()
         return self._at_stop(lambda place: self._session.parameters())
+
+    def losses(self) -> tuple[float, ...]:
+        """Return the losses of the latest backwards, at most 120, the oldest first.
+
+        A loss is known where backward() was called of a variable, and is one number: of ``loss.backward()``,
+        ``accelerator.backward(loss)`` or ``scaler.scale(loss).backward()``.
+
+        Raises
+        ------
+        NotParkedError
+            If the program runs.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> import gradscope.inspect as gi
+        >>> def train(w):
+        ...     for factor in (2.0, 1.0):
+        ...         loss = (w * factor).sum()
+        ...         loss.backward()
+        >>> session = gi.Debugger.for_call(lambda: train(gs.ones(4, requires_grad=True)))
+        >>> session.start()
+        >>> state = session.wait()
+        >>> session.cont()
+        >>> state = session.wait()
+        >>> session.losses()
+        (8.0, 4.0)
+        """
+        if self.ended:
+            return self._session.loss_history.recent()
+        return self._at_stop(lambda place: self._session.loss_history.recent())

@@ -25,6 +25,7 @@ from ...records.write_account import WriteAccount
 from ...source.call_sites import place
 from ..history.history import History, HistoryPolicy, HistoryPosition
 from ..history.history_replay import PastContext, Replay, why_stop
+from ..history.loss_history import LossHistory
 from ..history.norm_history import NormHistory
 from ..stops import condition_names
 from ..stops.breakpoints import Breakpoint, BreakpointError, BreakpointTable, WatchedMemory
@@ -122,6 +123,7 @@ class SessionObserver(Observer):
         self.history = History(policy)
         self.replay = Replay(self.history)
         self.norm_history = NormHistory()
+        self.loss_history = LossHistory()
         self.threads = BackwardThreads()
         self.watches = watches
         self._gate = gate
@@ -243,6 +245,9 @@ class SessionObserver(Observer):
         thread.views.append(view)
         if thread is self.threads.followed:
             self.number(view)
+            if frame is not None and len(thread.views) == 1:
+                with self.mute():
+                    self.loss_history.note(self.adapter, frame)
             if self._breakpoints.asks_for_last:
                 view.counts = {}
             if self._free():

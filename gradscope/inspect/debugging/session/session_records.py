@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...records.records import Location
 
@@ -119,6 +119,8 @@ class WatchRecord:
         Whether it has another value than at the stop before.
     error : str
         What it raised, as text; otherwise empty.
+    recent : tuple of float
+        Its values at the latest stops, the oldest first, where they were numbers.
 
     See Also
     --------
@@ -144,6 +146,7 @@ class WatchRecord:
     previous: str | None = None
     changed: bool = False
     error: str = ""
+    recent: tuple[float, ...] = field(default=(), repr=False)
 
     @property
     def text(self) -> str:

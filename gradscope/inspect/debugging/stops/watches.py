@@ -10,6 +10,9 @@ from ..session.session_records import WatchRecord
 
 __all__ = ["WatchList"]
 
+_RECENT = 40
+"""Values of a watch that are remembered."""
+
 
 class WatchList:
     """The watches of a session, by number.
@@ -76,4 +79,13 @@ class WatchList:
                 previous=watch.value,
                 changed=bool(seen) and (value, error) != (watch.value, watch.error),
                 error=error,
+                recent=(watch.recent + _number(value))[-_RECENT:],
             )
+
+
+def _number(value: str | None) -> tuple[float, ...]:
+    """Return a value as a number; nothing where it is none."""
+    try:
+        return (float(value),) if value is not None else ()
+    except ValueError:
+        return ()

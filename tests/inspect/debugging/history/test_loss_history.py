@@ -1,0 +1,69 @@
+"""Losses over time, by the variable of which backward() is called."""
+
+from __future__ import annotations
+
+import linecache
+
+import pytest
+
+import gradscope as gs
+from gradscope.inspect import Debugger
+from gradscope.inspect.debugging.history.loss_history import loss_name
+
+from ...sessions import wait
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("loss.backward()", "loss"),
+        ("self.state.loss.backward(retain_graph=True)", "self.state.loss"),
+        ("accelerator.backward(total)", "total"),
+        ("torch.autograd.backward(loss, inputs=[w])", "loss"),
+        ("scaler.scale(loss).backward()", "loss"),
+        ("(loss / 4).backward()", ""),
+        ("model(x).sum().backward()", ""),
+        ("loss.forward()", ""),
+        ("loss.backward(", ""),
+    ],
+)
+def test_a_loss_is_named_by_the_line_that_calls_backward(source, name):
+    filename = f"<{source}>"
+    linecache.cache[filename] = (len(source), None, [source + "\n"], filename)
+    assert loss_name(filename, 1) == name
+    assert loss_name(filename, 2) == ""
+
+
+def test_losses_of_all_backwards_are_kept_also_of_those_that_run_free():
+    w = gs.ones(4, requires_grad=True)
+
+    def train():
+        for factor in (3.0, 2.0, 0.5):
+            loss = (w * factor).sum()
+            loss.backward()
+        several = w * 2
+        several.backward(gs.ones(4))
+        (w * 2).sum().backward()
+
+    session = Debugger.for_call(train)
+    session.start()
+    wait(session)
+    assert session.losses() == (12.0,)
+    session.cont()
+    wait(session)
+    assert session.losses() == (12.0, 8.0, 2.0)
+
+
+def test_losses_of_pytorch(torch):
+    w = torch.ones(4, requires_grad=True)
+
+    def train():
+        loss = (w * 2).sum()
+        loss.backward()
+
+    session = Debugger.for_call(train)
+    session.start()
+    wait(session)
+    assert session.losses() == (8.0,)
+    session.cont()
+    wait(session)
