@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..inspect.output.terminal_text import say
-from .output import shows_screens
+from .output import shows_screens, terminal_kept
 
 if TYPE_CHECKING:
     from ..inspect.debugging.prompt.prompt import LineMode
@@ -140,10 +140,11 @@ def _run_line(debugger: RemoteDebugger, commands: list[str] | None) -> int:
 def _converse(mode: LineMode, commands: list[str] | None) -> int:
     """Take commands from the prompt, or carry out those given; return the exit status."""
     try:
-        if commands is None:
-            mode.run()
-        else:
-            mode.run_commands(commands)
+        with terminal_kept():
+            if commands is None:
+                mode.run()
+            else:
+                mode.run_commands(commands)
     except KeyboardInterrupt:
         mode.interrupted = True
     return int(commands is not None and mode.failures > 0)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..inspect.output.terminal_text import say
-from .output import serves_browser, shows_screens
+from .output import serves_browser, shows_screens, terminal_kept
 from .scripts import SCRIPT, add_script_arguments, positive
 
 if TYPE_CHECKING:
@@ -141,8 +140,9 @@ def run(args: argparse.Namespace) -> int:
     # A script cannot share stdin with the prompt, unless a person types there, who sees which of them asks.
     target = [*(["-m"] if args.module else []), args.script, *args.args]
     if args.nproc_per_node:
-        return _run_ranks(target, args, commands)
-    with _terminal_kept():
+        with terminal_kept():
+            return _run_ranks(target, args, commands)
+    with terminal_kept():
         process = ProgramProcess(target, terminal=commands is None and terminal, stdin=0 if commands else None)
         try:
             status, text = _run_line(process, commands) if plain else _run_app(process)
@@ -243,23 +243,6 @@ def _run_app(process: ProgramProcess) -> tuple[int, str]:
     status, text = process.conclude()
     # The UI showed the traceback on a screen that is gone.
     return failed if failed > _SIGNALLED else status or failed, traceback + text
-
-
-@contextmanager
-def _terminal_kept() -> Iterator[None]:
-    """Give the terminal back as it was, whatever a script that is left in the middle of reading it has done."""
-    try:
-        import termios  # Windows has none
-
-        kept = termios.tcgetattr(0)
-    except (ImportError, OSError, termios.error):
-        yield
-        return
-    try:
-        yield
-    finally:
-        with suppress(termios.error):  # it has been closed
-            termios.tcsetattr(0, termios.TCSADRAIN, kept)
 
 
 def _refuse(text: str) -> int:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
-from typing import TextIO
+from typing import Any, TextIO
 
 __all__ = [
     "give_up_output",
@@ -16,6 +18,7 @@ __all__ = [
     "serves_browser",
     "shows_screens",
     "stdout_on_stderr",
+    "terminal_kept",
 ]
 
 
@@ -109,3 +112,44 @@ def report_stream(form: str) -> contextlib.AbstractContextManager[TextIO]:
         Yields the stream.
     """
     return stdout_on_stderr() if form == "json" else own(sys.stdout)
+
+
+@contextlib.contextmanager
+def terminal_kept() -> Iterator[None]:
+    """Give the terminal back as it was: at the end, and to the shell while Ctrl-Z has stopped this process.
+
+    A prompt, or a script that is left in the middle of reading, may have it in a mode of its own. A program that is
+    debugged has a terminal of its own, and runs on meanwhile.
+    """
+    try:
+        import termios  # Windows has none
+    except ImportError:
+        yield
+        return
+    try:
+        kept = termios.tcgetattr(0)
+    except (OSError, termios.error):  # it is no terminal
+        yield
+        return
+
+    def give(mode: list[Any]) -> None:
+        with contextlib.suppress(termios.error):  # it has been closed
+            termios.tcsetattr(0, termios.TCSADRAIN, mode)
+
+    def suspend(number: int, frame: object) -> None:
+        mode = termios.tcgetattr(0)
+        give(kept)
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTSTP)  # it stops in this line, and goes on in the next
+        signal.signal(signal.SIGTSTP, suspend)
+        give(mode)
+
+    ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTSTP) is signal.SIG_DFL
+    if ours:
+        signal.signal(signal.SIGTSTP, suspend)
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        give(kept)

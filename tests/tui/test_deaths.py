@@ -1,4 +1,4 @@
-"""Deaths of a program and of the terminal UI that debugs it: the terminal is as before, and the exit status tells."""
+"""Deaths of a program and of the front that debugs it: the terminal is as before, and the exit status tells."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import contextlib
 import os
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from gradscope.inspect.wire.stopped_process import is_stopped
 pty = pytest.importorskip("pty", reason="needs pseudo-terminals")
 termios = pytest.importorskip("termios", reason="needs pseudo-terminals")
 
+PROMPT = rb"\(gradscope\) "
 LONG = 60
 """Seconds after which a wait has hung."""
 
@@ -68,6 +71,13 @@ LINES = {
     "a new session": ("try: os.setsid()\nexcept OSError: pass\nos._exit(7)", 7),
 }
 
+LEADER = """\
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+"""Gives a new session its terminal."""
+
 USUAL = {"SIGSEGV", "_exit 7", "exec of one that succeeds", "an exception"}
 """Deaths of a program that are tried in every run; the others when slow tests are."""
 
@@ -79,21 +89,31 @@ def some(names, usual):
 
 
 class Terminal:
-    """The terminal UI on a pseudo-terminal."""
+    """A front on a pseudo-terminal: the terminal UI, or with `options` the prompt; in `shell`, as a job of a shell."""
 
-    def __init__(self, folder: Path, last_line: str) -> None:
+    def __init__(self, folder: Path, last_line: str, options: list[str], *, shell: bool = False) -> None:
         path = folder / "script.py"
         path.write_text(SCRIPT + last_line + "\n")
         self.ours, self.theirs = pty.openpty()
         termios.tcsetwinsize(self.theirs, (24, 100))
         self.before = termios.tcgetattr(self.theirs)
         self.text, self.looked = b"", 0
+        self.command = [sys.executable, "-m", "gradscope", "debug", *options, str(path)]
+        environment = {
+            "TERM": "xterm-256color",
+            "XDG_STATE_HOME": str(folder),
+            "NO_COLOR": "1",
+            "PS1": "@@ ",
+            "ENV": "",
+        }
+        leader = [sys.executable, "-c", LEADER, "sh", "-i"]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "gradscope", "debug", str(path)],
+            leader if shell else self.command,
             stdin=self.theirs,
             stdout=self.theirs,
             stderr=self.theirs,
-            env={**os.environ, "TERM": "xterm-256color", "XDG_STATE_HOME": str(folder), "NO_COLOR": "1"},
+            env={**os.environ, **environment, "PS1": "@@ ", "ENV": ""},
+            start_new_session=shell,
         )
 
     def read(self) -> bool:
@@ -104,14 +124,24 @@ class Terminal:
             self.text += os.read(self.ours, 65536)
         return True
 
-    def until(self, pattern: bytes) -> None:
-        """Read until something is written that was not looked for before."""
+    def until(self, pattern: bytes, *, or_end: bool = False) -> bool:
+        """Read until something is written that was not looked for before; return whether that came before the end."""
         deadline = time.monotonic() + LONG
         while (found := re.search(pattern, self.text[self.looked :])) is None:
             assert time.monotonic() < deadline, self.text[-3000:]
-            assert self.process.poll() is None, self.text[-3000:]
+            if self.process.poll() is not None:
+                assert or_end, self.text[-3000:]
+                return False
             self.read()
         self.looked += found.end()
+        return True
+
+    def until_modes(self, holds: Callable[[list], bool]) -> None:
+        """Read until the modes of the terminal are such."""
+        deadline = time.monotonic() + LONG
+        while not holds(termios.tcgetattr(self.theirs)):
+            assert time.monotonic() < deadline, self.text[-3000:]
+            self.read()
 
     def until_stopped(self) -> None:
         """Read until a signal has stopped the program."""
@@ -152,13 +182,19 @@ class Terminal:
 
 
 @contextlib.contextmanager
-def debugged(folder, last_line="pass"):
-    terminal = Terminal(folder, last_line)
+def debugged(folder, last_line="pass", *options, paused=b"PAUSED"):
+    terminal = Terminal(folder, last_line, list(options))
     try:
-        terminal.until(b"PAUSED")
+        terminal.until(paused)
         yield terminal
     finally:
         terminal.close()
+
+
+def killed_by(name):
+    """Return the line with which a program dies of a signal."""
+    default = "" if name == "SIGKILL" else f"signal.signal(signal.{name}, signal.SIG_DFL); "
+    return f"{default}os.kill(os.getpid(), signal.{name})"
 
 
 def outcome(folder, last_line):
@@ -173,17 +209,83 @@ def outcome(folder, last_line):
         return status
 
 
+def outcome_at_prompt(folder, last_line):
+    """Let a program die under ``--line``, and leave that; return the exit status."""
+    with debugged(folder, last_line, "--line", paused=PROMPT) as terminal:
+        terminal.press("continue\n")
+        if terminal.until(PROMPT, or_end=True):  # nothing is left to look at of a process that has gone
+            terminal.press("quit\n")
+        status = terminal.status()
+        assert termios.tcgetattr(terminal.theirs) == terminal.before
+        return status
+
+
 @pytest.mark.parametrize("name", some(KILLING, USUAL))
 def test_a_program_that_is_killed(tmp_path, name):
-    default = "" if name == "SIGKILL" else f"signal.signal(signal.{name}, signal.SIG_DFL); "
-    line = f"{default}os.kill(os.getpid(), signal.{name})"
-    assert outcome(tmp_path, line) == 128 + getattr(signal, name)
+    assert outcome(tmp_path, killed_by(name)) == 128 + getattr(signal, name)
 
 
 @pytest.mark.parametrize("name", some(LINES, USUAL))
 def test_a_program_that_ends(tmp_path, name):
     line, status = LINES[name]
     assert outcome(tmp_path, line) == status
+
+
+@pytest.mark.parametrize("name", some(KILLING, USUAL))
+def test_a_program_that_is_killed_at_the_prompt(tmp_path, name):
+    assert outcome_at_prompt(tmp_path, killed_by(name)) == 128 + getattr(signal, name)
+
+
+@pytest.mark.parametrize("name", some(LINES, USUAL))
+def test_a_program_that_ends_at_the_prompt(tmp_path, name):
+    line, status = LINES[name]
+    assert outcome_at_prompt(tmp_path, line) == status
+
+
+@pytest.mark.parametrize("name", some(["SIGHUP", "SIGINT", "SIGQUIT", "SIGABRT", "SIGKILL", "SIGTERM"], {"SIGTERM"}))
+def test_a_prompt_that_is_killed_while_its_program_runs(tmp_path, name):
+    with debugged(tmp_path, "print('runs')\nwhile True: pass", "--line", paused=PROMPT) as terminal:
+        terminal.press("continue\n")
+        terminal.until(rb"\nruns")
+        for _ in range(1 + (name == "SIGINT")):  # the first asks for a stop
+            terminal.process.send_signal(getattr(signal, name))
+            terminal.read()
+        assert terminal.status() == 128 + getattr(signal, name)
+
+
+FRONTS = {
+    "screen": ([], b"PAUSED", "", b"PAUSED", "qy"),
+    "prompt": (["--line"], PROMPT, "", b"debug", "quit\n"),
+    "prompt of a program that runs": (["--line"], PROMPT, "continue\n", b"debug", "\x03"),
+}
+
+
+@pytest.mark.parametrize("name", FRONTS)
+def test_a_front_that_is_suspended(tmp_path, name):
+    options, paused, keys, back, leave = FRONTS[name]
+    terminal = Terminal(tmp_path, "print('runs')\nwhile True: pass", options, shell=True)
+    try:
+        terminal.until(rb"@@ $")
+        terminal.press(shlex.join(terminal.command) + "\n")
+        terminal.until(paused)
+        if keys:
+            terminal.press(keys)
+            terminal.until(rb"\nruns")
+        terminal.until_modes(lambda found: found != terminal.before)
+        ours = termios.tcgetattr(terminal.theirs)
+        terminal.press("\x1a")
+        terminal.until(rb"@@ $")
+        assert (termios.tcgetattr(terminal.theirs), terminal.modes()) == (terminal.before, [])
+        terminal.press("fg\n")
+        terminal.until(back)
+        terminal.until_modes(lambda found: found == ours)
+        terminal.press(leave)
+        terminal.until(b"pausing at|ended before its end")
+        terminal.press(leave)
+        terminal.until(rb"@@ $")
+        assert (termios.tcgetattr(terminal.theirs), terminal.modes()) == (terminal.before, [])
+    finally:
+        terminal.close()
 
 
 STOPS = {
