@@ -505,3 +505,104 @@ def test_an_editor_that_dies_takes_its_program_along(tmp_path):
         assert process.wait(60) == 0
     with pytest.raises(ProcessLookupError):
         os.kill(program, 0)
+
+
+RANKS = """\
+import os
+import gradscope as gs
+rank = int(os.environ["RANK"])
+x = gs.full((3,), 1.0 + rank, requires_grad=True)
+while True:
+    (x * 2).exp().sum().backward()
+"""
+
+
+@pytest.fixture
+def ranks(tmp_path):
+    path = tmp_path / "ranks.py"
+    path.write_text(RANKS)
+    return str(path)
+
+
+def stopped_ranks(editor):
+    """Return the stops of two ranks, by rank."""
+    stops = [editor.wait_for("stopped") for _ in range(2)]
+    return {stop["threadId"] // 100_000: stop for stop in stops}
+
+
+def top(editor, thread):
+    """Return the frame that the stack of a thread begins with."""
+    return editor.ask("stackTrace", threadId=thread)["stackFrames"][0]
+
+
+def first_gradient(editor, thread):
+    """Return the first number of the gradient that has come in where a thread stands."""
+    frame = top(editor, thread)
+    scopes = editor.ask("scopes", frameId=frame["id"])["scopes"]
+    gradients = editor.ask("variables", variablesReference=scopes[0]["variablesReference"])["variables"]
+    (value,) = editor.ask("variables", variablesReference=gradients[0]["variablesReference"], count=1)["variables"]
+    return float(value["value"])
+
+
+def test_each_rank_is_a_thread(editor, ranks):
+    editor.ask("launch", program=ranks, nprocPerNode=2, stopOnEntry=True)
+    editor.ask("configurationDone")
+    assert {stop["reason"] for stop in stopped_ranks(editor).values()} == {"entry"}
+    threads = editor.ask("threads")["threads"]
+    assert [(one["id"], one["name"]) for one in threads] == [(1, "rank 0: MainThread"), (100_001, "rank 1: MainThread")]
+
+    for place, name in ((1, "1 ExpBackward0"), (2, "2 MulBackward0")):
+        editor.ask("next", threadId=100_001)
+        stops = stopped_ranks(editor)
+        assert [stops[rank]["reason"] for rank in (0, 1)] == ["step", "step"], place
+        assert [top(editor, one["id"])["name"] for one in threads] == [name, name]
+    assert [first_gradient(editor, one["id"]) for one in threads] == pytest.approx([7.389056, 54.59815], rel=1e-4)
+    evaluated = [
+        editor.ask("evaluate", expression="grad.shape[0] + rank", frameId=one["id"] // 100_000 * 100_000 + 1)["result"]
+        for one in threads
+    ]
+    assert evaluated == ["3", "4"]
+    editor.ask("disconnect")
+
+
+def test_one_rank_goes_on_alone_and_one_that_stops_stops_all(editor, ranks):
+    editor.ask("launch", program=ranks, nprocPerNode=2, stopOnEntry=True)
+    wanted = [{"name": "op:MulBackward0", "condition": "rank == 1"}]
+    (point,) = editor.ask("setFunctionBreakpoints", breakpoints=wanted)["breakpoints"]
+    editor.ask("configurationDone")
+    stopped_ranks(editor)
+    editor.ask("next", threadId=1, singleThread=True)
+    stop = editor.wait_for("stopped")
+    assert stop["threadId"] == 1
+    assert [top(editor, thread)["name"] for thread in (1, 100_001)] == ["1 ExpBackward0", "0 SumBackward0"]
+    assert editor.ask("continue", threadId=1)["allThreadsContinued"] is True
+    stops = stopped_ranks(editor)
+    assert stops[1]["hitBreakpointIds"] == [point["id"]]
+    assert stops[0]["reason"] == "pause"
+    editor.ask("disconnect")
+
+
+def test_ranks_are_started_again(editor, ranks):
+    editor.ask("launch", program=ranks, nprocPerNode=2, stopOnEntry=True)
+    editor.ask("configurationDone")
+    stopped_ranks(editor)
+    editor.ask("restart")
+    assert {stop["reason"] for stop in stopped_ranks(editor).values()} == {"entry"}
+    editor.ask("disconnect")
+
+
+def test_a_number_of_no_rank_is_refused(editor, ranks):
+    editor.ask("launch", program=ranks, nprocPerNode=2)
+    answer = editor.request("pause", threadId=700_001)
+    assert answer["message"] == "number 700001 is of rank 7: they are 0 to 1"
+    editor.ask("disconnect")
+
+
+def test_all_ranks_come_to_their_ends(editor, tmp_path):
+    path = tmp_path / "ranks.py"
+    path.write_text("import os, sys\nsys.exit(3 * int(os.environ['RANK']))\n")
+    editor.ask("launch", program=str(path), nprocPerNode=2)
+    editor.ask("configurationDone")
+    assert editor.wait_for("exited")["exitCode"] == 3
+    assert {editor.wait_for("thread")["threadId"] for _ in range(2)} == {1, 100_001}
+    editor.ask("disconnect")

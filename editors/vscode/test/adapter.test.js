@@ -110,3 +110,35 @@ test('a program can be started again', async () => {
     client.restartRequest({}),
   ]);
 });
+
+test('each rank is a thread, and all step together', async () => {
+  const stops = [];
+  const all = (count) => new Promise((resolve) => {
+    client.on('stopped', function take(event) {
+      if (stops.push(event.body) === count) {
+        client.off('stopped', take);
+        resolve(stops.splice(0));
+      }
+    });
+  });
+  let stopped = all(2);
+  await Promise.all([
+    client.configurationSequence(),
+    client.launch({ program, nprocPerNode: 2, stopOnEntry: true }),
+    stopped,
+  ]);
+  const { threads } = (await client.threadsRequest()).body;
+  assert.deepStrictEqual(threads.map((one) => one.name), ['rank 0: MainThread', 'rank 1: MainThread']);
+  stopped = all(2);
+  await client.nextRequest({ threadId: threads[1].id });
+  const found = await stopped;
+  assert.deepStrictEqual(found.map((one) => one.threadId).sort(), threads.map((one) => one.id).sort());
+  for (const { id } of threads) {
+    const [frame] = (await client.stackTraceRequest({ threadId: id })).body.stackFrames;
+    assert.strictEqual(frame.name, '1 MulBackward0');
+  }
+  await Promise.all([
+    client.waitForEvent('terminated'),
+    client.continueRequest({ threadId: threads[0].id }),
+  ]);
+});

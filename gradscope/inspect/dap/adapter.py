@@ -7,19 +7,23 @@ import contextlib
 import os
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from ..ranks.launch import renew_ranks, start_ranks
+from ..ranks.rank_discovery import attach_ranks, find_ranks
+from ..ranks.rank_group import RankGroup
 from ..records.records import DebuggerEvent, SessionState, StopReason
 from ..wire.addresses import parse_address
 from ..wire.client import RemoteDebugger, connect
 from ..wire.program_process import ProgramProcess
 from .completions import complete
+from .debugged_ranks import DebuggedRank, DebuggedRanks
 from .framing import Stream
 from .requests import Arguments, AttachArguments, LaunchArguments, converted
-from .stack import Frame, node_records, same_file, stack_of
+from .stack import Frame, node_records, same_file
 from .stop_points import TROUBLE, StopPoints, data_id, line_spec
-from .variables import VariableReferences
 
 __all__ = ["DebugAdapter"]
 
@@ -31,6 +35,7 @@ _CAPABILITIES = {
             "supportsSetVariable", "supportsEvaluateForHovers", "supportsExceptionInfoRequest",
             "supportsCompletionsRequest", "supportsModulesRequest", "supportsLoadedSourcesRequest",
             "supportsGotoTargetsRequest", "supportsRestartRequest", "supportsTerminateRequest",
+            "supportsSingleThreadExecutionRequests",
         ],
         True,
     ),
@@ -64,17 +69,14 @@ class DebugAdapter:
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self._process: ProgramProcess | None = None
-        self._debugger: RemoteDebugger | None = None
+        self._processes: list[ProgramProcess] = []
+        self._program: DebuggedRanks | None = None
         self._points = StopPoints()
-        self._variables = VariableReferences()
-        self._frames: list[Frame] | None = None
         self._first_line = self._first_column = 1
         self._stop_on_entry = False
         self._left = False
-        self._goes_to: str | None = None
-        self._told: tuple[Any, ...] | None = None
-        self._stops: queue.SimpleQueue[DebuggerEvent | None] = queue.SimpleQueue()
+        self._ended = False
+        self._stops: queue.SimpleQueue[DebuggedRank | None] = queue.SimpleQueue()
         self._turn = threading.Lock()
         self._answers: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
             "initialize": self._initialize,
@@ -135,7 +137,10 @@ class DebugAdapter:
             if not isinstance(arguments, dict):
                 raise ValueError(f"the arguments of {command} are an object, got {type(arguments).__name__}")
             own = command in ("launch", "attach")
-            body = self._answers[command](arguments if own else dict(converted(arguments, Arguments)))
+            taken = arguments if own else dict(converted(arguments, Arguments))
+            if self._program is not None and not own:
+                self._program.turn_to(taken)
+            body = self._answers[command](taken)
         except Exception as error:  # whatever it is, the editor shows it, and the session goes on
             text = f"{command} has no {error}" if isinstance(error, KeyError) else str(error)
             body = {"error": {"id": 1, "format": "{text}", "variables": {"text": text}, "showUser": True}}
@@ -169,51 +174,65 @@ class DebugAdapter:
                 os.environ[name] = value
         self._stop_on_entry = wanted.stop_on_entry and not wanted.no_debug
         self._points.ignored = wanted.no_debug
-        self._process = ProgramProcess([*program, *wanted.args], terminal=False)
-        self._take(self._process.debugger)
+        target = [*program, *wanted.args]
+        if wanted.nproc_per_node:
+            self._processes = start_ranks(target, wanted.nproc_per_node)
+        else:
+            self._processes = [ProgramProcess(target, terminal=False)]
+        self._take([process.debugger for process in self._processes], non_stop=wanted.non_stop)
 
     def _attach(self, asked: dict[str, Any]) -> None:
         wanted = converted(asked, AttachArguments)
         where = wanted.address or str(wanted.process_id)
+        self._stop_on_entry = wanted.stop_on_entry
+        if wanted.ranks:
+            process = int(wanted.process_id) if wanted.process_id else None
+            self._take(attach_ranks(find_ranks(process)), non_stop=wanted.non_stop)
+            return
         if not where:
             raise ValueError("attach needs `processId`, the number of a program that listens, or `address`")
-        self._stop_on_entry = wanted.stop_on_entry
-        self._take(connect(parse_address(where), os.environ.get("GRADSCOPE_TOKEN", "").encode()))
+        self._take([connect(parse_address(where), os.environ.get("GRADSCOPE_TOKEN", "").encode())])
 
-    def _take(self, debugger: RemoteDebugger) -> None:
-        self._debugger = debugger
-        debugger.add_listener(self._hear)
-        debugger.echo_to(self._write)
+    def _take(self, debuggers: Sequence[RemoteDebugger], *, non_stop: bool = False) -> None:
+        self._program = program = DebuggedRanks(RankGroup(debuggers, non_stop=non_stop))
+        for rank in program.ranks:
+            rank.debugger.add_listener(partial(self._hear, rank))
+        (program.group if len(debuggers) > 1 else debuggers[0]).echo_to(self._write)
 
     def _introduce(self, command: str) -> None:
         """Tell what program it is, and that breakpoints may be set."""
         if command == "attach":
             self._event("capabilities", capabilities=_WHEN_ATTACHED)
-        known = self._known
-        self._event("process", name=known.title, systemProcessId=known.pid, isLocalProcess=True, startMethod=command)
+        for known in [rank.debugger for rank in self._ranks]:
+            self._event(
+                "process", name=known.title, systemProcessId=known.pid, isLocalProcess=True, startMethod=command
+            )
         self._event("initialized")
 
     def _write(self, text: str, stream: str = "stdout") -> None:
         self._event("output", category=stream, output=text)
 
     def _configured(self, asked: dict[str, Any]) -> None:
-        state = self._known.state
-        if state is SessionState.NOT_STARTED:
+        begun = [rank for rank in self._ranks if rank.debugger.state is not SessionState.NOT_STARTED]
+        if len(begun) < len(self._ranks):
             self._begin()
-        elif state is not SessionState.RUNNING:
-            self._stops.put(DebuggerEvent("state", state, self._known.reason))
-        elif self._stop_on_entry:
-            self._known.pause()
+        for rank in begun:
+            if rank.debugger.state is not SessionState.RUNNING:
+                self._stops.put(rank)
+            elif self._stop_on_entry:
+                rank.debugger.pause()
 
     def _begin(self) -> None:
-        if self._stop_on_entry:
-            self._known.start()
-        else:
-            self._known.cont()
+        for rank in self._ranks:
+            if rank.debugger.state is not SessionState.NOT_STARTED:
+                continue
+            if self._stop_on_entry:
+                rank.debugger.start()
+            else:
+                rank.debugger.cont()
 
     def _restart(self, asked: dict[str, Any]) -> None:
-        start_again = self._known.start_again
-        if start_again is None:
+        if not self._processes:
             raise ValueError(
                 "a program that was attached to is not started anew from here\n"
                 "Disconnect, start it again where it was started, and attach."
@@ -221,107 +240,149 @@ class DebugAdapter:
         wanted = asked.get("arguments")
         if isinstance(wanted, dict):
             self._stop_on_entry = bool(wanted.get("stopOnEntry", self._stop_on_entry))
-        start_again()
-        self._moves()
-        for point in self._points.set_again(self._known):
+        renew_ranks(self._processes)
+        for rank in self._ranks:
+            assert rank.debugger.start_again is not None  # it has been launched
+            rank.debugger.start_again()
+            rank.moves()
+        self._ended = False
+        for point in self._points.set_again(self._all):
             self._event("breakpoint", reason="changed", breakpoint=point)
         self._begin()
 
     def _terminate(self, asked: dict[str, Any]) -> None:
-        self._moves()
-        self._known.abort()
+        for rank in self._ranks:
+            rank.moves()
+        self._all.abort()
 
     def _disconnect(self, asked: dict[str, Any]) -> None:
-        ends = asked.get("terminateDebuggee", self._process is not None)
-        if self._process is not None and not ends:
+        ends = asked.get("terminateDebuggee", bool(self._processes))
+        if self._processes and not ends:
             raise ValueError(
                 "a program that was launched ends with its editor\n"
                 "Start it with GRADSCOPE_LISTEN=1 and attach: then it runs on."
             )
-        if self._debugger is not None and self._process is None and ends:
-            self._debugger.abort()
+        if self._program is not None and not self._processes and ends:
+            self._program.group.abort()
         self._leave()
 
     @property
-    def _known(self) -> RemoteDebugger:
-        if self._debugger is None:
+    def _debugged(self) -> DebuggedRanks:
+        if self._program is None:
             raise ValueError("there is no program yet; launch or attach comes first")
-        return self._debugger
+        return self._program
 
-    def _hear(self, event: DebuggerEvent) -> None:
+    @property
+    def _ranks(self) -> list[DebuggedRank]:
+        return self._debugged.ranks
+
+    @property
+    def _here(self) -> DebuggedRank:
+        """The rank that the request is about."""
+        return self._debugged.here
+
+    @property
+    def _known(self) -> RemoteDebugger:
+        return self._here.debugger
+
+    @property
+    def _all(self) -> RemoteDebugger:
+        """All ranks as one."""
+        return self._debugged.group  # type: ignore[return-value] # it has the same verbs
+
+    def _hear(self, rank: DebuggedRank, event: DebuggerEvent) -> None:
         if event.kind == "log":
-            self._event("output", category="console", output=event.text + "\n")
+            name = f"[rank {rank.rank}] " if len(self._ranks) > 1 else ""
+            self._event("output", category="console", output=f"{name}{event.text}\n")
         elif event.kind == "state":
-            self._stops.put(event)
+            self._stops.put(rank)
 
     def _tell_stops(self) -> None:
-        while self._stops.get() is not None:
+        while (rank := self._stops.get()) is not None:
             with self._turn:  # what is told is how it is now: the process may be another one since
-                reason = self._known.reason
-                if self._known.ended:
-                    self._tell_end()
-                elif self._known.state.paused and reason is not None:
-                    self._tell_stop(reason)
+                reason = rank.debugger.reason
+                if rank.debugger.ended:
+                    self._tell_end(rank)
+                elif rank.debugger.state.paused and reason is not None:
+                    self._tell_stop(rank, reason)
 
-    def _tell_end(self) -> None:
-        if self._told != ("ended",):
-            self._told = ("ended",)
-            self._event("exited", exitCode=self._known.exit_status or 0)
+    def _tell_end(self, rank: DebuggedRank) -> None:
+        if rank.told != ("ended",) and len(self._ranks) > 1:
+            self._event("thread", reason="exited", threadId=rank.number(rank.followed))
+        rank.told = ("ended",)
+        if not self._ended and self._debugged.group.ended:
+            self._ended = True
+            statuses = [one.debugger.exit_status or 0 for one in self._ranks]
+            self._event("exited", exitCode=next(filter(None, statuses), 0))
             self._event("terminated")
+        elif rank.debugger.exit_status:
+            self._stop_others(rank)
 
-    def _tell_stop(self, reason: StopReason) -> None:
-        here = self._known.state, reason, self._known.task_index, self._known.current
-        if here == self._told:  # a gradient has been set where it stands
+    def _tell_stop(self, rank: DebuggedRank, reason: StopReason) -> None:
+        known = rank.debugger
+        here = known.state, reason, known.task_index, known.current
+        if here == rank.told:  # a gradient has been set where it stands
             return
-        self._moves()
-        self._told = here
-        why = self._goes_to or _REASONS.get(reason.kind, "step")
-        self._goes_to = None
+        rank.moves()
+        rank.told = here
+        body: dict[str, Any] = {"reason": rank.goes_to or _REASONS.get(reason.kind, "step")}
+        rank.goes_to = None
         point = self._points.number(reason.breakpoint)
-        hit = {} if point is None else {"hitBreakpointIds": [point]}
-        self._event("stopped", reason=why, description=reason.text, text=reason.text, threadId=self._followed(), **hit)
+        if point is not None:
+            body["hitBreakpointIds"] = [point]
+        if len(self._ranks) > 1:  # that another has stopped too is no news to who looks at one
+            hint = rank is not self._here and reason.kind in ("pause", "step")
+            body |= {"allThreadsStopped": False, "preserveFocusHint": hint}
+        thread = rank.number(rank.followed)
+        self._event("stopped", description=reason.text, text=reason.text, threadId=thread, **body)
+        self._stop_others(rank)
 
-    def _moves(self) -> None:
-        """Forget where the program stood."""
-        self._told = self._frames = None
-        self._variables.forget()
+    def _stop_others(self, rank: DebuggedRank) -> None:
+        """Stop the other ranks where one has stopped or failed, unless they are to go on."""
+        group = self._debugged.group
+        if len(self._ranks) > 1 and not group.non_stop:
+            threading.Thread(target=group.stop_with, args=(rank.debugger,), daemon=True).start()
 
     def _leave(self) -> None:
         if self._left:
             return
         self._left = True
         self._stops.put(None)
-        if self._debugger is not None:
-            self._debugger.leave()
-        if self._process is not None:
-            self._process.end()
+        if self._program is not None:
+            for rank in self._program.ranks:
+                rank.debugger.leave()
+        for process in self._processes:
+            process.end()
 
     def _verb(self, method: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
         def carry_out(asked: dict[str, Any]) -> dict[str, Any]:
             self._check_stopped(asked)
-            self._moves()
-            getattr(self._known, method)()
-            return {"allThreadsContinued": True} if method == "cont" else {}
+            alone = asked.get("singleThread", False) or method in ("back", "reverse_continue")
+            for rank in [self._here] if alone else self._ranks:
+                if rank.debugger.state is not SessionState.RUNNING:
+                    rank.moves()
+            getattr(self._known if alone else self._all, method)()
+            return {"allThreadsContinued": not alone} if method == "cont" else {}
 
         return carry_out
 
     def _pause(self, asked: dict[str, Any]) -> None:
         if self._runs(asked):
-            self._known.follow_thread(asked["threadId"])
+            self._known.follow_thread(self._debugged.own(asked["threadId"]))
         self._known.pause()
 
     def _goto(self, asked: dict[str, Any]) -> None:
         self._check_stopped(asked)
         known, index = self._known, int(asked["targetId"])
-        self._moves()
-        self._goes_to = "goto"
+        self._here.moves()
+        self._here.goes_to = "goto"
         try:
             if index <= known.live:
                 known.goto(index)
             else:
                 known.run_to(index)
         except BaseException:
-            self._goes_to = None
+            self._here.goes_to = None
             raise
 
     def _check_stopped(self, asked: dict[str, Any]) -> None:
@@ -331,25 +392,25 @@ class DebugAdapter:
     def _runs(self, asked: dict[str, Any]) -> bool:
         """Whether a request is about a thread that runs through while another is followed."""
         followed = {thread.number: thread.followed for thread in self._known.threads}
-        return any(followed.values()) and not followed.get(asked.get("threadId", 0), True)
+        return any(followed.values()) and not followed.get(self._debugged.own(asked.get("threadId", 0)), True)
 
     # --- where to stop ---
 
     def _set_lines(self, asked: dict[str, Any]) -> dict[str, Any]:
         path, below = asked["source"]["path"], 1 - self._first_line
         wanted = [(line_spec(path, point["line"] + below), point) for point in asked.get("breakpoints") or ()]
-        return {"breakpoints": self._points.replace(self._known, path, wanted)}
+        return {"breakpoints": self._points.replace(self._all, path, wanted)}
 
     def _set_specs(self, asked: dict[str, Any]) -> dict[str, Any]:
         wanted = [(point["name"], point) for point in asked["breakpoints"]]
-        return {"breakpoints": self._points.replace(self._known, "functions", wanted)}
+        return {"breakpoints": self._points.replace(self._all, "functions", wanted)}
 
     def _set_data(self, asked: dict[str, Any]) -> dict[str, Any]:
         wanted = [(point["dataId"], point) for point in asked["breakpoints"]]
-        return {"breakpoints": self._points.replace(self._known, "data", wanted)}
+        return {"breakpoints": self._points.replace(self._all, "data", wanted)}
 
     def _set_filters(self, asked: dict[str, Any]) -> None:
-        self._points.catch(self._known, asked["filters"])
+        self._points.catch(self._all, asked["filters"])
 
     def _data_info(self, asked: dict[str, Any]) -> dict[str, Any]:
         name, known = str(asked["name"]), self._known
@@ -365,26 +426,25 @@ class DebugAdapter:
 
     # --- looking ---
 
-    def _followed(self) -> int:
-        return next((thread.number for thread in self._known.threads if thread.followed), 1)
-
     def _threads(self, asked: dict[str, Any]) -> dict[str, Any]:
-        found = [{"id": thread.number, "name": thread.name} for thread in self._known.threads]
-        return {"threads": found or [{"id": 1, "name": "program"}]}
+        found = []
+        for rank in self._ranks:
+            name = f"rank {rank.rank}: " if len(self._ranks) > 1 else ""
+            threads = {thread.number: thread.name for thread in rank.debugger.threads} or {1: "program"}
+            if not (rank.debugger.ended and len(self._ranks) > 1):
+                found += [{"id": rank.number(number), "name": name + each} for number, each in threads.items()]
+        return {"threads": found}
 
-    def _at(self, frame: int) -> Frame:
-        if self._frames is None:
-            self._frames = stack_of(self._known)
-        if not 0 < frame <= len(self._frames):
-            raise ValueError(f"there is no frame {frame}: the stack has {len(self._frames)}")
-        return self._frames[frame - 1]
+    def _at(self, number: int) -> Frame:
+        frames, own = self._here.frames(), self._debugged.own(number)
+        if not 0 < own <= len(frames):
+            raise ValueError(f"there is no frame {number}: the stack has {len(frames)}")
+        return frames[own - 1]
 
     def _stack_trace(self, asked: dict[str, Any]) -> dict[str, Any]:
-        if self._frames is None:
-            self._frames = stack_of(self._known)
-        found = (
-            [] if self._runs(asked) else [self._frame(number, frame) for number, frame in enumerate(self._frames, 1)]
-        )
+        here = self._here
+        frames = [] if self._runs(asked) else here.frames()
+        found = [self._frame(here.number(place), frame) for place, frame in enumerate(frames, 1)]
         start = asked.get("startFrame") or 0
         return {"stackFrames": found[start : start + (asked.get("levels") or len(found))], "totalFrames": len(found)}
 
@@ -396,14 +456,14 @@ class DebugAdapter:
         return {**shown, "line": line, "column": self._first_column, "source": _source(frame.path)}
 
     def _scopes(self, asked: dict[str, Any]) -> dict[str, Any]:
-        return {"scopes": self._variables.scopes(self._known, self._at(asked["frameId"]))}
+        return {"scopes": self._here.variables.scopes(self._known, self._at(asked["frameId"]))}
 
     def _unfold(self, asked: dict[str, Any]) -> dict[str, Any]:
         start, count = asked.get("start") or 0, asked.get("count") or 0
-        return {"variables": self._variables.unfold(asked["variablesReference"], start, count)}
+        return {"variables": self._here.variables.unfold(asked["variablesReference"], start, count)}
 
     def _set_variable(self, asked: dict[str, Any]) -> dict[str, Any]:
-        value = self._variables.change(asked["variablesReference"], str(asked["name"]), str(asked["value"]))
+        value = self._here.variables.change(asked["variablesReference"], str(asked["name"]), str(asked["value"]))
         return {"value": value}
 
     def _evaluate(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -411,7 +471,7 @@ class DebugAdapter:
         if asked.get("context") == "repl" and _is_statement(text):
             self._known.execute(text)
             return {"result": "", "variablesReference": 0}
-        return self._variables.of_expression(self._known, text)
+        return self._here.variables.of_expression(self._known, text)
 
     def _completions(self, asked: dict[str, Any]) -> dict[str, Any]:
         typed = asked["text"][: asked["column"] - self._first_column]

@@ -19,6 +19,8 @@ class LaunchArguments(msgspec.Struct, rename="camel"):
     args: list[str] = []
     cwd: str = ""
     env: dict[str, str | None] = {}
+    nproc_per_node: int = 0
+    non_stop: bool = False
     stop_on_entry: bool = False
     no_debug: bool = False
 
@@ -28,6 +30,8 @@ class AttachArguments(msgspec.Struct, rename="camel"):
 
     process_id: int | str = ""
     address: str = ""
+    ranks: bool = False
+    non_stop: bool = False
     stop_on_entry: bool = True
 
 
@@ -57,6 +61,7 @@ class Arguments(TypedDict, total=False):
     breakpoints: list[_Point] | None
     filters: list[str]
     threadId: int
+    singleThread: bool
     frameId: int | None
     startFrame: int | None
     levels: int | None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import itertools
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,16 +33,24 @@ class _Unfolding:
 
 
 class VariableReferences:
-    """The variables of a program that is paused, by the numbers that the editor knows them by."""
+    """The variables of a program that is paused, by the numbers that the editor knows them by.
 
-    def __init__(self) -> None:
-        self._known: list[_Unfolding] = []
-        self._forgotten = 0
+    Parameters
+    ----------
+    numbers : iterator of int
+        Where numbers come from, which those of several programs share; from 1 on by default.
+    """
+
+    def __init__(self, numbers: Iterator[int] | None = None) -> None:
+        self._known: dict[int, _Unfolding] = {}
+        self._numbers = itertools.count(1) if numbers is None else numbers
+
+    def __contains__(self, reference: int) -> bool:
+        return reference in self._known
 
     def forget(self) -> None:
         """Forget all numbers: the program stands elsewhere."""
-        self._forgotten += len(self._known)
-        self._known = []
+        self._known = {}
 
     def scopes(self, debugger: RemoteDebugger, frame: Frame) -> list[Shown]:
         """Return the scopes of a frame."""
@@ -110,14 +119,15 @@ class VariableReferences:
         return {"result": text, **self._inside(debugger, expression, shape)}
 
     def _of(self, reference: int) -> _Unfolding:
-        place = reference - 1 - self._forgotten
-        if not 0 <= place < len(self._known):
+        found = self._known.get(reference)
+        if found is None:
             raise ValueError("this variable is of an earlier stop")
-        return self._known[place]
+        return found
 
     def _add(self, inside: _Unfolding) -> int:
-        self._known.append(inside)
-        return self._forgotten + len(self._known)
+        number = next(self._numbers)
+        self._known[number] = inside
+        return number
 
     # --- what is shown ---
 

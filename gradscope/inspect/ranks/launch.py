@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..wire.program_process import ProgramProcess
 
-__all__ = ["rank_environments", "start_ranks"]
+__all__ = ["rank_environments", "renew_ranks", "start_ranks"]
 
 
 def rank_environments(count: int) -> list[dict[str, str]]:
@@ -41,3 +41,13 @@ def start_ranks(arguments: Sequence[str], count: int) -> list[ProgramProcess]:
         How many.
     """
     return [ProgramProcess(arguments, terminal=False, environment=found) for found in rank_environments(count)]
+
+
+def renew_ranks(processes: Sequence[ProgramProcess]) -> None:
+    """Give the processes of ranks the variables of a new job, for when they are started again.
+
+    The port of the one before may still be taken. A process that is alone, and no rank, stays as it is.
+    """
+    if all("RANK" in process.environment for process in processes):
+        for process, found in zip(processes, rank_environments(len(processes)), strict=True):
+            process.environment = found

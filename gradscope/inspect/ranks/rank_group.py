@@ -51,14 +51,21 @@ class RankGroup:
         By rank.
     non_stop : bool
         Whether the others go on when a rank stops, and verbs that let it go on are the chosen rank's alone.
+
+    Attributes
+    ----------
+    renew : callable or None
+        Makes the processes ready to be started again as another job; None where they were not started from here.
     """
 
     def __init__(self, members: Sequence[RemoteDebugger], *, non_stop: bool = False) -> None:
         self.members = list(members)
         self.non_stop = non_stop
         self.rank = 0
+        self.renew: Callable[[], None] | None = None
         self._awaited: list[RemoteDebugger] = []
         self._impatient = False
+        self._stopping = threading.Lock()
         self._waiters = Waiters()
         for member in self.members:
             member.add_listener(self._heard)
@@ -130,9 +137,28 @@ class RankGroup:
             with contextlib.suppress(SessionError):
                 member.record_always = on
 
+    restarts_in = "new processes"
+    """What :meth:`restart` starts the ranks in."""
+
     def restart(self) -> None:
-        """Refuse: ranks that are started again need a new port."""
-        raise SessionError("ranks cannot be started again from here\n`quit` ends them; start them anew.")
+        """End all ranks and start them anew, in other processes; each stops at the first node of its first backward.
+
+        Raises
+        ------
+        SessionError
+            If they were not started from here, or a rank cannot be.
+        """
+        if self.renew is None:
+            raise SessionError(
+                "the ranks were not started by the debugger, so they cannot be started again\n"
+                "`quit` leaves them running; start them anew where they were started."
+            )
+        self.renew()
+        begun = _at_once(self.members, lambda member: member.restart())
+        lost = [str(rank) for rank, member in enumerate(self.members) if member not in begun]
+        if lost:
+            raise SessionError(f"these ranks could not be started again: {', '.join(lost)}\n`ranks` says how they are.")
+        self._awaited = list(self.members)
 
     # --- stopping together ---
 
@@ -162,14 +188,22 @@ class RankGroup:
         if self.chosen not in news:
             self._choose_first([*news, *(member for member in self.members if not member.ended)])
         if news and not self.non_stop:
-            self._stop_all()
+            self._stop_all(self.chosen)
         self._impatient = False
         self._awaited = self._running()
         return self.chosen.state
 
-    def _stop_all(self) -> None:
+    def stop_with(self, member: RemoteDebugger) -> None:
+        """Stop the others, as :meth:`wait` does, where a rank has stopped; do nothing where that is being done."""
+        if self._stopping.acquire(blocking=False):
+            try:
+                self._stop_all(member)
+            finally:
+                self._stopping.release()
+
+    def _stop_all(self, stopped: RemoteDebugger) -> None:
         """Let the others end the step that all take, and pause those that go on."""
-        reason = self.chosen.reason
+        reason = stopped.reason
         own = reason is not None and reason.kind in _OWN_ENDS
         self._until(lambda: not self._running(), _SAME_STEP if own else _TOGETHER)
         self._pause_all()

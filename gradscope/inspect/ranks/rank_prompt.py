@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ..debugging.prompt.prompt import LineMode
 from ..records.records import SessionState
 from ..wire.client import RemoteDebugger
 from ..wire.program_process import ProgramProcess
+from .launch import renew_ranks
 from .rank_comparison import comparison_lines
 from .rank_group import RankGroup
 
@@ -77,6 +79,7 @@ class StartedRankPrompt(RankPrompt):
     def __init__(self, processes: Sequence[ProgramProcess], *, non_stop: bool = False) -> None:
         super().__init__([process.debugger for process in processes], non_stop=non_stop)
         self._processes = processes
+        self.group.renew = partial(renew_ranks, processes)
         # From before their start until after their ends: signal and exit handlers may have something to say.
         self._end_echo = self.group.echo_to(self._echo)
 

@@ -57,6 +57,11 @@ class ProgramProcess:
         The descriptor of its stdin without a terminal; None for an empty one.
     environment : mapping
         What its environment has beside this process's.
+
+    Attributes
+    ----------
+    environment : mapping
+        The same, for when it is started again.
     """
 
     def __init__(
@@ -70,7 +75,7 @@ class ProgramProcess:
         self._arguments = arguments
         self._terminal = terminal
         self._stdin = stdin
-        self._environment = environment or {}
+        self.environment = environment or {}
         self._master = -1
         self._channel = self._start()
 
@@ -108,7 +113,7 @@ class ProgramProcess:
             self._process = subprocess.Popen(
                 command,
                 **streams,
-                env={**os.environ, **self._environment},
+                env={**os.environ, **self.environment},
                 pass_fds=[there.fileno()],
                 start_new_session=has_tty,
                 process_group=_group(has_tty),

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from gradscope.inspect import SessionState
+from gradscope.inspect import SessionError, SessionState
 from gradscope.inspect.ranks.launch import start_ranks
 from gradscope.inspect.ranks.rank_group import RankGroup
 
@@ -67,6 +67,24 @@ def test_a_step_is_taken_by_all(tmp_path):
         group.step()
         group.wait(LONG)
         assert [member.current for member in group.members] == [1, 1]
+
+
+def test_all_are_started_again(tmp_path):
+    with ranks(tmp_path, 2, endless="01") as group:
+        with pytest.raises(SessionError, match="were not started by the debugger"):
+            group.restart()
+        group.start()
+        group.wait(LONG)
+        group.add_breakpoint("op:ExpBackward0")
+        before = [member.pid for member in group.members]
+        renewed = []
+        group.renew = lambda: renewed.append(True)
+        group.restart()
+        assert group.wait(LONG) is SessionState.PAUSED_BEFORE
+        assert renewed == [True]
+        assert not set(before) & {member.pid for member in group.members}
+        assert [member.state for member in group.members] == [SessionState.PAUSED_BEFORE] * 2
+        assert [len(member.breakpoints) for member in group.members] == [1, 1]
 
 
 def test_under_non_stop_the_others_go_on(tmp_path):
