@@ -52,7 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         program.gate.on_parking = flush
         debugger = ScriptDebugger(program)
         debuggee = _Debuggee(debugger, args.on_disconnect)
-        server = debuggee.connected(args.connected) if args.connected is not None else debuggee.listening(args.listen)
+        front = _front(args)
+        server = debuggee.listening(args.listen) if front is None else debuggee.connected(front)
     except (OSError, ImportError, ValueError) as error:
         say(f"gradscope.debuggee: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
         return 2
@@ -84,9 +85,8 @@ class _Debuggee:
         server.start()
         return server
 
-    def connected(self, descriptor: int) -> DebugServer:
+    def connected(self, connection: socket.socket) -> DebugServer:
         """Return a server for the front that has started this process, which has the other end of a socket."""
-        connection = socket.socket(fileno=descriptor)
         connection.set_inheritable(False)
         server = DebugServer(self._debugger, None, Address(path=""), on_coming=self._debugger.attached)
         server.on_leaving = self._left
@@ -107,6 +107,17 @@ class _Debuggee:
             debugger.abort()
         if debugger.ended:  # one that leaves earlier does not free the process for the next
             self._free.set()
+
+
+def _front(args: argparse.Namespace) -> socket.socket | None:
+    """Return the connection with the front that has started this process; None where it is to listen for fronts."""
+    if args.connected is not None:
+        return socket.socket(fileno=args.connected)
+    if args.connect is None:
+        return None
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(args.connect)
+    return connection
 
 
 def _prepare(*, terminal: bool) -> None:
@@ -143,6 +154,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--listen", metavar="ADDRESS", default="", help="a Unix socket's path, or tcp://HOST:PORT")
     parser.add_argument("--connected", metavar="FD", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--connect", metavar="PATH", help=argparse.SUPPRESS)
     parser.add_argument("--terminal", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--run", action="store_true", help="start at once, without waiting for a front")
     parser.add_argument(

@@ -38,10 +38,10 @@ def _definition(message: dict[str, Any]) -> str:
     if message["type"] == "event":
         name = message["event"]
         return f"{name[0].upper()}{name[1:]}Event"
-    if not message["success"]:
+    if message["type"] == "response" and not message["success"]:
         return "ErrorResponse"
     name = message["command"]
-    return f"{name[0].upper()}{name[1:]}Response"
+    return f"{name[0].upper()}{name[1:]}{message['type'].capitalize()}"
 
 
 @functools.cache

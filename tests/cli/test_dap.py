@@ -606,3 +606,125 @@ def test_all_ranks_come_to_their_ends(editor, tmp_path):
     assert editor.wait_for("exited")["exitCode"] == 3
     assert {editor.wait_for("thread")["threadId"] for _ in range(2)} == {1, 100_001}
     editor.ask("disconnect")
+
+
+class EditorWithTerminals(Editor):
+    """One that runs what it is asked to in a terminal: here without any."""
+
+    def __init__(self, process):
+        super().__init__(process)
+        self.opened = []
+        self.refusal = ""
+        self.meanwhile = ""
+
+    def receive(self):
+        message = super().receive()
+        while message["type"] == "request":
+            assert message["command"] == "runInTerminal"
+            self.open(message)
+            message = super().receive()
+        return message
+
+    def open(self, message):
+        asked = message["arguments"]
+        if self.meanwhile:
+            self.stream.send({"type": "request", "command": self.meanwhile})
+        answer = {"type": "response", "command": "runInTerminal", "request_seq": message["seq"]}
+        if self.refusal:
+            self.stream.send({**answer, "success": False, "message": self.refusal})
+            return
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        environment = {name: value for name, value in {**os.environ, **asked["env"]}.items() if value is not None}
+        process = subprocess.Popen(asked["args"], cwd=asked["cwd"], env=environment, text=True, **pipes)
+        self.opened.append((asked["kind"], process))
+        self.stream.send({**answer, "success": True, "body": {"processId": process.pid}})
+
+
+@pytest.fixture
+def terminals():
+    with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        editor = EditorWithTerminals(process)
+        editor.ask("initialize", adapterID="gradscope", supportsRunInTerminalRequest=True)
+        yield editor
+        process.stdin.close()
+        assert process.wait(30) == 0
+    for _, program in editor.opened:
+        program.communicate(timeout=60)
+
+
+TYPED = """\
+import os
+import gradscope as gs
+x = gs.ones(3, requires_grad=True)
+(x * 2).sum().backward()
+print(input("how many? "), os.environ.get("SHADE"))
+"""
+
+
+def test_a_program_runs_in_a_terminal_of_the_editor(terminals, tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(TYPED)
+    env = {"SHADE": "blue"}
+    console = "integratedTerminal"
+    answer = terminals.request(
+        "launch", program=str(path), console=console, env=env, stopOnEntry=True, cwd=str(tmp_path)
+    )
+    assert answer["success"], answer
+    terminals.ask("configurationDone")
+    assert terminals.wait_for("stopped")["reason"] == "entry"
+    terminals.ask("continue", threadId=1)
+    ((kind, program),) = terminals.opened
+    program.stdin.write("seven\n")
+    program.stdin.flush()
+    assert terminals.wait_for("exited")["exitCode"] == 0
+    assert [event for event in terminals.events if event["event"] == "output"] == []
+    terminals.ask("disconnect")
+    assert program.communicate(timeout=60)[0] == "how many? seven blue\n"
+    assert (kind, program.returncode) == ("integrated", 0)
+
+
+def test_a_program_in_a_terminal_is_started_again_in_another(terminals, script):
+    assert terminals.request("launch", program=script, console="externalTerminal", stopOnEntry=True)["success"]
+    terminals.ask("configurationDone")
+    terminals.wait_for("stopped")
+    terminals.ask("restart")
+    assert terminals.wait_for("stopped")["reason"] == "entry"
+    (first, before), (second, now) = terminals.opened
+    assert (first, second, before.wait(60) is not None, now.poll()) == ("external", "external", True, None)
+    terminals.ask("disconnect")
+    assert now.wait(60) is not None
+
+
+def test_a_program_in_a_terminal_that_dies_ends_the_session(terminals, tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text("import os\nos.abort()\n")
+    assert terminals.request("launch", program=str(path), console="integratedTerminal")["success"]
+    terminals.ask("configurationDone")
+    terminals.wait_for("terminated")
+    assert not any(event["event"] == "exited" for event in terminals.events)
+    terminals.ask("disconnect")
+
+
+def test_what_is_asked_before_the_terminal_is_there_is_answered_afterwards(terminals, script):
+    terminals.meanwhile = "threads"
+    terminals.ask("launch", program=script, console="integratedTerminal", stopOnEntry=True)
+    while (answer := terminals.receive())["type"] == "event":
+        terminals.events.append(answer)
+    assert (answer["command"], answer["body"]) == ("threads", {"threads": [{"id": 1, "name": "program"}]})
+    terminals.ask("disconnect")
+
+
+def test_an_editor_that_opens_no_terminal_is_told_why_there_is_no_program(terminals, script):
+    terminals.refusal = "no terminal here"
+    answer = terminals.request("launch", program=script, console="integratedTerminal")
+    assert answer["message"] == "the editor has opened no terminal: no terminal here"
+    terminals.ask("disconnect")
+
+
+def test_an_editor_without_terminals_gets_the_output(editor, script):
+    editor.ask("initialize", adapterID="gradscope")
+    editor.ask("launch", program=script, console="integratedTerminal")
+    editor.ask("configurationDone")
+    assert editor.wait_for("exited")["exitCode"] == 0
+    assert any("gradient" in event["body"]["output"] for event in editor.events if event["event"] == "output")
+    editor.ask("disconnect")

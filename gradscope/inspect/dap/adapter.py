@@ -6,7 +6,9 @@ import ast
 import contextlib
 import os
 import queue
+import socket
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -20,6 +22,7 @@ from ..wire.client import RemoteDebugger, connect
 from ..wire.program_process import ProgramProcess
 from .completions import complete
 from .debugged_ranks import DebuggedRank, DebuggedRanks
+from .editor_terminal import CONSOLES, TerminalProcess
 from .framing import Stream
 from .requests import Arguments, AttachArguments, LaunchArguments, converted
 from .stack import Frame, node_records, same_file
@@ -69,7 +72,9 @@ class DebugAdapter:
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self._processes: list[ProgramProcess] = []
+        self._processes: list[ProgramProcess | TerminalProcess] = []
+        self._has_terminals = False
+        self._postponed: deque[dict[str, Any]] = deque()
         self._program: DebuggedRanks | None = None
         self._points = StopPoints()
         self._first_line = self._first_column = 1
@@ -118,7 +123,7 @@ class DebugAdapter:
         teller = threading.Thread(target=self._tell_stops, name="gradscope-dap", daemon=True)
         teller.start()
         try:
-            while not self._left and (asked := self._stream.receive()) is not None:
+            while not self._left and (asked := self._next()) is not None:
                 # What an answer brings about is told after it.
                 with self._turn:
                     if asked.get("type") == "request":
@@ -127,6 +132,23 @@ class DebugAdapter:
             pass
         finally:
             self._leave()
+
+    def _next(self) -> dict[str, Any] | None:
+        return self._postponed.popleft() if self._postponed else self._stream.receive()
+
+    def _open_terminal(self, arguments: dict[str, Any]) -> None:
+        """Ask the editor to run a command in a terminal; what it asks meanwhile is answered afterwards."""
+        number = self._stream.send({"type": "request", "command": "runInTerminal", "arguments": arguments})
+        while (message := self._stream.receive()) is not None:
+            if message.get("type") != "response":
+                self._postponed.append(message)
+            elif message.get("request_seq") == number:
+                if not message.get("success"):
+                    raise ValueError(
+                        f"the editor has opened no terminal: {message.get('message') or 'it says not why'}"
+                    )
+                return
+        raise ValueError("the editor has left before it has opened a terminal")
 
     def _answer(self, asked: dict[str, Any]) -> None:
         command, arguments = asked.get("command"), asked.get("arguments") or {}
@@ -159,6 +181,7 @@ class DebugAdapter:
     def _initialize(self, asked: dict[str, Any]) -> dict[str, Any]:
         self._first_line = int(asked.get("linesStartAt1", True))
         self._first_column = int(asked.get("columnsStartAt1", True))
+        self._has_terminals = asked.get("supportsRunInTerminalRequest", False) and hasattr(socket, "AF_UNIX")
         return _CAPABILITIES
 
     def _launch(self, asked: dict[str, Any]) -> None:
@@ -176,7 +199,9 @@ class DebugAdapter:
         self._points.ignored = wanted.no_debug
         target = [*program, *wanted.args]
         if wanted.nproc_per_node:
-            self._processes = start_ranks(target, wanted.nproc_per_node)
+            self._processes = [*start_ranks(target, wanted.nproc_per_node)]
+        elif self._has_terminals and wanted.console in CONSOLES:
+            self._processes = [TerminalProcess(self._open_terminal, target, CONSOLES[wanted.console], wanted.env)]
         else:
             self._processes = [ProgramProcess(target, terminal=False)]
         self._take([process.debugger for process in self._processes], non_stop=wanted.non_stop)
@@ -240,7 +265,7 @@ class DebugAdapter:
         wanted = asked.get("arguments")
         if isinstance(wanted, dict):
             self._stop_on_entry = bool(wanted.get("stopOnEntry", self._stop_on_entry))
-        renew_ranks(self._processes)
+        renew_ranks([process for process in self._processes if isinstance(process, ProgramProcess)])
         for rank in self._ranks:
             assert rank.debugger.start_again is not None  # it has been launched
             rank.debugger.start_again()
@@ -312,8 +337,9 @@ class DebugAdapter:
         rank.told = ("ended",)
         if not self._ended and self._debugged.group.ended:
             self._ended = True
-            statuses = [one.debugger.exit_status or 0 for one in self._ranks]
-            self._event("exited", exitCode=next(filter(None, statuses), 0))
+            statuses = [one.debugger.exit_status for one in self._ranks]
+            if statuses != [None]:  # nobody knows that of a process of somebody else that was killed
+                self._event("exited", exitCode=next(filter(None, statuses), 0))
             self._event("terminated")
         elif rank.debugger.exit_status:
             self._stop_others(rank)

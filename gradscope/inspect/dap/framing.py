@@ -67,13 +67,15 @@ class Stream:
             raise FramingError("the connection ended inside a header")
         return None
 
-    def send(self, message: dict[str, Any]) -> None:
-        """Send a message, which is given its number."""
+    def send(self, message: dict[str, Any]) -> int:
+        """Send a message; return the number that it is given."""
         with self._busy:
             self._sent += 1
+            number = self._sent
             body = msgspec.json.encode({"seq": self._sent, **message})
             self._sink.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
             self._sink.flush()
+        return number
 
 
 def _checked(value: bytes) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar
 
 import msgspec
 
@@ -19,6 +19,7 @@ class LaunchArguments(msgspec.Struct, rename="camel"):
     args: list[str] = []
     cwd: str = ""
     env: dict[str, str | None] = {}
+    console: Literal["internalConsole", "integratedTerminal", "externalTerminal"] = "internalConsole"
     nproc_per_node: int = 0
     non_stop: bool = False
     stop_on_entry: bool = False
@@ -53,6 +54,7 @@ class Arguments(TypedDict, total=False):
 
     linesStartAt1: bool
     columnsStartAt1: bool
+    supportsRunInTerminalRequest: bool
     arguments: dict[str, Any] | None
     terminateDebuggee: bool
     source: _Source
