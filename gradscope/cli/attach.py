@@ -38,7 +38,7 @@ examples:
   gradscope attach 31337
   gradscope attach --line 31337
   gradscope attach -c 'print; where' 31337
-  torchrun --nproc-per-node 2 -m gradscope.debuggee train.py & gradscope attach --ranks --line
+  torchrun --nproc-per-node 2 -m gradscope.debuggee train.py & gradscope attach --ranks
   ssh -N -L /tmp/train.sock:/run/user/1000/gradscope/31337.sock server & gradscope attach /tmp/train.sock"""
 
 
@@ -56,7 +56,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "-c", dest="commands", metavar="COMMANDS", help="carry out debugger commands, and leave; needs no terminal"
     )
-    parser.add_argument("--ranks", action="store_true", help="all ranks of a torch.distributed job; with --line or -c")
+    parser.add_argument("--ranks", action="store_true", help="all ranks of a torch.distributed job")
     parser.add_argument("--non-stop", action="store_true", help="with --ranks: when one stops, the others go on")
     parser.add_argument("where", metavar="WHERE", nargs="?", help="a process, a socket or tcp://HOST:PORT")
     parser.set_defaults(run=run)
@@ -117,15 +117,33 @@ def _run_ranks(args: argparse.Namespace, commands: list[str] | None) -> int:
     from ..inspect.ranks.rank_discovery import attach_ranks, find_ranks
     from ..inspect.ranks.rank_prompt import AttachedRankPrompt
 
-    if not args.line and commands is None:
-        return _refuse("several ranks have a prompt, and no terminal UI: add --line, or -c COMMANDS")
     if args.where is not None and not args.where.isdecimal():
         return _refuse(f"ranks are found by the number of a process, got {args.where!r}")
     processes = find_ranks(None if args.where is None else int(args.where))
+    if not args.line and commands is None:
+        return _run_ranks_app(processes, non_stop=args.non_stop)
     mode = AttachedRankPrompt(attach_ranks(processes), non_stop=args.non_stop)
     status = _converse(mode, commands)
     ended, title = mode.group.ended, mode.group.title
     mode.group.detach()
+    say(f"all ranks of {title} have ended" if ended else f"{len(processes)} ranks of {title} run on")
+    return status
+
+
+def _run_ranks_app(processes: list[int], *, non_stop: bool) -> int:
+    # The instruments load when the command runs.
+    from ..inspect.ranks.rank_discovery import attach_ranks
+    from ..inspect.ranks.rank_session import RankSession
+
+    try:
+        from gradscope_tui.app import run_app  # it loads Textual, an optional dependency
+    except ImportError as error:
+        return _refuse(f"the terminal UI cannot be loaded ({error}); use `gradscope attach --ranks --line`")
+    session = RankSession(attach_ranks(processes), non_stop=non_stop)
+    session.join()
+    status = run_app(session)  # type: ignore[arg-type] # it has the same verbs
+    ended, title = session.ended, session.title
+    session.detach()
     say(f"all ranks of {title} have ended" if ended else f"{len(processes)} ranks of {title} run on")
     return status
 

@@ -45,7 +45,7 @@ examples:
   gradscope debug --line train.py
   gradscope debug -c 'break param:fc1.weight if isnan(grad); continue; print; quit' train.py
   gradscope debug --commands nightly.txt train.py < data.csv
-  gradscope debug --nproc-per-node 2 --line train.py
+  gradscope debug --nproc-per-node 2 train.py
 
 stdin: with -c or --commands it is the script's, and so it is at the prompt of --line on a terminal, while the script
 runs; in the terminal UI `>` types a line for the script; where the prompt reads a pipe, the script's stdin is empty.
@@ -66,9 +66,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--line", action="store_true", help="a prompt instead of the terminal UI")
-    parser.add_argument(
-        "--nproc-per-node", type=positive, metavar="N", help="start N ranks, as torchrun does; with --line or -c"
-    )
+    parser.add_argument("--nproc-per-node", type=positive, metavar="N", help="start N ranks, as torchrun does")
     parser.add_argument("--non-stop", action="store_true", help="with several ranks: when one stops, the others go on")
     parser.add_argument(
         "-c",
@@ -133,15 +131,13 @@ def run(args: argparse.Namespace) -> int:
             "the terminal UI needs a terminal that moves its cursor; use `gradscope debug --line SCRIPT` for a prompt, "
             "or -c COMMANDS"
         )
-    if args.nproc_per_node and not plain:
-        return _refuse("several ranks have a prompt, and no terminal UI: add --line, or -c COMMANDS")
     if args.non_stop and not args.nproc_per_node:
         return _refuse("--non-stop is about several ranks: add --nproc-per-node N")
     # A script cannot share stdin with the prompt, unless a person types there, who sees which of them asks.
     target = [*(["-m"] if args.module else []), args.script, *args.args]
     if args.nproc_per_node:
         with terminal_kept():
-            return _run_ranks(target, args, commands)
+            return _run_ranks(target, args, commands) if plain else _run_ranks_app(target, args)
     with terminal_kept():
         process = ProgramProcess(target, terminal=commands is None and terminal, stdin=0 if commands else None)
         try:
@@ -230,6 +226,34 @@ def _run_ranks(target: list[str], args: argparse.Namespace, commands: list[str] 
         status, text = mode.conclude()
     say(text, file=sys.stderr if status else sys.stdout)
     return _INTERRUPTED if mode.interrupted else status or int(commands is not None and mode.failures > 0)
+
+
+def _run_ranks_app(target: list[str], args: argparse.Namespace) -> int:
+    """Run a session with all ranks in the terminal UI; return the exit status."""
+    # The instruments load when the command runs.
+    from ..inspect.ranks.launch import conclude_ranks, renew_ranks, start_ranks
+    from ..inspect.ranks.rank_session import RankSession
+    from ..inspect.wire.channel import ChannelError
+
+    try:
+        from gradscope_tui.app import run_app  # it loads Textual, an optional dependency
+    except ImportError as error:
+        return _refuse(f"the terminal UI cannot be loaded ({error}); use `gradscope debug --line SCRIPT`")
+    processes = start_ranks(target, args.nproc_per_node)
+    try:
+        session = RankSession([process.debugger for process in processes], non_stop=args.non_stop)
+    except ChannelError as error:
+        for process in processes:
+            process.send_signal(signal.SIGTERM)
+        return _refuse(f"{args.script} could not be started: {error}")
+    session.renew = lambda: renew_ranks(processes)
+    try:
+        failed = run_app(session)  # type: ignore[arg-type] # it has the same verbs
+    finally:
+        session.abort()
+        status, text = conclude_ranks(processes)
+    say(text, file=sys.stderr if status else sys.stdout)
+    return failed if failed > _SIGNALLED else status or failed
 
 
 def _run_app(process: ProgramProcess) -> tuple[int, str]:

@@ -253,6 +253,17 @@ def test_a_prompt_that_is_killed_while_its_program_runs(tmp_path, name):
         assert terminal.status() == 128 + getattr(signal, name)
 
 
+def test_a_rank_that_is_killed(tmp_path):
+    line = "if os.environ['RANK'] == '1': os.kill(os.getpid(), signal.SIGKILL)"
+    with debugged(tmp_path, line, "--nproc-per-node", "2") as terminal:
+        terminal.press("c")
+        terminal.until(b"SIGKILL")
+        terminal.press("q")
+        assert terminal.status() == 128 + signal.SIGKILL
+        assert terminal.modes() == []
+        assert termios.tcgetattr(terminal.theirs) == terminal.before
+
+
 FRONTS = {
     "screen": ([], b"PAUSED", "", b"PAUSED", "qy"),
     "prompt": (["--line"], PROMPT, "", b"debug", "quit\n"),

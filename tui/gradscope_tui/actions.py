@@ -108,6 +108,8 @@ ACTIONS: tuple[Action, ...] = (
            "compare"),
     Action("threads", ("T",), "T", "Threads", "Show nested backwards, and choose the thread to follow", CHANGE,
            "threads"),
+    Action("ranks", ("K",), "K", "Ranks", "Show the ranks, the norm of this node on each, and choose one", CHANGE,
+           "rank"),
     Action("command", (":",), ":", "Command", "Type a command, as in line mode", CHANGE, "", 10),
     Action("type", (">",), ">", "Type", "Type a line that the script reads: input(), pdb, a question", CHANGE),
     Action("copy", ("y",), "y", "Copy", "Copy what the cursor of the pane is on, or the gradient of pane 2", CHANGE),
@@ -231,6 +233,8 @@ def unavailable(session: Session) -> frozenset[str]:
     state = session.state
     off = {action.id for action in ACTIONS if why_not(session, action.id)}
     off |= {action for action in BETWEEN if not hasattr(session, action)}
+    if not hasattr(session, "compare_ranks"):
+        off.add("ranks")
     if not is_paused(state):
         off |= NEEDS_PAUSE - LOOKS_BACK if can_look_back(session) else NEEDS_PAUSE
     if has_ended(session):

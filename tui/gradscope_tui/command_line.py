@@ -7,11 +7,12 @@ another thread, and what it says goes to the log.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
+from textual.worker import Worker
 
 from gradscope.inspect.debugging.prompt.completion import complete as completions
 from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError, find_verb
@@ -27,6 +28,7 @@ from gradscope_tui.panes.watches_pane import WatchesPane
 from gradscope_tui.refusal import can, refuse
 from gradscope_tui.run_verbs import RunVerbs
 from gradscope_tui.screens.comparison_screen import ComparisonScreen
+from gradscope_tui.screens.ranks_screen import RanksScreen
 from gradscope_tui.screens.threads_screen import ThreadsScreen
 from gradscope_tui.screens.what_if_screen import WhatIfScreen
 from gradscope_tui.sessions.saved_breakpoints import edited, text_of
@@ -36,6 +38,7 @@ from gradscope_tui.widgets.prompt_line import Prompt
 from gradscope_tui.worker_thread import on_thread
 
 if TYPE_CHECKING:
+    from gradscope.inspect.ranks.rank_comparison import RankComparison
     from gradscope.inspect.records.records import NodeRecord
 
 __all__ = ["CommandLine"]
@@ -146,6 +149,34 @@ class CommandLine:
         if can(self._app, self._session, "threads"):
             self._app.push_screen(ThreadsScreen(self._session.tasks, self._session.threads), self._follow_thread)
 
+    async def action_ranks(self) -> None:
+        """Show the ranks of the program, and choose which to look at."""
+        compare: Callable[[], RankComparison] | None = getattr(self._session, "compare_ranks", None)
+        if compare is None:
+            refuse(self._app, "the program has no ranks: `gradscope debug --nproc-per-node N` starts one that has")
+            return
+        self._asking_ranks: Worker[None] = self._app.run_worker(self._show_ranks(compare), group="ranks")
+
+    async def _show_ranks(self, compare: Callable[[], RankComparison]) -> None:
+        try:
+            found = await on_thread(compare)
+        except (RuntimeError, ValueError) as error:  # a rank has gone on meanwhile
+            refuse(self._app, str(error))
+        else:
+            self._app.push_screen(RanksScreen(found, self._watcher.scale), self._look_at_rank)
+
+    def _look_at_rank(self, rank: int | None) -> None:
+        if rank is not None:
+            self.obey(f"rank {rank}")
+
+    async def _choose_rank(self, argument: str) -> None:
+        choose: Callable[[int], None] | None = getattr(self._session, "choose", None)
+        if not argument or choose is None:
+            await self.action_ranks()
+            return
+        await on_thread(lambda: choose(_number(argument, "RANK")))
+        self._log(f"rank {argument} is looked at")
+
     def _follow_thread(self, number: int | None) -> None:
         if number is not None:
             self.obey(f"thread {number}")
@@ -253,6 +284,8 @@ class CommandLine:
                 self._layout.uncover(WatchesPane.NUMBER)
             case "threads" | "tasks":
                 self.action_threads()
+            case "rank" | "ranks":
+                await self._choose_rank(argument)
             case "what-if":
                 await self._what_if(*_slot(argument))
             case "compare":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..wire.program_process import ProgramProcess
 
-__all__ = ["rank_environments", "renew_ranks", "start_ranks"]
+__all__ = ["conclude_ranks", "rank_environments", "renew_ranks", "start_ranks"]
 
 
 def rank_environments(count: int) -> list[dict[str, str]]:
@@ -51,3 +51,10 @@ def renew_ranks(processes: Sequence[ProgramProcess]) -> None:
     if all("RANK" in process.environment for process in processes):
         for process, found in zip(processes, rank_environments(len(processes)), strict=True):
             process.environment = found
+
+
+def conclude_ranks(processes: Sequence[ProgramProcess]) -> tuple[int, str]:
+    """Let the processes of ranks come to their ends; return the first exit status but 0, and a line for each."""
+    found = [process.conclude() for process in processes]
+    status = next((status for status, _ in found if status), 0)
+    return status, "\n".join(f"[rank {rank}] {text}" for rank, (_, text) in enumerate(found))

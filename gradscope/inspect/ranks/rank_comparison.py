@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ..debugging.prompt.plain_text import number, title_of
 from ..debugging.session.session_errors import SessionError
@@ -10,29 +11,61 @@ from ..records.node_identity import Identity, node_identities
 from ..wire.client import RemoteDebugger
 from .rank_group import RankGroup
 
-__all__ = ["comparison_lines"]
+__all__ = ["RankComparison", "RankRow", "compare_ranks", "comparison_lines"]
 
 
-def comparison_lines(group: RankGroup) -> Iterator[str]:
-    """Yield the node of the chosen rank, a line for each rank, and how graphs differ from the chosen rank's.
+class RankRow(NamedTuple):
+    """A rank beside the others.
+
+    Attributes
+    ----------
+    norm : float or None
+        The 2-norm of what the compared node was given there; None where nobody knows it.
+    text : str
+        Where the rank is: its node, the collective that it waits in, how it has died.
+    """
+
+    rank: int
+    norm: float | None
+    text: str
+
+
+class RankComparison(NamedTuple):
+    """The node of the chosen rank on all ranks.
+
+    Attributes
+    ----------
+    title : str
+        The node; empty where the chosen rank is at none.
+    chosen : int
+        The chosen rank.
+    rows : tuple of RankRow
+        By rank.
+    differences : tuple of str
+        In what graphs differ from the chosen rank's.
+    """
+
+    title: str
+    chosen: int
+    rows: tuple[RankRow, ...]
+    differences: tuple[str, ...]
+
+
+def compare_ranks(group: RankGroup) -> RankComparison:
+    """Return the node of the chosen rank, a row for each rank, and how graphs differ from the chosen rank's.
 
     Nodes are matched by module, parameter, operator, line and occurrence, so the ranks need not have the same numbers
     of nodes.
-
-    Raises
-    ------
-    SessionError
-        If the chosen rank is at no node.
     """
     chosen = group.chosen
     if not _at_a_node(chosen):
-        raise SessionError(f"{group.describe(group.rank)}: there is no node to compare\n`rank N` chooses another rank.")
+        rows = [RankRow(rank, None, group.describe(rank)) for rank in range(len(group.members))]
+        return RankComparison("", group.rank, tuple(rows), ())
     ours = _identities(chosen)
     sought = ours[chosen.current]
-    yield f"{title_of(chosen.nodes[chosen.current], len(ours))}, on {len(group.members)} ranks"
-    differences = []
+    rows, differences = [], []
     for rank, member in enumerate(group.members):
-        norm, place = "-", group.describe(rank)
+        norm, place = None, group.describe(rank)
         if _comparable(member, chosen):
             theirs = ours if member is chosen else _identities(member)
             norm, remark = _at_node(member, theirs, sought)
@@ -40,8 +73,28 @@ def comparison_lines(group: RankGroup) -> Iterator[str]:
             differences += [f"rank {rank}: {text}" for text in _difference(ours, theirs, group.rank)]
         elif _at_a_node(member):
             place += ", another than here"
-        yield f"{'>' if rank == group.rank else ' '} norm {norm:<10} {place}"
-    yield from differences
+        rows.append(RankRow(rank, norm, place))
+    title = f"{title_of(chosen.nodes[chosen.current], len(ours))}, on {len(group.members)} ranks"
+    return RankComparison(title, group.rank, tuple(rows), tuple(differences))
+
+
+def comparison_lines(group: RankGroup) -> Iterator[str]:
+    """Yield the node of the chosen rank, a line for each rank, and how graphs differ from the chosen rank's.
+
+    Raises
+    ------
+    SessionError
+        If the chosen rank is at no node.
+    """
+    found = compare_ranks(group)
+    if not found.title:
+        place = found.rows[found.chosen].text
+        raise SessionError(f"{place}: there is no node to compare\n`rank N` chooses another rank.")
+    yield found.title
+    for row in found.rows:
+        norm = "-" if row.norm is None else number(row.norm)
+        yield f"{'>' if row.rank == found.chosen else ' '} norm {norm:<10} {row.text}"
+    yield from found.differences
 
 
 def _at_a_node(member: RemoteDebugger) -> bool:
@@ -57,14 +110,14 @@ def _identities(member: RemoteDebugger) -> list[Identity]:
     return node_identities((node.module, node.parameter, node.name, node.location) for node in nodes)
 
 
-def _at_node(member: RemoteDebugger, theirs: list[Identity], sought: Identity) -> tuple[str, str]:
+def _at_node(member: RemoteDebugger, theirs: list[Identity], sought: Identity) -> tuple[float | None, str]:
     """Return the norm of the incoming gradient of a node on a rank, and what is to be said of it."""
     if sought not in theirs:
-        return "-", "; it has no such node"
+        return None, "; it has no such node"
     record = member.inspect(theirs.index(sought))
     if record.norm is None:
-        return "-", "; it has not come to this node" if record.state == "pending" else "; no gradient was kept there"
-    return number(record.norm), ""
+        return None, "; it has not come to this node" if record.state == "pending" else "; no gradient was kept there"
+    return record.norm, ""
 
 
 def _difference(ours: list[Identity], theirs: list[Identity], rank: int) -> Iterator[str]:

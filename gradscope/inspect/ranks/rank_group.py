@@ -15,7 +15,7 @@ from ..debugging.session.session_errors import SessionError
 from ..records.records import DebuggerEvent, SessionState
 from ..wire.client import RemoteDebugger
 
-__all__ = ["RankGroup"]
+__all__ = ["RankGroup", "ends_by_itself"]
 
 _GOING_ON = {"start", "step", "into", "out", "cont", "run_to", "until", "next_backward"}
 
@@ -193,19 +193,19 @@ class RankGroup:
         self._awaited = self._running()
         return self.chosen.state
 
-    def stop_with(self, member: RemoteDebugger) -> None:
-        """Stop the others, as :meth:`wait` does, where a rank has stopped; do nothing where that is being done."""
-        if self._stopping.acquire(blocking=False):
-            try:
-                self._stop_all(member)
-            finally:
-                self._stopping.release()
+    def stop_with(self, member: RemoteDebugger) -> bool:
+        """Stop the others, as :meth:`wait` does, where a rank has stopped; return False where that is being done."""
+        if not self._stopping.acquire(blocking=False):
+            return False
+        try:
+            self._stop_all(member)
+        finally:
+            self._stopping.release()
+        return True
 
     def _stop_all(self, stopped: RemoteDebugger) -> None:
         """Let the others end the step that all take, and pause those that go on."""
-        reason = stopped.reason
-        own = reason is not None and reason.kind in _OWN_ENDS
-        self._until(lambda: not self._running(), _SAME_STEP if own else _TOGETHER)
+        self._until(lambda: not self._running(), _SAME_STEP if ends_by_itself(stopped) else _TOGETHER)
         self._pause_all()
         deadline = time.monotonic() + _PAUSING
         while not self._until(lambda: not self._running(), _ASKING) and time.monotonic() < deadline:
@@ -294,6 +294,11 @@ class _Prefixed:
         """Pass on lines that were begun and not ended."""
         for stream in [stream for stream, begun in self._begun.items() if begun]:
             self("\n", stream)
+
+
+def ends_by_itself(member: RemoteDebugger) -> bool:
+    """Return whether a rank has stopped where the verb has led it, as it will lead the others."""
+    return member.reason is not None and member.reason.kind in _OWN_ENDS
 
 
 def _has_news(member: RemoteDebugger) -> bool:

@@ -9,7 +9,7 @@ from ..debugging.prompt.prompt import LineMode
 from ..records.records import SessionState
 from ..wire.client import RemoteDebugger
 from ..wire.program_process import ProgramProcess
-from .launch import renew_ranks
+from .launch import conclude_ranks, renew_ranks
 from .rank_comparison import comparison_lines
 from .rank_group import RankGroup
 
@@ -86,11 +86,9 @@ class StartedRankPrompt(RankPrompt):
     def conclude(self) -> tuple[int, str]:
         """Let the processes come to their ends; return the first exit status that is not 0, and a line for each."""
         try:
-            found = [process.conclude() for process in self._processes]
+            return conclude_ranks(self._processes)
         finally:
             self._end_echo()
-        status = next((status for status, _ in found if status), 0)
-        return status, "\n".join(f"[rank {rank}] {text}" for rank, (_, text) in enumerate(found))
 
 
 class AttachedRankPrompt(RankPrompt):

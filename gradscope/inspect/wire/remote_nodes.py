@@ -101,8 +101,8 @@ class RemoteNodes(Sequence[NodeRecord]):
 
     @property
     def order(self) -> Hashable:
-        """A number that changes as soon as the nodes are in another order."""
-        return self.known.arrangement
+        """Another as soon as the nodes are in another order, or are those of another program."""
+        return self.known
 
     def position(self, key: int) -> int | None:
         """Return the place of a node by its key, None if it is not one of these."""

@@ -356,8 +356,9 @@ class SessionWatcher:
         session, snapshot = self._session, self._snapshot
         reason, task, here = snapshot.reason, self._task, snapshot.here
         inside = [outer.number for outer in session.tasks[-2::-1]] if snapshot.paused else []
+        rank: int | None = getattr(session, "rank", None)
         status = Status(
-            script=self._script,
+            script=self._script if rank is None else f"{self._script}  rank {rank}",
             state=snapshot.state,
             node=max(0, snapshot.current),
             total=len(snapshot.nodes),

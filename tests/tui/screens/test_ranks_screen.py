@@ -1,0 +1,53 @@
+"""The ranks of a program, side by side, of which one is chosen."""
+
+from __future__ import annotations
+
+from gradscope.inspect.ranks.rank_comparison import RankComparison, RankRow
+from gradscope_tui.screens.ranks_screen import RanksScreen
+from tests.tui.fake import FakeSession, play, text_of, until
+
+ROWS = (
+    RankRow(0, 0.5, "rank 0: paused before node 1: MulBackward0, backward 1"),
+    RankRow(1, None, "rank 1: runs; it waits in all_reduce"),
+)
+
+
+class SessionOfRanks(FakeSession):
+    """A session of two ranks."""
+
+    rank = 0
+
+    def compare_ranks(self):
+        differs = ("rank 1: its graph differs; nodes of its own: 1, first ExpBackward0",)
+        return RankComparison("node 1 of 4: MulBackward0, on 2 ranks", self.rank, ROWS, differs)
+
+    def choose(self, rank):
+        self.rank = rank
+
+
+def test_the_ranks_stand_side_by_side_and_one_is_chosen():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "rank 0" in text_of(app))
+        await pilot.press("K")
+        await until(pilot, lambda: isinstance(app.screen, RanksScreen) and "node 1 of 4" in text_of(app))
+        shown = text_of(app)
+        assert "▶ 5.0e-01 █" in shown
+        assert "rank 1: runs; it waits in all_reduce" in shown
+        assert "rank 1: its graph differs" in shown
+        await pilot.press("j", "enter")
+        await until(pilot, lambda: app.session.rank == 1 and "rank 1 is looked at" in text_of(app))
+        await pilot.press("K")
+        await until(pilot, lambda: isinstance(app.screen, RanksScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, RanksScreen))
+
+    play(scenario, SessionOfRanks())
+
+
+def test_a_program_without_ranks_has_no_such_screen():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "PAUSED" in text_of(app))
+        await app.run_action("ranks")
+        await until(pilot, lambda: "the program has no ranks" in text_of(app))
+
+    play(scenario)
