@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ..inspect.output.terminal_text import say
 from .output import own, stdout_on_stderr
-from .scripts import SCRIPT, add_script_arguments
+from .scripts import SCRIPT, add_script_arguments, refuse_unused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +26,20 @@ __all__ = ["PLACE", "add_parser", "run"]
 PLACE = 2
 
 NOTHING_FOUND, FOUND, FAILED = 0, 1, 2
+
+# What a mode has no use for: whoever asks for both is told, for one of the two would be passed over.
+_OF_A_RUN = ("--exact", "--first", "--keep-going")
+_OF_A_REPORT = (
+    "--format",
+    "--output-file",
+    "--select",
+    "--ignore",
+    "--suppressions",
+    "--baseline",
+    "--update-baseline",
+)
+_OF_RANKS = ("--static", *_OF_A_RUN, *_OF_A_REPORT, "--statistics", "--exit-zero")
+_MODES = {"--ranks": ("compares ranks", _OF_RANKS), "--static": ("runs nothing", _OF_A_RUN)}
 
 _DESCRIPTION = f"""\
 Run a script as `python SCRIPT args` would, and report where tensors that backward needs are written in place: where
@@ -131,9 +145,10 @@ def run(args: argparse.Namespace) -> int:
     args : argparse.Namespace
         ``script``, ``module``, ``args``, and the options.
     """
-    if args.ranks:
-        return _check_ranks(args)
     try:
+        refuse_unused(args, _MODES)
+        if args.ranks:
+            return _check_ranks(args)
         check = _Check(args)
     except (OSError, ValueError) as error:
         say(f"gradscope check: {_words_of(error)}", file=sys.stderr)

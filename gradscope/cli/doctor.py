@@ -96,9 +96,18 @@ def run(args: argparse.Namespace) -> int:
         ``script``, ``module``, ``args``, ``format``, ``functions``, ``steps`` and ``limits``.
     """
     if args.script is None:
+        unused = [option for option, value in _options_of_a_run(args).items() if value]
+        if unused:
+            say(f"gradscope doctor: {', '.join(unused)}: there is no SCRIPT to run; name one", file=sys.stderr)
+            return FAILED
         return _installation(args.format)
     with report_stream(args.format) as stream:
         return _examine(args, stream)
+
+
+def _options_of_a_run(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that mean nothing without a script, and what they were given."""
+    return {"-m": args.module, "--functions": args.functions, "--steps": args.steps, "--limit": args.limits}
 
 
 def _examine(args: argparse.Namespace, stream: TextIO) -> int:

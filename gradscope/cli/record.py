@@ -96,6 +96,8 @@ def run(args: argparse.Namespace) -> int:
     take_output(args, (".gscope",))
     script, arguments, output = args.script, args.args, args.output
     try:
+        if args.last is not None and args.keep.strip().lower() in ("none", "summaries"):
+            raise ValueError(f"--last is of values, and --keep {args.keep} keeps none: name which, as --keep all does")
         target = find_target(script, module=args.module)
         path = output or _default_path(script)
         limits = {"last": args.last, "budget": args.budget, "rows": args.rows, "age": args.age}

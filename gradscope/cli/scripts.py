@@ -5,13 +5,21 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..inspect.debuggee.script import ScriptProgram
 
-__all__ = ["SCRIPT", "add_format_argument", "add_script_arguments", "leave_if_it_runs", "positive", "take_output"]
+__all__ = [
+    "SCRIPT",
+    "add_format_argument",
+    "add_script_arguments",
+    "leave_if_it_runs",
+    "positive",
+    "refuse_unused",
+    "take_output",
+]
 
 SCRIPT = "SCRIPT is a file, a directory or zip file with a __main__.py, or a module (with -m, as `python -m` runs it)."
 """For the description of a command."""
@@ -51,6 +59,40 @@ def take_output(args: argparse.Namespace, endings: Collection[str]) -> None:
         and os.path.splitext(args.args[-1])[1].lower() in endings
     ):
         args.args, args.output = args.args[:-2], args.args[-1]
+
+
+def refuse_unused(args: argparse.Namespace, modes: Mapping[str, tuple[str, Collection[str]]]) -> None:
+    """Refuse options that a mode of the command would pass over.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        The options, each false where it was not given.
+    modes : mapping of str to tuple
+        For the option that asks for a mode: what the mode does, and the options that mean nothing to it.
+
+    Raises
+    ------
+    ValueError
+        If a mode is asked for together with one of them.
+
+    Examples
+    --------
+    >>> import argparse
+    >>> args = argparse.Namespace(static=True, first=True)
+    >>> refuse_unused(args, {"--static": ("runs nothing", ("--first",))})
+    Traceback (most recent call last):
+        ...
+    ValueError: --static runs nothing: leave out --first
+    """
+
+    def given(option: str) -> bool:
+        return bool(getattr(args, option.removeprefix("--").replace("-", "_")))
+
+    for mode, (what, options) in modes.items():
+        unused = [option for option in options if given(option)]
+        if given(mode) and unused:
+            raise ValueError(f"{mode} {what}: leave out {', '.join(unused)}")
 
 
 def add_format_argument(parser: argparse.ArgumentParser) -> None:

@@ -221,6 +221,27 @@ except RuntimeError:
 """
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--ranks", "--static"], "--ranks compares ranks: leave out --static"),
+        (["--ranks", "--exact", "--format", "json"], "--ranks compares ranks: leave out --exact, --format"),
+        (["--ranks", "--ignore", "GS101", "--exit-zero"], "--ranks compares ranks: leave out --ignore, --exit-zero"),
+        (["--static", "--first"], "--static runs nothing: leave out --first"),
+        (["--static", "--exact", "--keep-going"], "--static runs nothing: leave out --exact, --keep-going"),
+    ],
+)
+def test_options_that_would_be_passed_over_are_refused(project, arguments, told):
+    done = check(project, *arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"gradscope check: {told}\n")
+
+
+def test_settings_of_a_run_do_not_keep_sources_from_being_read(project):
+    (project / "pyproject.toml").write_text("[tool.gradscope.check]\nfirst = true\n")
+    done = check(project, "--static")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.fixture(params=["gradscope", pytest.param("torch", marks=pytest.mark.torch)])
 def with_library(request, tmp_path, monkeypatch):
     pytest.importorskip(request.param)

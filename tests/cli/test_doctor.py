@@ -8,6 +8,7 @@ from textwrap import dedent
 
 import pytest
 
+from gradscope.cli import main
 from gradscope.runtime.kernels import forms
 
 SCRIPT = """\
@@ -214,3 +215,9 @@ def test_a_limit_that_cannot_be_set_is_refused_before_the_script_runs(tmp_path, 
     done = doctor(tmp_path, "print('ran')", before=("--limit", setting))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"gradscope doctor: {refused}")
+
+
+@pytest.mark.parametrize(("option", "values"), [("--functions", []), ("--steps", ["6"]), ("-m", [])])
+def test_options_of_a_run_need_a_script(option, values, capsys):
+    assert main(["doctor", option, *values]) == 2
+    assert capsys.readouterr().err == f"gradscope doctor: {option}: there is no SCRIPT to run; name one\n"

@@ -164,6 +164,7 @@ def test_a_script_that_is_killed(tmp_path):
         (["--keep", "everything"], "keep= is 'none', 'summaries', 'all'"),
         (["--budget", "lots"], "not a size in bytes"),
         (["--keep", "all", "--last", "0"], "at least 1"),
+        (["--last", "2"], "--last is of values, and --keep summaries keeps none"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_the_script_runs(tmp_path, before, message):
