@@ -1,8 +1,9 @@
-"""The rank and the job of this process, as ``torchrun`` tells them by the environment."""
+"""The rank and the job of this process: as ``torchrun`` tells them, or else as the program's process group does."""
 
 from __future__ import annotations
 
 import os
+import sys
 from typing import NamedTuple
 
 __all__ = ["OwnRank", "own_rank"]
@@ -21,7 +22,8 @@ class OwnRank(NamedTuple):
     world : int
         How many ranks the job has; 1 where it is none.
     job : str
-        What ranks of one job have in common, and no others: where the first of them is reached.
+        What ranks of one job have in common, and no others: where the first of them is reached. ``':'`` where the
+        environment does not say.
     restart : int
         How many times ``torchrun`` has started the ranks anew after one has died.
     """
@@ -35,6 +37,9 @@ class OwnRank(NamedTuple):
 def own_rank() -> OwnRank:
     """Return which rank this process is.
 
+    Where ``torchrun`` has not said so in the environment, it is known once the program has called
+    ``torch.distributed.init_process_group()``, as what ``torch.multiprocessing.spawn`` starts does.
+
     Examples
     --------
     >>> import os
@@ -46,7 +51,18 @@ def own_rank() -> OwnRank:
     """
     rank, world = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
     if not (rank.isdecimal() and world.isdecimal()) or int(rank) >= int(world):
-        return OwnRank()
-    job = f"{os.environ.get('MASTER_ADDR', '')}:{os.environ.get('MASTER_PORT', '')}"
+        return _of_process_group()
     restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "")
-    return OwnRank(int(rank), int(world), job[:_LONGEST], int(restart) if restart.isdecimal() else 0)
+    return OwnRank(int(rank), int(world), _job(), int(restart) if restart.isdecimal() else 0)
+
+
+def _of_process_group() -> OwnRank:
+    # A program that has no process group need not have loaded PyTorch, and is not made to.
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return OwnRank()
+    return OwnRank(distributed.get_rank(), distributed.get_world_size(), _job())
+
+
+def _job() -> str:
+    return f"{os.environ.get('MASTER_ADDR', '')}:{os.environ.get('MASTER_PORT', '')}"[:_LONGEST]
