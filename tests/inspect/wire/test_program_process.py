@@ -161,14 +161,11 @@ def stopping(tmp_path):
 
 @needs_process_table
 def test_a_program_that_a_signal_holds_is_not_waited_for(stopping):
-    debugger, told = stopping.debugger, []
-    debugger.add_listener(lambda event: told.append(event.text))
+    debugger = stopping.debugger
     for _ in range(3):
         with pytest.raises(SessionError, match=rf"stopped by a signal; `kill -CONT {debugger.pid}` lets it go on"):
             debugger.evaluate_text("1 + 1")
-    while not any(told):  # listeners are told on a thread of their own
-        time.sleep(0.01)
-    assert len(list(filter(None, told))) == len(debugger.log) == 1
+    assert len(debugger.log) == 1  # it may have been noticed, and said, before anybody asked
     assert debugger.whereabouts() == debugger.log[0]
 
 
