@@ -38,6 +38,7 @@ ACROSS = {
     "test_older_checkpoints.py": "checkpoints of older PyTorch, in modules, optimizers and loading",
     "tui/panes/test_panes.py": "what every pane must pass",
     "tui/test_deaths.py": "how a program or the terminal UI may die, and what the terminal is like afterwards",
+    "tui/test_pictures.py": "what the screen looks like in states that matter",
     "tui/test_end_to_end.py": "the terminal UI on the real debugger, on a terminal",
 }
 

@@ -45,13 +45,25 @@ def test_a_file_that_cannot_be_read_is_replaced_by_the_line_the_record_knows():
     play(scenario, session_of("/nowhere/train.py", 31))
 
 
-def test_a_node_without_a_line_says_why():
+def test_a_leaf_shows_the_line_that_uses_it():
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes)
         await pilot.press("j", "j")
-        await until(pilot, lambda: "the gradient of a leaf is accumulated here" in text_of(app))
+        await until(pilot, lambda: "3 Source train.py:2 that uses it" in text_of(app))
 
     play(scenario)
+
+
+def test_a_node_without_a_line_says_why():
+    nodes = [replace(node, location=None) for node in chain(3)]
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        await until(pilot, lambda: "ReluBackward0: its line is not known" in text_of(app))
+        await pilot.press("j", "j")
+        await until(pilot, lambda: "the gradient of a leaf is accumulated here" in text_of(app))
+
+    play(scenario, FakeSession(nodes))
 
 
 def test_a_click_on_the_number_of_a_line_sets_a_breakpoint_and_another_removes_it(tmp_path):

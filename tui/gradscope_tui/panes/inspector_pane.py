@@ -156,12 +156,16 @@ class InspectorPane(CursorPane):
         before, self._focus = self._focus.node, focus
         node = focus.node
         same = not self._to_produced and node is not None and before is not None and node.key == before.key
+        lines, row = self._shown.lines, self.cursor
+        link = lines[row].link if row < len(lines) else None
         self.set_heading(about=f"#{node.index} {node.operator}" if node else "")
         self.redraw()
         if not same:
             self.scroll_to(0, 0, animate=False, force=True)
             self.set_reactive(InspectorPane.cursor, 0)
             self.cursor = self._first_row()
+        elif link is not None:  # more may be known by now, and stand above
+            self.cursor = next((row for row, line in enumerate(self._shown.lines) if line.link == link), row)
 
     def _first_row(self) -> int:
         """Return the line at which a node is shown first: the first that leads to a tensor."""

@@ -73,8 +73,8 @@ class SourcePane(LinePane):
     KEYS: ClassVar[Mapping[str, str]] = {"editor": "Open in the editor", "filter": "Find"}
     KEY_HELP: ClassVar[str] = "Go to the source of the node under the cursor"
     ABOUT: ClassVar[str] = (
-        "That line in its file. A click on the number of a line sets a breakpoint on what it makes, or removes it. "
-        "`E` opens it in `$EDITOR`."
+        "That line in its file; of a leaf, which no line has made, the line that uses it. A click on the number of a "
+        "line sets a breakpoint on what it makes, or removes it. `E` opens it in `$EDITOR`."
     )
     EMPTY: ClassVar[str] = "the line that made a node is shown here"
 
@@ -104,6 +104,8 @@ class SourcePane(LinePane):
         self._focus, node = snapshot.focus, snapshot.focus.node
         if snapshot.focus.line is not None:
             self.show(snapshot.focus.line)
+        elif snapshot.focus.used_at is not None:
+            self.show(snapshot.focus.used_at, about="that uses it")
         elif node is None:
             self.show(None)
         else:
@@ -115,7 +117,7 @@ class SourcePane(LinePane):
         """Return where the node under the cursor was made."""
         return str(self._location or "")
 
-    def show(self, location: Location | None, why_empty: str = "") -> None:
+    def show(self, location: Location | None, why_empty: str = "", about: str = "") -> None:
         """Show the lines around a location.
 
         Parameters
@@ -124,12 +126,15 @@ class SourcePane(LinePane):
             Where the node under the cursor was made.
         why_empty : str
             What to say instead when there is no location.
+        about : str
+            What the line is, where it has not made the node.
         """
         if (location, why_empty) == (self._location, self.empty):
             return
         moved = location != self._location
         self._location, self.empty = location, why_empty
-        self.set_heading(about="" if location is None else f"{basename(location.filename)}:{location.lineno}")
+        place = "" if location is None else f"{basename(location.filename)}:{location.lineno} {about}"
+        self.set_heading(about=place.rstrip())
         self.redraw()
         if moved:
             self.centre()

@@ -56,6 +56,8 @@ class Focus:
         For each argument of its operator the expression of its gradient; empty where that is not known.
     line : Location or None
         A line to be shown in the place of that which made the node.
+    used_at : Location or None
+        Of a node that no line has made, such as a leaf's, the line that used what it belongs to.
     """
 
     node: NodeRecord | None = None
@@ -63,6 +65,7 @@ class Focus:
     sources: tuple[Neighbour, ...] = ()
     derivative: tuple[tuple[str, str], ...] = ()
     line: Location | None = None
+    used_at: Location | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -473,7 +473,9 @@ class SessionWatcher:
         incoming = self._snapshot.outline.sources[node.index : node.index + 1] if node is not None else ()
         sources = tuple(neighbour(source) for found in incoming for source in found)
         line = self._pointed[1] if self._pointed[0] == graph.index else None
-        focus = Focus(node, targets, sources, derivative, line)
+        users = (nodes[source.index].location for source in sources)
+        used_at = next(filter(None, users), None) if node is not None and node.location is None else None
+        focus = Focus(node, targets, sources, derivative, line, used_at)
         self._snapshot = replace(self._snapshot, focus=focus)
         with self._app.batch_update():
             self._update_followers()
