@@ -56,7 +56,7 @@ def test_enter_edits_a_breakpoint_and_keeps_it_where_the_text_is_wrong():
         await until(pilot, lambda: getattr(app.focused, "value", "") == "break op:Addmm if norm > 10; ignore $ 3")
         app.focused.value = "break op:Addmm if norm >"
         await pilot.press("enter")
-        await until(pilot, lambda: "is not a Python expression" in text_of(app))
+        await until(pilot, lambda: any("is not a Python expression" in one.message for one in app._notifications))
         assert [point.condition for point in app.session.breakpoints] == ["norm > 10"]
         await until(pilot, lambda: getattr(app.focused, "value", "") == "break op:Addmm if norm >")
         app.focused.value = "tbreak op:Addmm if norm > 20; disable $"
