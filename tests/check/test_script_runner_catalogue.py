@@ -1,4 +1,4 @@
-"""In-place misuse as it is met in real programs, and programs that look alike and are right.
+"""In-place misuse as it is met in real programs; test_script_runner_lookalikes.py has programs that look alike.
 
 Each program marks the lines a report has to name with a comment that ends in the role: ``# written``, ``# saved``,
 ``# read``, ``# freed``, ``# viewed``, ``# shared``, ``# made``. The row numbers are those of docs/check.md.
@@ -324,6 +324,39 @@ MISUSE = [
         """,
         "clone() of mean",
     ),
+    Program(
+        "14 second loss of a trunk whose graph the first has freed",
+        "GS104",
+        """
+        w = gs.ones(3, requires_grad=True)
+        h = (w * 2).exp()  # saved
+        one, other = h.sum(), h.pow(2).sum()
+        one.backward()  # freed
+        other.backward()  # read
+        """,
+        "add the losses and call backward() once",
+    ),
+    Program(
+        "20 one row of what broadcast_to() returned written",
+        "GS109",
+        """
+        x = gs.ones(3, requires_grad=True)
+        rows = gs.broadcast_to(x * 2, (2, 3))  # viewed
+        rows.relu_()  # written
+        """,
+        "clone() rows before this line, or write `rows = rows.relu()`",
+    ),
+    Program(
+        "20 weights of rows multiplied in their expanded form",
+        "GS109",
+        """
+        x = gs.ones(2, requires_grad=True)
+        scores = gs.zeros(2, 3)
+        weights = (x * 2).unsqueeze(1).expand_as(scores)  # viewed
+        weights *= scores  # written
+        """,
+        "clone() weights before this line, or write `weights = weights * scores`",
+    ),
 ]
 
 
@@ -583,265 +616,54 @@ BEHIND_A_BACK = [
         """,
         "new gradient",
     ),
+    Program(
+        "24 a result kept on ctx is written",
+        "GS110",
+        """
+        class Exp(gs.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.result = x.exp()
+                return ctx.result
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * ctx.result
+
+        w = gs.ones(3, requires_grad=True)
+        y = Exp.apply(w * 1)  # saved
+        z = y.sum()
+        with gs.no_grad():
+            y.zero_()  # written
+        z.backward()  # read
+        """,
+        "ctx.save_for_backward()",
+    ),
+    Program(
+        "24 a weight kept on ctx is stepped",
+        "GS110",
+        """
+        class Scale(gs.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, weight):
+                ctx.x, ctx.weight = x, weight
+                return x * weight
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * ctx.weight, grad * ctx.x
+
+        weight = gs.ones(3, requires_grad=True)
+        x = gs.ones(3, requires_grad=True)
+        optimizer = gs.optim.SGD([weight], lr=0.1)
+        (weight * 2).sum().backward()
+        loss = Scale.apply(x, weight).sum()  # saved
+        optimizer.step()  # written
+        loss.backward()  # read
+        """,
+        "ctx.save_for_backward()",
+    ),
 ]
-
-
-LEGAL = {
-    "a custom Function marks the input that it writes": """
-        class Scale(gs.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.mark_dirty(x)
-                return x.mul_(2)
-
-            @staticmethod
-            def backward(ctx, grad):
-                return 2 * grad
-
-        w = gs.ones(3, requires_grad=True)
-        h = w * 1
-        y = Scale.apply(h)
-        (y + h).sum().backward()
-        """,
-    "a custom Function keeps on ctx what changes by design": """
-        class Counted(gs.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, calls):
-                ctx.calls, ctx.x = calls, x
-                return x * 1
-
-            @staticmethod
-            def backward(ctx, grad):
-                ctx.calls.add_(1)
-                return grad, None
-
-        w, calls = gs.ones(3, requires_grad=True), gs.zeros(1)
-        y = Counted.apply(w * 1, calls)
-        z = Counted.apply(y, calls)
-        calls.add_(1)
-        z.sum().backward()
-        """,
-    "a custom Function writes a copy of its input": """
-        class Scale(gs.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x.clone().mul_(2)
-
-            @staticmethod
-            def backward(ctx, grad):
-                return 2 * grad
-
-        w = gs.ones(3, requires_grad=True)
-        h = w * 1
-        (Scale.apply(h) + h).sum().backward()
-        """,
-    "a clone of what expand() returned is written": """
-        x = gs.ones(3, requires_grad=True)
-        rows = (x * 2).expand(2, 3).clone()
-        rows.add_(1)
-        rows.exp().sum().backward()
-        """,
-    "a hook writes a gradient that nobody else gets": """
-        x = gs.ones(3, requires_grad=True)
-        y = x * 2
-        y.register_hook(lambda grad: (grad.mul_(0.1), None)[1])
-        y.exp().sum().backward()
-        """,
-    "a hook writes one part of a gradient, and other nodes get the other parts": """
-        x = gs.ones(3, requires_grad=True)
-        a, b = x * 2, x.exp()
-        def slow_down(grad):
-            grad.mul_(0.1)
-        a.register_hook(slow_down)
-        gs.stack([a, b]).pow(2).sum().backward()
-        """,
-    "a hook writes a gradient that a join has added to another before": """
-        x = gs.ones(3, requires_grad=True)
-        t = x * 1
-        side = gs.tanh(t)
-        def slow_down(grad):
-            grad.mul_(0.1)
-        side.register_hook(slow_down)
-        total = t + side
-        (total.pow(2).sum() + t.exp().sum()).backward()
-        """,
-    "a module is called for the write that it does": """
-        class Center(gs.nn.Module):
-            def forward(self, x):
-                mean = x.detach().mean()
-                x.sub_(mean)
-                return mean
-
-        w = gs.ones(3, requires_grad=True)
-        h = w * 2
-        mean = Center()(h)
-        (h.exp().sum() * mean).backward()
-        """,
-    "a module that works in place and returns its input": """
-        layer, relu = gs.nn.Linear(3, 3), gs.nn.ReLU(inplace=True)
-        h = layer(gs.ones(2, 3))
-        relu(h)
-        (h + h * 2).sum().backward()
-        """,
-    "a module that writes its input, which nobody reads again": """
-        body = gs.nn.Sequential(gs.nn.ReLU(inplace=True), gs.nn.Linear(3, 3))
-        x = gs.ones(2, 3, requires_grad=True)
-        body(x * 2).sum().backward()
-        """,
-    "a module that writes a result of its own": """
-        class Block(gs.nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.body = gs.nn.Sequential(gs.nn.Linear(3, 3), gs.nn.ReLU(inplace=True), gs.nn.Linear(3, 3))
-
-            def forward(self, x):
-                return self.body(x) + x
-
-        x = gs.ones(2, 3, requires_grad=True)
-        Block()(x * 2).sum().backward()
-        """,
-    "a hook that writes a gradient which only its branch gets": """
-        w = gs.ones(3, requires_grad=True)
-        y = (w * 3).exp()
-        y.register_hook(lambda grad: grad.mul_(0.1))
-        (y**2).sum().backward()
-        """,
-    "a hook that writes what it passes on to two operands": """
-        w = gs.ones(3, requires_grad=True)
-        y = w * 2 + w * 3
-        y.register_hook(lambda grad: grad.mul_(0.1))
-        (y**2).sum().backward()
-        """,
-    "a hook that returns a new gradient": """
-        w = gs.ones(3, requires_grad=True)
-        a, b = w * 2, w * 3
-        b.register_hook(lambda grad: grad * 0.1)
-        ((a + b) ** 2).sum().backward()
-        """,
-    "a custom backward that writes a gradient of its own": """
-        class Double(gs.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 2
-
-            @staticmethod
-            def backward(ctx, grad):
-                mine = grad.clone()
-                mine *= 2
-                return mine
-
-        w = gs.ones(3, requires_grad=True)
-        ((Double.apply(w) + w * 2) ** 2).sum().backward()
-        """,
-    "write before anything saved it": """
-        x = gs.ones(3, requires_grad=True)
-        scores = x * 2
-        scores.add_(1)
-        scores.softmax(0).sum().backward()
-        """,
-    "multiplication by a number saves nothing": """
-        x = gs.ones(3, requires_grad=True)
-        y = x * 2
-        y.relu_()
-        y.sum().backward()
-        """,
-    "input of exp is not saved": """
-        x = gs.ones(3, requires_grad=True)
-        y = x * 1
-        z = y.exp()
-        y.zero_()
-        z.sum().backward()
-        """,
-    "leaf updated after backward, under no_grad": """
-        w = gs.ones(3, requires_grad=True)
-        for _ in range(3):
-            (w * w).sum().backward()
-            with gs.no_grad():
-                w -= 0.1 * w.grad
-            w.grad = None
-        """,
-    "backward twice with retain_graph": """
-        x = gs.ones(3, requires_grad=True)
-        y = (x * x).sum()
-        y.backward(retain_graph=True)
-        y.backward()
-        """,
-    "backward twice where nothing is saved": """
-        x = gs.ones(3, requires_grad=True)
-        y = (x + 1).sum()
-        y.backward()
-        y.backward()
-        """,
-    "one view written, another operand saved": """
-        x = gs.ones(2, 3, requires_grad=True)
-        y = x * 2
-        y.narrow(0, 0, 1).mul_(3)
-        y.sum().backward()
-        """,
-    "a clone written": """
-        x = gs.ones(3, requires_grad=True)
-        y = x.exp()
-        z = y.clone()
-        z.add_(1)
-        (y + z).sum().backward()
-        """,
-    "gradients of an input that do not need the modified tensor": """
-        x = gs.ones(3, requires_grad=True)
-        w = gs.ones(3)
-        y = w * x
-        x.detach().add_(1)
-        y.sum().backward()
-        """,
-    "step after backward": """
-        model = gs.nn.Sequential(gs.nn.Linear(3, 4), gs.nn.ReLU(), gs.nn.Linear(4, 1))
-        optimizer = gs.optim.Adam(model.parameters(), lr=0.1)
-        for step in range(3):
-            optimizer.zero_grad()
-            model(gs.ones(2, 3)).sum().backward()
-            optimizer.step()
-        """,
-    "parameter written through .data after backward": """
-        w = gs.ones(3, requires_grad=True)
-        for _ in range(3):
-            (w * w).sum().backward()
-            w.data -= 0.1 * w.grad
-            w.grad = None
-        """,
-    "array of numpy() read, and a copy written": """
-        x = gs.ones(3, requires_grad=True)
-        y = x.exp()
-        array = y.detach().numpy()
-        copy = array.copy()
-        copy[:] = array.sum()
-        y.sum().backward()
-        """,
-    "written through .data with the values that stood there": """
-        x = gs.ones(3, requires_grad=True)
-        y = x.exp()
-        y.data.mul_(1)
-        y.sum().backward()
-        """,
-    "batch_norm runs twice in training before backward": """
-        norm = gs.nn.BatchNorm1d(2)
-        x = gs.arange(8.0).view(4, 2).requires_grad_()
-        (norm(x) + norm(x * 2)).pow(2).sum().backward()
-        """,
-    "a part of the memory written through .data that nobody saved": """
-        x = gs.ones(4, requires_grad=True)
-        y = x * 2
-        z = y[:2].exp()
-        y.data[2:] = 0
-        z.sum().backward()
-        """,
-    "hidden state detached": """
-        w = gs.ones(3, requires_grad=True)
-        hidden = gs.ones(3)
-        for step in range(3):
-            hidden = (hidden.detach() * w).tanh()
-            hidden.sum().backward()
-        """,
-}
-
 
 # The programs are the same in both, but for the import.
 FRAMEWORKS = ["gradscope", pytest.param("torch", marks=pytest.mark.torch)]
@@ -910,11 +732,3 @@ def test_what_is_changed_behind_a_back_is_reported(program, framework, tmp_path)
     assert (finding.code, finding.severity) == (program.code, "silent-wrong")
     assert {s.role: s.location.lineno for s in finding.sites} == marked(path)
     assert program.helps in finding.help
-
-
-@pytest.mark.parametrize("framework", FRAMEWORKS)
-@pytest.mark.parametrize("source", LEGAL.values(), ids=LEGAL.keys())
-def test_legal_lookalike_is_left_alone(source, framework, tmp_path):
-    sanitizer, result = check_script(write(tmp_path / "program.py", source, framework))
-    assert (sanitizer.findings, result.error, result.exit_code) == ([], None, 0)
-    assert sanitizer.backwards >= 1
