@@ -401,8 +401,9 @@ class Subscription:
 
     def unsubscribe(self) -> None:
         """Stop listening; doing so twice is harmless."""
-        if self in _subscriptions:
-            _set(tuple(s for s in _subscriptions if s is not self))
+        with _lock:  # somebody else may begin to listen meanwhile
+            if self in _subscriptions:
+                _set(tuple(s for s in _subscriptions if s is not self))
 
     def __enter__(self) -> Subscription:
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 import threading
 from pathlib import Path
 
@@ -297,3 +298,26 @@ def test_step_by_step_is_the_same_backward():
         names.append(node.name())
     assert names == ["MulBackward0", "AccumulateGrad"]
     assert x.grad.item() == 6.0
+
+
+def test_who_begins_to_listen_while_another_leaves_is_heard():
+    over, interval = threading.Event(), sys.getswitchinterval()
+
+    def come_and_go():
+        while not over.is_set():
+            events.subscribe(print, events.NodeExited).unsubscribe()
+
+    others = [threading.Thread(target=come_and_go) for _ in range(2)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for other in others:
+            other.start()
+        for _ in range(2000):
+            with events.subscribe(print, events.NodeEntered):
+                assert events.wanted(events.NodeEntered)
+            assert not events.wanted(events.NodeEntered)
+    finally:
+        over.set()
+        sys.setswitchinterval(interval)
+        for other in others:
+            other.join()
