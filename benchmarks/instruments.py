@@ -68,6 +68,11 @@ def resnet(lib: Any) -> Step:
     return training_step(lib, model, normal(lib, 4, 3, 32, 32), integers(lib, 10, 4))
 
 
+def lstm(lib: Any) -> Step:
+    """A language model of two LSTM layers over 32 steps, 9.1 M parameters."""
+    return training_step(lib, models.lstm(lib), integers(lib, 2000, 4, 32), integers(lib, 2000, 128))
+
+
 def tiny(lib: Any) -> Step:
     """200 operators on ten numbers each."""
     x = lib.ones(10, requires_grad=True)
@@ -81,7 +86,7 @@ def tiny(lib: Any) -> Step:
     return step
 
 
-PROGRAMS = {program.__name__: program for program in (gpt, bert, vit, resnet, tiny)}
+PROGRAMS = {program.__name__: program for program in (gpt, bert, vit, resnet, lstm, tiny)}
 
 
 # --- the instruments --------------------------------------------------------------------------------------------------

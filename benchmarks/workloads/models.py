@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["bert", "char_gpt", "lenet", "mlp", "resnet", "start", "vit"]
+__all__ = ["bert", "char_gpt", "lenet", "lstm", "mlp", "resnet", "start", "vit"]
 
 
 def start(lib: Any, model: Any) -> Any:
@@ -166,6 +166,25 @@ def bert(lib: Any, *, length: int = 64, vocabulary: int = 4000) -> Any:
     """Return an encoder of text with 6.8 million parameters."""
     blocks = transformer_blocks(lib, 6, 256, 8, fused_attention(lib, causal=False))
     return language_model(lib, blocks, width=256, length=length, vocabulary=vocabulary)
+
+
+def lstm(lib: Any, *, width: int = 640, vocabulary: int = 2000) -> Any:
+    """Return a language model of two LSTM layers, 9.1 M parameters."""
+    nn = lib.nn
+
+    class LanguageModel(nn.Module):
+        """Tokens in, logits out."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = nn.Embedding(vocabulary, width)
+            self.lstm = nn.LSTM(width, width, num_layers=2, batch_first=True)
+            self.head = nn.Linear(width, vocabulary)
+
+        def forward(self, tokens: Any) -> Any:
+            return self.head(self.lstm(self.embedding(tokens))[0])
+
+    return start(lib, LanguageModel())
 
 
 def vit(lib: Any) -> Any:
