@@ -18,6 +18,7 @@ from .flow.amplification import GainVisitor, loss_scale
 from .flow.dead_units import DeadUnits, dead_units
 from .flow.gradient_flow import GradientFlow, ParameterFlow, gradient_flow, verdict_of
 from .flow.zero_gradients import ZeroCause, ZeroVisitor
+from .limits import Limits
 from .memory.gradient_aliasing import GradientAliasing, aliasing
 from .memory.graph_memory import MemoryReport, memory_of
 from .memory.reference_cycles import GraphCycle, kept_own_outputs
@@ -31,9 +32,6 @@ from .sampled_graphs import BackwardSampler
 __all__ = ["Examination", "Examiner", "FlowTrouble", "ZeroGradient", "named"]
 
 _SHOWN = 4
-
-# A gradient so many times as large as its matrix: one step of an optimizer throws the matrix away.
-_WILD = 1e4
 
 
 @dataclass(frozen=True)
@@ -156,6 +154,8 @@ class Examiner(Observer):
     ----------
     ledger : Ledger
         Which is open.
+    limits : Limits
+        Beyond which a gradient explodes.
 
     Attributes
     ----------
@@ -173,8 +173,9 @@ class Examiner(Observer):
         The latest, or the largest, of each.
     """
 
-    def __init__(self, adapter: Adapter, ledger: Ledger) -> None:
+    def __init__(self, adapter: Adapter, ledger: Ledger, limits: Limits) -> None:
         self.adapter = adapter
+        self._wild = limits.wild_gradient
         self.recorder = ledger.recorder
         self.names = ModelNames(self.recorder)
         self.missing = MissingGradients(self.recorder, self.names)
@@ -293,7 +294,7 @@ class Examiner(Observer):
         verdict, ends, first = verdict_of(flows)
         text, name = (ends[0], first) if ends else ("", "")
         matrices = [p for p in flows if p.ratio and len(p.shape) > 1 and not p.bad]
-        wild = next((p for p in matrices if (p.ratio or 0.0) > _WILD * running.scale), None)
+        wild = next((p for p in matrices if (p.ratio or 0.0) > self._wild * running.scale), None)
         if wild is not None:
             verdict, name = "exploding", wild.name
             text = f"gradients explode: that of `{name}` is {wild.ratio:.1e} times the size of the weight"

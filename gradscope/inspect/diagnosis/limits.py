@@ -33,8 +33,9 @@ class Limits:
         "each of the first steps moves half of the matrices by more than this times the norm that they had at first",
         "then nothing of the weights before is left; 1e-3 is usual (Karpathy, CS231n notes, 2015)",
     )
-    first_steps: int = _limit(
-        4, "how many steps are the first, of which three or more must be finite", "later ones follow from these"
+    first_steps: int = _limit(4, "how many steps are the first", "later ones follow from these")
+    finite_steps: int = _limit(
+        3, "how many of the first steps must be finite", "the fewest that show whether steps become smaller"
     )
     settling: float = _limit(
         0.25,
@@ -82,6 +83,11 @@ class Limits:
         "the share of the results of a tanh or sigmoid that are at the ends of its range in both first backwards",
         "unit variance puts under 1 % of a tanh's results there",
     )
+    near_end: float = _limit(
+        0.01,
+        "how near to an end of its range, as a share of half of it, a result of a tanh or sigmoid is at that end",
+        "its derivative there is a fiftieth of the largest, or less",
+    )
     large_input: float = _limit(
         10.0, "the largest number that a model is given, to be blamed for saturation", "ten deviations of scaled data"
     )
@@ -89,6 +95,24 @@ class Limits:
         0.25,
         "the share of the gradients in float16 that become zero at one node, all others being below 6e-5",
         "6e-5 is the smallest normal number of float16 (IEEE 754)",
+    )
+    wild_gradient: float = _limit(
+        1e4,
+        "by how many times the norm of a gradient is that of its matrix, to be called exploding",
+        "a step of SGD at a learning rate of 1e-3 is ten times what the matrix was",
+    )
+    sum_to_one: float = _limit(
+        0.01,
+        "how far from one the sum of probabilities may be",
+        "probabilities that were rounded to bfloat16, of eight binary digits, sum to one within 2^-8",
+    )
+    mask_length: int = _limit(
+        3, "how many positions an attention has, to be asked whether its mask is inverted", "of two, one row is judged"
+    )
+    recurrent_calls: int = _limit(
+        3,
+        "how often a module is called on its own result before a backward, to be one that goes over time",
+        "two calls are also a target and a prediction, or two views of an example",
     )
 
 

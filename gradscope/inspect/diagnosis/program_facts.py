@@ -187,7 +187,7 @@ def _update_watch(program: WatchedProgram) -> UpdateWatch:
 
 EXAMINATION = Fact(
     "examination",
-    lambda program: Examiner(program.adapter, program.ledger),
+    lambda program: Examiner(program.adapter, program.ledger, program.limits),
     lambda watch: watch.examination,
     backward=True,
 )

@@ -21,8 +21,6 @@ __all__ = ["SoftmaxDimension"]
 # What stands between attention's weights and the product with the values: a dropout, and the bmm() that matmul() is.
 _BESIDE_WEIGHTS = RESHAPING | {"Mul", "NativeDropout", "Div"}
 _PRODUCTS = {"Bmm", "Mm", "Baddbmm"}
-# A sum of probabilities in half precision is one as far as this.
-_ONE = 1e-2
 _HELP_ONE = "\n  Use a sigmoid for one output."
 _HELP = "\n  Take it along the last dimension: dim=-1."
 
@@ -33,6 +31,7 @@ class SoftmaxWatch(Observer):
     def __init__(self, program: WatchedProgram) -> None:
         self._adapter = program.adapter
         self._graphs = program.graphs
+        self._tolerance = program.limits.sum_to_one
         self.found: dict[Location | None, str] = {}
 
     def task_started(self, task: Any) -> None:
@@ -56,15 +55,15 @@ class SoftmaxWatch(Observer):
             return ""
         if values.size > 1 and 1 in values.shape and (probabilities == 1).all():
             return f"of shape {values.shape} is 1 everywhere: it runs along a dimension of one entry{_HELP_ONE}"
-        if values.ndim < 2 or _is_one(probabilities, -1):
+        if values.ndim < 2 or self._is_one(probabilities, -1):
             return ""
         for user, index in users_of(self._adapter, above, key, _BESIDE_WEIGHTS | {"Log"}):
             operator = operator_name(self._adapter.node_name(user.node))
-            if operator == "NllLoss" and values.ndim == 2 and _is_one(probabilities, 0):
+            if operator == "NllLoss" and values.ndim == 2 and self._is_one(probabilities, 0):
                 return (
                     f"of shape {values.shape} runs along the batch: the examples compete, and the classes do not{_HELP}"
                 )
-            if operator in _PRODUCTS and index == 0 and _is_one(probabilities, -2):
+            if operator in _PRODUCTS and index == 0 and self._is_one(probabilities, -2):
                 sums = probabilities.sum(axis=-1)
                 return (
                     f"of shape {values.shape} runs along dimension {values.ndim - 2}, the queries: the weights of "
@@ -72,9 +71,8 @@ class SoftmaxWatch(Observer):
                 )
         return ""
 
-
-def _is_one(probabilities: Any, axis: int) -> bool:
-    return bool((abs(probabilities.sum(axis=axis) - 1) < _ONE).all())
+    def _is_one(self, probabilities: Any, axis: int) -> bool:
+        return bool((abs(probabilities.sum(axis=axis) - 1) < self._tolerance).all())
 
 
 SOFTMAX_DIMENSIONS = Fact("softmax dimensions", SoftmaxWatch, lambda watch: tuple(watch.found.items()), backward=True)

@@ -17,8 +17,6 @@ __all__ = ["OversizedUpdates"]
 
 # Optimizers that divide by the size of the gradient: a factor in the loss does not change their steps.
 _NORMALISING = {"Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad", "Adadelta", "Rprop", "Adafactor"}
-# The fewest steps that show whether they become smaller.
-_LEAST = 3
 
 
 class OversizedUpdates(Rule):
@@ -60,7 +58,11 @@ class OversizedUpdates(Rule):
                 itertools.takewhile(math.isfinite, (sample.ratio for sample in run.samples[: limits.first_steps]))
             )
             # Weights that start far from where they belong get there by large steps, which become smaller.
-            if len(first) < _LEAST or min(first) <= limits.large_update or first[-1] < first[0] * limits.settling:
+            if (
+                len(first) < limits.finite_steps
+                or min(first) <= limits.large_update
+                or first[-1] < first[0] * limits.settling
+            ):
                 continue
             sums = [] if run.name in _NORMALISING else list(run.sums)
             text = (

@@ -22,8 +22,6 @@ from ..training.module_modes import tensors_in
 __all__ = ["SaturatedUnits"]
 
 _ENDS = {"Tanh": (-1.0, 1.0), "Sigmoid": (0.0, 1.0)}
-# So near to an end of its range a unit's derivative is a fiftieth of its largest, or less.
-_NEAR = 0.01
 _FIRST = 2
 
 
@@ -55,6 +53,7 @@ class SaturationWatch(Observer):
         self._adapter = program.adapter
         self._graphs = program.graphs
         self._tracker = program.ledger.recorder
+        self._near_end = program.limits.near_end
         self._backwards = 0
         self._largest = 0.0
         self._seen: dict[tuple[str, Location | None], list[Saturated]] = {}
@@ -92,7 +91,7 @@ class SaturationWatch(Observer):
             return None
         values = self._adapter.to_host(result)
         low, high = _ENDS[name]
-        near = _NEAR * (high - low) / 2
+        near = self._near_end * (high - low) / 2
         share = float(numpy.mean((values < low + near) | (values > high - near)))
         location = self._adapter.location(link.node)
         return Saturated(name.lower(), self._tracker.module_of(link.node), share, self._largest, location)

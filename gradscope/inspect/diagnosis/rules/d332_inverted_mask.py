@@ -17,8 +17,6 @@ from ..rule_registry import Rule
 
 __all__ = ["InvertedMask"]
 
-_LEAST = 3
-
 
 @dataclass(frozen=True)
 class FutureWeights:
@@ -40,6 +38,7 @@ class MaskWatch(Observer):
     def __init__(self, program: WatchedProgram) -> None:
         self._adapter = program.adapter
         self._graphs = program.graphs
+        self._least = program.limits.mask_length
         self.found: dict[Location | None, FutureWeights] = {}
 
     def task_started(self, task: Any) -> None:
@@ -48,14 +47,14 @@ class MaskWatch(Observer):
             if operator_name(self._adapter.node_name(link.node)) != "Softmax":
                 continue
             result = saved_values(self._adapter, link.node).get("result")
-            if result is not None and _sees_only_ahead(self._adapter.to_host(result)):
+            if result is not None and _sees_only_ahead(self._adapter.to_host(result), self._least):
                 line = self._adapter.location(link.node)
                 self.found[line] = FutureWeights(int(result.shape[-1]), line)
 
 
-def _sees_only_ahead(weights: Any) -> bool:
+def _sees_only_ahead(weights: Any, least: int) -> bool:
     """Whether all rows but the last have their weight behind the diagonal; one with nothing allowed is uniform."""
-    if weights.ndim < 2 or weights.shape[-1] != weights.shape[-2] or weights.shape[-1] < _LEAST:
+    if weights.ndim < 2 or weights.shape[-1] != weights.shape[-2] or weights.shape[-1] < least:
         return False
     rows = numpy.asarray(weights, dtype=numpy.float64)[..., :-1, :]
     ahead = numpy.triu(numpy.ones(weights.shape[-2:], dtype=bool), 1)[:-1]

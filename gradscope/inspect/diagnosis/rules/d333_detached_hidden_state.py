@@ -18,8 +18,6 @@ from ..training.module_modes import tensors_in
 
 __all__ = ["DetachedHiddenState"]
 
-_LEAST = 3
-
 
 @dataclass(frozen=True)
 class CutChain:
@@ -58,6 +56,7 @@ class RecurrenceWatch(Observer):
     def __init__(self, program: WatchedProgram) -> None:
         self._adapter = program.adapter
         self._graphs = program.graphs
+        self._least = program.limits.recurrent_calls
         self._recorder = program.ledger.recorder
         self._calls: dict[int, _Calls] = {}
         # By place: the last chain that was cut at all its steps; None once a backward has reached several calls.
@@ -89,7 +88,7 @@ class RecurrenceWatch(Observer):
         links = self._graphs.of(task)
         for calls in self._calls.values() if links else ():
             cuts = set(calls.cuts)
-            if len(calls.nodes) < _LEAST or not cuts:
+            if len(calls.nodes) < self._least or not cuts:
                 continue
             cut = next(iter(cuts))
             reached = sum(node in links for node in calls.nodes)
