@@ -159,7 +159,7 @@ def test_a_terminal_under_nohup_stays_when_its_line_is_lost(script, tmp_path):
         _read_until(ours, b"PAUSED before")
         process.send_signal(signal.SIGHUP)
         os.write(ours, b"n")
-        _read_until(ours, b"Inspector #1")
+        _read_until(ours, b"next node")
         process.send_signal(signal.SIGTERM)
         _read_until(ours, b"was ended before its end")  # whoever does not read lets it wait at a full terminal
         assert process.wait(30) == 128 + signal.SIGTERM

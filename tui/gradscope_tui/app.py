@@ -10,7 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.console import RenderableType
 from textual import events, on
+from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App, ComposeResult, SystemCommand
 from textual.command import DiscoveryHit, Hits
 from textual.filter import LineFilter
@@ -44,6 +46,7 @@ from gradscope_tui.sessions.session_protocol import Session, has_ended, is_pause
 from gradscope_tui.sessions.session_watcher import SessionWatcher, unless_closed
 from gradscope_tui.settings import read_settings, settings_files
 from gradscope_tui.terminal.ascii_text import AsciiText, speaks_ascii
+from gradscope_tui.terminal.changed_cells import ChangedCells, ShownFrame
 from gradscope_tui.terminal.shutdown_signals import SIGNALLED, ended_by_signals
 from gradscope_tui.terminal.terminal_output import VisibleText, own_terminal
 from gradscope_tui.widgets.findings_bar import FindingsBar
@@ -132,6 +135,7 @@ class GradscopeApp(App[int]):
         self._settings, self._wrong_settings = read_settings(settings_files)
         self._first_theme = self.theme
         self._watches_wait = bool(self._view.watches)
+        self._on_terminal = ShownFrame()
         self._loop_to_tell: asyncio.AbstractEventLoop | None = None
         self.watcher = SessionWatcher(
             self, session, script, self._stopped, self._keep_breakpoints, self._settings.scale
@@ -184,7 +188,7 @@ class GradscopeApp(App[int]):
                 self.watcher.take_output(said, "dim")
         self.watcher.start()
         # Back from the shell: the terminal has forgotten the screen.
-        self.app_resume_signal.subscribe(self, lambda _: self.refresh())
+        self.app_resume_signal.subscribe(self, lambda _: self._paint_again())
         self.theme_changed_signal.subscribe(self, lambda _: self._redraw())
 
     def on_unmount(self) -> None:
@@ -209,6 +213,17 @@ class GradscopeApp(App[int]):
             with suppress(RuntimeError, ValueError):
                 await on_thread(partial(self.session.add_watch, expression))
         self.watcher.refresh()
+
+    def _paint_again(self) -> None:
+        self._on_terminal.forget()
+        self.refresh()
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        """Write what Textual wants painted anew, but no cell that stands on the terminal as it is to be."""
+        update: Any = renderable
+        if isinstance(renderable, (LayoutUpdate, ChopsUpdate)) and screen is self.screen:
+            update = ChangedCells(self._on_terminal, screen._compositor.render_strips)
+        super()._display(screen, update)
 
     def _redraw(self) -> None:
         for pane in self.query(LinePane):
@@ -279,7 +294,8 @@ class GradscopeApp(App[int]):
         self.watcher.catch_up()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay out the panes for another size."""
+        """Lay out the panes for another size; what the terminal has made of its lines is not known."""
+        self._on_terminal.forget()
         self.pane_layout.resize(event.size)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:

@@ -2,6 +2,7 @@
 
 - :mod:`~.terminal_output`: what others write to file descriptors 1 and 2 becomes lines of the log
 - :mod:`~.ascii_text`: the screen in ASCII, where the locale has no more
+- :mod:`~.changed_cells`: no more is sent than what has changed on the screen
 - :mod:`~.terminal_restore`: the terminal is usable again even where the process is killed
 - :mod:`~.shutdown_signals`: SIGTERM, SIGHUP and SIGINT end the script as ``q`` does
 - :mod:`~.external_editor`: the person's own editor

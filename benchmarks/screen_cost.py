@@ -1,0 +1,118 @@
+"""What the terminal UI costs, on a terminal of its own: ``python benchmarks/screen_cost.py``.
+
+Measured are the first paint and the first stop, what a key sends to the terminal, the processor time of the front and
+the time on the wall until the terminal has been quiet, and the processor time while nothing happens. The program is a
+chain of as many nodes as ``--nodes`` says; the terminal is 160 columns wide and 48 lines high.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import pty
+import select
+import statistics
+import struct
+import sys
+import tempfile
+import termios
+import time
+from pathlib import Path
+
+SCRIPT = """\
+import gradscope as gs
+x = gs.ones(10, requires_grad=True)
+y = x
+for _ in range({rounds}):
+    y = y * 1.0 + 0.0
+y.sum().backward()
+"""
+QUIET = 0.25
+"""Seconds without output after which a screen is taken to be painted."""
+
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Screen:
+    """``gradscope debug`` on a pseudo-terminal."""
+
+    def __init__(self, script: str, columns: int = 160, rows: int = 48) -> None:
+        self.began = time.perf_counter()
+        self.pid, self._terminal = pty.fork()
+        if not self.pid:
+            os.environ.update(TERM="xterm-256color", COLORTERM="truecolor")
+            os.execv(sys.executable, [sys.executable, "-m", "gradscope", "debug", script])
+        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def read(self, seconds: float) -> bytes:
+        """Return what comes within so many seconds; nothing where the terminal is quiet."""
+        ready, _, _ = select.select([self._terminal], [], [], seconds)
+        try:
+            return os.read(self._terminal, 1 << 16) if ready else b""
+        except OSError:  # the other side is closed
+            return b""
+
+    def until(self, text: bytes) -> float:
+        """Read until something has been written, and return the seconds since the start."""
+        said = b""
+        while text not in said:
+            said = said[-len(text) :] + self.read(60)
+        return time.perf_counter() - self.began
+
+    def settle(self) -> tuple[int, float]:
+        """Read until the terminal is quiet; return how many bytes came, and the seconds until the last of them."""
+        began = last = time.perf_counter()
+        count = 0
+        while part := self.read(QUIET):
+            count, last = count + len(part), time.perf_counter()
+        return count, last - began
+
+    def cpu(self) -> float:
+        """Return the seconds of processor time of the front, without the program's."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICK
+
+    def press(self, key: bytes) -> tuple[int, float, float]:
+        """Press a key; return bytes, seconds on the wall and seconds of processor time."""
+        before = self.cpu()
+        os.write(self._terminal, key)
+        count, wall = self.settle()
+        return count, wall, self.cpu() - before
+
+    def quit(self) -> None:
+        """Leave."""
+        os.write(self._terminal, b"q")
+        self.settle()
+        os.write(self._terminal, b"y\r")
+        self.settle()
+        os.close(self._terminal)
+        os.waitpid(self.pid, 0)
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, default=100_000)
+    parser.add_argument("--keys", type=int, default=30)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "chain.py")
+        path.write_text(SCRIPT.format(rounds=args.nodes // 2))
+        screen = Screen(str(path))
+        print(f"first paint {screen.until(b'Graph'):8.2f} s")
+        print(f"first stop  {screen.until(b'PAUSED'):8.2f} s   ({args.nodes:,} nodes)")
+        while screen.settle()[0]:
+            pass
+        for key, name in ((b"n", "n Next node"), (b"j", "j Down")):
+            pressed = [screen.press(key) for _ in range(args.keys)][args.keys // 5 :]
+            count, wall, cpu = (statistics.median(figure) for figure in zip(*pressed))
+            print(f"{name:12}{count / 1000:8.1f} KB {wall * 1000:8.0f} ms wall {cpu * 1000:8.0f} ms processor time")
+        before = screen.cpu()
+        time.sleep(5)
+        print(f"idle        {(screen.cpu() - before) / 5:8.1%} of a processor")
+        screen.quit()
+
+
+if __name__ == "__main__":
+    main()

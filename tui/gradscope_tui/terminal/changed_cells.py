@@ -1,0 +1,113 @@
+"""Sends the terminal the cells that have changed, and no others: Textual sends whole lines of what may have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.control import Control
+from rich.style import Style
+from textual._compositor import CompositorUpdate
+from textual.strip import Strip
+
+__all__ = ["ChangedCells", "ShownFrame", "changed_runs"]
+
+_GAP = 10
+"""Cells between two that have changed which are sent again: to move the cursor past them takes as many bytes."""
+
+Cell = tuple[str, Style | None]
+"""What is written there, and in which style; what a style links to is no part of what is seen."""
+
+
+class ShownFrame:
+    """What stands on the terminal, as far as is known."""
+
+    def __init__(self) -> None:
+        self._lines: list[Strip] = []
+
+    def forget(self) -> None:
+        """Know of nothing: somebody else has written there."""
+        self._lines = []
+
+    def replace(self, lines: Sequence[Strip]) -> Iterator[tuple[int, int, Strip]]:
+        """Yield what must be written for other lines to stand there: row, column and cells."""
+        before, self._lines = self._lines, list(lines)
+        if [line.cell_length for line in before] != [line.cell_length for line in lines]:
+            yield from ((row, 0, line) for row, line in enumerate(lines))
+            return
+        for row, (old, new) in enumerate(zip(before, lines)):
+            if old != new:
+                yield from ((row, start, new.crop(start, stop)) for start, stop in changed_runs(old, new))
+
+
+class ChangedCells(CompositorUpdate):
+    """An update of the terminal; it is worked out when it is written.
+
+    Parameters
+    ----------
+    frame : ShownFrame
+        What stands there.
+    lines : callable
+        Returns what is to stand there.
+    """
+
+    def __init__(self, frame: ShownFrame, lines: Callable[[], Sequence[Strip]]) -> None:
+        self._frame, self._lines = frame, lines
+
+    def render_segments(self, console: Console) -> str:
+        """Return the escape sequences and the text."""
+        return "".join(
+            Control.move_to(column, row).segment.text + cells.render(console)
+            for row, column, cells in self._frame.replace(self._lines())
+        )
+
+
+def changed_runs(old: Strip, new: Strip) -> list[tuple[int, int]]:
+    """Return the first cell and the one behind the last of each run in which two lines of one width differ.
+
+    Examples
+    --------
+    >>> from rich.segment import Segment
+    >>> before = Strip([Segment("norm 1.0" + " " * 20 + "wait")])
+    >>> after = Strip([Segment("norm 2.5" + " " * 20 + "done")])
+    >>> changed_runs(before, after)
+    [(5, 8), (28, 32)]
+    """
+    before, after = _cells(old), _cells(new)
+    if before is None or after is None:
+        return [(0, new.cell_length)]
+    changed = [place for place, (one, other) in enumerate(zip(before, after)) if one != other]
+    runs: list[tuple[int, int]] = []
+    for place in changed:
+        if runs and place - runs[-1][1] <= _GAP:
+            runs[-1] = runs[-1][0], place + 1
+        else:
+            runs.append((place, place + 1))
+    return runs
+
+
+@lru_cache(maxsize=4096)
+def _seen(style: Style | None) -> Style | None:
+    """Return a style without what a mouse finds there."""
+    return style.clear_meta_and_links() if style is not None and (style.meta or style.link) else style
+
+
+def _cells(strip: Strip) -> list[Cell] | None:
+    """Return each cell; both of a character that is two wide have it, so that they change together.
+
+    None stands for a line with characters that are written over others: it cannot be cut anywhere.
+    """
+    cells: list[Cell] = []
+    for text, full_style, _ in strip:
+        style = _seen(full_style)
+        if text.isascii():
+            cells += [(character, style) for character in text]
+            continue
+        for character in text:
+            width = cell_len(character)
+            if not width:
+                return None
+            cells += [(character * (half + 1), style) for half in range(width)]
+    return cells
