@@ -11,7 +11,7 @@ from typing import TextIO
 from ..adapters import Adapter
 from ..debugging.session.inline_prompt import prompt_here
 from ..debugging.session.requested_stops import stop_here
-from ..debugging.session.session_observer import ACTIVE
+from ..debugging.session.session_observer import ACTIVE, session_here
 
 __all__ = ["set_trace"]
 
@@ -56,7 +56,7 @@ def set_trace(*, adapter: Adapter | None = None, stdin: TextIO | None = None, st
     if not ACTIVE and stdin is None and stdout is None and _nobody_types() and not _listens(adapter):
         return
     if ACTIVE:
-        stop_here(ACTIVE[-1])
+        stop_here(session_here() or ACTIVE[-1])
     else:
         prompt_here(adapter, stdin, stdout)
 

@@ -38,12 +38,20 @@ from .model_records import KnownParameter, known_parameters, module_records, par
 from .pause_context import PauseContext
 from .session_records import ModuleRecord, ParameterRecord, TaskRecord
 
-__all__ = ["ACTIVE", "SessionObserver"]
+__all__ = ["ACTIVE", "SessionObserver", "session_here"]
 
 T = TypeVar("T")
 
 ACTIVE: list[SessionObserver] = []
 """The sessions that listen."""
+
+_THREAD = threading.local()
+"""Has the session whose program runs on a thread."""
+
+
+def session_here() -> SessionObserver | None:
+    """Return the session whose program runs on this thread; None on a thread that a program has started."""
+    return getattr(_THREAD, "session", None)
 
 
 class _Muted:
@@ -162,11 +170,14 @@ class SessionObserver(Observer):
     @contextmanager
     def observing(self) -> Iterator[None]:
         """Listen to the program for the length of the block."""
+        before = getattr(_THREAD, "session", None)
         with self.adapter.observe(self, forward=True, backward=True, own_writes=True):
             ACTIVE.append(self)
+            _THREAD.session = self
             try:
                 yield
             finally:
+                _THREAD.session = before
                 ACTIVE.remove(self)
 
     # --- forward ---
@@ -503,8 +514,10 @@ class SessionObserver(Observer):
             raise ProgramAborted
 
     def deaf(self) -> bool:
-        """Whether what happens on this thread is not to be heard."""
-        return self._gate.gone or getattr(self._muted, "depth", 0) > 0
+        """Whether what happens on this thread is not to be heard; the program of another session is that one's."""
+        if self._gate.gone or getattr(self._muted, "depth", 0) > 0:
+            return True
+        return len(ACTIVE) > 1 and session_here() not in (None, self)
 
     def mute(self) -> AbstractContextManager[None]:
         """Do the debugger's own arithmetic: not recorded, and not heard."""

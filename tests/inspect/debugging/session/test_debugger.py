@@ -9,7 +9,7 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
-from gradscope.inspect import Debugger, SessionError
+from gradscope.inspect import Debugger, SessionError, SessionState
 from gradscope.inspect.debuggee.pause_gate import NotParkedError
 from gradscope.runtime import events
 
@@ -947,3 +947,19 @@ def test_the_variables_of_the_paused_function_are_told():
     assert (found["x"].kind, found["x"].shape) == ("Tensor", (2,))
     assert (found["many"].kind, found["many"].shape, len(found["many"].text) < 100) == ("list", None, True)
     assert found["shy"].text.startswith("<Shy instance at ")
+
+
+def test_two_sessions_of_one_process_hear_and_end_their_own_programs_alone():
+    first, second = (Debugger.for_call(lambda: train(mlp())) for _ in range(2))
+    for session in (first, second):
+        session.start()
+        wait(session)
+    assert (first.task_count, second.task_count) == (1, 1)
+    first.abort()
+    second.step()
+    wait(second)
+    assert (second.state, second.current) == (SessionState.PAUSED_BEFORE, 1)
+    second.cont()
+    assert wait(second) == "finished"
+    assert second.error is None
+    assert wait(first) == "finished"
