@@ -55,8 +55,10 @@ def test_enter_edits_a_breakpoint_and_keeps_it_where_the_text_is_wrong():
         await pilot.press("enter")
         await until(pilot, lambda: getattr(app.focused, "value", "") == "break op:Addmm if norm > 10; ignore $ 3")
         app.focused.value = "break op:Addmm if norm >"
+        said = []
+        app.notify = lambda text, **options: said.append(text)  # on the screen it stays for four seconds
         await pilot.press("enter")
-        await until(pilot, lambda: any("is not a Python expression" in one.message for one in app._notifications))
+        await until(pilot, lambda: any("is not a Python expression" in text for text in said))
         assert [point.condition for point in app.session.breakpoints] == ["norm > 10"]
         await until(pilot, lambda: getattr(app.focused, "value", "") == "break op:Addmm if norm >")
         app.focused.value = "tbreak op:Addmm if norm > 20; disable $"
