@@ -113,6 +113,15 @@ class Prompt(Horizontal):
         # The prompt has the focus at once, so that what is typed ahead comes here.
         self.screen.set_focus(entry, scroll_visible=False)
 
+    def on_descendant_blur(self) -> None:
+        """Keep the focus while it is open: Textual takes it when it hears of a close that a question has followed."""
+        self.call_later(self._take_focus)
+
+    def _take_focus(self) -> None:
+        entry = self.query_one(Input)
+        if self.display and self.screen.is_active and self.app.app_focus and self.screen.focused is not entry:
+            self.screen.set_focus(entry, scroll_visible=False)
+
     def close(self) -> None:
         """Hide the prompt."""
         if self.display:
