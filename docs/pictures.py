@@ -47,7 +47,8 @@ async def draw(picture: Picture) -> str:
             await settled(lambda: session.state != "running" and bool(session.nodes))
             await asyncio.sleep(1.0)  # the answers to what was asked at the stop
         svg: str = app.export_screenshot(title="gradscope")
-        session.abort()
+    session.abort()
+    session.wait(30)
     return re.sub(r"terminal-\d+", "terminal", svg)
 
 

@@ -20,7 +20,7 @@ def test_nodes_stand_in_execution_order_with_their_edges_and_states():
         assert rows(app)[:4] == [
             "    0 ✓ ◉   Relu       layers.0",
             "▶   1 ‖ ◉─╮ Addmm      layers.0",
-            "    2 · │ ○ AccumGrad  ….0.weight",
+            "    2 · │ ○ AccumGrad  layers.0.weight",
             "›   3 · ○   Relu       layers.1",
         ]
 
