@@ -64,7 +64,8 @@ class Picture:
 def _pictures() -> Iterator[tuple[str, Picture]]:
     epoch = ("--epochs", "1")
     for columns, rows in SIZES:
-        yield f"start-{columns}x{rows}", Picture(_DIGITS, (), (columns, rows), arguments=epoch)
+        # There and back, so that nothing about the node is still asked for when it is shown.
+        yield f"start-{columns}x{rows}", Picture(_DIGITS, ("j", "k"), (columns, rows), arguments=epoch)
         yield f"vanishing-{columns}x{rows}", Picture(_SIGMOIDS, ("c", "7"), (columns, rows))
     yield "middle", Picture(_DIGITS, ("n", "n", "n", "n", "N"), arguments=epoch)
     yield "nan", Picture(_DISTANCE, ("c",), colors=True)
