@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 from ...adapters import Adapter
+from ...source.call_sites import fields_of
 from ...source.frame_variables import variables_of
 from ...source.source_syntax import syntax_tree
 
@@ -95,5 +96,5 @@ def _bound(frame: FrameType, name: str) -> Any:
     local = variables_of(frame)
     value = local[first] if first in local else frame.f_globals.get(first)
     for attribute in attributes:
-        value = getattr(value, "__dict__", {}).get(attribute)
+        value = fields_of(value).get(attribute)
     return value

@@ -12,6 +12,8 @@
 - :mod:`~.node_sequence`: nodes as a sequence that makes a record when somebody looks at it
 - :mod:`~.pause_context`: what can be done at a stop: look, evaluate, edit a gradient
 - :mod:`~.session_queries`: what a stopped program is asked: memory, flow, why no gradient
+- :mod:`~.session_findings`: what is wrong with the backward at hand, ranked
+- :mod:`~.backward_outlook`: what the nodes ahead will do, by what they have saved
 - :mod:`~.model_queries`: what is known of modules and parameters, with the norms over the backwards
 - :mod:`~.model_records`: makes the records of that
 - :mod:`~.tensor_queries`: looking into a tensor page by page, comparing two, saving one

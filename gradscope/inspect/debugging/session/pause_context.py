@@ -8,6 +8,7 @@ from __future__ import annotations
 import reprlib
 import traceback
 from collections.abc import Callable, Hashable, Iterable
+from itertools import islice
 from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
 from typing import Any
 
@@ -267,12 +268,13 @@ class PauseContext:
 
 
 def _frame_record(frame: FrameType) -> FrameRecord:
-    found = [
-        _described(name, value)
+    found = (
+        (name, value)
         for name, value in variables_of(frame).items()
         if not name.startswith("__") and not isinstance(value, _DEFINITIONS)
-    ]
-    return FrameRecord(location_at(frame, frame.f_lineno), tuple(found[:_MOST_VARIABLES]))
+    )
+    described = tuple(_described(name, value) for name, value in islice(found, _MOST_VARIABLES))
+    return FrameRecord(location_at(frame, frame.f_lineno), described)
 
 
 def _described(name: str, value: Any) -> VariableRecord:

@@ -67,3 +67,24 @@ def test_losses_of_pytorch(torch):
     assert session.losses() == (8.0,)
     session.cont()
     wait(session)
+
+
+def test_no_code_of_the_program_runs_to_find_a_loss():
+    class Trainer:
+        def __getattribute__(self, name):
+            if name == "__dict__":
+                raise AssertionError("the program was asked")
+            return object.__getattribute__(self, name)
+
+    trainer = Trainer()
+    trainer.loss = gs.ones(1, requires_grad=True) * 5
+
+    def train():
+        trainer.loss.backward()
+
+    session = Debugger.for_call(train)
+    session.start()
+    wait(session)
+    assert session.losses() == (5.0,)
+    session.cont()
+    assert wait(session) == "finished"
