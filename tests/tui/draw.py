@@ -77,6 +77,8 @@ def _pictures() -> Iterator[tuple[str, Picture]]:
     yield "gan", Picture("tests/tui/pictures/gan.py", ("c", "7"))
     yield "folded", Picture(_DIGITS, ("s", "s", "Z"), arguments=epoch)
     yield "sorted", Picture(_SIGMOIDS, ("c", "o", "j", "s"), (160, 48))
+    yield "diagram", Picture("tests/tui/pictures/gan.py", ("c", "0", "m", "g", "j"), (160, 48))
+    yield "diagram-nan", Picture(_DISTANCE, ("c", "0", "m"), colors=True)
     yield "frames", Picture(_DIGITS, ("9",), arguments=epoch)
     yield "side-by-side", Picture(_SIGMOIDS, (":record on", "]", "]", "c", "v"))
     yield "viewer", Picture(_DIGITS, ("s", "s", "2", "G", "k", "enter"), arguments=epoch)

@@ -234,8 +234,8 @@ def test_output_goes_to_the_log_and_cannot_draw_on_the_screen():
 def test_panes_that_have_room_are_seen(size, seen):
     async def scenario(app, pilot):
         await until(pilot, lambda: status(app).state == "paused before")
-        for number in NUMBERS:
-            await pilot.press(str(number))
+        for number, pane in zip(NUMBERS, PANES):
+            await pilot.press(pane.KEY)
             await until(pilot, lambda: app.focused is app.pane)
             panes = [app.query_one(f"#pane{n}") for n in NUMBERS]
             assert sum(pane.display for pane in panes) == seen
@@ -411,21 +411,30 @@ def test_the_dock_names_what_it_hides():
     async def scenario(app, pilot):
         await until(
             pilot,
-            lambda: "─ 4 Breakpoints │ 5 Log │ 6 Watches │ 7 Modules 6 │ 8 Findings │ 9 Frames ─╯" in text_of(app),
+            lambda: (
+                "─ 4 Breakpoints │ 5 Log │ 6 Watches │ 7 Modules 6 │ 8 Findings │ 9 Frames │ 0 Diagram ─╯"
+                in text_of(app)
+            ),
         )
         await pilot.press("b")
         app.session.say("one line")
         await until(
             pilot,
-            lambda: "─ 4 Breakpoints │ 5 Log 1 │ 6 Watches │ 7 Modules 6 │ 8 Findings │ 9 Frames ─╯" in text_of(app),
+            lambda: (
+                "─ 4 Breakpoints 1 │ 5 Log 1 │ 6 Watches │ 7 Modules 6 │ 8 Findings │ 9 Frames │ 0 Diagram ─╯"
+                in text_of(app)
+            ),
         )
         await pilot.press("5")
         await until(
             pilot,
-            lambda: "─ 3 Source │ 4 Breakpoints │ 6 Watches │ 7 Modules 6 │ 8 Findings │ 9 Frames ─╯" in text_of(app),
+            lambda: (
+                "─ 3 Source │ 4 Breakpoints 1 │ 6 Watches │ 7 Modules 6 │ 8 Findings │ 9 Frames │ 0 Diagram ─╯"
+                in text_of(app)
+            ),
         )
 
-    play(scenario)
+    play(scenario, size=(100, 30))
 
 
 def test_the_app_hears_no_more_of_the_session_once_it_is_gone():
@@ -528,10 +537,10 @@ def test_a_script_that_exits_with_a_complaint_shows_what_it_has_said():
 
 def test_a_click_on_the_name_of_a_hidden_pane_shows_it():
     async def scenario(app, pilot):
-        await until(pilot, lambda: "6 Watches" in text_of(app))
+        await until(pilot, lambda: "6 Watch" in text_of(app))
         rows = text_of(app).split("\n")
-        row = next(nr for nr, line in enumerate(rows) if "6 Watches" in line)
-        await pilot.click(offset=(rows[row].index("6 Watches"), row))
+        row = next(nr for nr, line in enumerate(rows) if "6 Watch" in line)
+        await pilot.click(offset=(rows[row].index("6 Watch"), row))
         await until(pilot, lambda: app.active == 6 and app.pane_layout.is_seen(6))
 
     play(scenario)

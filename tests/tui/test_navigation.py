@@ -168,8 +168,8 @@ def test_the_modules_of_very_many_nodes_are_shown_without_another_stop():
 def test_the_cursor_of_every_pane_is_drawn_over_every_kind_of_row():
     async def scenario(app, pilot):
         await start(app, pilot)
-        for number in (pane.NUMBER for pane in PANES):
-            await pilot.press(str(number), "G", "g", "m", "m")
+        for pane in PANES:
+            await pilot.press(pane.KEY, "G", "g", "m", "m")
             await until(pilot, lambda: isinstance(app.focused, LinePane))
 
     play(scenario, size=(60, 20))

@@ -136,16 +136,16 @@ ACTIONS: tuple[Action, ...] = (
     Action("right", ("right",), "→", "Right", "Scroll to the right", MOVE),
     Action("here", ("H",), "H", "Here", "Go back to the node where the session stands", MOVE, "", 19),
     *(
-        Action(f"pane({pane.NUMBER})", (str(pane.NUMBER),), str(pane.NUMBER), pane.TITLE, pane.KEY_HELP, SCREEN)
+        Action(f"pane({pane.NUMBER})", (pane.KEY,), pane.KEY, pane.TITLE, pane.KEY_HELP, SCREEN)
         for pane in PANES
     ),
     Action("focus_next", ("tab",), "Tab", "Next pane", "Go to the next pane", SCREEN),
     Action("focus_previous", ("shift+tab",), "⇧Tab", "Previous pane", "Go to the pane before", SCREEN),
     Action("maximise", ("m",), "m", "Whole screen", "Give the pane the whole screen, or take it back", SCREEN, "",
            15),
-    Action("grow", ("plus", "equals_sign"), "+", "More room", "Give the pane more room; its borders can be dragged too",
-           SCREEN),
-    Action("shrink", ("minus",), "-", "Less room", "Give the pane less room", SCREEN),
+    Action("grow", ("plus", "equals_sign"), "+", "More room",
+           "Give the pane more room (drag its borders too); pane 0: zoom in", SCREEN),
+    Action("shrink", ("minus",), "-", "Less room", "Give the pane less room; pane 0: zoom out", SCREEN),
     Action("help", ("?", "f1"), "?, F1", "Keys", "Show this help", SCREEN, "help", 9),
     Action("command_palette", ("ctrl+p",), "^p", "Palette", "Find an action by its name", SCREEN),
     Action("suspend_process", ("ctrl+z",), "^z", "Suspend", "Go to the shell; fg brings the debugger back", SCREEN),

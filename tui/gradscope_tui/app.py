@@ -29,6 +29,7 @@ from gradscope_tui.navigation import Navigation
 from gradscope_tui.pane_layout import LOW, NARROW, WIDE, PaneLayout
 from gradscope_tui.pane_verbs import PaneVerbs
 from gradscope_tui.panes.breakpoints_pane import BreakpointsPane
+from gradscope_tui.panes.diagram_pane import DiagramPane
 from gradscope_tui.panes.findings_pane import FindingsPane
 from gradscope_tui.panes.frames_pane import FramesPane
 from gradscope_tui.panes.graph_pane import GraphPane
@@ -301,7 +302,7 @@ class GradscopeApp(App[int]):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Follow the focus, should the mouse have moved it; it may have gone on meanwhile."""
         pane = event.widget
-        if isinstance(pane, LinePane) and pane.NUMBER >= 0 and pane is self.focused and self.active != pane.NUMBER:
+        if isinstance(pane, LinePane) and pane.NUMBER > 0 and pane is self.focused and self.active != pane.NUMBER:
             self.pane_layout.action_pane(pane.NUMBER)
 
     @on(LinePane.Renamed)
@@ -358,7 +359,8 @@ class GradscopeApp(App[int]):
         self.navigation.show_finding(event.finding)
 
     @on(InspectorPane.NodeFollowed)
-    def _node_followed(self, event: InspectorPane.NodeFollowed) -> None:
+    @on(DiagramPane.NodeFollowed)
+    def _node_followed(self, event: InspectorPane.NodeFollowed | DiagramPane.NodeFollowed) -> None:
         self.navigation.show_node(event.index)
 
     @on(InspectorPane.TensorOpened)

@@ -70,7 +70,7 @@ class Navigation:
         """Look for lines of the active pane."""
         pane = self._layout.pane
         if not pane.find_lines(text):
-            refuse(self._app, f"no line of pane {pane.NUMBER} has {text!r}")
+            refuse(self._app, f"no line of pane {pane.KEY} has {text!r}")
 
     def filter(self, text: str) -> None:
         """Show only the nodes that match."""

@@ -130,15 +130,17 @@ class PaneLayout:
         self.divide(columns, rows)
 
     def action_grow(self) -> None:
-        """Give the active pane more room."""
+        """Give the active pane more room, or let it zoom in."""
         self._grow(STEP)
 
     def action_shrink(self) -> None:
-        """Give the active pane less room."""
+        """Give the active pane less room, or let it zoom out."""
         self._grow(-STEP)
 
     def _grow(self, step: int) -> None:
-        """Move the borders between the active pane and the others."""
+        """Let the active pane zoom, or move the borders between it and the others."""
+        if self.pane.zoom(1 if step > 0 else -1):
+            return
         grid, pane, first = self._app.query_one(PaneGrid).region, self.pane.region, self._pane(_NUMBERS[0]).region
         columns, rows = 100 * first.width // max(1, grid.width), 100 * first.height // max(1, grid.height)
         if not self._alone and pane.width < grid.width:

@@ -24,7 +24,9 @@ def test_every_pane_declares_itself():
         assert pane.TITLE
         assert pane.KEY_HELP
         assert pane.ABOUT
-        assert 0 <= pane.NUMBER <= 9
+        assert pane.NUMBER > 0
+    assert len({pane.KEY for pane in PANES}) == len(PANES)
+    assert "".join(pane.KEY for pane in PANES[:10]) == "1234567890"
 
 
 def test_two_panes_cannot_have_one_number():
@@ -44,8 +46,8 @@ def test_every_pane_is_on_the_screen_with_its_number_and_title():
     async def scenario(app, pilot):
         await until(pilot, lambda: "PAUSED" in text_of(app))
         for pane in PANES:
-            await pilot.press(str(pane.NUMBER))
-            await until(pilot, lambda pane=pane: f"{pane.NUMBER} {pane.TITLE}" in text_of(app))
+            await pilot.press(pane.KEY)
+            await until(pilot, lambda pane=pane: f"{pane.KEY} {pane.TITLE}" in text_of(app))
             assert type(app.pane) is pane
 
     play(scenario)

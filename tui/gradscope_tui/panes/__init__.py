@@ -9,6 +9,7 @@
 - :mod:`~.modules_pane`: the tree of modules and parameters, with norms over time
 - :mod:`~.findings_pane`: what is wrong with this backward, the worst first
 - :mod:`~.frames_pane`: the functions of the program that wait, with their variables
+- :mod:`~.diagram_pane`: the modules as boxes, with norms on the arrows between them
 
 A pane is a subclass of :class:`~gradscope_tui.widgets.line_pane.LinePane` with a ``NUMBER``.
 """
@@ -25,12 +26,10 @@ __all__ = ["PANES", "pane_table"]
 for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
     importlib.import_module(_module.name)
 
-PANES: tuple[type[LinePane], ...] = tuple(
-    pane for _, pane in sorted(LinePane.registered.items(), key=lambda item: item[0] or 10)
-)
-"""All panes, by their numbers; 0 is the last."""
+PANES: tuple[type[LinePane], ...] = tuple(pane for _, pane in sorted(LinePane.registered.items()))
+"""All panes, by their numbers."""
 
 
 def pane_table() -> str:
     """Return the panes as a table in Markdown, for the documentation."""
-    return "\n".join(["| | |", "|---|---|", *(f"| `{pane.NUMBER}` {pane.TITLE} | {pane.ABOUT} |" for pane in PANES)])
+    return "\n".join(["| | |", "|---|---|", *(f"| `{pane.KEY}` {pane.TITLE} | {pane.ABOUT} |" for pane in PANES)])

@@ -106,10 +106,11 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     """A pane that shows lines of text; a subclass says how many there are and what each one is.
 
     A subclass with a `NUMBER` is a pane of the app and registers itself: layout, keys, help and documentation are made
-    of what it declares in `NUMBER`, `TITLE`, `PLACE`, `KEYS`, `KEY_HELP` and `ABOUT`. What it shows comes by `update`.
+    of what it declares in `NUMBER`, `KEY`, `TITLE`, `PLACE`, `KEYS`, `KEY_HELP` and `ABOUT`. What it shows comes by
+    `update`.
 
-    Keys belong to the app, which sends every pane the same movements (`move`, `half_page`, `go_to_end`, `shift`) and
-    verbs (`copied`, `open`, `switch`, `delete`); keys of its own are Textual's `BINDINGS`.
+    Keys belong to the app, which sends every pane the same movements (`move`, `half_page`, `go_to_end`, `shift`,
+    `zoom`) and verbs (`copied`, `open`, `switch`, `delete`); keys of its own are Textual's `BINDINGS`.
     """
 
     BINDINGS = [  # only while something is looked for; the app has other uses for these keys
@@ -125,7 +126,10 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     """The panes of the app by their numbers."""
 
     NUMBER: ClassVar[int] = -1
-    """The key that shows the pane, a digit; 0 stands behind 9, as on a keyboard. -1 where it is none of the app's."""
+    """Its place among the panes, from 1; -1 where it is none of the app's."""
+
+    KEY: ClassVar[str] = ""
+    """The key that shows it; of the first ten panes the digits, of which 0 stands behind 9, as on a keyboard."""
 
     TITLE: ClassVar[str] = ""
     """What the pane is called in its border and in the palette."""
@@ -178,8 +182,9 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
             if other.__qualname__ != cls.__qualname__:
                 raise ValueError(
                     f"{cls.__name__} has the number of {other.__name__}, {cls.NUMBER}\n"
-                    "A pane's NUMBER is its key: take a digit that is free."
+                    "A pane's NUMBER is its place among the panes: take the one behind the last."
                 )
+            cls.KEY = vars(cls).get("KEY") or str(cls.NUMBER % 10)
 
     def update(self, snapshot: Snapshot) -> None:
         """Show what a session says; called at every change, also where nothing that the pane shows is another."""
@@ -323,7 +328,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         about : str
             What the pane is about at the moment.
         """
-        heading = f"{self.NUMBER} {self.TITLE}" + (f" {count}" if count else "")
+        heading = f"{self.KEY} {self.TITLE}" + (f" {count}" if count else "")
         title = f"{heading} {about}".rstrip()
         if heading != self.heading:
             self.heading = heading
@@ -393,6 +398,10 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     def shift(self, cells: int) -> None:
         """Scroll sideways."""
         self.scroll_relative(x=cells, animate=False, force=True)
+
+    def zoom(self, step: int) -> bool:
+        """Show things larger, or with ``step=-1`` smaller; return whether the pane can: else it gets another size."""
+        return False
 
 
 def wanted_text(text: str) -> re.Pattern[str] | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gradscope.inspect.diagnosis.flow.norm_trend import EXPLODING, VANISHING
 
-__all__ = ["NORM_WIDTH", "RATIO_WIDTH", "NormScale", "norm_bar", "norm_columns"]
+__all__ = ["NORM_WIDTH", "RATIO_WIDTH", "NormScale", "norm_bar", "norm_columns", "norm_text"]
 
 NORM_WIDTH, RATIO_WIDTH = 7, 7
 """Cells of a norm and of a ratio, with the one before it."""
@@ -87,7 +87,7 @@ def norm_columns(
     [('       ', '')]
     """
     color = scale.color(norm)
-    columns = [(f"{_norm_text(norm):>{NORM_WIDTH}}", color)]
+    columns = [(f"{norm_text(norm):>{NORM_WIDTH}}", color)]
     if bar:
         columns.append((f" {norm_bar(norm, bar, scale):<{bar}}", color or "good"))
         columns.append((f"{_ratio_text(norm, before):>{RATIO_WIDTH}}", "dim"))
@@ -115,7 +115,14 @@ def _end(norm: float) -> str:
     return f"{mantissa.rstrip('0').rstrip('.')}e{int(power):+}"
 
 
-def _norm_text(norm: float | None) -> str:
+def norm_text(norm: float | None) -> str:
+    """Write a norm in at most seven cells; nothing where it is not known.
+
+    Examples
+    --------
+    >>> [norm_text(norm) for norm in (0.00123, 1e-200, 0.0, float("nan"), None)]
+    ['1.2e-03', '1e-200', '0', 'NaN', '']
+    """
     if norm is None:
         return ""
     if math.isnan(norm):
