@@ -128,6 +128,8 @@ class FakeSession:
         self._graph = nodes if nodes is not None else chain()
         self._backwards = backwards
         self._listeners: list[Callable[[DebuggerEvent], None]] = []
+        self.terminal_size = 0, 0
+        self._writers: list[Callable[[str], None]] = []
         self._ended = threading.Event()
         self._next: Callable[[], None] | None = None
 
@@ -140,6 +142,18 @@ class FakeSession:
         thread = threading.Thread(target=move)
         thread.start()
         thread.join()
+
+    def echo_to(self, write: Callable[[str], None]) -> Callable[[], None]:
+        self._writers.append(write)
+        return lambda: self._writers.remove(write)
+
+    def resize_terminal(self, columns: int, rows: int) -> None:
+        self.terminal_size = columns, rows
+
+    def write(self, text: str) -> None:
+        """Write on the program's terminal."""
+        for write in self._writers:
+            write(text)
 
     def say(self, line: str, stream: str = "stdout") -> None:
         self.output.append(line)

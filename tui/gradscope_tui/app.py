@@ -298,6 +298,7 @@ class GradscopeApp(App[int]):
         """Lay out the panes for another size; what the terminal has made of its lines is not known."""
         self._on_terminal.forget()
         self.pane_layout.resize(event.size)
+        self.call_after_refresh(self.pane_layout.measure_log)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Follow the focus, should the mouse have moved it; it may have gone on meanwhile."""
@@ -378,6 +379,12 @@ class GradscopeApp(App[int]):
     @on(PaneGrid.Dragged)
     def _border_dragged(self, event: PaneGrid.Dragged) -> None:
         self.pane_layout.drag(event.column, event.row)
+
+    @on(LogPane.Resized)
+    def _log_resized(self, event: LogPane.Resized) -> None:
+        resize: Callable[[int, int], None] | None = getattr(self.session, "resize_terminal", None)
+        if resize is not None:
+            resize(event.columns, event.rows)
 
     @on(StatusBar.Clicked)
     def _timeline_clicked(self, event: StatusBar.Clicked) -> None:

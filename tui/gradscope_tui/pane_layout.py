@@ -90,6 +90,13 @@ class PaneLayout:
         """Say whether a pane is on the screen."""
         return number == self.active if self._alone else self._has_place(number)
 
+    def measure_log(self) -> None:
+        """Tell the log how much room it has, or will have where another pane hides it."""
+        log = self._pane(LogPane.NUMBER)
+        assert isinstance(log, LogPane)
+        seen = [pane for pane in map(self._pane, _NUMBERS) if pane.display and _PLACES[pane.NUMBER] is not Place.ABOVE]
+        log.set_room((log if log.display or not seen else seen[-1]).scrollable_content_region.size)
+
     def arrange(self) -> None:
         """Show the panes that have room, and give the keys to the active one."""
         self._app.query_one(PaneGrid).set_class(self._alone, "-alone")

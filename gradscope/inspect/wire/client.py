@@ -136,6 +136,8 @@ class RemoteDebugger:
         Whether this front has started the program, which ends with it.
     typing : callable or None
         Takes what a person types for the program; None where that is not typed here.
+    resizing : callable or None
+        Takes the columns and rows that the program's terminal is to have; None where it has none of its own.
     start_again : callable or None
         Ends the process, starts another one and calls :meth:`attach`; None where this front has not started it.
     how_it_ended : callable or None
@@ -153,6 +155,7 @@ class RemoteDebugger:
         self.owned = False
         self.exit_status: int | None = None
         self.typing: Callable[[bytes], None] | None = None
+        self.resizing: Callable[[int, int], None] | None = None
         self.start_again: Callable[[], None] | None = None
         self._waiting: dict[int, Future[Any]] = {}
         self._next = itertools.count(1).__next__
@@ -616,6 +619,11 @@ class RemoteDebugger:
         if self.typing is None:
             raise SessionError("the program has no terminal here: what it reads is typed where it was started")
         self.typing(f"{text}\n".encode())
+
+    def resize_terminal(self, columns: int, rows: int) -> None:
+        """Give the program's terminal another size; nothing is done where it has none of its own here."""
+        if self.resizing is not None:
+            self.resizing(columns, rows)
 
     def take_output(self, text: str, stream: str = "stdout") -> None:
         """Take what the program has written; the reader of its terminal or its pipes calls this."""

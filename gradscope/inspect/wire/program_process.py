@@ -99,6 +99,7 @@ class ProgramProcess:
         debugger.before_stop = self.drain
         debugger.start_again = self._start_again
         debugger.typing = self.type if self.has_terminal else None
+        debugger.resizing = self.set_size if self.has_terminal else None
         self._start_reading(debugger)
         return debugger
 
@@ -226,12 +227,16 @@ class ProgramProcess:
 
     def resize(self) -> None:
         """Give the program's terminal the size of this process's."""
+        with contextlib.suppress(OSError):
+            self.set_size(*os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ is not None else 1))
+
+    def set_size(self, columns: int, rows: int) -> None:
+        """Give the program's terminal a size; the program gets SIGWINCH."""
         with contextlib.suppress(OSError, ImportError):
             import fcntl  # Windows has neither of these
             import termios
 
-            size = os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ is not None else 1)
-            fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", size.lines, size.columns, 0, 0))
+            fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     # --- its end ---
 

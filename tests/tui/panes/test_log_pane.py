@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from gradscope_tui.panes.log_pane import LogPane
-from tests.tui.fake import play, text_of, type_in, until
+from tests.tui.fake import FakeSession, play, text_of, type_in, until
 
 
 def test_long_lines_are_wrapped_and_wrapped_anew_at_another_width():
@@ -131,3 +131,50 @@ def test_the_log_is_saved_and_no_file_is_written_over(tmp_path):
         await until(pilot, lambda: "cannot write" in text_of(app))
 
     play(scenario)
+
+
+def test_progress_bars_move_and_colours_are_kept():
+    async def scenario(app, pilot):
+        log = app.query_one(LogPane)
+        await pilot.press("5", "m")
+        log.feed("\x1b[31mred\x1b[0m line\n 10%|#   |")
+        await until(pilot, lambda: "10%|#   |" in text_of(app))
+        log.feed("\r100%|####|\n")
+        await until(pilot, lambda: "100%|####|" in text_of(app))
+        assert "10%|#   |" not in text_of(app)
+        red = next(log.line(row, 78) for row in range(log.line_count()) if "red line" in log.line(row, 78).plain)
+        assert [(red.plain[span.start : span.end], str(span.style)) for span in red.spans] == [("red", "color(1)")]
+        assert log.text.endswith("red line\n100%|####|")
+
+    play(scenario)
+
+
+def test_bars_that_are_drawn_above_each_other_are_written_over_until_something_is_said_between():
+    async def scenario(app, pilot):
+        log = app.query_one(LogPane)
+        await pilot.press("5", "m")
+        log.feed("outer 1\ninner 1\n")
+        log.feed("\x1b[2Aouter 2\ninner 2\n")
+        assert log.text.endswith("outer 2\ninner 2")
+        assert "outer 1" not in log.text
+        log.write([("stopped", "dim")])
+        log.feed("\x1b[2Aouter 3\n")
+        assert log.text.endswith("outer 2\ninner 2\nstopped\nouter 3")
+
+    play(scenario)
+
+
+def test_the_terminal_of_the_program_is_as_large_as_the_pane():
+    session = FakeSession()
+    session.types = True
+
+    async def scenario(app, pilot):
+        log = app.query_one(LogPane)
+        await until(pilot, lambda: session.nodes)
+        await pilot.press("5", "m")
+        await until(pilot, lambda: session.terminal_size == (77, 19))
+        log.feed("\x1b[?25l" + "y" * 300)
+        await until(pilot, lambda: "y" * 77 in text_of(app))
+        assert [log.line(row, 77).plain for row in range(log.line_count())] == [*["y" * 77] * 3, "y" * 69]
+
+    play(scenario, session)

@@ -3,7 +3,8 @@ from __future__ import annotations
 from gradscope.inspect.debugging.session.session_errors import SessionError
 from gradscope.inspect.records.records import DebuggerEvent
 from gradscope_tui.panes.log_pane import LogPane
-from tests.tui.fake import play, text_of, until
+from gradscope_tui.sessions import session_watcher
+from tests.tui.fake import FakeSession, play, text_of, until
 
 
 async def start(app, pilot):
@@ -20,14 +21,57 @@ def test_what_a_logpoint_prints_goes_to_the_log():
 
 
 def test_a_question_of_the_script_is_seen_before_it_is_answered():
+    session = FakeSession()
+    session.types = True
+
     async def scenario(app, pilot):
         await start(app, pilot)
-        app.session.types, app.session.unfinished = True, "name? "
-        app.session.state = "running"
-        await until(pilot, lambda: "name?   (> types an answer)" in app.query_one(LogPane).text)
+        await pilot.press("5")
+        session.write("name? ")
+        session.unfinished, session.state = "name? ", "running"
+        await until(pilot, lambda: "name?   (> types an answer)" in text_of(app))
+        session.unfinished = ""
+        session.write("Ada\n")
+        await until(pilot, lambda: "name? Ada " in text_of(app))
         assert app.query_one(LogPane).text.count("name?") == 1
 
-    play(scenario)
+    play(scenario, session)
+
+
+def test_what_the_program_writes_on_its_terminal_stands_in_the_log_once_and_in_order():
+    session = FakeSession()
+    session.types = True
+
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        log = app.query_one(LogPane)
+        session.write("step 1\n")
+        session.say("step 1")  # the same line, as it is told to those who read lines
+        session.write(" 50%|##  |\r")
+        app.watcher.take_output("an answer", "dim")
+        session.write("100%|####|\nstep 2\n")
+        await until(pilot, lambda: "step 2" in log.text)
+        assert log.text.split("\n")[-4:] == ["step 1", "an answer", "100%|####|", "step 2"]
+
+    play(scenario, session)
+
+
+def test_of_a_flood_the_latest_is_shown(monkeypatch):
+    monkeypatch.setattr(session_watcher, "MOST_WAITING", 12_000)
+    session = FakeSession()
+    session.types = True
+
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        session.write("first\n" * 1000)
+        for chunk in range(3000):
+            session.write(f"chunk {chunk}\n")
+        await until(pilot, lambda: "chunk 2999" in app.query_one(LogPane).text)
+        text = app.query_one(LogPane).text
+        assert "first" not in text
+        assert "chunk 2500\nchunk 2501\n" in text
+
+    play(scenario, session)
 
 
 class GoneNodes(list):

@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from typing import ClassVar
 
 from rich.cells import cell_len, chop_cells
 from rich.text import Text
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
 
+from gradscope_tui.terminal.terminal_emulator import TerminalEmulator
 from gradscope_tui.widgets.line_pane import LinePane, Place, wanted_text
 
 __all__ = ["LogPane", "printable"]
@@ -33,17 +38,29 @@ class LogPane(LinePane):
     KEYS: ClassVar[Mapping[str, str]] = {"filter": "Find", "copy": "Copy", "save_log": "Save"}
     KEY_HELP: ClassVar[str] = "Go to what the script has printed"
     ABOUT: ClassVar[str] = (
-        "What the program has printed, what logpoints print, and the answers to commands. Colours and cursor movements "
-        "of the output are left out; of a progress bar the last state is shown."
+        "What the program has printed, as its terminal shows it, with colours and progress bars that move; what "
+        "logpoints print, and the answers to commands."
     )
     EMPTY: ClassVar[str] = "the script has printed nothing yet"
     TAB: ClassVar[int] = 8
     KEPT: ClassVar[int] = 100_000
 
+    class Resized(Message):
+        """The pane has another size, in cells."""
+
+        def __init__(self, columns: int, rows: int) -> None:
+            super().__init__()
+            self.columns = columns
+            self.rows = rows
+
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._lines: list[tuple[str, str]] = []
-        self._rows: list[tuple[str, str]] = []
+        self._terminal = TerminalEmulator(1, 1)
+        self._lines: list[tuple[str | Text, str]] = []
+        self._rows: list[tuple[str | Text, str]] = []
+        self._live: list[tuple[str | Text, str]] = []
+        self._asks = False
+        self._room = Size()
         self._heights: list[int] = []
         self._wrapped_for = 0
         self._follow = False
@@ -51,8 +68,39 @@ class LogPane(LinePane):
         self._at = -1
         self._at_rows = range(0)
 
+    def feed(self, text: str) -> None:
+        """Show output of the program, as it comes: lines that may still change stay at the end of the log."""
+        self._append([(line, "") for line in self._terminal.feed(text)])
+        self._show_live()
+
+    def set_question(self, asks: bool) -> None:
+        """Say behind the line that the program has begun that it may wait for an answer."""
+        if asks != self._asks:
+            self._asks = asks
+            self._show_live()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Give the terminal of the program the size of the pane."""
+        super().on_resize(event)
+        self.set_room(self.scrollable_content_region.size)
+
+    def set_room(self, room: Size) -> None:
+        """Give the terminal of the program so much room: that of the pane, or that which it will have."""
+        if room and room != self._room:
+            self._room = room
+            self._terminal.resize(*room)
+            self.post_message(self.Resized(*room))
+
+    def _show_live(self) -> None:
+        """Cut what may still change into rows."""
+        lines = list(self._terminal.live)
+        if self._asks and lines:
+            lines[-1] = Text.assemble(lines[-1], ("  (> types an answer)", "dim"))
+        self._live = [row for line in lines for row in self._wrap(line, "")]
+        self.content_changed()
+
     def write(self, lines: Iterable[tuple[str, str]], *, from_start: bool = False) -> None:
-        """Add lines at the end.
+        """Add lines behind what the program has printed.
 
         Parameters
         ----------
@@ -62,10 +110,18 @@ class LogPane(LinePane):
             Show their first line, should there be more of them than can be seen; what is written later is followed
             again.
         """
+        self._append([(line, "") for line in self._terminal.settle()])
         first = len(self._rows)
+        self._append([(printable(line, self.TAB), color) for line, color in lines])
+        self._show_live()
+        if from_start and len(self._rows) - first > self.scrollable_content_region.height > 0:
+            self.scroll_to(y=first, animate=False, force=True, immediate=True)
+            self._follow = True
+
+    def _append(self, lines: Iterable[tuple[str | Text, str]]) -> None:
         for line, color in lines:
-            shown = printable(line, self.TAB)
-            if self._wanted is not None and self._wanted.search(shown):
+            shown = line if isinstance(line, str) or line.spans else line.plain
+            if self._wanted is not None and self._wanted.search(str(shown)):
                 self._found.append(len(self._lines))
             self._lines.append((shown, color))
             self._add(shown, color)
@@ -77,12 +133,8 @@ class LogPane(LinePane):
             self._at = max(-1, self._at - gone + 1)
             self._look()
         self._name_search()
-        self.content_changed()
-        if from_start and len(self._rows) - first > self.scrollable_content_region.height > 0:
-            self.scroll_to(y=first, animate=False, force=True, immediate=True)
-            self._follow = True
 
-    def _add(self, line: str, color: str) -> None:
+    def _add(self, line: str | Text, color: str) -> None:
         rows = self._wrap(line, color)
         self._rows += rows
         self._heights.append(len(rows))
@@ -90,12 +142,12 @@ class LogPane(LinePane):
     @property
     def text(self) -> str:
         """All that has been written."""
-        return "\n".join(line for line, _ in self._lines)
+        return "\n".join([*(str(line) for line, _ in self._lines), *(line.plain for line in self._terminal.live)])
 
     @property
     def found_line(self) -> str:
         """The match that is shown; empty where nothing is looked for."""
-        return self._lines[self._at][0] if self._at >= 0 else ""
+        return str(self._lines[self._at][0]) if self._at >= 0 else ""
 
     def copied(self) -> str:
         """Return the match that is shown, or all that has been written."""
@@ -146,7 +198,9 @@ class LogPane(LinePane):
 
     def _look(self) -> None:
         wanted = self._wanted
-        self._found = [] if wanted is None else [nr for nr, (line, _) in enumerate(self._lines) if wanted.search(line)]
+        self._found = (
+            [] if wanted is None else [nr for nr, (line, _) in enumerate(self._lines) if wanted.search(str(line))]
+        )
 
     def _show(self, line: int) -> None:
         """Scroll, if need be, so that a line is seen, with some lines before it."""
@@ -176,15 +230,16 @@ class LogPane(LinePane):
         """Mark the match that is shown."""
         return row in self._at_rows
 
-    def _wrap(self, line: str, color: str) -> list[tuple[str, str]]:
+    def _wrap(self, line: str | Text, color: str) -> list[tuple[str | Text, str]]:
         """Cut a line into rows that can be seen whole: what the debugger says between words, and indented."""
-        width = self._wrapped_for
-        if width < 1 or (len(line) if line.isascii() else cell_len(line)) <= width:
+        width, plain = self._wrapped_for, str(line)
+        if width < 1 or (len(plain) if plain.isascii() else cell_len(plain)) <= width:
             return [(line, color)]
         if color in SCRIPT:
-            return [(row, color) for row in chop_cells(line, width)]
-        indent = min(len(line) - len(line.lstrip()) + 2, width // 2)
-        rows = Text(line.lstrip()).wrap(self.app.console, width - indent, tab_size=self.TAB)
+            ends = accumulate(len(row) for row in chop_cells(plain, width))
+            return [(row, color) for row in _as_text(line).divide(list(ends)[:-1])]
+        indent = min(len(plain) - len(plain.lstrip()) + 2, width // 2)
+        rows = Text(plain.lstrip()).wrap(self.app.console, width - indent, tab_size=self.TAB)
         first = " " * (indent - 2)
         return [(f"{' ' * indent if nr else first}{row.plain.rstrip()}", color) for nr, row in enumerate(rows)]
 
@@ -198,6 +253,7 @@ class LogPane(LinePane):
             self._rows, self._heights = [], []
             for line, color in self._lines:
                 self._add(line, color)
+            self._show_live()
         first = sum(self._heights[: self._at]) if self._at >= 0 else 0
         self._at_rows = range(first, first + self._heights[self._at] if self._at >= 0 else 0)
         super().content_changed()
@@ -206,12 +262,17 @@ class LogPane(LinePane):
 
     def line_count(self) -> int:
         """Return the number of rows so far."""
-        return len(self._rows)
+        return len(self._rows) + len(self._live)
 
     def line(self, row: int, width: int) -> Text:
         """Return one row."""
-        text, color = self._rows[row]
-        return Text(text, self.color(color))
+        behind = row - len(self._rows)
+        text, color = self._rows[row] if behind < 0 else self._live[behind]
+        return text if isinstance(text, Text) else Text(text, self.color(color))
+
+
+def _as_text(line: str | Text) -> Text:
+    return line if isinstance(line, Text) else Text(line, end="")
 
 
 def printable(line: str, tab: int = 8) -> str:

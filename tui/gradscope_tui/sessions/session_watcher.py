@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
@@ -39,6 +40,7 @@ from gradscope_tui.widgets.status_bar import Status, StatusBar
 from gradscope_tui.worker_thread import on_thread
 
 if TYPE_CHECKING:
+    from gradscope.inspect.debuggee.broadcast import OutputWriter
     from gradscope.inspect.debugging.session.session_records import FrameRecord
     from gradscope.inspect.records.records import DebuggerEvent, Location, NodeRecord, StopReason
 
@@ -71,6 +73,9 @@ STOPPED_BY = {
 
 PAUSING = "stops before its next node"
 """What is said of a script that runs after it has been asked to pause."""
+
+MOST_WAITING = 20_000_000
+"""Characters of output that wait to be shown: a program that writes faster than anybody reads is not waited for."""
 
 AT_ONCE = 2_000
 """Lines of output that are written at once: keys come before the next ones."""
@@ -143,8 +148,12 @@ class SessionWatcher:
         self._pointed: tuple[int, Location | None] = (-1, None)
         self._task = 0
         self._present = (0, -1)
-        self._printed: deque[tuple[str, str]] = deque(maxlen=LogPane.KEPT)
+        self._printed: deque[tuple[str, str | None]] = deque()
+        self._printing = threading.Lock()
+        self._waiting = 0
+        self._own_terminal = False
         self._stop_listening: Callable[[], None] = lambda: None
+        self._stop_echo: Callable[[], None] = lambda: None
         self._question = "", 0
         self._derivatives: dict[str, Derivative] = {}
         self._modules_of = 0
@@ -155,8 +164,13 @@ class SessionWatcher:
     def start(self) -> None:
         """Start to follow the session, and the session itself if it has not been started."""
         self._stop_listening = self._session.add_listener(self._listen)
+        echo: Callable[[OutputWriter], Callable[[], None]] | None = getattr(self._session, "echo_to", None)
+        self._own_terminal = echo is not None and getattr(self._session, "types", False)
+        if echo is not None and self._own_terminal:
+            self._stop_echo = echo(self._take_text)
         color = "" if getattr(self._session, "program", True) else "dim"
-        self._printed.extend((line, color) for line in self._session.output)
+        for line in self._session.output:
+            self._put(line, color)
         if self._session.state == "not started":
             self._session.start()
         self._app.set_interval(POLL, self.poll)
@@ -166,11 +180,14 @@ class SessionWatcher:
     def stop(self) -> None:
         """Hear no more of the session."""
         self._stop_listening()
+        self._stop_echo()
 
     # On other threads ------------------------------------------------------------------------------------------------
 
     def _listen(self, event: DebuggerEvent) -> None:
         """Hear of a change on whatever thread it happens."""
+        if event.kind == "output" and self._own_terminal:
+            return  # it has come as it was written
         if event.kind == "output":
             self.take_output(event.text, "warn" if event.stream == "stderr" else "")
         elif event.kind == "log":
@@ -181,7 +198,19 @@ class SessionWatcher:
 
     def take_output(self, line: str, color: str = "") -> None:
         """Take a line of output from whatever thread it comes."""
-        self._printed.append((line, color))
+        self._put(line, color)
+
+    def _take_text(self, text: str, stream: str = "stdout") -> None:
+        """Take what the program has written on its terminal, as it comes."""
+        self._put(text, None)
+
+    def _put(self, text: str, color: str | None) -> None:
+        """Keep what is to be shown; of a flood the oldest is dropped."""
+        with self._printing:
+            self._waiting += len(text) + 1
+            self._printed.append((text, color))
+            while self._waiting > MOST_WAITING and len(self._printed) > 1:
+                self._waiting -= len(self._printed.popleft()[0]) + 1
         self._tell()
 
     def _tell(self) -> None:
@@ -196,15 +225,29 @@ class SessionWatcher:
     def catch_up(self) -> None:
         """Show what has changed."""
         self._told.clear()
-        lines = [self._printed.popleft() for _ in range(min(len(self._printed), AT_ONCE))]
+        taken, lines = [], 0
+        with self._printing:
+            while self._printed and lines < AT_ONCE:
+                text, color = self._printed.popleft()
+                self._waiting -= len(text) + 1
+                taken.append((text, color))
+                lines += 1 if color is not None else text.count("\n")
         if self._printed:
             self._tell()
         with unless_closed():
-            if lines:
-                self._app.query_one(LogPane).write(lines)
+            self._write(taken)
             if self._stale.is_set():
                 self._stale.clear()
                 self.refresh()
+
+    def _write(self, taken: Iterable[tuple[str, str | None]]) -> None:
+        """Show what the program has written, and what has been said about it, in the order in which it came."""
+        log = self._app.query_one(LogPane)
+        for raw, group in groupby(taken, lambda one: one[1] is None):
+            if raw:
+                log.feed("".join(text for text, _ in group))
+            else:
+                log.write([(line, color or "") for line, color in group])
 
     def poll(self) -> None:
         """Follow a session that is running."""
@@ -223,11 +266,10 @@ class SessionWatcher:
                 self._whereabouts = await on_thread(ask)
 
     def _show_question(self) -> None:
-        """Show a line that a script which reads what is typed here has begun and does not end: it may wait."""
-        begun = str(getattr(self._session, "unfinished", "")) if getattr(self._session, "types", False) else ""
-        if begun and begun == self._question[0] and self._question[1] + 1 == WAITING:
-            self.take_output(f"{begun}  (> types an answer)", "dim")
+        """Say it where a script that reads what is typed here has begun a line and does not end it: it may wait."""
+        begun = str(getattr(self._session, "unfinished", "")) if self._own_terminal else ""
         self._question = begun, self._question[1] + 1 if begun == self._question[0] else 0
+        self._app.query_one(LogPane).set_question(bool(begun) and self._question[1] >= WAITING)
 
     def refresh(self) -> None:
         """Read the session and show what it says; at a new stop every pane is told.
@@ -246,6 +288,7 @@ class SessionWatcher:
         else:
             self.progress.end()
             self._whereabouts = ""
+            self._app.query_one(LogPane).set_question(False)
         snapshot = self._read()
         graph = self._app.query_one(GraphPane)
         for pane in self._app.query(LinePane):

@@ -1,6 +1,7 @@
 """The terminal: kept for the app, lent to an editor, and given back whatever happens.
 
 - :mod:`~.terminal_output`: what others write to file descriptors 1 and 2 becomes lines of the log
+- :mod:`~.terminal_emulator`: what a terminal would show of what the program has written
 - :mod:`~.ascii_text`: the screen in ASCII, where the locale has no more
 - :mod:`~.changed_cells`: no more is sent than what has changed on the screen
 - :mod:`~.terminal_restore`: the terminal is usable again even where the process is killed
