@@ -35,9 +35,10 @@ def test_the_overview(path, capsys):
     assert lines[0].startswith("run 1: train.py  ")
     assert lines[0].endswith("finished  keep=param:*")
     assert lines[1] == "  3 iterations, 3 backwards, 27 nodes"
-    assert [line.split()[:3] for line in lines[2:]] == [
-        ["iteration", "backwards", "nodes"], ["0", "1", "9"], ["1", "1", "9"], ["2", "1", "9"],
-    ]  # fmt: skip
+    rows = [line.split() for line in lines[2:]]
+    assert rows[0] == ["iteration", "loss", "backwards", "nodes", "time"]
+    assert [(row[0], *row[2:4]) for row in rows[1:]] == [("0", "1", "9"), ("1", "1", "9"), ("2", "1", "9")]
+    assert all(0 < float(row[1]) < 10 for row in rows[1:])
 
 
 def test_nodes(path, capsys):

@@ -66,6 +66,8 @@ def _scalars(member: RankRecording) -> Iterator[Scalar]:
         if place + 1 == len(tasks) or tasks[place + 1].iteration != task.iteration:
             yield from ((f"gradient/{name}", task.iteration, *known) for name, known in latest.items())
             latest = {}
+        if task.loss is not None:
+            yield "loss", task.iteration, task.started, task.loss
         yield "health/nan_or_inf", task.iteration, task.started, float(_bad_elements(task))
     for step in member.recording.steps(member.run.id):
         for held, norm, present in zip(step.look.tensors, step.look.norms.tolist(), step.look.present.tolist()):

@@ -28,10 +28,10 @@ def read(folder):
 
 def test_each_rank_has_its_norms_by_iteration(tmp_path):
     record_ranks(tmp_path / "run", 2, steps=3)
-    # Four parameters, before the step and after the reduction, and one count for each backward.
-    assert write_tensorboard([str(tmp_path / "run")], str(tmp_path / "logs")) == 2 * 3 * 9
+    # Four parameters, before the step and after the reduction, and one count and the loss for each backward.
+    assert write_tensorboard([str(tmp_path / "run")], str(tmp_path / "logs")) == 2 * 3 * 10
     found = read(tmp_path / "logs" / "rank-1")
-    assert len(found.Tags()["scalars"]) == 9
+    assert len(found.Tags()["scalars"]) == 10
     scalars = found.Scalars("gradient/0.weight")
     with open_ranks(tmp_path / "run") as ranks:
         member = ranks.member(1)
@@ -40,6 +40,9 @@ def test_each_rank_has_its_norms_by_iteration(tmp_path):
     assert [scalar.step for scalar in scalars] == [0, 1, 2]
     assert [scalar.value for scalar in scalars] == pytest.approx(norms)
     assert began <= scalars[0].wall_time < began + 100
+    with open_ranks(tmp_path / "run") as ranks:
+        losses = [task.loss for task in ranks.member(1).tasks()]
+    assert [scalar.value for scalar in found.Scalars("loss")] == pytest.approx(losses)
     assert [scalar.value for scalar in found.Scalars("reduced/0.weight")] == pytest.approx(norms)
 
 
@@ -59,7 +62,7 @@ def test_event_files_are_not_mixed(tmp_path, capsys):
     record_ranks(tmp_path / "run", 1)
     command = ["export", str(tmp_path / "run"), "-o", str(tmp_path / "logs"), "--format", "tensorboard"]
     assert main(command) == 0
-    assert capsys.readouterr().out == f"wrote 10 scalars to {tmp_path}/logs\n"
+    assert capsys.readouterr().out == f"wrote 12 scalars to {tmp_path}/logs\n"
     with pytest.raises(RecordingError, match="rank-0 is there already"):
         write_tensorboard([str(tmp_path / "run")], str(tmp_path / "logs"))
     assert main(command) == 2

@@ -243,3 +243,18 @@ def test_no_more_gradients_are_read_than_are_looked_at(tmp_path, monkeypatch):
 
         play(scenario, RecordedSession(recording))
     assert 0 < sum(read) < 1000
+
+
+def test_the_losses_up_to_the_backward_that_is_shown(tmp_path):
+    w = gs.ones(1, requires_grad=True)
+    with gi.record(tmp_path / "run.gscope"):
+        for value in (4.0, 2.0, 1.0):
+            loss = (w * value).sum()
+            loss.backward()
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        session = RecordedSession(recording)
+        session.start()
+        assert session.losses() == (4.0,)
+        session.next_backward()
+        session.next_backward()
+        assert session.losses() == (4.0, 2.0, 1.0)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 
+from gradscope.inspect.debugging.history.loss_history import KEPT
 from gradscope.inspect.debugging.session.node_sequence import MOST_RECORDS
 from gradscope.inspect.debugging.session.session_errors import SessionError
 from gradscope.inspect.debugging.session.session_findings import trend_findings
@@ -394,8 +395,11 @@ class RecordedSession:
         )
 
     def losses(self) -> tuple[float, ...]:
-        """Return no loss: a recording keeps gradients."""
-        return ()
+        """Return the losses of the latest backwards of the run, up to that which is shown."""
+        task = self._task
+        shown = self._tasks[: self._place + 1]
+        found = [one.loss for one in shown if task is not None and one.run == task.run and one.loss is not None]
+        return tuple(found[-KEPT:])
 
     def frames(self) -> tuple[FrameRecord, ...]:
         """Return no function: none of a program waits."""

@@ -128,14 +128,14 @@ class Recording:
 
     def _read_tasks(self) -> dict[int, BackwardRecord]:
         tasks = {}
-        for *facts, count, bad in self._rows(
-            "SELECT id, run, iteration, number, parent, thread, started, ended, state, error, nodes, bad"
+        for *facts, count, bad, loss in self._rows(
+            "SELECT id, run, iteration, number, parent, thread, started, ended, state, error, nodes, bad, loss"
             " FROM tasks ORDER BY id"
         ):
             nodes = TaskNodes(self, _whole(facts[0]), _whole(count))
             facts[2] = self._numbers.get(facts[2], -1)
             first_bad = bad if bad is None else min(_whole(bad), max(count - 1, 0))
-            tasks[facts[0]] = from_row(BackwardRecord, (*facts, count, first_bad, nodes))
+            tasks[facts[0]] = from_row(BackwardRecord, (*facts, count, first_bad, _number(loss), nodes))
         return tasks
 
     @property
@@ -474,3 +474,8 @@ def _whole(value: Any) -> int:
     if not isinstance(value, int) or value < 0:
         raise ValueError(f"{value!r} stands where a number belongs")
     return value
+
+
+def _number(value: Any) -> Any:
+    """Return a number as it was recorded: SQLite has no NaN, which stands there as text."""
+    return float("nan") if value == "nan" else value

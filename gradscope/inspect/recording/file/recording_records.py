@@ -15,6 +15,7 @@ __all__ = ["EventRecord", "IterationRecord", "RunRecord", "BackwardRecord", "Vio
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,), "str": (str,), "int | None": (int, type(None)), "str | None": (str, type(None)),
+    "float | None": (float, type(None)),
 }  # fmt: skip
 
 _OF_LINES = ("message", "text")
@@ -138,6 +139,8 @@ class BackwardRecord:
         How many nodes are recorded.
     bad : int or None
         The first node with a NaN or Inf among its gradients.
+    loss : float or None
+        The loss, where the line that called backward() names a variable and that is one number.
     nodes : TaskNodes
         The nodes, read when they are asked for.
     """
@@ -154,6 +157,7 @@ class BackwardRecord:
     error: str | None
     count: int
     bad: int | None
+    loss: float | None
     nodes: TaskNodes = field(repr=False, compare=False)
 
 

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 APPLICATION_ID = 0x47534350  # "GSCP"
-SCHEMA = 3
+SCHEMA = 4
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100  # bytes; the user version stands at 60, the application id at 68
@@ -40,7 +40,8 @@ CREATE TABLE iterations (
     id INTEGER PRIMARY KEY, run INTEGER, number INTEGER, started INTEGER, ended INTEGER, label TEXT);
 CREATE TABLE tasks (
     id INTEGER PRIMARY KEY, run INTEGER, iteration INTEGER, number INTEGER, parent INTEGER, thread TEXT,
-    started INTEGER, ended INTEGER, state TEXT, error TEXT, nodes INTEGER DEFAULT 0, bad INTEGER);
+    started INTEGER, ended INTEGER, state TEXT, error TEXT, nodes INTEGER DEFAULT 0, bad INTEGER,
+    loss);
 CREATE TABLE modules (id INTEGER PRIMARY KEY, path TEXT);
 CREATE TABLE locations (id INTEGER PRIMARY KEY, filename TEXT, lineno INTEGER, function TEXT, source TEXT);
 CREATE TABLE specs (id INTEGER PRIMARY KEY, shape TEXT, dtype TEXT, device TEXT, itemsize INTEGER);

@@ -47,6 +47,7 @@ _COLUMNS = {
     "iterations": ("id", "run", "number", "started", "ended", "label"),
     "tasks": (
         "id", "run", "iteration", "number", "parent", "thread", "started", "ended", "state", "error", "nodes", "bad",
+        "loss",
     ),
     "pages": ("task", "first", "count", "nodes", "tensors", "histograms", "small", "previews", "checksum"),
     "tensor_values": ("id", "iteration", "nbytes", "data"),

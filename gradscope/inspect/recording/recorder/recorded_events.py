@@ -8,15 +8,18 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from math import isnan
 from typing import Any
 
 import numpy
 
 from ...adapters import Adapter, Observer
 from ...output.terminal_text import printable
+from ...records.loss_value import loss_value
 from ...records.module_tracking import Tracker, module_of_parameter
 from ...records.records import Location, NodeRecord, dtype_name, operator_name
 from ...records.step_looks import StepLook, StepLooker
+from ...source.call_sites import user_frame
 from ..file.node_pages import Batch
 from ..file.step_rows import STEP_COLUMNS, layout_text, step_row
 from ..file.store import IterationChange, RowUpdate
@@ -182,10 +185,17 @@ class EventRecorder(Observer):
                     started=view.started - self.origin,
                     state="running",
                     nodes=0,
+                    loss=self._loss(adapter),
                 )
             )
         except Exception as error:
             self._failed(error)
+
+    def _loss(self, adapter: Adapter) -> float | str | None:
+        """Return the loss of the backward that begins, where it is known; SQLite has no NaN, which stands as text."""
+        frame = user_frame() if self._looks else None
+        value = None if frame is None else loss_value(adapter, frame)
+        return "nan" if value is not None and isnan(value) else value
 
     def task_finished(self, task: Any) -> None:
         """Note the end of a backward."""

@@ -73,7 +73,7 @@ def iterations_text(recording: Recording, *, run: int | None = None) -> str:
     tasks: dict[tuple[int, int], list[BackwardRecord]] = defaultdict(list)
     for task in recording.tasks(run=run):
         tasks[task.run, task.iteration].append(task)
-    rows = [("iteration", "backwards", "nodes", "time", "")]
+    rows = [("iteration", "loss", "backwards", "nodes", "time", "")]
     for iteration in recording.iterations(run):
         own = tasks[iteration.run, iteration.number]
         lasted = format_duration(iteration.ended - iteration.started) if iteration.ended is not None else "-"
@@ -81,19 +81,35 @@ def iterations_text(recording: Recording, *, run: int | None = None) -> str:
         notes += ["failed"] if any(task.state == "failed" for task in own) else []
         notes += ["NaN or Inf"] if any(task.bad is not None for task in own) else []
         count = sum(task.count for task in own)
-        rows.append((str(iteration.number), str(len(own)), str(count), lasted, ", ".join(notes)))
+        losses = [task.loss for task in own if task.loss is not None]
+        rows.append(
+            (
+                str(iteration.number),
+                _loss_text(losses[-1] if losses else None),
+                str(len(own)),
+                str(count),
+                lasted,
+                ", ".join(notes),
+            )
+        )
     return table_text(rows)
+
+
+def _loss_text(loss: float | None) -> str:
+    return "-" if loss is None else f"{loss:.6g}"
 
 
 def tasks_text(tasks: Sequence[BackwardRecord]) -> str:
     """Return backwards as a table."""
-    rows = [("backward", "iteration", "nodes", "time", "thread", "state")]
+    rows = [("backward", "iteration", "loss", "nodes", "time", "thread", "state")]
     for task in tasks:
         lasted = format_duration(task.ended - task.started) if task.ended is not None else "-"
         state = task.state + (f": {task.error}" if task.error else "")
         state += f"; NaN or Inf from node {task.bad}" if task.bad is not None else ""
         state += f"; inside backward {task.parent}" if task.parent is not None else ""
-        rows.append((str(task.id), str(task.iteration), str(task.count), lasted, task.thread, state))
+        rows.append(
+            (str(task.id), str(task.iteration), _loss_text(task.loss), str(task.count), lasted, task.thread, state)
+        )
     return table_text(rows)
 
 

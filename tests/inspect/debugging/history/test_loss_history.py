@@ -2,36 +2,10 @@
 
 from __future__ import annotations
 
-import linecache
-
-import pytest
-
 import gradscope as gs
 from gradscope.inspect import Debugger
-from gradscope.inspect.debugging.history.loss_history import loss_name
 
 from ...sessions import wait
-
-
-@pytest.mark.parametrize(
-    ("source", "name"),
-    [
-        ("loss.backward()", "loss"),
-        ("self.state.loss.backward(retain_graph=True)", "self.state.loss"),
-        ("accelerator.backward(total)", "total"),
-        ("torch.autograd.backward(loss, inputs=[w])", "loss"),
-        ("scaler.scale(loss).backward()", "loss"),
-        ("(loss / 4).backward()", ""),
-        ("model(x).sum().backward()", ""),
-        ("loss.forward()", ""),
-        ("loss.backward(", ""),
-    ],
-)
-def test_a_loss_is_named_by_the_line_that_calls_backward(source, name):
-    filename = f"<{source}>"
-    linecache.cache[filename] = (len(source), None, [source + "\n"], filename)
-    assert loss_name(filename, 1) == name
-    assert loss_name(filename, 2) == ""
 
 
 def test_losses_of_all_backwards_are_kept_also_of_those_that_run_free():

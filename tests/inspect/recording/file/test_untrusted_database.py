@@ -153,7 +153,7 @@ def test_many_runs_and_iterations_are_grouped_once(tmp_path):
     with gi.record(path):
         train(mlp(), 1)
     rows = ", ".join(f"({n}, 1, {n}, 0, 1, '')" for n in range(2, 20_000))
-    tasks = ", ".join(f"({n}, 1, {n}, {n}, NULL, 't', 0, 1, 'finished', NULL, 0, NULL)" for n in range(2, 20_000))
+    tasks = ", ".join(f"({n}, 1, {n}, {n}, NULL, 't', 0, 1, 'finished', NULL, 0, NULL, NULL)" for n in range(2, 20_000))
     alter(path, f"INSERT INTO iterations VALUES {rows}; INSERT INTO tasks VALUES {tasks}")
     from gradscope.inspect.recording.reports.text_view import iterations_text, overview_text
 

@@ -720,3 +720,25 @@ def test_names_that_are_no_text_are_recorded_all_the_same(tmp_path):
         assert recording.runs[0].title == "?\\x00.py"
         assert "?\\x1b[2J\\n" in {node.module for node in recording.tasks()[0].nodes}
         assert recording.events()[0].text == "? bytes"
+
+
+@pytest.mark.parametrize("value", [0.5, float("nan"), float("-inf")])
+def test_the_loss_of_a_backward_is_kept(tmp_path, value):
+    w = gs.ones(1, requires_grad=True)
+    with gi.record(tmp_path / "run.gscope"):
+        loss = (w * value).sum()
+        loss.backward()
+        (w * 2).sum().backward()
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        named, unnamed = recording.tasks()
+        assert numpy.array_equal(named.loss, value, equal_nan=True)
+        assert unnamed.loss is None
+
+
+def test_a_recording_without_summaries_keeps_no_loss(tmp_path):
+    w = gs.ones(1, requires_grad=True)
+    with gi.record(tmp_path / "run.gscope", "none"):
+        loss = (w * 2).sum()
+        loss.backward()
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        assert recording.tasks()[0].loss is None
