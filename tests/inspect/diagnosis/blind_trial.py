@@ -1,0 +1,84 @@
+"""Sixty programs, broken before their author had read a rule: what the doctor says of each, and the table of it.
+
+``python -m tests.inspect.diagnosis.blind_trial`` prints what docs/doctor-trial.md shows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import tomllib
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from gradscope.cli import main
+
+PROGRAMS = Path(__file__).parent / "blind_programs"
+STEPS = 30
+VERDICTS = {
+    "cause": "the cause is named, and nothing else",
+    "symptom": "what the cause leads to is named",
+    "missed": "nothing is said",
+    "false": "something else is blamed",
+}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is wrong with a program, and how the doctor judged it: at first sight, and now."""
+
+    program: str
+    line: int
+    cause: str
+    first: str
+    now: str
+    finding: str = ""
+    says: str = ""
+    done: str = ""
+
+    @property
+    def path(self) -> Path:
+        return PROGRAMS / f"{self.program}.py"
+
+    @property
+    def needs_pytorch(self) -> bool:
+        return "import torch\n" in self.path.read_text(encoding="utf-8")
+
+
+TRIALS = [
+    Trial(program, **columns)
+    for program, columns in tomllib.loads((PROGRAMS / "verdicts.toml").read_text(encoding="utf-8")).items()
+]
+
+
+def findings_in(path: Path) -> list[tuple[str, str]]:
+    """Return code and text of what the doctor finds in a program."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), warnings.catch_warnings(action="ignore"):
+        main(["doctor", "--format", "json", "--steps", str(STEPS), str(path)])
+    return [(symptom["code"], symptom["text"]) for symptom in json.loads(out.getvalue())["symptoms"]]
+
+
+def table() -> str:
+    """Return the verdicts as tables in Markdown: counted, and each program by itself."""
+    first, now = (Counter(getattr(trial, when) for trial in TRIALS) for when in ("first", "now"))
+    lines = ["| | at first sight | now |", "|---|--:|--:|"]
+    lines += [f"| {meaning} | {first[verdict]} | {now[verdict]} |" for verdict, meaning in VERDICTS.items()]
+    lines += [
+        "",
+        "| program | what is wrong | at first sight | now | by | what was done |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| `{trial.program}` | line {trial.line}: {trial.cause} | {trial.first} | {trial.now} | {trial.finding} "
+        f"| {trial.done} |"
+        for trial in TRIALS
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(table())

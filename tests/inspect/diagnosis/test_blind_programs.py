@@ -1,0 +1,37 @@
+"""Programs that were broken without a look at the rules: the doctor says of each what the table says that it does."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.inspect.diagnosis.blind_trial import PROGRAMS, TRIALS, VERDICTS, findings_in, table
+
+PAGE = Path(__file__).parents[3] / "docs" / "doctor-trial.md"
+SAMPLE = 6  # every sixth program runs with the other tests, and all of them where the slow ones do
+
+
+def case(number, trial):
+    marks = [pytest.mark.torch] if trial.needs_pytorch else []
+    return pytest.param(trial, id=trial.program, marks=marks + [pytest.mark.slow] * (number % SAMPLE != 0))
+
+
+@pytest.mark.parametrize("trial", [case(number, trial) for number, trial in enumerate(TRIALS)])
+def test_the_verdict_is_that_of_the_table(trial):
+    if trial.needs_pytorch:
+        pytest.importorskip("torch")
+    found = findings_in(trial.path)
+    assert [code for code, _ in found] == ([trial.finding] if trial.finding else [])
+    assert all(trial.says in text for _, text in found)
+
+
+def test_every_program_has_its_verdict():
+    assert {trial.program for trial in TRIALS} == {path.stem for path in PROGRAMS.glob("*.py")}
+
+
+def test_every_verdict_is_one_of_those_explained():
+    assert {trial.first for trial in TRIALS} | {trial.now for trial in TRIALS} <= set(VERDICTS)
+    assert [trial.program for trial in TRIALS if (trial.now == "missed") != (trial.finding == "")] == []
+
+
+def test_the_page_shows_the_table():
+    assert table() in PAGE.read_text(encoding="utf-8")
