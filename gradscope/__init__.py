@@ -3,6 +3,35 @@
 ``import gradscope as gs`` gives PyTorch's names: tensors and operators here, modules in ``gs.nn``, optimizers in
 ``gs.optim``, the autograd interface in ``gs.autograd``. The instruments live in :mod:`gradscope.inspect`,
 :mod:`gradscope.check` and :mod:`gradscope.testing`, and load when they are first used.
+
+- :mod:`~.amp`: mixed precision: autocast, and the scaling of losses
+- :mod:`~.autograd`: ``backward()``, ``grad()``, ``Function``, hooks on graphs, gradcheck
+- :mod:`~.backends`: switches of libraries that PyTorch uses
+- :mod:`~.check`: what ``gradscope check`` does: wrong writes in place, found while a script runs or in its source
+- :mod:`~.cli`: the ``gradscope`` command
+- :mod:`~.compiler`: what ``torch.compile`` needs to find
+- :mod:`~.cuda`: devices that CuPy finds, and their streams and memory
+- :mod:`~.debuggee`: ``python -m gradscope.debuggee``: a script that waits for a front
+- :mod:`~.distributed`: what a program asks of process groups where there are none
+- :mod:`~.distributions`: distributions, transforms, constraints, divergences
+- :mod:`~.fft`: Fourier transforms
+- :mod:`~.func`: ``grad``, ``vmap``, ``jacrev`` and others that take functions and return functions
+- :mod:`~.inspect`: the instruments: graph, debugger, recorder, doctor
+- :mod:`~.jit`: TorchScript's decorators, which change nothing
+- :mod:`~.linalg`: decompositions, solvers, norms
+- :mod:`~.masked`: reductions of the elements under a mask
+- :mod:`~.nn`: layers, losses, and their functional forms
+- :mod:`~.optim`: optimizers and schedules
+- :mod:`~.overrides`: ``__torch_function__``
+- :mod:`~.profiler`: which operators and blocks take how long
+- :mod:`~.random`: seeds and generators
+- :mod:`~.runtime`: tensors, the graph, the engine and all operators
+- :mod:`~.serialization`: ``save()`` and ``load()``
+- :mod:`~.signal`: windows
+- :mod:`~.special`: special functions
+- :mod:`~.testing`: assertions, Hypothesis strategies, the pytest plugin
+- :mod:`~.utils`: data loaders, checkpoints, DLPack
+- :mod:`~.version`: the version, and versions of what PyTorch is built with
 """
 
 from __future__ import annotations

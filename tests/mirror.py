@@ -36,6 +36,7 @@ ACROSS = {
     "test_docstrings.py": "the examples in all docstrings",
     "test_import.py": "what importing gradscope loads",
     "test_import_circles.py": "which file imports which",
+    "test_maps.py": "what the docstring of each package says is in it",
     "test_mirror.py": "this table",
     "test_types.py": "what a type checker sees of the whole package",
     "test_older_checkpoints.py": "checkpoints of older PyTorch, in modules, optimizers and loading",

@@ -1,5 +1,8 @@
 """Automatic mixed precision: operators in the precision that suits each, and the scaling of gradients.
 
+- :mod:`~.autocast_mode`: the block in which operators run in lower precision, and Functions inside it
+- :mod:`~.grad_scaler`: losses times a factor, and steps that are left out where gradients overflow
+
 Examples
 --------
 >>> import gradscope as gs

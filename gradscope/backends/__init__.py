@@ -4,6 +4,16 @@ Each library is a module, as in PyTorch (``import gradscope.backends.cudnn as cu
 for the length of a block. One switch is heeded: ``mkldnn.enabled`` says whether a layer of a
 recurrent network is one node.
 
+- :mod:`~.cuda`: CUDA, and the libraries that PyTorch multiplies and attends with there
+- :mod:`~.cudnn`: convolutions and recurrent networks on CUDA
+- :mod:`~.mkl`: Intel's products and transforms
+- :mod:`~.mkldnn`: oneDNN, with the switch that is heeded
+- :mod:`~.mps`: Apple's Metal
+- :mod:`~.nnpack`: convolutions on phones
+- :mod:`~.openmp`: threads
+- :mod:`~.opt_einsum`: the order of products in ``einsum``
+- :mod:`~.switches`: the modules and flags that those are made of
+
 Examples
 --------
 >>> import gradscope as gs

@@ -1,4 +1,7 @@
-"""CUDA devices, as CuPy finds them."""
+"""CUDA devices, as CuPy finds them.
+
+- :mod:`~.amp`: older names of autocast and the scaler
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,21 @@
 """Probability distributions: samples, with gradients to the parameters where there are any, and probabilities.
 
+- :mod:`~.distribution`: what all of them share
+- :mod:`~.continuous`: ``Normal``, ``Uniform``, ``Gamma``, ``Beta`` and other distributions of real numbers
+- :mod:`~.von_mises`: angles
+- :mod:`~.multivariate`: vectors
+- :mod:`~.discrete`: ``Bernoulli``, ``Categorical``, ``Poisson`` and others whose samples have no derivative
+- :mod:`~.counts`: ``Binomial`` and ``NegativeBinomial``
+- :mod:`~.relaxed`: samples of choices that pass gradients on
+- :mod:`~.independent`: a batch that counts as one
+- :mod:`~.mixture`: one of several, chosen by chance
+- :mod:`~.transformed_distribution`: a function of a random variable, and ``LogNormal`` and others that are made so
+- :mod:`~.transform`: the base of invertible functions, and how they are composed
+- :mod:`~.transforms`: ``ExpTransform``, ``AffineTransform`` and others
+- :mod:`~.constraints`: where parameters and samples may lie
+- :mod:`~.constraint_registry`: which transform leads there
+- :mod:`~.kl`: divergences between two
+
 Examples
 --------
 >>> import gradscope as gs

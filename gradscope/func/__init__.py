@@ -3,6 +3,11 @@
 Each transform takes a function of tensors (or of dicts, lists and tuples of them) and returns another one. They stand
 on the recorded graph and on forward mode, so they nest in each other and in ordinary backwards.
 
+- :mod:`~.products`: ``grad``, ``vjp``, ``jvp``, ``linearize``
+- :mod:`~.jacobians`: ``jacrev``, ``jacfwd``, ``hessian``
+- :mod:`~.batches`: ``vmap``
+- :mod:`~.trees`: dicts, lists and tuples of tensors as arguments and results
+
 Examples
 --------
 >>> import gradscope as gs

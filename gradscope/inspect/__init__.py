@@ -1,5 +1,19 @@
 """Understanding a running backward pass: the graph of a loss, and a debugger that steps through it.
 
+- :mod:`~.graphs`: a loss as a networkx graph, drawn, folded and compared
+- :mod:`~.debugging`: stop in a backward, look, change, go back
+- :mod:`~.diagnosis`: why a gradient is missing, wrong, not finite or zero; the doctor
+- :mod:`~.recording`: write backwards to a file, read and compare them
+- :mod:`~.ranks`: programs of several processes
+- :mod:`~.debuggee`: run a script under an instrument
+- :mod:`~.wire`: debug a program in another process
+- :mod:`~.dap`: debug from an editor
+- :mod:`~.adapters`: gradscope's runtime and PyTorch, behind one protocol
+- :mod:`~.records`: the immutable records that all of these return
+- :mod:`~.source`: lines and variables of the program
+- :mod:`~.output`: text for terminals, markup for pages
+- :mod:`~.discovery`: rules, formats and commands that are there because their file is
+
 Examples
 --------
 >>> import gradscope as gs

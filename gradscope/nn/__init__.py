@@ -1,4 +1,14 @@
-"""Modules, their parameters, and the functions they compute."""
+"""Modules, their parameters, and the functions they compute.
+
+- :mod:`~.modules`: ``Module`` and all layers
+- :mod:`~.functional`: what layers compute, as functions
+- :mod:`~.init`: initial values
+- :mod:`~.parameter`: parameters, buffers, and those that wait for their shape
+- :mod:`~.utils`: clipping, parametrizations, pruning, packed sequences
+- :mod:`~.grad`: gradients of convolutions by themselves
+- :mod:`~.attention`: which kernel scaled dot-product attention may take
+- :mod:`~.parallel`: DataParallel
+"""
 
 from __future__ import annotations
 

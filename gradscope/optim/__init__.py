@@ -1,4 +1,23 @@
-"""Optimizers; schedules of the learning rate are in :mod:`.lr_scheduler`, averages of weights in :mod:`.swa_utils`."""
+"""Optimizers; schedules of the learning rate are in :mod:`.lr_scheduler`, averages of weights in :mod:`.swa_utils`.
+
+- :mod:`~.optimizer`: groups, state, hooks, and how an update is written
+- :mod:`~.sgd`: with momentum, and Nesterov's
+- :mod:`~.adam`: ``Adam`` and ``AdamW``
+- :mod:`~.nadam`: with Nesterov's momentum
+- :mod:`~.radam`: with a rectified variance
+- :mod:`~.adamax`: by the infinity norm
+- :mod:`~.adagrad`: by the sum of squares
+- :mod:`~.adadelta`: by running averages of squares
+- :mod:`~.adafactor`: by rows and columns of squares
+- :mod:`~.rmsprop`: by a running average of squares
+- :mod:`~.rprop`: by the signs of gradients
+- :mod:`~.asgd`: with averaged parameters
+- :mod:`~.muon`: with orthogonal updates
+- :mod:`~.lbfgs`: quasi-Newton steps, with a line search
+- :mod:`~.differentiable_steps`: steps that a backward goes through
+- :mod:`~.lr_scheduler`: learning rates over time
+- :mod:`~.swa_utils`: averages of weights
+"""
 
 from __future__ import annotations
 

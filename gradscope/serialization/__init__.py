@@ -3,6 +3,12 @@
 A file is a zip archive: ``data.pkl`` is a pickle of the structure, in which tensors refer to memory by number, and
 ``data/0``, ``data/1``, ... are the raw bytes of each memory, so that tensors that shared memory share it again.
 Tensors, dtypes and devices stand in the pickle under PyTorch's names: each library reads the other's state dicts.
+
+- :mod:`~.saving`: objects to records
+- :mod:`~.loading`: records to objects, on the device that is asked for
+- :mod:`~.archive`: the zip file, whose claims are checked before anything is unpacked
+- :mod:`~.unpickler`: what a pickle may name: anything, or what is known to be harmless
+- :mod:`~.names`: which of PyTorch's classes a tensor is written as
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Signal processing under PyTorch's names: :mod:`gradscope.signal.windows`."""
+"""Signal processing under PyTorch's names: :mod:`gradscope.signal.windows`.
+
+- :mod:`~.windows`: Hann, Hamming, Kaiser and others
+"""
 
 from . import windows
 

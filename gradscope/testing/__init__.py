@@ -3,6 +3,15 @@
 :func:`assert_close`, :func:`assert_gradients` and :func:`make_tensor` need NumPy alone;
 :mod:`gradscope.testing.strategies` needs Hypothesis once a strategy is made. :mod:`gradscope.testing.plugin` is for
 pytest: fixtures, and by ``--gradscope-check`` failed tests are told what spoiled a gradient.
+
+- :mod:`~.comparison`: ``assert_close``
+- :mod:`~.gradients`: ``assert_gradients``
+- :mod:`~.suspect_functions`: the custom Function that a wrong gradient goes through
+- :mod:`~.torch_functions`: a function of PyTorch's tensors, checked as one of gradscope's
+- :mod:`~.random_tensors`: ``make_tensor``
+- :mod:`~.strategies`: shapes and tensors for Hypothesis
+- :mod:`~.plugin`: fixtures and options of pytest
+- :mod:`~.suite_watch`: what ``--gradscope-check`` does
 """
 
 from __future__ import annotations

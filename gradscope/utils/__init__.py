@@ -1,4 +1,10 @@
-"""Around training: data sets and their loaders, checkpoints, hooks and memory that is shared."""
+"""Around training: data sets and their loaders, checkpoints, hooks and memory that is shared.
+
+- :mod:`~.data`: data sets, samplers, loaders
+- :mod:`~.checkpoint`: activations that are computed again instead of kept
+- :mod:`~.dlpack`: arrays of other libraries, without a copy
+- :mod:`~.hooks`: handles that remove what was registered
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,12 @@
 """Adapters: the questions of the instruments, answered for each framework.
 
-:mod:`.protocol` is the question; :mod:`.native_adapter` answers for gradscope's own runtime, :mod:`.torch` for PyTorch,
-and :mod:`.both_frameworks` for programs of which one does not know beforehand.
+- :mod:`~.protocol`: what an instrument may ask, and of what an observer is told
+- :mod:`~.native_adapter`: the answers of gradscope's own runtime
+- :mod:`~.torch`: PyTorch's
+- :mod:`~.both_frameworks`: for programs of which one does not know beforehand
+- :mod:`~.gradient_hooks`: hooks by name that only look, and those that change a gradient
+- :mod:`~.import_watch`: to be told when a script imports PyTorch
+- :mod:`~.memory_fingerprint`: whether memory was written, at a bounded cost
 """
 
 from __future__ import annotations

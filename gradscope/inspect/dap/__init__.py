@@ -9,4 +9,6 @@
 - :mod:`~.variables`: scopes, and tensors that are unfolded by slices
 - :mod:`~.completions`: what may follow what is typed in the editor's console
 - :mod:`~.editor_server`: a port for editors, each with a session of its own
+- :mod:`~.debugged_ranks`: the ranks of a program, each with its stack and its variables
+- :mod:`~.editor_terminal`: a program in a terminal that the editor opens for it
 """

@@ -12,8 +12,10 @@ dictionary (``to_dict()``) and, where people look rather than read, a picture (`
 - :mod:`~.training`: modes, losses and steps, as the program sets them up
 - :mod:`~.functions`: custom Functions and failed backwards
 - :mod:`~.doctor`: the doctor: all of them at once over a program that runs by itself
-- :mod:`~.rules`: what it finds, a file a kind of finding; :mod:`~.rule_registry`: how one is written and registered
-- :mod:`~.program_facts`: what a rule may need to know; :mod:`~.examination`: what is looked at in each backward
+- :mod:`~.rules`: what it finds, a file a kind of finding
+- :mod:`~.rule_registry`: how one is written and registered
+- :mod:`~.program_facts`: what a rule may need to know
+- :mod:`~.examination`: what is looked at in each backward
 - :mod:`~.sampled_graphs`: the graphs that are looked into, walked once for all rules
 - :mod:`~.limits`: the numbers beyond which the doctor speaks
 - :mod:`~.step_limit`: the end of a program that is run for some steps alone

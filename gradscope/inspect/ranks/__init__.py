@@ -3,6 +3,7 @@
 - :mod:`~.launch`: starts the ranks, each a process with what ``torchrun`` gives it
 - :mod:`~.rank_discovery`: the ranks of a job that `torchrun` has started, and that listen
 - :mod:`~.rank_group`: the debuggers of all ranks as one, which stop together
+- :mod:`~.rank_session`: the ranks as the session of a screen: where one stops, it is shown, and the others stop
 - :mod:`~.rank_comparison`: the current node on every rank, and whose graph differs
 - :mod:`~.rank_prompt`: the prompt on them
 - :mod:`~.recorded_ranks`: the recordings that the ranks have written apart, opened as one run

@@ -3,4 +3,5 @@
 - :mod:`~.call_sites`: where a call comes from, and how a place is written
 - :mod:`~.frame_variables`: variables of frames: read and set
 - :mod:`~.source_syntax`: the syntax of a file or of a function
+- :mod:`~.source_paths`: paths of files, as they are shown from where the program was started
 """

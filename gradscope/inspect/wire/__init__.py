@@ -21,4 +21,5 @@ a :class:`~.client.RemoteDebugger`, which has the same verbs and reads the same 
 - :mod:`~.listening`: ``gi.listen()``: a program that runs, and fronts that come and go
 - :mod:`~.set_trace`: ``gi.set_trace()``: at the terminal, or by whoever attaches
 - :mod:`~.reference`: the protocol as a page
+- :mod:`~.stopped_process`: a program that SIGSTOP holds, and how it is let go on
 """

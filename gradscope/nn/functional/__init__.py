@@ -1,6 +1,18 @@
 """The computations of modules, as functions.
 
 Most are operators of the runtime; the others are written in terms of them.
+
+- :mod:`~.activation`: ``relu``, ``gelu``, ``softmax`` and the like
+- :mod:`~.attention`: ``multi_head_attention_forward``
+- :mod:`~.losses`: ``mse_loss``, ``binary_cross_entropy``, ``ctc_loss`` and others; ``cross_entropy`` is an operator
+- :mod:`~.margin_losses`: ``triplet_margin_loss``, ``cosine_embedding_loss`` and others that compare distances
+- :mod:`~.distance`: ``bilinear``, ``normalize``, ``cosine_similarity``, ``pairwise_distance``
+- :mod:`~.pooling`: maxima and means of windows
+- :mod:`~.adaptive_pooling_and_unpooling`: windows that fit a size, random windows, and the way back
+- :mod:`~.padding`: ``pad``
+- :mod:`~.vision`: ``interpolate``, ``grid_sample``, ``pixel_shuffle``, ``unfold``
+- :mod:`~.sparse`: ``embedding_bag``, ``one_hot``
+- :mod:`~.noise`: ``dropout1d``, ``alpha_dropout``, ``gumbel_softmax``
 """
 
 from __future__ import annotations

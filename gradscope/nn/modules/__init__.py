@@ -1,4 +1,34 @@
-"""All modules."""
+"""All modules.
+
+- :mod:`~.module`: the base of all: parameters, buffers, children, modes
+- :mod:`~.state`: ``state_dict()`` and ``load_state_dict()``
+- :mod:`~.calling`: what ``model(x)`` does around forward
+- :mod:`~.backward_hooks`: full backward hooks
+- :mod:`~.lazy`: layers whose sizes the first batch decides
+- :mod:`~.container`: ``Sequential``, lists and dicts of modules and of parameters
+- :mod:`~.linear`: ``Linear``, ``Bilinear``, ``Identity``
+- :mod:`~.conv`: convolutions and transposed ones
+- :mod:`~.pooling`: maxima, means, adaptive and random windows, unpooling
+- :mod:`~.padding`: constant, reflected, repeated, circular
+- :mod:`~.activation`: ``ReLU``, ``GELU``, ``Softmax`` and the like
+- :mod:`~.adaptive`: ``AdaptiveLogSoftmaxWithLoss``
+- :mod:`~.attention`: ``MultiheadAttention``
+- :mod:`~.transformer`: encoder, decoder, and their layers
+- :mod:`~.rnn`: ``RNN``, ``LSTM``, ``GRU``, and their cells
+- :mod:`~.sparse`: ``Embedding``, ``EmbeddingBag``
+- :mod:`~.batchnorm`: normalised over the batch
+- :mod:`~.instancenorm`: normalised over each image
+- :mod:`~.normalization`: ``LayerNorm``, ``GroupNorm``, ``RMSNorm``, ``LocalResponseNorm``
+- :mod:`~.dropout`: of elements, of channels, of alpha
+- :mod:`~.loss`: every loss
+- :mod:`~.distance`: ``PairwiseDistance``, ``CosineSimilarity``
+- :mod:`~.flatten`: ``Flatten``, ``Unflatten``
+- :mod:`~.fold`: ``Fold``, ``Unfold``
+- :mod:`~.pixelshuffle`: ``PixelShuffle`` and its inverse
+- :mod:`~.channelshuffle`: ``ChannelShuffle``
+- :mod:`~.upsampling`: ``Upsample``
+- :mod:`~.utils`: sizes as one number or several
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,18 @@
-"""Helpers for training: clipping, parameters as one vector, weights computed from others, sequences."""
+"""Helpers for training: clipping, parameters as one vector, weights computed from others, sequences.
+
+- :mod:`~.clip_grad`: norms and values, clipped in place
+- :mod:`~.convert_parameters`: parameters as one vector
+- :mod:`~.parametrize`: ``register_parametrization``, and what it makes of a module
+- :mod:`~.parametrizations`: those that come with it
+- :mod:`~.orthogonal`: matrices that stay orthogonal
+- :mod:`~.weight_norm`: length and direction of a weight
+- :mod:`~.spectral_norm`: a weight over its largest singular value
+- :mod:`~.prune`: weights under masks
+- :mod:`~.rnn`: sequences of several lengths
+- :mod:`~.stateless`: ``functional_call``
+- :mod:`~.fusion`: layers and batch normalisation in one
+- :mod:`~.init`: ``skip_init``
+"""
 
 from __future__ import annotations
 

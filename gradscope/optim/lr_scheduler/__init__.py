@@ -1,6 +1,13 @@
 """Schedules of the learning rate, by PyTorch's names.
 
 A scheduler sets ``"lr"`` of each group of its optimizer, at the start and at each call of :meth:`LRScheduler.step`.
+
+- :mod:`~.base`: the first step, the last epoch, the state that is saved
+- :mod:`~.factors`: ``StepLR``, ``ExponentialLR``, ``LambdaLR`` and others that multiply
+- :mod:`~.annealing`: ``CosineAnnealingLR``, with restarts too
+- :mod:`~.cycles`: ``CyclicLR`` and ``OneCycleLR``
+- :mod:`~.plateau`: ``ReduceLROnPlateau``
+- :mod:`~.composition`: ``SequentialLR`` and ``ChainedScheduler``
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@
 - :mod:`~.selection`: elements of one array or of another
 - :mod:`~.error_function`: erf in single precision
 - :mod:`~.recurrent`: all steps of a recurrent layer, forwards and backwards
-- :mod:`~.convolution`: convolution and its adjoints, as products with rows of images that lie in :mod:`~.image_grid`
+- :mod:`~.convolution`: convolution and its adjoints, as products with rows of images
+- :mod:`~.image_grid`: how those images lie: in one flat grid, with zeros between them
 - :mod:`~.broadcasting`: which shapes broadcast to which, and the sum that undoes it
 """

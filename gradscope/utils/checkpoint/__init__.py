@@ -3,6 +3,13 @@
 The variant that PyTorch recommends (``use_reentrant=False``) stands in :mod:`.frames`, the older one in
 :mod:`.reentrant`. What is dear to compute can be kept all the same, as :mod:`.selective` does.
 
+- :mod:`~.frames`: ``use_reentrant=False``, the variant that PyTorch recommends
+- :mod:`~.reentrant`: ``use_reentrant=True``
+- :mod:`~.selective`: which results are kept all the same
+- :mod:`~.randomness`: the same random numbers the second time
+- :mod:`~.settings`: ``set_checkpoint_early_stop`` and ``set_checkpoint_debug_enabled``
+- :mod:`~.logs`: the operators of both times, for the error where they differ
+
 References
 ----------
 T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training deep nets with sublinear memory cost", 2016.

@@ -1,4 +1,13 @@
-"""Data sets, samplers, and the loader that makes batches of them."""
+"""Data sets, samplers, and the loader that makes batches of them.
+
+- :mod:`~.dataset`: samples by index, in order, joined, split
+- :mod:`~.sampler`: the order of samples
+- :mod:`~.loader`: ``DataLoader``
+- :mod:`~.collation`: samples to a batch
+- :mod:`~.worker`: what a worker process does
+- :mod:`~.worker_pool`: what its loader does
+- :mod:`~.distributed`: the samples of one process of several
+"""
 
 from __future__ import annotations
 

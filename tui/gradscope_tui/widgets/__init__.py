@@ -14,4 +14,6 @@
 - :mod:`~.findings_bar`: the worst of what is wrong
 - :mod:`~.key_bar`: the keys at the bottom
 - :mod:`~.prompt_line`: the line where a person types
+- :mod:`~.module_diagram`: which boxes and arrows pane 0 has, and the norms on them
+- :mod:`~.diagram_drawing`: such boxes and arrows in characters
 """

@@ -2,6 +2,26 @@
 
 Importing this package does not import PyTorch; asking it for :class:`TorchAdapter` does. Nowhere else does gradscope
 import PyTorch, and it asks only in programs that have.
+
+- :mod:`~.torch_adapter`: the protocol's questions, answered
+- :mod:`~.engine_wrapper`: ``backward()`` and ``grad()`` as tasks that observers hear of
+- :mod:`~.observed_backward`: one such task: what is put on its nodes, and taken off
+- :mod:`~.node_hooks`: how hooks come onto nodes cheaply
+- :mod:`~.hook_listing`: which hooks a node has
+- :mod:`~.failed_node`: where a backward failed that nobody observed
+- :mod:`~.forward_pass`: which nodes a call makes, on which line, in which module
+- :mod:`~.operator_calls`: operators that have run
+- :mod:`~.saved_tensors`: what a node saved, unpacked for nobody
+- :mod:`~.saved_tensors_unpacked`: the same before PyTorch 2.10
+- :mod:`~.inplace_writes`: which arguments an operator writes
+- :mod:`~.refused_writes`: which rule PyTorch refused a write by
+- :mod:`~.graph_freeing`: long graphs that would overflow the stack
+- :mod:`~.data_parallel`: collectives, and checksums on the device
+- :mod:`~.numpy_conversion`: tensors to arrays and back
+- :mod:`~.torch_spec`: shape, dtype and device as strings and tuples
+- :mod:`~.warning_lines`: warnings at the user's line
+- :mod:`~.torch_compile`: how Dynamo is kept out of here
+- :mod:`~.jit_tracing`: how nothing of gradscope's comes into a trace
 """
 
 from __future__ import annotations

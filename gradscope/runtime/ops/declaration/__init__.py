@@ -7,4 +7,5 @@
 - :mod:`~.extremes`: extreme arguments: zeros of both signs, huge, infinite, NaN, ties
 - :mod:`~.references`: references written out, for operators that no library has
 - :mod:`~.stubs`: writes the type stubs of all functions and methods
+- :mod:`~.examples`: examples for ``help()`` and the API reference, made from samples
 """

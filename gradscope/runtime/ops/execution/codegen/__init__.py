@@ -7,6 +7,12 @@ What they would otherwise decide per call (how many tensors, what is saved, whet
 decided here. Their source is in ``linecache``, so tracebacks and debuggers show it. Everything rare goes to
 :mod:`~gradscope.runtime.ops.execution.general` and :mod:`~gradscope.runtime.ops.execution.inplace_and_out`, which do
 the same step by step.
+
+- :mod:`~.calls`: the function of an operator of one to three tensors and one result
+- :mod:`~.calls_with_lists`: that of every other operator
+- :mod:`~.inplace`: ``name_``
+- :mod:`~.nodes`: the node's class: slots for what is saved, and ``apply``
+- :mod:`~.compiling`: text to function, at the first call
 """
 
 from __future__ import annotations

@@ -1,0 +1,73 @@
+"""The docstring of a package is a map of its folder: it says of each module and sub-package what is found there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = {
+    init.parent.relative_to(ROOT).as_posix(): init.parent
+    for top in ("gradscope", "tui/gradscope_tui")
+    for init in sorted((ROOT / top).rglob("__init__.py"))
+}
+
+# A file that is put into one of these is found there, and no list names it: the first words are the same for all.
+REGISTERS = {
+    "gradscope/check/formats": "the formats of a report of check",
+    "gradscope/check/rules": "the rules of check",
+    "gradscope/cli": "the subcommands",
+    "gradscope/inspect/diagnosis/rules": "the rules of the doctor",
+    "gradscope/inspect/graphs/formats": "the formats of a graph",
+    "tui/gradscope_tui/panes": "the panes",
+}
+
+# One module or several, and what is found there.
+_ENTRY = re.compile(r"^- (:mod:`~\.\w+`(?:, :mod:`~\.\w+`)*): (\S.*)", re.MULTILINE)
+_MENTION = re.compile(r":mod:`~?\.(\w+)")
+
+
+@cache
+def map_of(package: str) -> str:
+    tree = ast.parse((PACKAGES[package] / "__init__.py").read_text(encoding="utf-8"))
+    return ast.get_docstring(tree) or ""
+
+
+def entries_of(package: str) -> list[tuple[str, str]]:
+    """Return the modules that have an entry, each with what the entry says."""
+    return [(name, text) for names, text in _ENTRY.findall(map_of(package)) for name in _MENTION.findall(names)]
+
+
+def modules_of(package: str) -> set[str]:
+    """Return the names of the modules and the packages in the folder of a package."""
+    folder = PACKAGES[package]
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "__main__"}
+    return modules | {path.parent.name for path in folder.glob("*/__init__.py")}
+
+
+@pytest.mark.parametrize("package", [package for package in PACKAGES if package not in REGISTERS])
+def test_a_map_has_an_entry_for_each_module(package: str) -> None:
+    entries = [name for name, _ in entries_of(package)]
+    missing = modules_of(package) - set(entries)
+    assert not missing, f"the docstring of {package}/__init__.py does not say what is in {', '.join(sorted(missing))}"
+    assert len(entries) == len(set(entries)), f"{package}/__init__.py names a module twice"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_map_names_nothing_that_is_not_there(package: str) -> None:
+    gone = set(_MENTION.findall(map_of(package))) - modules_of(package)
+    assert not gone, f"the docstring of {package}/__init__.py names {', '.join(sorted(gone))}: moved, or renamed?"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_map_does_not_repeat_names(package: str) -> None:
+    echoes = [name for name, text in entries_of(package) if text.lower().strip(".") == name.replace("_", " ")]
+    assert not echoes, f"say what a person finds in {', '.join(echoes)}, not what it is called"
+
+
+def test_a_register_is_a_package() -> None:
+    assert REGISTERS.keys() <= PACKAGES.keys()
