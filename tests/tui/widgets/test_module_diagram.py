@@ -77,6 +77,17 @@ def test_what_nobody_has_seen_has_no_norm():
     assert arrows == {(0, 1): 3.0, (0, 2): None, (1, 2): None}
 
 
+def test_what_several_edges_of_a_box_bring_one_node_is_their_sum():
+    edges = [(EdgeRecord(11, 0), EdgeRecord(12, 0)), (EdgeRecord(12, 0),), ()]
+    modules, norms = ["a", "a", "b"], [2.0, 3.0, 4.0]
+    nodes = [
+        NodeRecord(i, 10 + i, "AddBackward0", "Add", 0, module, "", None, into, norm=norm)
+        for i, (module, into, norm) in enumerate(zip(modules, edges, norms))
+    ]
+    diagram = diagram_of(Outline.read(nodes), nodes, frozenset(), 300)
+    assert norms_of(diagram, nodes) == ([2.0, 4.0], {(0, 1): 4.0})
+
+
 def test_nodes_without_a_module_that_follow_each_other_are_one_box_and_a_parameter_is_its_own():
     edges = [(EdgeRecord(11, 0),), (EdgeRecord(12, 0),), (EdgeRecord(13, 0), EdgeRecord(14, 0)), (), ()]
     operators = ["Sum", "Mul", "Mul", "AccumulateGrad", "AccumulateGrad"]

@@ -201,7 +201,8 @@ def norms_of(diagram: Diagram, nodes: Sequence[NodeRecord]) -> tuple[list[float 
     """
     into = [_together(_entering(diagram, nodes, place)) for place in range(len(diagram.boxes))]
     arrows = {
-        pair: _together(_brought(diagram, nodes, *edge) for edge in edges) for pair, edges in diagram.arrows.items()
+        pair: _together(norm for target in _by_target(edges) for norm in _brought(diagram, nodes, *target))
+        for pair, edges in diagram.arrows.items()
     }
     return into, arrows
 
@@ -214,14 +215,28 @@ def _entering(diagram: Diagram, nodes: Sequence[NodeRecord], place: int) -> Iter
             yield nodes[index].norm
 
 
-def _brought(diagram: Diagram, nodes: Sequence[NodeRecord], source: int, target: int) -> float | None:
-    """Return the norm of what an edge brings; where all edges of a node come from one box, that of their sum."""
-    place = diagram.owners[source]
-    if all(diagram.owners[other] == place for other in diagram.sources[target]):
-        return nodes[target].norm
-    node, key = nodes[source], nodes[target].key
-    produced = zip(node.grad_inputs or (), node.edges)
-    return _together(summary.norm for summary, edge in produced if summary is not None and edge.target_key == key)
+def _by_target(edges: Iterable[Pair]) -> Iterable[tuple[int, list[int]]]:
+    """Return each node that edges lead to, with those that they come from."""
+    sources: dict[int, list[int]] = defaultdict(list)
+    for source, target in edges:
+        sources[target].append(source)
+    return sources.items()
+
+
+def _brought(
+    diagram: Diagram, nodes: Sequence[NodeRecord], target: int, sources: Sequence[int]
+) -> Iterable[float | None]:
+    """Yield the norms of what edges from one box bring a node; of their sum, where no others come to it."""
+    if len(sources) == len(diagram.sources[target]):
+        yield nodes[target].norm
+        return
+    for source in sources:
+        produced = zip(nodes[source].grad_inputs or (), nodes[source].edges)
+        key = nodes[target].key
+        found: list[float | None] = [
+            summary.norm for summary, edge in produced if summary is not None and edge.target_key == key
+        ]
+        yield from found or [None]
 
 
 def _together(norms: Iterable[float | None]) -> float | None:
