@@ -13,19 +13,27 @@ import asyncio
 import itertools
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import cast
 from unittest.mock import patch
 
 from rich.segment import Segment
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from gradscope.inspect import Debugger
+from gradscope.inspect import Debugger, open_recording
 from gradscope.inspect.debugging.session import session_observer
+from gradscope.inspect.ranks.launch import conclude_ranks, start_ranks
+from gradscope.inspect.ranks.rank_session import RankSession
 from gradscope_tui.app import GradscopeApp
+from gradscope_tui.sessions.recorded_session import RecordedSession
+from gradscope_tui.sessions.session_protocol import Session
 from tests.tui.fake import settling
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +41,7 @@ FOLDER = Path(__file__).with_name("pictures")
 
 SIZES = ((80, 24), (120, 40), (160, 48), (200, 60))
 _SIGMOIDS, _DISTANCE = "examples/gallery/deep_sigmoid.py", "examples/gallery/distance_at_zero.py"
+_ENCODER = "tests/tui/pictures/encoder.py"
 _DIGITS, _BLOCKS = "examples/digits_mlp.py", "examples/inplace_bug.py"
 
 
@@ -50,6 +59,10 @@ class Picture:
         Textual's names; one that begins with a colon is a command.
     colors : bool
         Whether the colours are drawn too.
+    ranks : int
+        On how many ranks the script runs, under PyTorch.
+    recorded : bool
+        Whether a recording of the script is looked at.
     """
 
     script: str
@@ -59,6 +72,8 @@ class Picture:
     colors: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
+    ranks: int = 1
+    recorded: bool = False
 
 
 def _pictures() -> Iterator[tuple[str, Picture]]:
@@ -76,6 +91,11 @@ def _pictures() -> Iterator[tuple[str, Picture]]:
     yield "exploding", Picture("tests/tui/pictures/exploding.py", ("c", "!"))
     yield "gan", Picture("tests/tui/pictures/gan.py", ("c", "7"))
     yield "folded", Picture(_DIGITS, ("s", "s", "Z"), arguments=epoch)
+    yield "transformer", Picture(_ENCODER, ("c", "end"), (160, 48))
+    yield "transformer-folded", Picture(_ENCODER, ("c", "Z", "7"), (160, 48))
+    yield "transformer-diagram", Picture(_ENCODER, ("c", "0", "m"), (160, 48))
+    yield "ranks", Picture("tests/tui/pictures/ranks.py", ("n", "K"), ranks=2)
+    yield "recording", Picture(_DIGITS, ("]", "]", "7"), arguments=epoch, recorded=True)
     yield "sorted", Picture(_SIGMOIDS, ("c", "o", "j", "s"), (160, 48))
     yield "diagram", Picture("tests/tui/pictures/gan.py", ("c", "0", "m", "g", "j"), (160, 48))
     yield "diagram-nan", Picture(_DISTANCE, ("c", "0", "m"), colors=True)
@@ -98,31 +118,60 @@ def draw(picture: Picture) -> str:
 
 
 async def _draw(picture: Picture) -> str:
-    session = Debugger.for_script(picture.script, picture.arguments)
-    app = GradscopeApp(session, script=Path(picture.script).name)
-    async with app.run_test(size=picture.size) as pilot:
-        with settling(pilot):
-            if picture.theme:
-                app.theme = picture.theme
-            await _settled(pilot, session)
-            for key in picture.keys:
-                if key.startswith(":"):
-                    await pilot.press("colon", *key[1:].replace(" ", "\t").replace("\t", " "), "enter")
-                else:
-                    await pilot.press(key)
+    with _session(picture) as session:
+        app = GradscopeApp(session, script=Path(picture.script).name)
+        async with app.run_test(size=picture.size) as pilot:
+            with settling(pilot):
+                if picture.theme:
+                    app.theme = picture.theme
                 await _settled(pilot, session)
-        text = _text(app, picture.colors)
+                for key in picture.keys:
+                    if key.startswith(":"):
+                        await pilot.press("colon", *key[1:].replace(" ", "\t").replace("\t", " "), "enter")
+                    else:
+                        await pilot.press(key)
+                    await _settled(pilot, session)
+            return _text(app, picture.colors)
+
+
+@contextmanager
+def _session(picture: Picture) -> Iterator[Session]:
+    """Start what a picture is of, and end it."""
+    if picture.recorded:
+        with TemporaryDirectory() as folder:
+            path = str(Path(folder, "run.gscope"))
+            subprocess.run(
+                [sys.executable, "-m", "gradscope", "record", "-o", path, picture.script, *picture.arguments],
+                check=True,
+                capture_output=True,
+            )
+            with open_recording(path) as recording:
+                yield RecordedSession(recording)
+        return
+    if picture.ranks > 1:
+        processes = start_ranks([picture.script, *picture.arguments], picture.ranks)
+        ranks = RankSession([process.debugger for process in processes])
+        try:
+            yield cast("Session", ranks)
+        finally:
+            ranks.abort()
+            conclude_ranks(processes)
+        return
+    session = Debugger.for_script(picture.script, picture.arguments)
+    yield session
     session.abort()
     session.wait(30)
-    return text
 
 
-async def _settled(pilot: Pilot[int], session: Debugger) -> None:
+async def _settled(pilot: Pilot[int], session: Session) -> None:
     """Wait until the program stands still, everything has been asked of it, and the screen says so twice."""
     before, same = "", 0
     while same < 4:
         await pilot.pause(0.02)
-        busy = session.state == "running" or not session.nodes or any(w.is_running for w in pilot.app.workers)
+        members = getattr(session, "members", [session])
+        busy = any(one.state == "running" or not one.nodes for one in members) or any(
+            w.is_running for w in pilot.app.workers
+        )
         now = _text(pilot.app, colors=True)
         same = 0 if busy or now != before else same + 1
         before = now

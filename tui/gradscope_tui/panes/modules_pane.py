@@ -83,7 +83,8 @@ class ModulesPane(CursorPane):
     def update(self, snapshot: Snapshot) -> None:
         """Show the modules of the backward, how many of their nodes have run, and what their parameters get."""
         self._scale = snapshot.scale
-        current = len(snapshot.nodes) if is_over(snapshot.state) else snapshot.current
+        over = is_over(snapshot.state) or (snapshot.past and snapshot.live < 0)
+        current = len(snapshot.nodes) if over else snapshot.current
         known = snapshot.outline is self._outline and snapshot.parameters is self._parameters
         if (known, snapshot.folded, current, snapshot.modules) == (True, self._folded, self._current, self._modules):
             return

@@ -21,8 +21,8 @@ from gradscope_tui.widgets.labels import SESSION_STATES
 
 __all__ = ["Status", "StatusBar"]
 
-_LOSS_CELLS, _FOR_LOSS = 20, 45
-"""Cells of the losses over time, and that the first line must have free for them."""
+_LOSS_CELLS, _FOR_LOSS = 20, 20
+"""Cells of the losses over time at most, and that the first line must have free for the latest."""
 
 TIMELINE = 24
 """Cells that the timeline keeps however long a reason is."""
@@ -159,18 +159,19 @@ class StatusBar(Widget):
             right = Text.assemble((f" {self._backwards()} ", self._color("dim")), right)
         if width >= 60:
             right = Text.assemble((f" {status.script} ", self._color("dim")), right)
-        if status.losses and width - text.cell_len - right.cell_len > _FOR_LOSS:
-            right = Text.assemble(*self._loss(), right)
+        free = width - text.cell_len - right.cell_len - _FOR_LOSS
+        if status.losses and free > 0:
+            right = Text.assemble(*self._loss(min(_LOSS_CELLS, free)), right)
         room = width - right.cell_len
         if room < text.cell_len:
             text.truncate(max(room, min(width, 24)), overflow="ellipsis")
         text.append(" " * max(0, room - text.cell_len))
         return text.append_text(right)
 
-    def _loss(self) -> list[tuple[str, Style]]:
+    def _loss(self, cells: int) -> list[tuple[str, Style]]:
         """Return the loss of the latest backward, and the losses over time where there are several."""
         losses = self._status.losses
-        drawn = linear_sparkline(losses, _LOSS_CELLS) if len(losses) > 1 else ""
+        drawn = linear_sparkline(losses, cells) if len(losses) > 1 else ""
         shown = (" loss ", self._color("dim")), (f"{losses[-1]:.4g} ", self._color("strong"))
         return [*shown, (f"{drawn} ", self._color("good"))]
 
