@@ -10,6 +10,10 @@ from ..wire.program_process import ProgramProcess
 __all__ = ["conclude_ranks", "rank_environments", "renew_ranks", "start_ranks"]
 
 
+_SIGNALLED = 128
+"""What is added to the number of a signal that has ended a process."""
+
+
 def rank_environments(count: int) -> list[dict[str, str]]:
     """Return the variables of each rank; the port is free now.
 
@@ -54,7 +58,14 @@ def renew_ranks(processes: Sequence[ProgramProcess]) -> None:
 
 
 def conclude_ranks(processes: Sequence[ProgramProcess]) -> tuple[int, str]:
-    """Let the processes of ranks come to their ends; return the first exit status but 0, and a line for each."""
+    """Let the processes of ranks come to their ends; return an exit status, and a line for each.
+
+    Returns
+    -------
+    int, str
+        The first status but 0; that of a rank which a signal has killed comes before others: it drew them along.
+    """
     found = [process.conclude() for process in processes]
-    status = next((status for status, _ in found if status), 0)
+    failed = [status for status, _ in found if status]
+    status = next((status for status in failed if status > _SIGNALLED), failed[0] if failed else 0)
     return status, "\n".join(f"[rank {rank}] {text}" for rank, (_, text) in enumerate(found))

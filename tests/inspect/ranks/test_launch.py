@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from gradscope.inspect.ranks.launch import rank_environments, renew_ranks
+from gradscope.inspect.ranks.launch import conclude_ranks, rank_environments, renew_ranks
 
 
 def test_ranks_share_all_but_their_numbers():
@@ -29,3 +29,11 @@ def test_a_process_that_is_no_rank_is_started_again_as_it_was():
     process = SimpleNamespace(environment={})
     renew_ranks([process])
     assert process.environment == {}
+
+
+def test_the_exit_status_is_that_of_the_rank_which_drew_the_others_along():
+    def ended(*statuses):
+        return [SimpleNamespace(conclude=lambda status=status: (status, f"ended with {status}")) for status in statuses]
+
+    assert conclude_ranks(ended(0, 0)) == (0, "[rank 0] ended with 0\n[rank 1] ended with 0")
+    assert [conclude_ranks(ended(*found))[0] for found in [(0, 7), (1, 137), (2, 7), (137, 1)]] == [7, 137, 2, 137]
