@@ -7,7 +7,9 @@ import os
 import select
 import signal
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
+from types import FrameType
 
 from ..debugging.prompt.prompt import LineMode
 from .program_process import ProgramProcess
@@ -17,17 +19,28 @@ __all__ = ["ProcessPrompt", "SignalledError"]
 _PASSED_ON = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 _ENDING = (signal.SIGTERM, getattr(signal, "SIGHUP", None))
 _PATIENCE = 2.0
-_SLICE = 0.2
+_SLICE, _LATE = 0.2, 1.0
+"""Seconds after which a signal that has not been handled is sent again, and that its handling is told earlier."""
 
 
-def _see_handled(came: int, handled: list[int], over: threading.Event) -> None:
-    """Send the main thread a signal again: one that came just before it began to wait was missed."""
+def _see_handled(came: int, handled: Mapping[int, float], over: threading.Event) -> None:
+    """Send the main thread a signal again: one that came just before it began to wait was missed.
+
+    Parameters
+    ----------
+    came : int
+        A descriptor from which the number of each signal is read.
+    handled : mapping of int to float
+        When a signal of a number has last been handled. One that was shortly before this one is taken for it: Ctrl-C
+        that comes twice would end the program.
+    over : Event
+        Nobody waits for signals any more.
+    """
     main = threading.main_thread().ident or 0
     while data := os.read(came, 1):
-        if data[0] == signal.SIGINT:  # a person types Ctrl-C again where it was missed
-            continue
-        if not over.wait(_SLICE) and not handled and hasattr(signal, "pthread_kill"):
-            signal.pthread_kill(main, data[0])
+        number, now = data[0], time.monotonic()
+        if not over.wait(_SLICE) and handled.get(number, 0.0) < now - _LATE and hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(main, number)
     os.close(came)
 
 
@@ -84,16 +97,22 @@ class ProcessPrompt(LineMode):
         numbers = [getattr(signal, name) for name in _PASSED_ON if hasattr(signal, name)]
         taken = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
 
-        handled: list[int] = []
+        handled: dict[int, float] = {}
 
-        def pass_on(number: int, frame: object) -> None:
-            handled.append(number)
+        def pass_on(number: int, frame: FrameType | None) -> None:
+            handled[number] = time.monotonic()
             self._process.send_signal(number)
             if number in _ENDING and self._process.debugger.wait_for_end(_PATIENCE):
                 raise SignalledError
 
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            handled[number] = time.monotonic()
+            signal.default_int_handler(number, frame)
+
         for number in taken:
             signal.signal(number, pass_on)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, interrupt)
         over = threading.Event()
         came, told = os.pipe()
         os.set_blocking(told, False)
@@ -107,6 +126,8 @@ class ProcessPrompt(LineMode):
             os.close(told)
             for number in taken:
                 signal.signal(number, signal.SIG_DFL)
+            if signal.getsignal(signal.SIGINT) is interrupt:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
 
     @contextlib.contextmanager
     def _typing(self) -> Iterator[None]:
