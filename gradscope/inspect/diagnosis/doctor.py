@@ -62,7 +62,8 @@ class Symptom:
     code : str
         Of the rule that found it, such as ``'D303'``.
     certainty : str
-        ``'certain'``: it was seen; ``'likely'``: a number was beyond one of the :class:`~.limits.Limits`.
+        ``'certain'``: it was seen; ``'likely'``: a number was beyond one of the :class:`~.limits.Limits`, or what was
+        seen may be meant.
     """
 
     kind: str
@@ -195,7 +196,7 @@ class Diagnosis(Explanation):
 
 
 def _certainty_of(rule: Rule) -> str:
-    return "likely" if LIMITS in rule.needs else "certain"
+    return "likely" if LIMITS in rule.needs else rule.certainty
 
 
 class Doctor:

@@ -55,6 +55,16 @@ class Limits:
         "the share that clipping leaves of the gradients' norm, below which it is blamed for small updates",
         "clipping is meant for the few gradients that are far larger than most (Pascanu et al., 2013)",
     )
+    small_clipped_update: float = _limit(
+        1e-5,
+        "every step moves half of the matrices by less than this times their own norm, and clipping is blamed for it",
+        "a hundredth of the usual 1e-3: clipping alone may make the largest steps smaller, and none so small",
+    )
+    dropped: float = _limit(
+        0.8,
+        "the probability with which a dropout drops a number",
+        "0.5 for hidden units and 0.2 for inputs are usual (Srivastava et al., 2014), which keeps 0.8 of the inputs",
+    )
     dead: float = _limit(
         0.5,
         "the share of a rectifier's units that are zero for a whole batch",

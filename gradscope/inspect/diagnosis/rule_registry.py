@@ -53,6 +53,8 @@ class Rule:
         Of ``gradscope explain``, which says more; empty where there is none.
     explains : tuple of str
         The codes of findings that are what this one leads to: the doctor leaves them out where it has found this one.
+    certainty : str
+        ``'certain'``, or ``'likely'`` where what is seen may be meant. A rule that needs the limits is never certain.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class Rule:
     kind: ClassVar[str] = ""
     topic: ClassVar[str] = ""
     explains: ClassVar[tuple[str, ...]] = ()
+    certainty: ClassVar[str] = "certain"
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -68,7 +68,7 @@ NAMED = {
     "two_optimizers": "D322",
     "tying_lost": "D335",
     "validated_in_train_mode": "D319",
-    "view_instead_of_transpose": "D336",
+    "view_instead_of_transpose": "D337",
     "weight_decay_too_strong": "D326",
     "weights_all_alike": "D329",
     "weights_of_variance_one": "D330",

@@ -73,11 +73,18 @@ def test_codes_keep_their_meaning():
         "D329": "units that start alike",
         "D330": "an initialisation that explodes",
         "D331": "units that are saturated",
-        "D332": "a causal mask that is inverted",
+        "D332": "a mask that is inverted",
         "D333": "a hidden state that is detached at every step",
         "D334": "gradients that underflow in half precision",
         "D335": "a weight tying that was lost",
         "D336": "samples of a batch that influence each other",
+        "D337": "a view where dimensions were to be exchanged",
+        "D338": "a loss of log-probabilities that is given logits",
+        "D339": "constants with which an optimizer does not work",
+        "D340": "a normalisation over one number",
+        "D341": "a dropout that drops nearly everything",
+        "D342": "one module several times in a container",
+        "D343": "clipping that changes no gradient",
     }
 
 

@@ -63,13 +63,20 @@ class SoftmaxWatch(Observer):
                 return (
                     f"of shape {values.shape} runs along the batch: the examples compete, and the classes do not{_HELP}"
                 )
-            if operator in _PRODUCTS and index == 0 and self._is_one(probabilities, -2):
+            axis = self._axis_of_one(probabilities) if operator in _PRODUCTS and index == 0 else None
+            if axis is not None:
                 sums = probabilities.sum(axis=-1)
+                along = "the queries" if axis == values.ndim - 2 else "not the keys"
                 return (
-                    f"of shape {values.shape} runs along dimension {values.ndim - 2}, the queries: the weights of "
+                    f"of shape {values.shape} runs along dimension {axis}, {along}: the weights of "
                     f"a query, which multiply the values, sum to between {sums.min():.2g} and {sums.max():.2g}{_HELP}"
                 )
         return ""
+
+    def _axis_of_one(self, probabilities: Any) -> int | None:
+        """Return the dimension but the last along which all entries sum to one; the innermost where there are two."""
+        axes = reversed(range(probabilities.ndim - 1))
+        return next((axis for axis in axes if self._is_one(probabilities, axis)), None)
 
     def _is_one(self, probabilities: Any, axis: int) -> bool:
         return bool((abs(probabilities.sum(axis=axis) - 1) < self._tolerance).all())

@@ -75,6 +75,12 @@ class OversizedUpdates(Rule):
                     'many times that of their mean\n  Use the mean (reduction="mean"), or divide the learning rate.'
                 )
                 yield text, sums[0].location
+            elif run.added > 1 and run.name not in _NORMALISING:
+                text += (
+                    f": each uses the gradients of {run.added} backward passes, which add up\n"
+                    f"  Divide the loss by {run.added} before backward(), or the learning rate."
+                )
+                yield text, run.location
             else:
                 text += f": its learning rate is {run.rates[0]:.2g}\n  Try {run.rates[0] / first[0] / 100:.0e}."
                 yield text, run.location

@@ -14,6 +14,8 @@ from ..training.update_sizes import UPDATE_SIZES, OptimizerRun
 
 __all__ = ["UndersizedUpdates"]
 
+_CLIP = "  Clip at a norm that most gradients are below: log what clip_grad_norm_() returns."
+
 
 class UndersizedUpdates(Rule):
     """Steps hardly move the weights."""
@@ -50,17 +52,26 @@ class UndersizedUpdates(Rule):
         for run in runs:
             ratios = [sample.ratio for sample in run.samples]
             warms_up = any(later > earlier for earlier, later in zip(run.rates, run.rates[1:]))
-            if len(ratios) < limits.watched_steps or warms_up or not max(ratios) < limits.small_update:
+            if len(ratios) < limits.watched_steps or warms_up:
                 continue
             clipped = statistics.median(sample.clipped for sample in run.samples)
-            why = f"its learning rate is {run.rates[0]:.2g}\n  Raise it."
-            if clipped < limits.clipped:
-                why = (
-                    f"clipping leaves {clipped:.2g} of the gradients' norm\n"
-                    "  Clip at a norm that most gradients are below: log what clip_grad_norm_() returns."
-                )
+            is_clipped = clipped < limits.clipped
+            least = limits.small_clipped_update if is_clipped else limits.small_update
+            if not max(ratios) < least:
+                continue
+            why = f"clipping leaves {clipped:.2g} of the gradients' norm\n{_CLIP}" if is_clipped else _rate_of(run)
             yield (
                 f"no step of {run.name}{at(run.location)} moved the weights by more than {max(ratios):.1e} times their "
                 f"norm (1e-3 is usual): {why}",
                 run.location,
             )
+
+
+def _rate_of(run: OptimizerRun) -> str:
+    """Say what its learning rate is, and who has made it so small."""
+    if run.planned > run.rates[0]:
+        return (
+            f"its learning rate is {run.rates[0]:.2g} at all of {len(run.rates)} steps, to which a schedule has "
+            f"brought the {run.planned:.2g} it was given\n  Look at the factor that the schedule computes."
+        )
+    return f"its learning rate is {run.rates[0]:.2g}\n  Raise it."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,7 @@ __all__ = ["TyingLost"]
 
 @dataclass(frozen=True)
 class EqualWeights:
-    """An embedding and a linear layer whose weights start equal and are two parameters.
+    """An embedding and a linear layer whose weights were one, or start equal, and are two parameters.
 
     Attributes
     ----------
@@ -30,12 +31,15 @@ class EqualWeights:
         Of both.
     made : Location or None
         Where the later one was made.
+    replaced : bool
+        Whether the linear layer holds a parameter that the embedding was made with, and the embedding another one.
     """
 
     embedding: str
     linear: str
     shape: tuple[int, ...]
     made: Location | None
+    replaced: bool = False
 
 
 class TyingWatch(Observer):
@@ -63,19 +67,31 @@ class TyingWatch(Observer):
         linears = [(path, part.weight) for path, part in parts if type(part).__name__ == "Linear"]
         for path, embedding in embeddings:
             for other, linear in linears:
-                if embedding is not linear and self._is_copy(embedding, linear):
+                if not self._are_two(embedding, linear):
+                    continue
+                replaced = _is_assigned(self._recorder.made_at(linear), path)
+                if replaced or self._is_copy(embedding, linear):
                     name, tied = (f"{label}.{place}.weight".lstrip(".") for place in (path, other))
                     made = self._recorder.made_at(embedding) or self._recorder.made_at(linear)
-                    yield EqualWeights(name, tied, tuple(linear.shape), made)
+                    yield EqualWeights(name, tied, tuple(linear.shape), made, replaced)
 
-    def _is_copy(self, one: Any, other: Any) -> bool:
-        """Whether two weights that both learn have the same numbers, which are not all one number, in two memories."""
+    def _are_two(self, one: Any, other: Any) -> bool:
+        """Whether two weights of one shape both learn, in two memories."""
         if tuple(one.shape) != tuple(other.shape) or self._adapter.address(one) == self._adapter.address(other):
             return False
-        if self._adapter.leaf_grad(one) is None or self._adapter.leaf_grad(other) is None:
-            return False
+        return self._adapter.leaf_grad(one) is not None and self._adapter.leaf_grad(other) is not None
+
+    def _is_copy(self, one: Any, other: Any) -> bool:
+        """Whether two weights have the same numbers, which are not all one number."""
         values = self._adapter.to_host(one)
         return bool(values.size > 1 and numpy.array_equal(values, self._adapter.to_host(other)) and numpy.ptp(values))
+
+
+def _is_assigned(made: Location | None, path: str) -> bool:
+    """Whether the line that made a parameter assigns to the attribute that another module has the name of."""
+    attribute = path.rpartition(".")[2]
+    source = "" if made is None else made.source or ""
+    return bool(attribute) and re.match(rf"\s*self\.{re.escape(attribute)}\s*=[^=]", source) is not None
 
 
 EQUAL_WEIGHTS = Fact("equal weights", TyingWatch, lambda watch: watch.found, backward=True)
@@ -124,9 +140,14 @@ class TyingLost(Rule):
     def judge(self, found: Iterable[EqualWeights]) -> Iterator[tuple[str, Location | None]]:
         """Yield what is found, and where."""
         for one in found:
+            how = "start with the same numbers and are two parameters"
+            after = "they part with the first step"
+            if one.replaced:
+                how = "were one parameter, until the embedding was given another"
+                after = "they are no longer tied"
             text = (
-                f"`{one.embedding}` and `{one.linear}`, of shape {format_shape(one.shape)}, start with the same "
-                f"numbers and are two parameters{at(one.made)}: they part with the first step\n"
+                f"`{one.embedding}` and `{one.linear}`, of shape {format_shape(one.shape)}, {how}{at(one.made)}: "
+                f"{after}\n"
                 "  To tie them, assign the parameter itself, last: decoder.weight = embedding.weight."
             )
             yield text, one.made

@@ -119,7 +119,7 @@ class _Trace:
         if self._silent or self._adapter.variable(node) is not None:
             return
         entered = self._is_entry(node)
-        if entered and _RECURRENT.fullmatch(name) and self._only_last(grads):
+        if _RECURRENT.fullmatch(name) and (entered or self._has_rows(node)) and self._only_last(grads):
             self.mixer, self.reached = (name, self._adapter.location(node)), True
         elif self.mixer is None and any(self._rows(gradient) for gradient in produced):
             self._silent = bool(_MEANT.fullmatch(name)) and name != _PRODUCT
@@ -137,6 +137,11 @@ class _Trace:
             for tensor in saved
             if len(tensor.shape) > 1
         )
+
+    def _has_rows(self, node: Any) -> bool:
+        """Whether a node was given as many samples and positions, as an embedding of them is."""
+        saved = saved_values(self._adapter, node).values()
+        return any(len(tensor.shape) == 3 and tuple(tensor.shape[:2]) == self._shape[:2] for tensor in saved)
 
     def _rows(self, gradient: Any) -> int:
         """Return how many rows but the last a gradient has something in; 0 where its rows are none of the batch."""
@@ -158,7 +163,7 @@ def _is_batch(given: Any, output: Any) -> bool:
     """Whether a result has one row for each row of what a model was given, which has more than one dimension each."""
     shape, made = tuple(given.shape), tuple(output.shape)
     sequence = len(shape) > 2 or (len(shape) == 2 and not given.is_floating_point())
-    return sequence and len(made) == 2 and made[0] == shape[0] > 1 and shape[0] != shape[1]
+    return sequence and len(made) in (1, 2) and made[0] == shape[0] > 1 and shape[0] != shape[1]
 
 
 MIXTURES = Fact("mixtures", SampleWatch, lambda watch: tuple(watch.found.values()), forward=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import linecache
 import sys
 import weakref
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -13,15 +16,17 @@ from ...adapters import Adapter, Observer
 from ...records.optimizer_steps import OptimizerHooks, held_by
 from ...records.records import Location
 from ...source.call_sites import caller
+from ...source.source_syntax import syntax_tree
 from ..flow.amplification import loss_scale
 from ..no_gradient.dataflow import operator_of
 from ..program_facts import Fact, WatchedProgram
 
-__all__ = ["CLIPPING", "ClippedGradients", "ClippingWatch"]
+__all__ = ["CLIPPING", "IDLE_CLIPPING", "ClippedGradients", "ClippingWatch", "IdleClipping", "clips_beside"]
 
 # What clipping does with a gradient, in either framework.
 _CLIPS = {"clip_grad_norm", "clip_grad_value", "mul", "div", "clamp", "clamp_min", "clamp_max"}
 _CLIPS |= {f"_foreach_{name}" for name in _CLIPS}
+_CLIPPING_CALLS = {"clip_grad_norm_", "clip_grad_value_"}
 # The functions in which a GradScaler divides gradients by its scale, in gradscope by mul_().
 _UNSCALING = {"_unscale_gradients", "_unscale_grads_"}
 
@@ -50,6 +55,23 @@ class ClippedGradients:
     scale: float = 1.0
 
 
+@dataclass(frozen=True)
+class IdleClipping:
+    """A line of a training loop that clips, and has never changed a gradient.
+
+    Attributes
+    ----------
+    steps : int
+        How many steps the optimizer of that loop has taken.
+    early : bool
+        Whether it stands before backward().
+    """
+
+    location: Location
+    steps: int
+    early: bool
+
+
 @dataclass
 class _Clips:
     """The iterations, by their number, in which a line has clipped in each way."""
@@ -75,10 +97,22 @@ class ClippingWatch(Observer):
         # Lines that have clipped since the last backward while its scale was in the gradients.
         self._while_scaled: set[Location | None] = set()
         self._clips: dict[Location | None, _Clips] = {}
+        self._steps_at: Counter[Location | None] = Counter()
 
     def close(self) -> None:
         """Listen to optimizers no more."""
         self._hooks.close()
+
+    @property
+    def idle(self) -> tuple[IdleClipping, ...]:
+        """The lines that clip without effect: each stands unconditionally beside a step, and has written nothing."""
+        busy = {(line.filename, line.lineno) for line in self._clips if line is not None}
+        found = []
+        for step, times in self._steps_at.items():
+            for line, early in clips_beside(step) if step is not None else ():
+                if (line.filename, line.lineno) not in busy:
+                    found.append(IdleClipping(line, times, early))
+        return tuple(found)
 
     @property
     def clipped(self) -> tuple[ClippedGradients, ...]:
@@ -139,7 +173,50 @@ class ClippingWatch(Observer):
     def _stepped(self, optimizer: Any) -> None:
         self._stepping = max(0, self._stepping - 1)
         line = caller()
+        self._steps_at[line] += 1
         self._used.update(_with_gradients(held_by(optimizer), self._adapter, line))
+
+
+def clips_beside(step: Location) -> Iterator[tuple[Location, bool]]:
+    """Yield the lines that clip gradients in the block of statements in which an optimizer steps.
+
+    Parameters
+    ----------
+    step : Location
+        Where it steps.
+
+    Yields
+    ------
+    tuple of (Location, bool)
+        A line, and whether a backward() comes after it in that block.
+    """
+    tree = syntax_tree(step.filename)
+    blocks = [] if tree is None else [_calls_of(body) for body in _loops(tree)]
+    for block in blocks:
+        if ("step", step.lineno) not in block:
+            continue
+        for name, line in block:
+            if name in _CLIPPING_CALLS:
+                late = any(other == "backward" and number > line for other, number in block)
+                yield Location(step.filename, line, step.function, linecache.getline(step.filename, line).strip()), late
+
+
+def _loops(tree: ast.AST) -> Iterator[Sequence[ast.stmt]]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.For, ast.While)):
+            yield node.body
+
+
+def _calls_of(body: Sequence[ast.stmt]) -> list[tuple[str, int]]:
+    """Return the methods and functions that the expressions of a block call unconditionally, each with its line."""
+    calls = (
+        node
+        for statement in body
+        if isinstance(statement, (ast.Expr, ast.Assign))
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call)
+    )
+    return [(getattr(call.func, "attr", getattr(call.func, "id", "")), call.lineno) for call in calls]
 
 
 def _unscales() -> bool:
@@ -157,3 +234,6 @@ def _with_gradients(leaves: Iterable[Any], adapter: Adapter, line: Location | No
 
 CLIPPING = Fact("clipping", ClippingWatch, lambda watch: watch.clipped, backward=True, writes=True)
 """When gradients are clipped: a tuple of :class:`ClippedGradients`."""
+
+IDLE_CLIPPING = Fact("idle clipping", lambda program: program.watch_of(CLIPPING), lambda watch: watch.idle)
+"""Lines that clip without effect: a tuple of :class:`IdleClipping`."""

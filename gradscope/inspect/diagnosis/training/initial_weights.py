@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
 from ...adapters import Observer
-from ...records.records import Location
+from ...records.execution_order import NodeLinks
+from ...records.records import Location, operator_name
 from ...records.tensor_statistics import norm_of
+from ..nan.nan_producers import saved_values
 from ..program_facts import EXAMINATION, Fact, WatchedProgram
+from ..sampled_graphs import source_of
 from .module_modes import tensors_in
 
 __all__ = ["INITIAL_WEIGHTS", "AlikeUnits", "InitialWeightWatch", "InitialWeights", "LayerGain"]
@@ -71,7 +75,8 @@ class InitialWeights:
     alike : tuple of AlikeUnits
         The layers whose units never become different.
     gains : tuple of LayerGain
-        The layers with a weight in the first forward pass that is learned from, in their order.
+        The layers with a weight in the first forward pass that is learned from, in their order, and then the parameters
+        that matrices are multiplied with by the program itself.
     """
 
     alike: tuple[AlikeUnits, ...]
@@ -83,11 +88,13 @@ class InitialWeightWatch(Observer):
 
     def __init__(self, program: WatchedProgram) -> None:
         self._adapter = program.adapter
+        self._graphs = program.graphs
         self._recorder = program.ledger.recorder
         self._names = program.watch_of(EXAMINATION).names
         self._written: dict[int, tuple[weakref.ref[Any], Location | None]] = {}
         self._gains: list[LayerGain] = []
         self._measured: set[int] = set()
+        self._weights: set[int] = set()
         self._backwards = 0
         # By the id of a weight: in how many of the first backward passes its units were alike.
         self._alike: dict[int, tuple[AlikeUnits, int]] = {}
@@ -113,10 +120,37 @@ class InitialWeightWatch(Observer):
         if given is None or made is None or not made.requires_grad or not given.is_floating_point():
             return
         self._measured.add(id(module))
+        self._weights.add(id(weight))
         before, after = _rms(self._adapter.to_host(given)), _rms(self._adapter.to_host(made))
         if before and math.isfinite(before):
             path, line = self._recorder.path_of(module), self._written_at(weight)
             self._gains.append(LayerGain(path, type(module).__name__, after / before, after, line))
+
+    def task_started(self, task: Any) -> None:
+        """Measure what products with bare parameters, of no layer, make of the first batch."""
+        if self._backwards:
+            return
+        links = self._graphs.of(task)
+        for link in sorted(links.values(), key=lambda link: self._adapter.sequence_nr(link.node)):
+            if operator_name(self._adapter.node_name(link.node)) == "Mm":
+                self._measure_product(links, link)
+
+    def _measure_product(self, links: Mapping[int, NodeLinks], link: NodeLinks) -> None:
+        source = source_of(self._adapter, links, link.edges[1][0])
+        weight = None if source is None else self._adapter.variable(source.node)
+        given = saved_values(self._adapter, link.node).get("self")
+        if weight is None or given is None or id(weight) in self._weights or not self._adapter.is_parameter(weight):
+            return
+        self._weights.add(id(weight))
+        left, right = self._adapter.to_host(given), self._adapter.to_host(weight)
+        if left.ndim != 2 or right.ndim != 2:
+            return
+        matrix = right if left.shape[1] == right.shape[0] else right.T
+        before, after = _rms(left), _rms(left @ matrix)
+        if before and math.isfinite(before):
+            name = self._names.paths().get(id(weight), "a parameter")
+            line = self._written_at(weight)
+            self._gains.append(LayerGain(name, "parameter", after / before, after, line))
 
     def task_finished(self, task: Any) -> None:
         """Compare the units of each weight, and their gradients."""

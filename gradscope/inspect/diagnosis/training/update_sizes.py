@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import sys
 import weakref
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ import numpy
 
 from ...adapters import Adapter, Observer
 from ...records.object_search import living
-from ...records.optimizer_steps import OptimizerHooks
+from ...records.optimizer_steps import OptimizerHooks, held_by
 from ...records.records import Location, operator_name
 from ...records.tensor_statistics import combined_norm, norm_of
 from ...source.call_sites import caller
@@ -88,10 +89,12 @@ class OptimizerRun:
         The steps that were looked at.
     schedules : tuple of (str, int)
         The schedulers of its learning rate, by their class, and how often each has stepped.
-    backwards : int
-        How many backward passes have ended by its last step, since it was first seen.
     sums : dict of LossSum to None
         The losses that are sums.
+    added : int
+        How many backward passes have filled the gradients of a step, at least.
+    planned : float
+        The learning rate that its schedule multiplies; 0 where there is no schedule.
     """
 
     name: str
@@ -100,8 +103,9 @@ class OptimizerRun:
     decay: float = 0.0
     samples: list[StepSample] = field(default_factory=list)
     schedules: tuple[tuple[str, int], ...] = ()
-    backwards: int = 0
     sums: dict[LossSum, None] = field(default_factory=dict)
+    added: int = 0
+    planned: float = 0.0
 
 
 @dataclass(eq=False)
@@ -116,7 +120,8 @@ class _Followed:
     def note_rate(self, optimizer: Any) -> None:
         """Note the learning rate, and whose schedule it follows once it has changed."""
         rates = self.run.rates
-        rates.append(max((float(group.get("lr") or 0.0) for group in optimizer.param_groups), default=0.0))
+        rates.append(_largest(optimizer, "lr"))
+        self.run.planned = _largest(optimizer, "initial_lr")
         if not self.schedulers and rates[-1] != rates[0]:
             self.schedulers = [weakref.ref(scheduler) for scheduler in _schedulers_of(optimizer)]
         alive = [scheduler for scheduler in (reference() for reference in self.schedulers) if scheduler is not None]
@@ -134,8 +139,8 @@ class UpdateSizeWatch(Observer):
         self._looked_at: set[int] = set()
         self._sums: dict[LossSum, None] = {}
         self._norms: dict[int, tuple[weakref.ref[Any], float]] = {}
-        self._backwards = 0
         self._errors = 0.0
+        self._filled: Counter[int] = Counter()
 
     def close(self) -> None:
         """Listen to optimizers no more."""
@@ -160,8 +165,11 @@ class UpdateSizeWatch(Observer):
             self._errors = norm_of(saved["self"] - saved["target"]) if {"self", "target"} <= set(saved) else 0.0
 
     def node_exited(self, call: Any) -> None:
-        """Look for losses that are sums."""
-        if id(call.task) in self._looked_at and self._adapter.variable(call.node) is None:
+        """Count who fills a gradient, and look for losses that are sums."""
+        leaf = self._adapter.variable(call.node)
+        if leaf is not None:
+            self._filled[id(leaf)] += 1
+        elif id(call.task) in self._looked_at:
             elements = _summed(self._adapter, call, self._errors)
             if elements:
                 name = self._adapter.node_name(call.node)
@@ -170,7 +178,6 @@ class UpdateSizeWatch(Observer):
     def task_finished(self, task: Any) -> None:
         """Note the norms of the gradients that it has left."""
         self._looked_at.discard(id(task))
-        self._backwards += 1
         for followed in self._followed.values():
             optimizer = followed.reference()
             if optimizer is not None and is_sampled(len(followed.run.rates) + 1, _FIRST):
@@ -192,10 +199,11 @@ class UpdateSizeWatch(Observer):
 
     def _steps(self, optimizer: Any) -> None:
         followed = self._follow(optimizer)
-        run, groups = followed.run, optimizer.param_groups
+        run = followed.run
         followed.note_rate(optimizer)
-        run.decay = max((float(group.get("weight_decay") or 0.0) for group in groups), default=0.0)
-        run.backwards = self._backwards
+        run.decay = _largest(optimizer, "weight_decay")
+        added = max((self._filled.pop(id(leaf), 0) for leaf in held_by(optimizer)), default=0)
+        run.added = min(added, run.added) if len(run.rates) > 1 else added
         run.sums.update(self._sums)
         followed.before, followed.clipped = [], 1.0
         if not is_sampled(len(run.rates), _FIRST):
@@ -228,6 +236,11 @@ class UpdateSizeWatch(Observer):
             ratio = statistics.median(moved)
             followed.run.samples.append(StepSample(followed.run.rates[-1], ratio, size, followed.clipped))
         followed.before = []
+
+
+def _largest(optimizer: Any, setting: str) -> float:
+    """Return the largest value of a setting in its groups; 0 where no group has it."""
+    return max((float(group.get(setting) or 0.0) for group in optimizer.param_groups), default=0.0)
 
 
 def _ratio(now: float | None, then: float | None) -> float:

@@ -1,0 +1,99 @@
+"""D338: A loss of log-probabilities is given something else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy
+
+from ...adapters import Observer
+from ...records.records import Location, operator_name
+from ..explanation import at
+from ..nan.nan_producers import saved_values
+from ..program_facts import Fact, WatchedProgram
+from ..rule_registry import Rule
+from ..sampled_graphs import source_of
+
+__all__ = ["NoLogProbabilities"]
+
+# Losses of log-probabilities, and under which name they save them.
+_LOSSES = {"NllLoss": "self", "NllLoss2d": "self", "CtcLoss": "log_probs"}
+_CALLED = {"NllLoss": "nll_loss", "NllLoss2d": "nll_loss", "CtcLoss": "ctc_loss"}
+
+
+class LargeLogProbabilities(NamedTuple):
+    """A loss that was given a logarithm of a probability that is above zero."""
+
+    loss: str
+    largest: float
+    location: Location | None
+
+
+class LogProbabilityWatch(Observer):
+    """Looks at what losses of log-probabilities are given."""
+
+    def __init__(self, program: WatchedProgram) -> None:
+        self._adapter = program.adapter
+        self._graphs = program.graphs
+        self._most = math.log1p(program.limits.sum_to_one)
+        self.found: dict[Location | None, LargeLogProbabilities] = {}
+
+    def task_started(self, task: Any) -> None:
+        """Look at the graph."""
+        links = self._graphs.of(task)
+        for link in links.values():
+            name = operator_name(self._adapter.node_name(link.node))
+            if name not in _LOSSES:
+                continue
+            given = saved_values(self._adapter, link.node).get(_LOSSES[name])
+            source = source_of(self._adapter, links, link.edges[0][0])
+            # What squashed them is named by the rule of losses that are given probabilities.
+            squashed = source is not None and operator_name(self._adapter.node_name(source.node)) == "Softmax"
+            if given is None or squashed:
+                continue
+            values = numpy.asarray(self._adapter.to_host(given), dtype=numpy.float64)
+            largest = float(values.max(initial=-math.inf))
+            if self._most < largest < math.inf:
+                line = self._adapter.location(link.node)
+                self.found.setdefault(line, LargeLogProbabilities(_CALLED[name], largest, line))
+
+
+LARGE_LOG_PROBABILITIES = Fact(
+    "large log-probabilities", LogProbabilityWatch, lambda watch: tuple(watch.found.values()), backward=True
+)
+
+
+class NoLogProbabilities(Rule):
+    """A loss of log-probabilities is given something else."""
+
+    code = "D338"
+    title = "a loss of log-probabilities that is given logits"
+    severity = "silent-wrong"
+    needs = (LARGE_LOG_PROBABILITIES,)
+    kind = "loss"
+    explains = ("D315", "D324")
+    what = """
+        nll_loss() and ctc_loss() take logarithms of probabilities, of which none is above 0. They do not look at what
+        they are given: of logits the loss is the negative of one number, and falls without bound when the weights grow.
+        """
+    bad = """
+        logits = gs.nn.Linear(3, 4)(gs.randn(32, 3))
+        gs.nn.functional.nll_loss(logits, gs.arange(32) % 4).backward()
+        """
+    good = """
+        logits = gs.nn.Linear(3, 4)(gs.randn(32, 3))
+        gs.nn.functional.nll_loss(gs.log_softmax(logits, dim=1), gs.arange(32) % 4).backward()
+        """
+    topic = "not-learning"
+
+    def judge(self, found: Iterable[LargeLogProbabilities]) -> Iterator[tuple[str, Location | None]]:
+        """Yield what is found, and where."""
+        for one in found:
+            text = (
+                f"{one.loss}{at(one.location)} is given numbers up to {one.largest:.2g}, and no logarithm of a "
+                "probability is above 0: it falls without bound as they grow\n"
+                "  Hand it log_softmax() of the logits; cross_entropy() is both at once."
+            )
+            yield text, one.location
