@@ -220,3 +220,17 @@ def test_instruments_are_judged_in_every_column():
     }
     assert report_of.missed(found) == ["record-gpt, torch: 2.10, wanted at most 2.0"]
     assert "| `gradscope record`: A GPT over characters" in report_of.markdown(found)
+
+
+def test_the_dataset_that_is_asked_has_the_rows_and_columns_of_an_exported_one(tmp_path):
+    pytest.importorskip("duckdb")
+    import lake
+
+    lake.generate(tmp_path, 8 * 250 * 12)
+    assert lake.ask(str(tmp_path), "SELECT count(*), count(DISTINCT rank), max(iteration) FROM nodes").rows == [
+        (24_000, 8, 11)
+    ]
+    described = lake.ask(str(tmp_path), "DESCRIBE nodes").rows
+    assert {row[0] for row in described} == {column.name for column in lake.TABLES["nodes"]}
+    for sql in lake.QUESTIONS.values():
+        assert lake.ask(str(tmp_path), sql).rows
