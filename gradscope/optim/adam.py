@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..runtime.kernels import updates
 from .optimizer import (
     ParameterwiseOptimizer,
     check_settings,
@@ -108,6 +109,13 @@ class Adam(ParameterwiseOptimizer):
         step_size = lr / (1 - beta1**count)
         root = math.sqrt(1 - beta2**count)
         held = [state["exp_avg"], state["exp_avg_sq"], *([state["max_exp_avg_sq"]] if amsgrad else [])]
+        whole = None
+        if not amsgrad and not group["differentiable"]:
+            whole = updates.vectors(*[one._array for one in (parameter, grad, *held)])
+        if whole is not None:
+            moments = 1 - beta1, beta2, 1 - beta2
+            updates.run("adam", whole, shrink, decay, -1 if up else 1, *moments, root, group["eps"], step_size)
+            return
         for xp, p, g, mean, square, *most, w, t in self._blocks(2, group, parameter, grad, *held):
             if shrink != 1:
                 p *= shrink

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..runtime.kernels import updates
 from ..runtime.memory import device as devices
 from ..runtime.memory.dtype import FLOATING
 from ..runtime.tensor.tensor import Tensor
@@ -108,6 +109,10 @@ class SGD(Optimizer):
 
     def _plain(self, parameter: Tensor, grad: Tensor, group: dict[str, Any], lr: Any, decay: Any) -> None:
         array = parameter._array
+        whole = None if group["differentiable"] else updates.vectors(array, grad._array)
+        if whole is not None:
+            updates.run("sgd", whole, lr, decay)
+            return
         if not decay and not group["differentiable"] and array.size <= _AT_ONCE and array.dtype.kind in FLOATING:
             array -= grad._array * lr
             return
@@ -128,6 +133,14 @@ class SGD(Optimizer):
         if buffer is None:
             array = parameter._array
             buffer = state["momentum_buffer"] = Tensor._wrap(devices.array_module(array).empty_like(array))
+        whole = None
+        if not first and not group["differentiable"]:
+            whole = updates.vectors(parameter._array, grad._array, buffer._array)
+        if whole is not None:
+            sign = -1 if group["maximize"] else 1
+            updates.run("sgd_momentum", whole, lr, decay, sign, momentum, keep, group["nesterov"])
+            buffer._bump("SGD.step")
+            return
         for xp, p, g, b, w in self._blocks(1, group, parameter, grad, buffer):
             if decay:
                 xp.multiply(p, decay, out=w)

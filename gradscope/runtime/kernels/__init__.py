@@ -8,6 +8,7 @@
 - :mod:`~.normalization`: layer, batch and group norm of large arrays
 - :mod:`~.selection`: elements of one array or of another
 - :mod:`~.error_function`: erf in single precision
+- :mod:`~.updates`: steps of optimizers in one pass
 - :mod:`~.recurrent`: all steps of a recurrent layer, forwards and backwards
 - :mod:`~.convolution`: convolution and its adjoints, as products with rows of images
 - :mod:`~.image_grid`: how those images lie: in one flat grid, with zeros between them
