@@ -46,10 +46,18 @@ class ViewWatch(Observer):
         for key, link in sorted(links.items(), key=lambda entry: self._adapter.sequence_nr(entry[1].node)):
             name = operator_name(self._adapter.node_name(link.node))
             if name in _VIEWS:
-                users = {operator_name(self._adapter.node_name(user.node)) for user, _ in above.get(key, ())}
-                self._look(link, 0, _is_exchange, bool(users & _CUTTING))
+                self._look(link, 0, _is_exchange, self._shifts(links, above, key))
             elif name == "LogSoftmax":
                 self._look_at_rows(links, link)
+
+    def _shifts(self, links: Mapping[int, NodeLinks], above: Mapping[int, Any], key: int) -> bool:
+        """Whether a view is cut when it has been taken, or was taken of what has been cut."""
+        beside = [user.node for user, _ in above.get(key, ())]
+        below = links[key].edges[0][0]
+        while below is not None and operator_name(self._adapter.node_name(links[below].node)) in _CUTTING | {"Clone"}:
+            beside.append(links[below].node)
+            below = links[below].edges[0][0]
+        return any(operator_name(self._adapter.node_name(node)) in _CUTTING for node in beside)
 
     def _look_at_rows(self, links: Mapping[int, NodeLinks], loss: NodeLinks) -> None:
         """Look whether a view has cut the rows of classes out of other dimensions."""
