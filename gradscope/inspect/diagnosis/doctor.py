@@ -38,7 +38,7 @@ from .program_facts import (
     UPDATES,
     WatchedProgram,
 )
-from .rule_registry import Rule, load_rules
+from .rule_registry import Found, Rule, load_rules
 from .step_limit import EnoughSeen, step_limit
 
 __all__ = ["Diagnosis", "Doctor", "Symptom"]
@@ -148,13 +148,17 @@ class Diagnosis(Explanation):
         """The findings, the worst first; what another finding explains is left out."""
         facts = {**self._facts, OTHERS.name: self.others}
         found = [
-            (rule, Symptom(rule.kind, text, location, rule.code, _certainty_of(rule)))
+            (rule, Found(*judged))
             for rule in sorted(_RULES, key=lambda rule: _WORST_FIRST.index(rule.severity))
             if all(fact.name in facts for fact in rule.needs)
-            for text, location in rule.judge(*(facts[fact.name] for fact in rule.needs))
+            for judged in rule.judge(*(facts[fact.name] for fact in rule.needs))
         ]
-        explained = {code for rule, _ in found for code in rule.explains}
-        return (*self.others, *(symptom for rule, symptom in found if rule.code not in explained))
+        unexplained = (
+            Symptom(rule.kind, one.text, one.location, rule.code, _certainty_of(rule))
+            for rule, one in found
+            if not any(rule.code in cause.explains and told.meets(one) for cause, told in found)
+        )
+        return (*self.others, *unexplained)
 
     def __bool__(self) -> bool:
         return bool(self.symptoms)

@@ -46,6 +46,8 @@ class FlowTrouble:
         The operators that do most of it.
     location : Location or None
         Of the first of them.
+    parameters : tuple of str
+        The one that shows it.
     """
 
     verdict: str
@@ -53,6 +55,7 @@ class FlowTrouble:
     causes: tuple[str, ...]
     location: Location | None
     help: str
+    parameters: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return "\n  ".join([self.text, *self.causes, self.help])
@@ -308,7 +311,8 @@ class Examiner(Observer):
         place = worst[0].location if worst else None
         if verdict == "vanishing" and verdict not in self.trouble:
             self._vanishing = name
-        self.trouble.setdefault(verdict, FlowTrouble(verdict, text, tuple(map(str, worst)), place, _HELP[verdict]))
+        found_here = FlowTrouble(verdict, text, tuple(map(str, worst)), place, _HELP[verdict], (name,))
+        self.trouble.setdefault(verdict, found_here)
 
 
 def _zero_gradients(found: Iterable[tuple[str, tuple[ZeroCause, ...]]]) -> tuple[ZeroGradient, ...]:

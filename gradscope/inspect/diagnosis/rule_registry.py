@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from textwrap import dedent, fill
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from ..discovery import import_all
 from .topics import with_examples
 
-__all__ = ["LEVELS", "RULES", "Rule", "explanation", "load_rules", "metadata"]
+__all__ = ["LEVELS", "RULES", "Found", "Rule", "explanation", "load_rules", "metadata"]
 
 LEVELS = {"error": "error", "silent-wrong": "error", "warning": "warning"}
 """The level that machines are told, SARIF's for one, by severity."""
@@ -26,6 +26,42 @@ RULES: dict[str, Rule] = {}
 
 _WIDTH = 88
 _CODE = re.compile(r"[A-Z]+[1-9]\d\d")
+
+
+class Found(NamedTuple):
+    """What a rule of the doctor's yields; a tuple of the first two will do.
+
+    Attributes
+    ----------
+    text : str
+        What is wrong, the evidence, and what to do.
+    location : Location or None
+        The line that is to blame.
+    concerns : tuple of str
+        The paths of the parameters or modules that it is about; empty where that is the whole program, or not known.
+    """
+
+    text: str
+    location: Any
+    concerns: tuple[str, ...] = ()
+
+    def meets(self, other: Found) -> bool:
+        """Whether both are about one parameter, or a module and a parameter in it.
+
+        Examples
+        --------
+        >>> from gradscope.inspect.diagnosis.rule_registry import Found
+        >>> one = Found("dead units", None, ("body.0",))
+        >>> [one.meets(Found("", None, paths)) for paths in (("body.0.weight",), ("body.01.weight",), ())]
+        [True, False, True]
+        """
+        if not self.concerns or not other.concerns:
+            return True
+        return any(_holds(one, two) or _holds(two, one) for one in self.concerns for two in other.concerns)
+
+
+def _holds(module: str, path: str) -> bool:
+    return path == module or path.startswith(f"{module}.")
 
 
 class Rule:
@@ -52,7 +88,8 @@ class Rule:
     topic : str
         Of ``gradscope explain``, which says more; empty where there is none.
     explains : tuple of str
-        The codes of findings that are what this one leads to: the doctor leaves them out where it has found this one.
+        The codes of findings that are what this one leads to: the doctor leaves them out where it has found this one,
+        and both are about the same parameters.
     certainty : str
         ``'certain'``, or ``'likely'`` where what is seen may be meant. A rule that needs the limits is never certain.
 
@@ -100,7 +137,7 @@ class Rule:
         Yields
         ------
         object
-            For the doctor a text and its :class:`~gradscope.inspect.Location` or None; for ``check`` a
+            For the doctor a :class:`Found`, or its text and :class:`~gradscope.inspect.Location` alone; for ``check`` a
             :class:`~gradscope.check.Finding`.
         """
         raise NotImplementedError

@@ -583,3 +583,27 @@ def test_a_program_that_moves_gradients_from_where_they_arrive_to_what_its_optim
             optimizer.step()
             optimizer.zero_grad()
     assert doctor.diagnosis.symptoms == ()
+
+
+def train_two(fw, *, shared):
+    """Train a model at far too large a rate, and round the results of another one; or of the same."""
+    fw.manual_seed(0)
+    wild = fw.nn.Sequential(fw.nn.Linear(4, 32), fw.nn.Tanh(), fw.nn.Linear(32, 1))
+    rounded = wild if shared else fw.nn.Sequential(fw.nn.Linear(4, 8), fw.nn.Tanh(), fw.nn.Linear(8, 1))
+    optimizer = fw.optim.Adam([*{*wild.parameters(), *rounded.parameters()}], lr=1e-3 if shared else 1e-9)
+    hasty = fw.optim.Adam(wild.parameters(), lr=5.0)
+    with gi.Doctor() as doctor:
+        for _ in range(5):
+            x = fw.randn(8, 4)
+            optimizer.zero_grad()
+            (wild(x) - 1).square().mean().backward()
+            hasty.step()
+            optimizer.zero_grad()
+            (rounded(x) * 1e-3).round().square().mean().backward()
+            optimizer.step()
+    return {symptom.code for symptom in doctor.diagnosis.symptoms}
+
+
+def test_an_explosion_hides_what_it_leads_to_and_nothing_of_another_model(fw):
+    assert {"D324", "D316"} <= train_two(fw, shared=False)
+    assert "D316" not in train_two(fw, shared=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...records.records import Location
 from ..nan.nan_origin import NanOrigin
 from ..program_facts import NAN
-from ..rule_registry import Rule
+from ..rule_registry import Found, Rule
 
 __all__ = ["NotFinite"]
 
@@ -35,7 +34,7 @@ class NotFinite(Rule):
         """
     topic = "nan"
 
-    def judge(self, nan: NanOrigin) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, nan: NanOrigin) -> Iterator[Found]:
         """Yield what is found, and where."""
         if nan.first is not None and not nan.first.harmless:
-            yield str(nan), nan.first.location
+            yield Found(str(nan), nan.first.location, tuple(name.strip("`") for name in nan.parameters))

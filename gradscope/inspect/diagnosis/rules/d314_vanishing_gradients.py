@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...records.records import Location
 from ..examination import Examination
 from ..program_facts import EXAMINATION
-from ..rule_registry import Rule
+from ..rule_registry import Found, Rule
 
 __all__ = ["VanishingGradients"]
 
@@ -37,8 +36,8 @@ class VanishingGradients(Rule):
         """
     topic = "vanishing"
 
-    def judge(self, examined: Examination) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, examined: Examination) -> Iterator[Found]:
         """Yield what is found, and where."""
         for trouble in examined.trouble:
             if trouble.verdict == "vanishing":
-                yield str(trouble), trouble.location
+                yield Found(str(trouble), trouble.location, trouble.parameters)

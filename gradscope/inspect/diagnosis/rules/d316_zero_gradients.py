@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...records.records import Location
 from ..examination import Examination
 from ..program_facts import EXAMINATION
-from ..rule_registry import Rule
+from ..rule_registry import Found, Rule
 
 __all__ = ["ZeroGradients"]
 
@@ -36,7 +35,7 @@ class ZeroGradients(Rule):
         """
     topic = "vanishing"
 
-    def judge(self, examined: Examination) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, examined: Examination) -> Iterator[Found]:
         """Yield what is found, and where."""
         for zero in examined.zeros:
-            yield str(zero), zero.causes[0].location
+            yield Found(str(zero), zero.causes[0].location, zero.names)

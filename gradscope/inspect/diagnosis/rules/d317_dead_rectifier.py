@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...records.records import Location
 from ..examination import Examination
 from ..limits import Limits
 from ..program_facts import EXAMINATION, LIMITS
-from ..rule_registry import Rule
+from ..rule_registry import Found, Rule
 
 __all__ = ["DeadRectifier"]
 
@@ -39,9 +38,10 @@ class DeadRectifier(Rule):
         """
     topic = "vanishing"
 
-    def judge(self, examined: Examination, limits: Limits) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, examined: Examination, limits: Limits) -> Iterator[Found]:
         """Yield what is found, and where."""
         told = {cause.location for zero in examined.zeros for cause in zero.causes}
         for unit in examined.rectifiers:
             if unit.dead >= unit.units * limits.dead and unit.location not in told:
-                yield str(unit), unit.location
+                module = unit.after or unit.module
+                yield Found(str(unit), unit.location, (module,) if module else ())

@@ -6,11 +6,10 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator
 
-from ...records.records import Location
 from ..explanation import at
 from ..limits import Limits
 from ..program_facts import LIMITS
-from ..rule_registry import Rule
+from ..rule_registry import Found, Rule
 from ..training.update_sizes import UPDATE_SIZES, OptimizerRun
 
 __all__ = ["OversizedUpdates"]
@@ -51,7 +50,7 @@ class OversizedUpdates(Rule):
         """
     topic = "not-learning"
 
-    def judge(self, runs: Iterable[OptimizerRun], limits: Limits) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, runs: Iterable[OptimizerRun], limits: Limits) -> Iterator[Found]:
         """Yield what is found, and where."""
         for run in runs:
             first = list(
@@ -74,13 +73,13 @@ class OversizedUpdates(Rule):
                     f": the loss{at(sums[0].location)} is a sum over {sums[0].elements} elements, whose gradient is as "
                     'many times that of their mean\n  Use the mean (reduction="mean"), or divide the learning rate.'
                 )
-                yield text, sums[0].location
+                yield Found(text, sums[0].location, run.parameters)
             elif run.added > 1 and run.name not in _NORMALISING:
                 text += (
                     f": each uses the gradients of {run.added} backward passes, which add up\n"
                     f"  Divide the loss by {run.added} before backward(), or the learning rate."
                 )
-                yield text, run.location
+                yield Found(text, run.location, run.parameters)
             else:
                 text += f": its learning rate is {run.rates[0]:.2g}\n  Try {run.rates[0] / first[0] / 100:.0e}."
-                yield text, run.location
+                yield Found(text, run.location, run.parameters)

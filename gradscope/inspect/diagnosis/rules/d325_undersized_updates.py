@@ -5,11 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Iterator
 
-from ...records.records import Location
 from ..explanation import at
 from ..limits import Limits
 from ..program_facts import LIMITS
-from ..rule_registry import Rule
+from ..rule_registry import Found, Rule
 from ..training.update_sizes import UPDATE_SIZES, OptimizerRun
 
 __all__ = ["UndersizedUpdates"]
@@ -47,7 +46,7 @@ class UndersizedUpdates(Rule):
         """
     topic = "not-learning"
 
-    def judge(self, runs: Iterable[OptimizerRun], limits: Limits) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, runs: Iterable[OptimizerRun], limits: Limits) -> Iterator[Found]:
         """Yield what is found, and where."""
         for run in runs:
             ratios = [sample.ratio for sample in run.samples]
@@ -60,10 +59,11 @@ class UndersizedUpdates(Rule):
             if not max(ratios) < least:
                 continue
             why = f"clipping leaves {clipped:.2g} of the gradients' norm\n{_CLIP}" if is_clipped else _rate_of(run)
-            yield (
+            yield Found(
                 f"no step of {run.name}{at(run.location)} moved the weights by more than {max(ratios):.1e} times their "
                 f"norm (1e-3 is usual): {why}",
                 run.location,
+                run.parameters,
             )
 
 

@@ -6,11 +6,10 @@ import math
 from collections.abc import Iterator
 
 from ...output.number_format import count
-from ...records.records import Location
 from ..explanation import at
 from ..limits import Limits
 from ..program_facts import LIMITS
-from ..rule_registry import Rule
+from ..rule_registry import Found, Rule
 from ..training.initial_weights import INITIAL_WEIGHTS, InitialWeights
 
 __all__ = ["ExplodingInitialisation"]
@@ -44,7 +43,7 @@ class ExplodingInitialisation(Rule):
         """
     topic = "vanishing"
 
-    def judge(self, weights: InitialWeights, limits: Limits) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, weights: InitialWeights, limits: Limits) -> Iterator[Found]:
         """Yield what is found, and where."""
         growing = [layer for layer in weights.gains if layer.gain > limits.layer_gain]
         total = math.prod(min(layer.gain, 1e12) for layer in growing)
@@ -58,4 +57,6 @@ class ExplodingInitialisation(Rule):
             f"at `{last.name}` it is {last.rms:.1e}\n"
             "  Draw them with a standard deviation of 1 / sqrt(fan_in): kaiming_normal_(), xavier_normal_()."
         )
-        yield text, worst.written
+        # What comes after the first of them is given what has grown.
+        behind = weights.gains[weights.gains.index(growing[0]) :]
+        yield Found(text, worst.written, tuple(layer.parameter for layer in behind if layer.parameter))

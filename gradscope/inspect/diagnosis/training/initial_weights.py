@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy
@@ -57,6 +57,8 @@ class LayerGain:
         The root mean square of its result, as a share of that of what it was given.
     rms : float
         Of its result.
+    parameter : str
+        The path of its weight.
     """
 
     name: str
@@ -64,6 +66,7 @@ class LayerGain:
     gain: float
     rms: float
     written: Location | None
+    parameter: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ class InitialWeightWatch(Observer):
         self._recorder = program.ledger.recorder
         self._names = program.watch_of(EXAMINATION).names
         self._written: dict[int, tuple[weakref.ref[Any], Location | None]] = {}
-        self._gains: list[LayerGain] = []
+        self._gains: list[tuple[int, LayerGain]] = []  # each with the id of its weight
         self._measured: set[int] = set()
         self._weights: set[int] = set()
         self._backwards = 0
@@ -103,7 +106,9 @@ class InitialWeightWatch(Observer):
     def weights(self) -> InitialWeights:
         """What has been seen."""
         alike = tuple(found for found, times in self._alike.values() if times == self._backwards == _BACKWARDS)
-        return InitialWeights(alike, tuple(self._gains))
+        paths = self._names.paths()
+        gains = (replace(layer, parameter=paths.get(weight, "")) for weight, layer in self._gains)
+        return InitialWeights(alike, tuple(gains))
 
     def tensor_written(self, write: Any) -> None:
         """Note who initialises a weight."""
@@ -124,7 +129,7 @@ class InitialWeightWatch(Observer):
         before, after = _rms(self._adapter.to_host(given)), _rms(self._adapter.to_host(made))
         if before and math.isfinite(before):
             path, line = self._recorder.path_of(module), self._written_at(weight)
-            self._gains.append(LayerGain(path, type(module).__name__, after / before, after, line))
+            self._gains.append((id(weight), LayerGain(path, type(module).__name__, after / before, after, line)))
 
     def task_started(self, task: Any) -> None:
         """Measure what products with bare parameters, of no layer, make of the first batch."""
@@ -150,7 +155,7 @@ class InitialWeightWatch(Observer):
         if before and math.isfinite(before):
             name = self._names.paths().get(id(weight), "a parameter")
             line = self._written_at(weight)
-            self._gains.append(LayerGain(name, "parameter", after / before, after, line))
+            self._gains.append((id(weight), LayerGain(name, "parameter", after / before, after, line)))
 
     def task_finished(self, task: Any) -> None:
         """Compare the units of each weight, and their gradients."""

@@ -19,7 +19,7 @@ from ...records.records import Location, operator_name
 from ...records.tensor_statistics import combined_norm, norm_of
 from ...source.call_sites import caller
 from ..nan.nan_producers import saved_values
-from ..program_facts import Fact, WatchedProgram
+from ..program_facts import EXAMINATION, Fact, WatchedProgram
 from ..sampled_graphs import BackwardSampler, is_sampled
 
 __all__ = ["UPDATE_SIZES", "LossSum", "OptimizerRun", "StepSample", "UpdateSizeWatch"]
@@ -95,6 +95,8 @@ class OptimizerRun:
         How many backward passes have filled the gradients of a step, at least.
     planned : float
         The learning rate that its schedule multiplies; 0 where there is no schedule.
+    parameters : tuple of str
+        The paths of those that it holds, at its last step.
     """
 
     name: str
@@ -106,6 +108,7 @@ class OptimizerRun:
     sums: dict[LossSum, None] = field(default_factory=dict)
     added: int = 0
     planned: float = 0.0
+    parameters: tuple[str, ...] = ()
 
 
 @dataclass(eq=False)
@@ -133,6 +136,7 @@ class UpdateSizeWatch(Observer):
 
     def __init__(self, program: WatchedProgram) -> None:
         self._adapter = program.adapter
+        self._names = program.watch_of(EXAMINATION).names
         self._hooks = OptimizerHooks(before=self._steps, after=self._stepped)
         self._followed: dict[int, _Followed] = {}
         self._sampler = BackwardSampler()
@@ -205,6 +209,9 @@ class UpdateSizeWatch(Observer):
         added = max((self._filled.pop(id(leaf), 0) for leaf in held_by(optimizer)), default=0)
         run.added = min(added, run.added) if len(run.rates) > 1 else added
         run.sums.update(self._sums)
+        if is_sampled(len(run.rates), 1):
+            paths = self._names.paths()
+            run.parameters = tuple(paths[id(leaf)] for leaf in held_by(optimizer) if id(leaf) in paths)
         followed.before, followed.clipped = [], 1.0
         if not is_sampled(len(run.rates), _FIRST):
             return
