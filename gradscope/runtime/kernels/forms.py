@@ -24,10 +24,13 @@ from . import threads
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array
 
-__all__ = ["LEAST", "compiled", "compiler", "pointwise", "rowwise"]
+__all__ = ["FEW", "LEAST", "compiled", "compiler", "pointwise", "rowwise"]
 
 LEAST = 1 << 14
 """How many elements an array has for which another form than the plain formula is worth the call."""
+
+FEW = 1 << 10
+"""How many elements an array has for which a compiled form is: it needs one call, and makes no temporaries."""
 
 _BLOCK = 1 << 16  # elements for which all temporaries of a formula stay in the processor's cache
 _FAMILIES = "gradscope.runtime.kernels.compiled."
@@ -55,7 +58,7 @@ def pointwise(name: str, formula: Callable[..., Array], *arrays: Array, settings
     [-0.27000001072883606, 0.0, 0.7300000190734863]
     """
     like = arrays[-1]
-    if type(like) is not numpy.ndarray or like.size < LEAST or not _alike(arrays, like):
+    if type(like) is not numpy.ndarray or like.size < FEW or not _alike(arrays, like):
         return formula(*arrays)
     return _shared(name, formula, arrays, (-1,), settings)
 
@@ -70,7 +73,7 @@ def rowwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array:
     [[0.3333333432674408, 0.6666666865348816], [0.375, 0.625]]
     """
     like = arrays[-1]
-    if type(like) is not numpy.ndarray or like.size < LEAST or not _alike(arrays, like):
+    if type(like) is not numpy.ndarray or like.size < FEW or not _alike(arrays, like):
         return formula(*arrays)
     return _shared(name, formula, arrays, (-1, like.shape[-1]))
 
@@ -84,19 +87,30 @@ def _shared(
 ) -> Array:
     """Return the formula of arrays, computed on some items of the first axis of `shape` at a time."""
     like = arrays[-1]
-    result = numpy.empty(like.shape, like.dtype)
-    parts = [numpy.ascontiguousarray(a).reshape(shape) for a in (*arrays, result)]
-    each = parts[0].size // len(parts[0])
-    step = max(1, _BLOCK // each)
     family, _, function = name.partition(".")
     loops = compiled(family) if like.dtype.char == "f" else None
+    if loops is None and like.size < LEAST:
+        return formula(*arrays)
+    result = numpy.empty(like.shape, like.dtype)
+    parts = [_in_order(a).reshape(shape) for a in arrays]
+    parts.append(result.reshape(shape))
+    size = len(parts[0])
+    each = like.size // size
+    step = max(1, _BLOCK // each)
     if loops is None:
-        threads.over(len(parts[0]), lambda part: _in_blocks(formula, parts, threads.blocks(part, step)), each, step)
+        threads.over(size, lambda part: _in_blocks(formula, parts, threads.blocks(part, step)), each, step)
+        return result
+    loop = getattr(loops, function)
+    numbers = [like.dtype.type(setting) for setting in settings]
+    if like.size < 2 * threads.WORTH:
+        loop(*parts, *numbers)
     else:
-        loop = getattr(loops, function)
-        numbers = [like.dtype.type(setting) for setting in settings]
-        threads.over(len(parts[0]), lambda part: loop(*[a[part] for a in parts], *numbers), each, step)
+        threads.over(size, lambda part: loop(*[a[part] for a in parts], *numbers), each, step)
     return result
+
+
+def _in_order(array: Array) -> Array:
+    return array if array.flags.c_contiguous else numpy.ascontiguousarray(array)
 
 
 def _alike(arrays: tuple[Array, ...], like: Array) -> bool:

@@ -26,9 +26,14 @@ _SHORT = 16  # elements of a plane below which passes over all of them are quick
 
 
 def is_worth_it(*arrays: Array | None) -> bool:
-    """Whether these kernels are for the arrays: large, in row-major order, of single or double precision; None is."""
+    """Whether the kernels of rows are for the arrays: in row-major order, of single or double precision; None is.
+
+    NumPy's forms are for large arrays, the compiled one, which is a single call, for all but empty ones.
+    """
     first = arrays[0]
-    if type(first) is not numpy.ndarray or first.size < forms.LEAST or not first.flags.c_contiguous:
+    if type(first) is not numpy.ndarray or not first.size or not first.flags.c_contiguous:
+        return False
+    if first.size < forms.LEAST and _loops(first) is None:
         return False
     kind = first.dtype
     return kind.char in "fd" and all(a is None or (type(a) is numpy.ndarray and a.dtype == kind) for a in arrays)

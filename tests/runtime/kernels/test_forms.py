@@ -39,6 +39,22 @@ def test_blocks_give_what_the_formula_gives(size, dtype):
         np.testing.assert_array_equal(forms.pointwise(SILU, silu, x), silu(x))
 
 
+@pytest.mark.parametrize(("size", "compiled"), [(forms.FEW - 1, False), (forms.FEW, True)])
+def test_the_compiled_form_is_for_arrays_of_some_size(size, compiled):
+    pytest.importorskip("numba", reason="compiles kernels")
+
+    def formula(x):
+        called.append(x)
+        return silu(x)
+
+    called = []
+    x = normal(size)
+    np.testing.assert_allclose(forms.pointwise(SILU, formula, x), silu(x), rtol=1e-5)
+    assert bool(called) is not compiled
+    with numpy_alone():
+        np.testing.assert_array_equal(forms.pointwise(SILU, formula, x), silu(x))
+
+
 def test_threads_give_what_one_gives():
     x, before = normal(3 * threads.WORTH), threads.count()
     threads.set_count(1)

@@ -5,6 +5,7 @@ import pytest
 
 from gradscope.runtime.kernels import forms
 from gradscope.runtime.kernels.normalization import Columns, Planes, channels, is_worth_it, rows, rows_backward
+from tests.runtime.kernels.both_forms import numpy_alone
 
 
 @pytest.mark.parametrize(
@@ -12,15 +13,23 @@ from gradscope.runtime.kernels.normalization import Columns, Planes, channels, i
     [
         (np.zeros((128, 128), "f"), [None], True),
         (np.zeros((128, 128)), [np.zeros(128)], True),
-        (np.zeros((128, 127), "f"), [], False),
+        (np.zeros((128, 127)), [], False),
+        (np.zeros((0, 128), "f"), [], False),
         (np.zeros((128, 128), "e"), [], False),
         (np.zeros((256, 128), "f").T, [], False),
         (np.zeros((128, 128), "f"), [np.zeros(128)], False),
     ],
-    ids=["large", "doubles", "small", "half", "another layout", "mixed"],
+    ids=["large", "doubles", "small", "empty", "half", "another layout", "mixed"],
 )
 def test_what_they_are_for(array, others, worth):
     assert is_worth_it(array, *others) is worth
+
+
+def test_the_compiled_form_is_for_small_arrays_too():
+    pytest.importorskip("numba", reason="compiles kernels")
+    assert is_worth_it(np.zeros((2, 3), "f"), np.zeros(3, "f"))
+    with numpy_alone():
+        assert not is_worth_it(np.zeros((2, 3), "f"), np.zeros(3, "f"))
 
 
 def test_short_planes_are_not_worth_it():

@@ -105,7 +105,7 @@ def _relu(xp: Namespace, self: Array) -> Array:
     if self.size <= _FEW:
         return xp.maximum(self, _zero(self.dtype.char))
     # Beside an array of zeros NumPy takes a quarter of the time that it takes beside one zero.
-    if self.size < forms.LEAST:
+    if self.size <= _ZEROS:
         return xp.maximum(self, _zeros(self.dtype.char)[: self.size].reshape(self.shape))
     if _is_compiled_for(self):
         return pointwise("activations.relu", lambda x: _relu_in_blocks(xp, x), self)
@@ -511,7 +511,7 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
 def _sigmoid(xp: Namespace, self: Array) -> Array:
     if self.dtype.kind == "c":
         return 1 / (1 + xp.exp(-self))
-    if self.size >= forms.LEAST:
+    if self.size >= forms.FEW:
         return pointwise("activations.sigmoids", lambda x: _sigmoid_formula(xp, x), self)
     return _sigmoid_formula(xp, self)
 
@@ -792,7 +792,7 @@ def _softmax(xp: Namespace, self: Array, dim: int) -> Array:
     self = in_rows(xp, self)
     if not self.ndim or not self.size:
         return self * 0 + 1
-    if self.size >= forms.LEAST and axis == self.ndim - 1:
+    if self.size >= forms.FEW and axis == self.ndim - 1:
         return rowwise("softmax.softmax", lambda rows: _softmax_along(xp, rows, rows.ndim - 1), self)
     return _softmax_along(xp, self, axis)
 
@@ -810,7 +810,7 @@ def _softmax_data(xp: Namespace, grad_output: Gradient, output: Array, dim: int)
     if not output.ndim:
         return output * (grad_output - grad_output * output)
     axis = axis_of(dim, output.ndim)
-    if output.size >= forms.LEAST and axis == output.ndim - 1:
+    if output.size >= forms.FEW and axis == output.ndim - 1:
         formula = lambda g, y: _softmax_data_along(xp, g, y, y.ndim - 1)  # noqa: E731
         return rowwise("softmax.softmax_backward", formula, grad_output, output)
     return _softmax_data_along(xp, grad_output, output, axis)
@@ -834,7 +834,7 @@ def _log_softmax(xp: Namespace, self: Array, dim: int) -> Array:
     self = in_rows(xp, self)
     if not self.ndim or not self.size:
         return self * 0
-    if self.size >= forms.LEAST and axis == self.ndim - 1:
+    if self.size >= forms.FEW and axis == self.ndim - 1:
         return rowwise("softmax.log_softmax", lambda rows: _log_softmax_along(xp, rows, rows.ndim - 1), self)
     return _log_softmax_along(xp, self, axis)
 
@@ -851,7 +851,7 @@ def _log_softmax_data(xp: Namespace, grad_output: Gradient, output: Array, dim: 
     if not output.ndim:
         return grad_output - xp.exp(output) * grad_output
     axis = axis_of(dim, output.ndim)
-    if output.size >= forms.LEAST and axis == output.ndim - 1:
+    if output.size >= forms.FEW and axis == output.ndim - 1:
         formula = lambda g, y: _log_softmax_data_along(xp, g, y, y.ndim - 1)  # noqa: E731
         return rowwise("softmax.log_softmax_backward", formula, grad_output, output)
     return _log_softmax_data_along(xp, grad_output, output, axis)
