@@ -9,7 +9,7 @@ from typing import Any
 
 from ...adapters import Adapter
 from ...records.records import Location, operator_name
-from ...records.tensor_statistics import norm_of
+from ...records.tensor_statistics import quick_norm
 from ..explanation import at
 from ..nan.nan_producers import saved_values
 
@@ -80,7 +80,7 @@ class GainVisitor:
 
     def _size(self, grad: Any) -> float:
         values = self._adapter.to_host(grad)
-        return norm_of(values) / math.sqrt(values.size) if values.size else 0.0
+        return quick_norm(values) / math.sqrt(values.size) if values.size else 0.0
 
     def reached(self, leaf: Any) -> bool:
         """Whether a gradient has arrived at a leaf."""

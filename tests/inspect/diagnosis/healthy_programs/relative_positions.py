@@ -15,12 +15,13 @@ class Attention(nn.Module):
         padded = torch.cat([torch.zeros(batch, queries, 1), places], dim=2)
         # Reading the rows one number further on shifts each by its number, as in Transformer-XL.
         shifted = padded.reshape(batch, keys + 1, queries)[:, 1:].reshape(batch, queries, keys)
+        shifted = shifted.index_select(2, torch.arange(queries))
         scores = (q @ k.transpose(1, 2) + shifted) / q.shape[-1] ** 0.5
         return torch.softmax(scores, dim=-1) @ v
 
 
 torch.manual_seed(0)
-attend, head = Attention(16, 7), nn.Linear(16, 2)
+attend, head = Attention(16, 9), nn.Linear(16, 2)
 optimizer = torch.optim.Adam([*attend.parameters(), *head.parameters()], lr=1e-2)
 for _ in range(8):
     x = torch.randn(5, 7, 16)
