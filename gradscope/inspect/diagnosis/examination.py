@@ -158,7 +158,7 @@ class Examiner(Observer):
     ledger : Ledger
         Which is open.
     limits : Limits
-        Beyond which a gradient explodes.
+        Beyond which a gradient vanishes or explodes, and how many backward passes are looked into.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class Examiner(Observer):
 
     def __init__(self, adapter: Adapter, ledger: Ledger, limits: Limits) -> None:
         self.adapter = adapter
-        self._wild = limits.wild_gradient
+        self._wild, self._ratio = limits.wild_gradient, limits.flow_ratio
         self.recorder = ledger.recorder
         self.names = ModelNames(self.recorder)
         self.missing = MissingGradients(self.recorder, self.names)
@@ -192,7 +192,7 @@ class Examiner(Observer):
         self.memory: MemoryReport | None = None
         self._hooks = OptimizerHooks(after=self._stepped)
         self._vanishing = ""
-        self._sampler = BackwardSampler()
+        self._sampler = BackwardSampler(limits.sampled_backwards)
         self._open: dict[int, _RunningBackward] = {}
         self._saved = threading.local()
         self._latest: Location | None = None
@@ -294,7 +294,7 @@ class Examiner(Observer):
 
     def _note_trouble(self, flows: Sequence[ParameterFlow], tensors: dict[str, Any], running: _RunningBackward) -> None:
         """Keep what a backward shows of gradients that vanish or explode, by the parameters that it has reached."""
-        verdict, ends, first = verdict_of(flows)
+        verdict, ends, first = verdict_of(flows, self._ratio)
         text, name = (ends[0], first) if ends else ("", "")
         matrices = [p for p in flows if p.ratio and len(p.shape) > 1 and not p.bad]
         wild = next((p for p in matrices if (p.ratio or 0.0) > self._wild * running.scale), None)

@@ -111,6 +111,59 @@ class Limits:
         "by how many times the norm of a gradient is that of its matrix, to be called exploding",
         "a step of SGD at a learning rate of 1e-3 is ten times what the matrix was",
     )
+    flow_ratio: float = _limit(
+        1e3,
+        "by how many times the gradients per element at the two ends of a model differ, to vanish or explode",
+        "five sigmoids, each of which divides by four at least, make 1024",
+    )
+    norm_spread: float = _limit(
+        1e4,
+        "by how many times the norms of two parameters' gradients differ, for the debugger to call them unlike",
+        "ten times the ratio of gradients per element, as norms also grow with the size of the parameter",
+    )
+    cancelled: float = _limit(
+        1e-5,
+        "a bias's gradient as a share of what comes to its operator, below which the sum that makes it has cancelled",
+        "some of float32's 2^-23 are left of it, as of a bias before a batch norm or of attention's keys",
+    )
+    bounded_chain: float = _limit(
+        1e-4,
+        "what a chain of sigmoids leaves of a gradient at most, to be called vanishing before it has run",
+        "each has a slope of a quarter at most: seven leave 6.1e-5",
+    )
+    sampled_backwards: int = _limit(
+        4,
+        "how many of the first backward passes from each line are looked into; of later ones every 2^k-th is",
+        "training repeats itself: four show what the first two do, twice",
+    )
+    sampled_steps: int = _limit(
+        8,
+        "how many of the first steps of an optimizer are looked at; of later ones every 2^k-th is",
+        "as `watched_steps`",
+    )
+    first_backwards: int = _limit(
+        2,
+        "in how many of the first backward passes units are alike, or saturated, to be so from the start",
+        "one may be an unusual batch",
+    )
+    alike_units: int = _limit(
+        4, "how many units a layer has, to be asked whether they are alike", "two may be meant to be"
+    )
+    alike_rounding: float = _limit(
+        1e-5,
+        "by how much rows may differ, as a share of their largest number, and be the same",
+        "sums of a hundred products in float32 are rounded by about as much (100 * 2^-24)",
+    )
+    cleared: int = _limit(
+        2,
+        "how often gradients are cleared before an optimizer that never steps is one that was forgotten",
+        "once may be a check before the training",
+    )
+    smooth: float = _limit(
+        0.05,
+        "by how much two difference quotients may differ, of which the step of one is eight times the other's",
+        "where a derivative exists they differ by its change over the step; at a kink by a share of the slope",
+    )
     sum_to_one: float = _limit(
         0.01,
         "how far from one the sum of probabilities may be",

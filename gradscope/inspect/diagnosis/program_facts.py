@@ -88,7 +88,7 @@ class WatchedProgram:
         self.adapter = adapter
         self.limits = limits or Limits()
         self.ledger = Ledger(adapter=adapter)
-        self.graphs = SampledGraphs(adapter)
+        self.graphs = SampledGraphs(adapter, self.limits.sampled_backwards)
         self._watches: dict[str, tuple[Fact, Any]] = {}
         self._observations: list[Any] = []
         for fact in facts:
@@ -164,6 +164,7 @@ class FunctionsWatch(functions):
 
     def __init__(self, program: WatchedProgram) -> None:
         super().__init__(adapter=program.adapter)
+        self.smooth = program.limits.smooth
         self._program = program
 
     @property
@@ -182,7 +183,7 @@ class FailureWatch(Observer):
 
 
 def _update_watch(program: WatchedProgram) -> UpdateWatch:
-    return UpdateWatch(program.ledger.recorder, program.watch_of(EXAMINATION).names.paths)
+    return UpdateWatch(program.ledger.recorder, program.watch_of(EXAMINATION).names.paths, program.limits.cleared)
 
 
 EXAMINATION = Fact(

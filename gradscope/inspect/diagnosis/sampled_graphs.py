@@ -8,11 +8,9 @@ from typing import Any
 from ..adapters import Adapter, Observer
 from ..records.execution_order import NodeLinks, walk
 from ..records.records import Location, operator_name
+from .limits import Limits
 
 __all__ = ["RESHAPING", "BackwardSampler", "SampledGraphs", "is_sampled", "senders", "source_of", "users_of"]
-
-# A training run has many backward passes, and they resemble.
-_FIRST = 4
 
 RESHAPING = frozenset(
     {"Alias", "Clone", "Expand", "Permute", "Reshape", "ReshapeAlias", "Select", "Slice", "Squeeze", "T", "ToCopy"}
@@ -21,7 +19,7 @@ RESHAPING = frozenset(
 """Operators whose results are elements of their input, by what their nodes are called."""
 
 
-def is_sampled(number: int, first: int = _FIRST) -> bool:
+def is_sampled(number: int, first: int = Limits.sampled_backwards) -> bool:
     """Whether the one of this number, from 1, is looked into: the `first` ones, and then each power of two.
 
     Examples
@@ -33,7 +31,12 @@ def is_sampled(number: int, first: int = _FIRST) -> bool:
 
 
 class BackwardSampler:
-    """Says which backward passes are looked into.
+    """Says which backward passes are looked into: a training run has many, and they resemble.
+
+    Parameters
+    ----------
+    first : int
+        How many of those from one line.
 
     Examples
     --------
@@ -42,21 +45,22 @@ class BackwardSampler:
     [True, True, True, True, False, False, False, True, False, False]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, first: int = Limits.sampled_backwards) -> None:
+        self._first = first
         self._seen: dict[Location | None, int] = {}
 
     def is_due(self, made: Location | None) -> bool:
         """Count a backward of a loss made at a line; return whether it is one to look into."""
         times = self._seen[made] = self._seen.get(made, 0) + 1
-        return is_sampled(times)
+        return is_sampled(times, self._first)
 
 
 class SampledGraphs(Observer):
     """The graph of the backward that starts, walked once for all who ask."""
 
-    def __init__(self, adapter: Adapter) -> None:
+    def __init__(self, adapter: Adapter, first: int = Limits.sampled_backwards) -> None:
         self._adapter = adapter
-        self._sampler = BackwardSampler()
+        self._sampler = BackwardSampler(first)
         self._latest: tuple[tuple[int, ...], dict[int, NodeLinks]] = (), {}
 
     def of(self, task: Any) -> dict[int, NodeLinks]:

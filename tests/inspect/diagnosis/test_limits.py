@@ -8,10 +8,15 @@ import pytest
 
 import gradscope.inspect as gi
 from gradscope.inspect.diagnosis.limits import Limits, limits_table
+from gradscope.inspect.diagnosis.rules.d310_unstepped_optimizer import UnsteppedOptimizer
+from gradscope.inspect.diagnosis.rules.d314_vanishing_gradients import VanishingGradients
 from gradscope.inspect.diagnosis.rules.d321_softmax_dimension import SoftmaxDimension
 from gradscope.inspect.diagnosis.rules.d324_oversized_updates import OversizedUpdates
+from gradscope.inspect.diagnosis.rules.d325_undersized_updates import UndersizedUpdates
+from gradscope.inspect.diagnosis.rules.d329_units_start_alike import UnitsStartAlike
 from gradscope.inspect.diagnosis.rules.d332_inverted_mask import InvertedMask
 from gradscope.inspect.diagnosis.rules.d333_detached_hidden_state import DetachedHiddenState
+from gradscope.inspect.diagnosis.rules.d341_excessive_dropout import ExcessiveDropout
 
 PAGE = Path(__file__).parents[3] / "docs" / "explanations.md"
 
@@ -39,6 +44,12 @@ OUT_OF_REACH = [
     (OversizedUpdates, {"finite_steps": 100}),
     (InvertedMask, {"mask_length": 100}),
     (DetachedHiddenState, {"recurrent_calls": 100}),
+    (UnsteppedOptimizer, {"cleared": 100}),
+    (VanishingGradients, {"flow_ratio": 1e30}),
+    (UndersizedUpdates, {"sampled_steps": 1}),
+    (UnitsStartAlike, {"alike_units": 1000}),
+    (UnitsStartAlike, {"first_backwards": 100}),
+    (ExcessiveDropout, {"dropped": 0.95}),
 ]
 
 

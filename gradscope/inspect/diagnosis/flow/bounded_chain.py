@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..limits import Limits
+
 __all__ = ["BoundedChain", "bounded_chain"]
 
 _LARGEST_SLOPE = {"Sigmoid": 0.25, "Hardsigmoid": 1 / 6}
 """By operator the largest derivative that it can have: that of the sigmoid is s * (1 - s), at most 1/4."""
-
-_NEXT_TO_NOTHING = 1e-4
-"""A bound below which the gradient is called vanishing: seven sigmoids have 6.1e-5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ def bounded_chain(
             if passed_on > bounds[target]:
                 bounds[target], before[target] = passed_on, index
     leaf = min(parameters, key=lambda index: bounds[index], default=-1)
-    if leaf < 0 or bounds[leaf] > _NEXT_TO_NOTHING:
+    if leaf < 0 or bounds[leaf] > Limits.bounded_chain:
         return None
     way, at = [], before[leaf]
     while at >= 0:

@@ -16,14 +16,13 @@ from ...records.module_tracking import module_of_parameter
 from ...records.naming import name_graph
 from ...records.tensor_statistics import count_bad, norm_of
 from ..explanation import Explanation, adapter_of, describe, parameters_of
+from ..limits import Limits
 from ..plots import bars
 from .backward_replay import BackwardReplay
 from .dead_units import DeadUnits, dead_units
 
 __all__ = ["GradientFlow", "ParameterFlow", "gradient_flow", "verdict_of"]
 
-# Between the ends of a network, gradients per element that differ by more than this have vanished or exploded.
-_RATIO = 1e3
 # The size of an update beside its weight at which training stands still, or jumps, with the usual learning rates.
 _STILL, _WILD = 1e-7, 10.0
 
@@ -244,13 +243,15 @@ def _flow(adapter: Adapter, name: str, tensor: Any, grad: Any) -> ParameterFlow:
     )
 
 
-def verdict_of(flows: Sequence[ParameterFlow]) -> tuple[str, tuple[str, ...], str]:
+def verdict_of(flows: Sequence[ParameterFlow], ratio: float = Limits.flow_ratio) -> tuple[str, tuple[str, ...], str]:
     """Compare the gradients at the two ends of a model.
 
     Parameters
     ----------
     flows : sequence of ParameterFlow
         Of one backward, in the order of the model.
+    ratio : float
+        By how many times the gradients per element at the ends differ, to have vanished or exploded.
 
     Returns
     -------
@@ -272,9 +273,9 @@ def verdict_of(flows: Sequence[ParameterFlow]) -> tuple[str, tuple[str, ...], st
     beginning = known[: max(len(known) // 4, min(2, len(known) // 2))]
     ending = known[-len(beginning) :]
     first, last = known[0], known[-1]
-    if _rms(last) > max(map(_rms, beginning)) * _RATIO:
+    if _rms(last) > max(map(_rms, beginning)) * ratio:
         word, verb, way = "vanishing", "vanish", "falls"
-    elif _rms(first) > max(map(_rms, ending)) * _RATIO:
+    elif _rms(first) > max(map(_rms, ending)) * ratio:
         word, verb, way = "exploding", "explode", "grows"
     else:
         return "ok", (), ""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ...output.number_format import several
 from ...records.records import NodeRecord
+from ..limits import Limits
 
 __all__ = ["EXPLODING", "VANISHING", "NormTrouble", "norm_trouble"]
 
@@ -17,13 +18,6 @@ VANISHING = 1e-7
 
 EXPLODING = 1e3
 """Norms above are called exploding."""
-
-_SPREAD = 1e4
-"""How many times larger the largest of two parameters' gradients must be, for one of them to be called unlike it."""
-
-_CANCELLED = 1e-5
-"""How many times smaller than what comes to its operator a bias's gradient is where the sum that makes it cancels: some
-of float32's 2 ** -23 are left of it, as of a bias before a batch norm or of attention's keys."""
 
 _LARGEST_LOG = 709.0
 """The largest logarithm of a float64."""
@@ -89,7 +83,7 @@ def _is_cancelled(node: NodeRecord, source: NodeRecord | None) -> bool:
     """Whether the gradient of a vector is zero but for rounding, since the sum over all else that makes it cancels."""
     if not node.parameter or not node.outputs or len(node.outputs[0].shape) > 1 or source is None:
         return False
-    return node.norm is not None and source.norm is not None and node.norm <= _CANCELLED * source.norm != 0.0
+    return node.norm is not None and source.norm is not None and node.norm <= Limits.cancelled * source.norm != 0.0
 
 
 def _first_bad(nodes: Sequence[NodeRecord], sources: Mapping[int, NodeRecord]) -> NormTrouble | None:
@@ -133,7 +127,7 @@ def _spread(nodes: Sequence[NodeRecord], sources: Mapping[int, NodeRecord]) -> I
         return
     least, smallest = min(leaves, key=lambda pair: pair[0])
     most, largest = max(leaves, key=lambda pair: pair[0])
-    if most < _SPREAD * least:
+    if most < Limits.norm_spread * least:
         return
     if least < VANISHING:
         yield _by_operator("vanishing", largest, smallest, sources)

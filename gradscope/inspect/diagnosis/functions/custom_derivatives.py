@@ -20,11 +20,11 @@ from ...records.records import Location
 from ...source.call_sites import line_of, place
 from ...source.source_syntax import definition_line
 from ..explanation import Explanation, adapter_of
+from ..limits import Limits
 
 __all__ = ["CheckedFunction", "Functions", "functions"]
 
 _MOST_ELEMENTS = 1 << 20  # of the tensors that a call was given, which are copied
-_SMOOTH = 0.05  # how much two difference quotients may differ where a derivative exists
 
 _WRONG_HELP = "Compare the formulas; `gradscope.testing.assert_gradients` shows the elements."
 
@@ -160,6 +160,9 @@ class functions(Observer):  # noqa: N801 - a context manager, called like a func
     ['wrong']
     """
 
+    smooth = Limits.smooth
+    """How much two difference quotients may differ where a derivative exists."""
+
     def __init__(self, *, adapter: Adapter | None = None) -> None:
         self._adapter = adapter_of(None, adapter)
         self._calls: dict[Any, _Call] = {}
@@ -171,7 +174,7 @@ class functions(Observer):  # noqa: N801 - a context manager, called like a func
         """What is found, Functions that have been looked at before left as they were found."""
         for function, call in list(self._calls.items()):
             if function not in self._found:
-                self._found[function] = _checked(self._adapter, call)
+                self._found[function] = _checked(self._adapter, call, self.smooth)
         return self._result()
 
     @property
@@ -184,7 +187,7 @@ class functions(Observer):  # noqa: N801 - a context manager, called like a func
         for function, call in list(self._calls.items()):
             if function not in self._found and not any(map(_carries_state, call.given)):
                 with _unnoticed(self._adapter):
-                    self._found[function] = _checked(self._adapter, call, _compared_along_one_direction)
+                    self._found[function] = _checked(self._adapter, call, self.smooth, _compared_along_one_direction)
         return self._result()
 
     def _result(self) -> Functions:
@@ -273,11 +276,11 @@ class _UnknownError(Exception):
 
 
 def _checked(
-    adapter: Adapter, call: _Call, compared: Callable[[_Trial], tuple[str, str]] | None = None
+    adapter: Adapter, call: _Call, smooth: float, compared: Callable[[_Trial], tuple[str, str]] | None = None
 ) -> CheckedFunction:
     """Run a Function again, and say what is found: by :func:`_compared` unless given."""
     try:
-        verdict, text = (compared or _compared)(_trial(adapter, call))
+        verdict, text = (compared or _compared)(_trial(adapter, call, smooth))
     except _UnknownError as error:
         verdict, text = "unknown", f"was not checked: {error}"
     except Exception as error:
@@ -296,13 +299,13 @@ def _backward_of(function: Any) -> Location | None:
     return None if code is None else line_of(code.co_filename, definition_line(code), code.co_qualname)
 
 
-def _trial(adapter: Adapter, call: _Call) -> _Trial:
+def _trial(adapter: Adapter, call: _Call, smooth: float) -> _Trial:
     try:
-        return _Trial(adapter, call, _DOUBLE)
+        return _Trial(adapter, call, _DOUBLE, smooth)
     except _UnknownError:
         raise
     except Exception:  # it may be written for one dtype
-        return _Trial(adapter, call, _AS_GIVEN)
+        return _Trial(adapter, call, _AS_GIVEN, smooth)
 
 
 class _Trial:
@@ -314,11 +317,14 @@ class _Trial:
         Which arguments are differentiated.
     gradients : list of (ndarray or None)
         Of these, as its backward has it.
+    smooth : float
+        How much two difference quotients may differ where a derivative exists.
     """
 
-    def __init__(self, adapter: Adapter, call: _Call, precision: _Precision) -> None:
+    def __init__(self, adapter: Adapter, call: _Call, precision: _Precision, smooth: float) -> None:
         self._adapter = adapter
         self.precision = precision
+        self.smooth = smooth
         self._function = call.function
         self._random = numpy.random.default_rng(0)
         self.args = [self._fresh(value) if adapter.is_tensor(value) else value for value in call.args]
@@ -438,7 +444,7 @@ def _compared_one_by_one(trial: _Trial, gradients: dict[int, Any]) -> tuple[str,
         told, measured = float(numpy.sum(gradient * direction)), trial.quotient({nr: direction}, step)
         if _agree(told, measured, precision.relative, precision.absolute):
             continue
-        if not _agree(measured, trial.quotient({nr: direction}, step * 8), _SMOOTH, precision.absolute):
+        if not _agree(measured, trial.quotient({nr: direction}, step * 8), trial.smooth, precision.absolute):
             raise _UnknownError(f"its forward has no derivative at what input {nr} was")
         if trial.hands_on(nr, direction):
             chosen = f"changes the gradient of input {nr}, which its forward hands on as it is: chosen, no derivative"

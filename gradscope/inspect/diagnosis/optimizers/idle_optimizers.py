@@ -9,14 +9,13 @@ from typing import Any
 
 from ...output.number_format import count
 from ...records.optimizer_steps import held_by, living_optimizers
+from ..limits import Limits
 
 __all__ = ["IdleOptimizer", "IdleOptimizers"]
 
 _SHOWN = 4
 # Each search goes through all living objects; where every leaf is stepped, there is no search.
 _MOST_LOOKS = 8
-# Gradients that were cleared only once may be those of a check before the training.
-_CLEARED = 2
 
 
 @dataclass(frozen=True)
@@ -57,9 +56,16 @@ class _UnsteppedOptimizer:
 
 
 class IdleOptimizers:
-    """Collects the optimizers that have not stepped, and how often the gradients of what they hold were cleared."""
+    """Collects the optimizers that have not stepped, and how often the gradients of what they hold were cleared.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    least : int
+        How often, for an optimizer to be one that was forgotten.
+    """
+
+    def __init__(self, least: int = Limits.cleared) -> None:
+        self._least = least
         self._cleared: dict[int, int] = {}
         self._versions: dict[int, int] = {}
         self._stepped: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -83,7 +89,7 @@ class IdleOptimizers:
         self._cleared[id(leaf)] += 1
         if leaf._version != self._versions[id(leaf)]:  # by a step that torch.compile has compiled, or by hand
             self._changed.add(id(leaf))
-        if self._cleared[id(leaf)] >= _CLEARED:
+        if self._cleared[id(leaf)] >= self._least:
             self._wasted.add(id(leaf))
 
     def ran(self, names: Mapping[int, str]) -> None:
@@ -111,6 +117,6 @@ class IdleOptimizers:
         """Yield the optimizers that should have stepped."""
         for waiting in self._waiting.values():
             idle = [(self._cleared.get(i, 0), name) for i, name in waiting.held if i not in self._changed]
-            wasted = [(times, name) for times, name in idle if times >= _CLEARED]
+            wasted = [(times, name) for times, name in idle if times >= self._least]
             if wasted:
                 yield IdleOptimizer(waiting.kind, tuple(name for _, name in wasted), max(wasted)[0])

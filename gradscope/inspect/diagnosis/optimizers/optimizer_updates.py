@@ -15,6 +15,7 @@ from ...records.optimizer_steps import OptimizerHooks, held_by
 from ...records.records import Location
 from ...source.call_sites import caller, place
 from ..explanation import Explanation, adapter_of, at
+from ..limits import Limits
 from ..no_gradient.dataflow import RESCALING, DataflowObserver, operator_of, overflowed
 from ..no_gradient.dataflow_ledger import Ledger
 from .idle_optimizers import IdleOptimizer, IdleOptimizers
@@ -257,13 +258,17 @@ class UpdateWatch(Observer):
         Of an open ledger.
     names : callable
         Returns the paths of parameters by id.
+    cleared : int
+        How often gradients are cleared before an optimizer that never steps is one that was forgotten.
     """
 
-    def __init__(self, recorder: DataflowObserver, names: Callable[[], Mapping[int, str]]) -> None:
+    def __init__(
+        self, recorder: DataflowObserver, names: Callable[[], Mapping[int, str]], cleared: int = Limits.cleared
+    ) -> None:
         self.adapter: Adapter = recorder.adapter
         self._recorder = recorder
         self._names = names
-        self._idle = IdleOptimizers()
+        self._idle = IdleOptimizers(cleared)
         self._hooks = OptimizerHooks(before=self._steps_now, after=self._stepped)
         self._steps = 0
         self._last_step: Location | None = None

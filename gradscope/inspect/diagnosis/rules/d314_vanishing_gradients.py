@@ -18,6 +18,7 @@ class VanishingGradients(Rule):
     title = "gradients that vanish"
     severity = "warning"
     needs = (EXAMINATION,)
+    certainty = "likely"
     kind = "gradient flow"
     what = """
         Gradients become smaller from layer to layer, until the first layers get next to none: each derivative

@@ -18,6 +18,7 @@ class ExplodingGradients(Rule):
     title = "gradients that explode"
     severity = "warning"
     needs = (EXAMINATION,)
+    certainty = "likely"
     kind = "gradient flow"
     what = """
         Gradients become larger from layer to layer, or are so large beside the weights that one step of the optimizer

@@ -22,7 +22,6 @@ from ..training.module_modes import tensors_in
 __all__ = ["SaturatedUnits"]
 
 _ENDS = {"Tanh": (-1.0, 1.0), "Sigmoid": (0.0, 1.0)}
-_FIRST = 2
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,7 @@ class SaturationWatch(Observer):
         self._graphs = program.graphs
         self._tracker = program.ledger.recorder
         self._near_end = program.limits.near_end
+        self._first = program.limits.first_backwards
         self._backwards = 0
         self._largest = 0.0
         self._seen: dict[tuple[str, Location | None], list[Saturated]] = {}
@@ -61,18 +61,18 @@ class SaturationWatch(Observer):
     @property
     def found(self) -> tuple[Saturated, ...]:
         """Of each function the one with the smallest share, where all of the first were looked at."""
-        return tuple(min(seen, key=lambda one: one.share) for seen in self._seen.values() if len(seen) == _FIRST)
+        return tuple(min(seen, key=lambda one: one.share) for seen in self._seen.values() if len(seen) == self._first)
 
     def module_returned(self, module: Any, inputs: tuple[Any, ...], output: Any) -> None:
         """Note how large the numbers are that a model is given."""
-        if self._backwards < _FIRST and not self._tracker.inside_module():
+        if self._backwards < self._first and not self._tracker.inside_module():
             for tensor in tensors_in(inputs, self._adapter.tensor_classes()):
                 if tensor.is_floating_point() and tensor.numel():
                     self._largest = max(self._largest, float(abs(self._adapter.to_host(tensor)).max()))
 
     def task_started(self, task: Any) -> None:
         """Look at the graph."""
-        links = {} if self._backwards >= _FIRST else self._graphs.of(task)
+        links = {} if self._backwards >= self._first else self._graphs.of(task)
         self._backwards += bool(links)
         worst: dict[tuple[str, Location | None], Saturated] = {}
         for link in links.values():

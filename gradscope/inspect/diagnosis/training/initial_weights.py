@@ -21,12 +21,6 @@ from .module_modes import tensors_in
 
 __all__ = ["INITIAL_WEIGHTS", "AlikeUnits", "InitialWeightWatch", "InitialWeights", "LayerGain"]
 
-# Results that differ by no more than rounding does.
-_ROUNDING = 1e-5
-_BACKWARDS = 2
-# Two or three units may be meant to be alike.
-_UNITS = 4
-
 
 @dataclass(frozen=True)
 class AlikeUnits:
@@ -91,6 +85,7 @@ class InitialWeightWatch(Observer):
 
     def __init__(self, program: WatchedProgram) -> None:
         self._adapter = program.adapter
+        self._limits = program.limits
         self._graphs = program.graphs
         self._recorder = program.ledger.recorder
         self._names = program.watch_of(EXAMINATION).names
@@ -105,7 +100,9 @@ class InitialWeightWatch(Observer):
     @property
     def weights(self) -> InitialWeights:
         """What has been seen."""
-        alike = tuple(found for found, times in self._alike.values() if times == self._backwards == _BACKWARDS)
+        alike = tuple(
+            found for found, times in self._alike.values() if times == self._backwards == self._limits.first_backwards
+        )
         paths = self._names.paths()
         gains = (replace(layer, parameter=paths.get(weight, "")) for weight, layer in self._gains)
         return InitialWeights(alike, tuple(gains))
@@ -159,7 +156,7 @@ class InitialWeightWatch(Observer):
 
     def task_finished(self, task: Any) -> None:
         """Compare the units of each weight, and their gradients."""
-        if self._backwards >= _BACKWARDS:
+        if self._backwards >= self._limits.first_backwards:
             return
         paths = self._names.paths()
         parameters = self._recorder.parameters()
@@ -168,11 +165,17 @@ class InitialWeightWatch(Observer):
         self._backwards += 1
         for name, tensor in parameters:
             grad = self._adapter.leaf_grad(tensor)
-            if grad is None or len(tensor.shape) < 2 or tensor.shape[0] < _UNITS:
+            if grad is None or len(tensor.shape) < 2 or tensor.shape[0] < self._limits.alike_units:
                 continue
-            if _rows_alike(self._adapter.to_host(tensor)) and _rows_alike(self._adapter.to_host(grad)):
+            if all(self._rows_alike(self._adapter.to_host(one)) for one in (tensor, grad)):
                 found = AlikeUnits(paths.get(id(tensor), name), tensor.shape[0], self._written_at(tensor))
                 self._alike[id(tensor)] = found, self._alike.get(id(tensor), (found, 0))[1] + 1
+
+    def _rows_alike(self, array: Any) -> bool:
+        rows = numpy.asarray(array, dtype=numpy.float64).reshape(len(array), -1)
+        if not numpy.isfinite(rows).all():
+            return False
+        return bool(abs(rows - rows[0]).max() <= self._limits.alike_rounding * abs(rows).max())
 
     def _written_at(self, weight: Any) -> Location | None:
         reference, line = self._written.get(id(weight), (None, None))
@@ -182,13 +185,6 @@ class InitialWeightWatch(Observer):
 def _rms(array: Any) -> float:
     values = numpy.asarray(array)
     return norm_of(values) / math.sqrt(values.size) if values.size else 0.0
-
-
-def _rows_alike(array: Any) -> bool:
-    rows = numpy.asarray(array, dtype=numpy.float64).reshape(len(array), -1)
-    if not numpy.isfinite(rows).all():
-        return False
-    return bool(abs(rows - rows[0]).max() <= _ROUNDING * abs(rows).max())
 
 
 INITIAL_WEIGHTS = Fact(

@@ -24,8 +24,6 @@ from ..sampled_graphs import BackwardSampler, is_sampled
 
 __all__ = ["UPDATE_SIZES", "LossSum", "OptimizerRun", "StepSample", "UpdateSizeWatch"]
 
-# The first steps are looked at, then every 2**k-th.
-_FIRST = 8
 # The norm of fewer weights is chance.
 _WEIGHTS = 16
 # Losses of which each element's gradient is at most 1 before it is divided by their number.
@@ -136,10 +134,11 @@ class UpdateSizeWatch(Observer):
 
     def __init__(self, program: WatchedProgram) -> None:
         self._adapter = program.adapter
+        self._first = program.limits.sampled_steps
         self._names = program.watch_of(EXAMINATION).names
         self._hooks = OptimizerHooks(before=self._steps, after=self._stepped)
         self._followed: dict[int, _Followed] = {}
-        self._sampler = BackwardSampler()
+        self._sampler = BackwardSampler(program.limits.sampled_backwards)
         self._looked_at: set[int] = set()
         self._sums: dict[LossSum, None] = {}
         self._norms: dict[int, tuple[weakref.ref[Any], float]] = {}
@@ -184,7 +183,7 @@ class UpdateSizeWatch(Observer):
         self._looked_at.discard(id(task))
         for followed in self._followed.values():
             optimizer = followed.reference()
-            if optimizer is not None and is_sampled(len(followed.run.rates) + 1, _FIRST):
+            if optimizer is not None and is_sampled(len(followed.run.rates) + 1, self._first):
                 for leaf in _matrices(optimizer):
                     grad = self._adapter.leaf_grad(leaf)
                     if grad is not None:
@@ -213,7 +212,7 @@ class UpdateSizeWatch(Observer):
             paths = self._names.paths()
             run.parameters = tuple(paths[id(leaf)] for leaf in held_by(optimizer) if id(leaf) in paths)
         followed.before, followed.clipped = [], 1.0
-        if not is_sampled(len(run.rates), _FIRST):
+        if not is_sampled(len(run.rates), self._first):
             return
         now: list[float] = []
         then: list[float] = []
