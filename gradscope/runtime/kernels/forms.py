@@ -66,14 +66,17 @@ def pointwise(name: str, formula: Callable[..., Array], *arrays: Array, settings
 def rowwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array:
     """Return a formula of arrays of one shape that treats each row along the last axis alone; see :func:`pointwise`.
 
+    The compiled form is for small arrays too: the formula makes several passes.
+
     Examples
     --------
-    >>> x = numpy.array([[1, 2], [3, 5]], "f")
-    >>> rowwise("softmax.softmax", lambda rows: rows / rows.sum(-1, keepdims=True), x).tolist()
-    [[0.3333333432674408, 0.6666666865348816], [0.375, 0.625]]
+    >>> x = numpy.log(numpy.array([[1, 3], [3, 5]], "f"))
+    >>> softmax = lambda rows: numpy.exp(rows) / numpy.exp(rows).sum(-1, keepdims=True)
+    >>> rowwise("softmax.softmax", softmax, x).round(3).tolist()
+    [[0.25, 0.75], [0.375, 0.625]]
     """
     like = arrays[-1]
-    if type(like) is not numpy.ndarray or like.size < FEW or not _alike(arrays, like):
+    if type(like) is not numpy.ndarray or not like.size or not _alike(arrays, like):
         return formula(*arrays)
     return _shared(name, formula, arrays, (-1, like.shape[-1]))
 

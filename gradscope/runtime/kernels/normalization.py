@@ -47,7 +47,8 @@ def _vector(value: Array | None, like: Array, otherwise: float) -> Array:
     """Return a parameter of each column, or what stands for the one that is not there."""
     if value is None:
         return numpy.full(like.shape[-1], otherwise, like.dtype)
-    return numpy.ascontiguousarray(value).reshape(-1)
+    flat = value.reshape(-1)
+    return flat if flat.flags.c_contiguous else numpy.ascontiguousarray(flat)
 
 
 def _row_sums(x: Array) -> Array:
@@ -91,6 +92,10 @@ def rows(x: Array, weight: Array | None, bias: Array | None, size: int, eps: flo
     mean, rstd = numpy.empty((2, len(matrix)), x.dtype)
     w, b = _vector(weight, matrix, 1), _vector(bias, matrix, 0)
     loops = _loops(x)
+
+    if loops is not None and x.size < 2 * threads.WORTH:
+        loops.rows(matrix, w, b, x.dtype.type(eps), result, mean, rstd)
+        return result.reshape(x.shape), mean, rstd
 
     def normalize(part: slice) -> None:
         if loops is not None:

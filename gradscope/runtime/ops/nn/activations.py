@@ -792,7 +792,7 @@ def _softmax(xp: Namespace, self: Array, dim: int) -> Array:
     self = in_rows(xp, self)
     if not self.ndim or not self.size:
         return self * 0 + 1
-    if self.size >= forms.FEW and axis == self.ndim - 1:
+    if axis == self.ndim - 1:
         return rowwise("softmax.softmax", lambda rows: _softmax_along(xp, rows, rows.ndim - 1), self)
     return _softmax_along(xp, self, axis)
 
@@ -834,7 +834,7 @@ def _log_softmax(xp: Namespace, self: Array, dim: int) -> Array:
     self = in_rows(xp, self)
     if not self.ndim or not self.size:
         return self * 0
-    if self.size >= forms.FEW and axis == self.ndim - 1:
+    if axis == self.ndim - 1:
         return rowwise("softmax.log_softmax", lambda rows: _log_softmax_along(xp, rows, rows.ndim - 1), self)
     return _log_softmax_along(xp, self, axis)
 
