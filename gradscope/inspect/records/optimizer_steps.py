@@ -25,10 +25,11 @@ class OptimizerHooks:
     Examples
     --------
     >>> import gradscope as gs
+    >>> optimizer = gs.optim.SGD([gs.ones(2, requires_grad=True)], lr=0.1)
     >>> told = []
     >>> hooks = OptimizerHooks(after=lambda optimizer: told.append(type(optimizer).__name__))
     >>> hooks.look()
-    >>> gs.optim.SGD([gs.ones(2, requires_grad=True)], lr=0.1).step()
+    >>> optimizer.step()
     >>> hooks.close()
     >>> told
     ['SGD']
