@@ -85,6 +85,8 @@ def test_codes_keep_their_meaning():
         "D341": "a dropout that drops nearly everything",
         "D342": "one module several times in a container",
         "D343": "clipping that changes no gradient",
+        "D344": "a likelihood that is minimised",
+        "D345": "a target that is learned with the prediction",
     }
 
 
