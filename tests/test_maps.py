@@ -71,3 +71,22 @@ def test_a_map_does_not_repeat_names(package: str) -> None:
 
 def test_a_register_is_a_package() -> None:
     assert REGISTERS.keys() <= PACKAGES.keys()
+
+
+# A folder with more than this hides another in it.
+ROOM = 20
+LARGER = {
+    "gradscope": "PyTorch's public names: a module each",
+    "gradscope/inspect/diagnosis/rules": "a file for each code",
+    "gradscope/nn/modules": "PyTorch's modules of layers",
+}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_folder_holds_about_twenty_things(package: str) -> None:
+    there = modules_of(package)
+    assert len(there) <= ROOM or package in LARGER, f"{package} holds {len(there)} things: which of them are a room?"
+
+
+def test_a_larger_folder_is_there() -> None:
+    assert LARGER.keys() <= PACKAGES.keys()

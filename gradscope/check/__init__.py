@@ -2,23 +2,11 @@
 
 - :mod:`~.sanitizer`: the ``with`` block under which a program is watched
 - :mod:`~.script_runner`: a script under it, as ``gradscope check`` runs one
-- :mod:`~.watcher`: which writes, saved tensors and nodes a program's forward and backward have
-- :mod:`~.continuing_watcher`: the same where the program goes on after a violation
-- :mod:`~.shared_writes`: what watchers share: each write, its line and who it spoils
-- :mod:`~.function_calls`: tensors that custom Functions keep on ``ctx`` or write silently
-- :mod:`~.saved_values`: whether memory holds what was saved, where no version tells
-- :mod:`~.kept_values`: copies of what is about to be overwritten
-- :mod:`~.wrong_gradients`: how far off gradients would have been
-- :mod:`~.task_nodes`: which node of a backward got which gradient
-- :mod:`~.tensor_names`: what the program calls a tensor
-- :mod:`~.violation_facts`: what watchers state, for rules to judge
+- :mod:`~.watching`: the writes, saved tensors and nodes of the program while it runs
 - :mod:`~.rules`: the judgements, one file each
 - :mod:`~.static`: what is judged in sources that do not run
 - :mod:`~.exact`: the line of a write that nobody hears of, by a second run
-- :mod:`~.findings`: what a rule has found: records without a tensor in them
-- :mod:`~.finding_codes`: GS101 and the others, each with a bad and a good program
-- :mod:`~.finding_parts`: sentences and places that several rules use
-- :mod:`~.source_fixes`: the smallest change of the user's line
+- :mod:`~.findings`: the records of what was found, their codes, the fix of the user's line
 - :mod:`~.suppression`: comments, baselines and files that silence a finding
 - :mod:`~.report`: the outcome of a run
 - :mod:`~.formats`: that as text, SARIF, JUnit, JSON
@@ -43,8 +31,8 @@ parameter `w` (float32 [2]) was modified by sub_() between forward and backward
 
 from __future__ import annotations
 
-from .finding_codes import CODES, Code, explain
-from .findings import Finding, Fix, Site, TensorDescription
+from .findings.finding_codes import CODES, Code, explain
+from .findings.finding_records import Finding, Fix, Site, TensorDescription
 from .formats.format_registry import format_named, formats
 from .formats.text import finding_as_text
 from .report import Report, make_report, make_static_report

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .findings import Finding
+from .findings.finding_records import Finding
 from .sanitizer import Sanitizer
 from .script_runner import ScriptResult
 from .static.source_files import StaticCheck
 from .suppression.notices import Notice
-from .wrong_gradients import WrongGradient
+from .watching.wrong_gradients import WrongGradient
 
 __all__ = ["Report", "make_report", "make_static_report"]
 

@@ -16,15 +16,15 @@ from ..inspect.adapters.both_frameworks import load_torch_adapter, warn_too_old
 from ..inspect.adapters.import_watch import when_imported
 from ..inspect.records.records import Location
 from ..runtime import events
-from .continuing_watcher import ContinuingWatcher
 from .exact.line_finder import SavedOnce
-from .finding_codes import CODES
-from .findings import Finding
-from .shared_writes import SharedWriteWatch
+from .findings.finding_codes import CODES
+from .findings.finding_records import Finding
 from .suppression.silences import SilenceReason, Silences
-from .violation_facts import ChangedFacts, Violation
-from .watcher import Watcher
-from .wrong_gradients import WrongGradient, largest_first
+from .watching.continuing_watcher import ContinuingWatcher
+from .watching.shared_writes import SharedWriteWatch
+from .watching.violation_facts import ChangedFacts, Violation
+from .watching.watcher import Watcher
+from .watching.wrong_gradients import WrongGradient, largest_first
 
 __all__ = ["Sanitizer"]
 

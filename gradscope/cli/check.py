@@ -129,7 +129,7 @@ class _Explain(argparse.Action):
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
     ) -> None:
         # The instruments load when the command runs.
-        from ..check.finding_codes import CODES, explain
+        from ..check.findings.finding_codes import CODES, explain
 
         if values.upper() not in CODES:
             parser.error(f"argument --explain: no code {values!r}; there are {', '.join(CODES)}")

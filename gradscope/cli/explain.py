@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         ``what``.
     """
     # The instruments load when the command runs.
-    from ..check.finding_codes import all_codes, explain, find_code
+    from ..check.findings.finding_codes import all_codes, explain, find_code
     from ..inspect.diagnosis.topics import find_topic, suggest, topic_text
 
     word = " ".join(args.what)
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _listing() -> str:
     # The instruments load when the command runs.
-    from ..check.finding_codes import all_codes
+    from ..check.findings.finding_codes import all_codes
     from ..inspect.diagnosis.topics import TOPICS
 
     rows = [("codes", "")]

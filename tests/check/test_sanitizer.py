@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import gradscope as gs
-from gradscope.check import Sanitizer, watcher
+from gradscope.check import Sanitizer
+from gradscope.check.watching import watcher
 from gradscope.runtime import events, state
 
 

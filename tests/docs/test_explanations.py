@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradscope.check.finding_codes import CODES, all_codes
+from gradscope.check.findings.finding_codes import CODES, all_codes
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "explanations.md").read_text(encoding="utf-8")

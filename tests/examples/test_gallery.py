@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 import gradscope as gs
-from gradscope.check.finding_codes import CODES, all_codes
+from gradscope.check.findings.finding_codes import CODES, all_codes
 from gradscope.cli import main
 from gradscope.inspect.source.source_syntax import definition_line
 

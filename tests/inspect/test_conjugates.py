@@ -4,7 +4,7 @@ import numpy
 
 import gradscope as gs
 import gradscope.inspect as gi
-from gradscope.check.saved_values import SavedValues
+from gradscope.check.watching.saved_values import SavedValues
 from gradscope.inspect.adapters import NativeAdapter
 from gradscope.inspect.records.write_account import WriteAccount
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..findings import Finding
+from ..findings.finding_records import Finding
 from ..report import Report
 from .format_registry import report_format
 from .paths import shown

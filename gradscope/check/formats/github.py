@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from ...inspect.diagnosis.rule_registry import LEVELS, RULES
-from ..findings import Finding
+from ..findings.finding_records import Finding
 from ..report import Report
 from .format_registry import report_format
 from .paths import shown

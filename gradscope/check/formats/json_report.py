@@ -9,9 +9,9 @@ import math
 from typing import Any
 
 from ...inspect.output.terminal_text import json_text
-from ..findings import Finding, Fix, Site
+from ..findings.finding_records import Finding, Fix, Site
 from ..report import Report
-from ..wrong_gradients import WrongGradient
+from ..watching.wrong_gradients import WrongGradient
 from .format_registry import report_format
 
 __all__ = ["as_json"]

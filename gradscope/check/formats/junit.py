@@ -8,7 +8,7 @@ The schema of Apache Ant's and Maven Surefire's test reports, in the form that J
 from __future__ import annotations
 
 from ...inspect.output.markup import Markup, element
-from ..findings import Finding
+from ..findings.finding_records import Finding
 from ..report import Report
 from .format_registry import report_format
 from .paths import shown

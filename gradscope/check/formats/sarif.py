@@ -17,8 +17,8 @@ from gradscope import __version__
 from ...inspect.diagnosis.rule_registry import LEVELS, metadata
 from ...inspect.output.terminal_text import json_text
 from ...inspect.records.records import Location
-from ..finding_codes import CODES
-from ..findings import Finding, Fix, Site
+from ..findings.finding_codes import CODES
+from ..findings.finding_records import Finding, Fix, Site
 from ..report import Report
 from ..suppression.baseline import fingerprint
 from ..suppression.notices import Notice

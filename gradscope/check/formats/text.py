@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 
 from ...inspect.records.records import Location
 from ...inspect.source.source_paths import start_directory
-from ..finding_codes import CODES
-from ..findings import Finding, Site
+from ..findings.finding_codes import CODES
+from ..findings.finding_records import Finding, Site
+from ..findings.source_fixes import without_comment
 from ..report import Report
-from ..source_fixes import without_comment
 from ..suppression.notices import Notice
 from .format_registry import report_format
 from .paths import shown

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 
 from ...inspect.records.write_account import WriteFact
-from ..finding_parts import describe_modified, modified_finding, sites
-from ..findings import Finding
-from ..source_fixes import SourceWrite
+from ..findings.finding_parts import describe_modified, modified_finding, sites
+from ..findings.finding_records import Finding
+from ..findings.source_fixes import SourceWrite
 from ..static.source_rule import SourceRule
 from ..static.statements import Block, SourceText
-from ..violation_facts import ModifiedFacts
+from ..watching.violation_facts import ModifiedFacts
 
 __all__ = ["SavedTensorModified"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...inspect.diagnosis.rule_registry import Rule
-from ..finding_parts import describe_modified, modified_finding
-from ..findings import Finding
-from ..violation_facts import ModifiedFacts
+from ..findings.finding_parts import describe_modified, modified_finding
+from ..findings.finding_records import Finding
+from ..watching.violation_facts import ModifiedFacts
 
 __all__ = ["ParameterModified"]
 

@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..finding_parts import same_line, sites
-from ..findings import Finding, TensorDescription
-from ..source_fixes import written_at
+from ..findings.finding_parts import same_line, sites
+from ..findings.finding_records import Finding, TensorDescription
+from ..findings.source_fixes import written_at
 from ..static.source_rule import SourceRule
 from ..static.statements import SourceText, attribute_call, mentions, stored_names
-from ..violation_facts import RefusedFacts
+from ..watching.violation_facts import RefusedFacts
 
 __all__ = ["LeafWritten"]
 

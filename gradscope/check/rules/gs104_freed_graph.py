@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...inspect.diagnosis.rule_registry import Rule
-from ..finding_parts import same_line, sites
-from ..findings import Finding
-from ..violation_facts import FreedFacts
+from ..findings.finding_parts import same_line, sites
+from ..findings.finding_records import Finding
+from ..watching.violation_facts import FreedFacts
 
 __all__ = ["FreedGraph"]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from ...inspect.diagnosis.rule_registry import Rule
 from ...inspect.records.write_account import ASSIGNED, ShareFact, WriteFact
-from ..finding_parts import later_writes, same_line, sites
-from ..findings import Finding, TensorDescription
-from ..source_fixes import written_at
-from ..violation_facts import ChangedFacts
+from ..findings.finding_parts import later_writes, same_line, sites
+from ..findings.finding_records import Finding, TensorDescription
+from ..findings.source_fixes import written_at
+from ..watching.violation_facts import ChangedFacts
 
 __all__ = ["UnnoticedChange"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...inspect.diagnosis.rule_registry import Rule
-from ..finding_parts import sites
-from ..findings import Finding, TensorDescription
-from ..violation_facts import InputFacts
+from ..findings.finding_parts import sites
+from ..findings.finding_records import Finding, TensorDescription
+from ..watching.violation_facts import InputFacts
 
 __all__ = ["ModuleInputChanged"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...inspect.diagnosis.rule_registry import Rule
-from ..finding_parts import same_line, sites
-from ..findings import Finding, TensorDescription
-from ..source_fixes import written_at
-from ..violation_facts import RefusedFacts
+from ..findings.finding_parts import same_line, sites
+from ..findings.finding_records import Finding, TensorDescription
+from ..findings.source_fixes import written_at
+from ..watching.violation_facts import RefusedFacts
 
 __all__ = ["OverlappingMemoryWritten"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...inspect.diagnosis.rule_registry import Rule
-from ..finding_parts import later_writes, sites
-from ..findings import Finding, TensorDescription
-from ..source_fixes import written_at
-from ..violation_facts import ContextFacts
+from ..findings.finding_parts import later_writes, sites
+from ..findings.finding_records import Finding, TensorDescription
+from ..findings.source_fixes import written_at
+from ..watching.violation_facts import ContextFacts
 
 __all__ = ["ContextTensorChanged"]
 

@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..finding_parts import sites
-from ..findings import Finding
+from ..findings.finding_parts import sites
+from ..findings.finding_records import Finding
 from ..static.source_rule import SourceRule
 from ..static.statements import SourceText
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ..finding_parts import sites
-from ..findings import Finding
+from ..findings.finding_parts import sites
+from ..findings.finding_records import Finding
 from ..static.source_rule import SourceRule
 from ..static.statements import Block, SourceText, attribute_call
 

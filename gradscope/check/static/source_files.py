@@ -7,8 +7,8 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ..finding_codes import CODES
-from ..findings import Finding
+from ..findings.finding_codes import CODES
+from ..findings.finding_records import Finding
 from ..suppression.silences import SilenceReason, Silences
 from .source_rule import SourceRule
 from .statements import SourceText

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from ...inspect.diagnosis.rule_registry import Rule
-from ..findings import Finding
+from ..findings.finding_records import Finding
 from .statements import SourceText
 
 __all__ = ["SourceRule"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...inspect.output.terminal_text import json_text
-from ..findings import Finding
+from ..findings.finding_records import Finding
 from .notices import Notice
 
 __all__ = ["Baseline", "fingerprint"]

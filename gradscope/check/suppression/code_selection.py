@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..finding_codes import CODES
+from ..findings.finding_codes import CODES
 from .notices import meant
 
 __all__ = ["CodeSelection", "codes_of"]

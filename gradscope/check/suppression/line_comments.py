@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...inspect.source.source_syntax import syntax_tree
-from ..finding_codes import CODES, all_codes
+from ..findings.finding_codes import CODES, all_codes
 from .notices import Notice, meant
 
 __all__ = ["LineComments"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from ...runtime.events import is_library_file
-from ..findings import Finding
+from ..findings.finding_records import Finding
 from .baseline import Baseline
 from .code_selection import CodeSelection
 from .line_comments import LineComments

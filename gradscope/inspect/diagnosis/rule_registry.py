@@ -78,7 +78,7 @@ class Rule:
         gradients are right, and of no use.
     needs : tuple
         What the judgement is given: of the doctor's rules, facts (:mod:`.program_facts`); of those of ``check``, the
-        type of what its watches tell (:mod:`gradscope.check.violation_facts`).
+        type of what its watches tell (:mod:`gradscope.check.watching.violation_facts`).
     what : str
         What happens, and why.
     bad, good : str

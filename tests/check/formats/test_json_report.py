@@ -4,7 +4,7 @@ import math
 from gradscope.check import Fix, ScriptResult
 from gradscope.check.formats.json_report import as_json
 from gradscope.check.suppression.notices import Notice
-from gradscope.check.wrong_gradients import WrongGradient
+from gradscope.check.watching.wrong_gradients import WrongGradient
 from gradscope.inspect import Location
 from tests.check.reports import finding, report
 

@@ -6,7 +6,7 @@ import gradscope as gs
 from gradscope.check import Sanitizer, ScriptResult, Site, finding_as_text, make_report
 from gradscope.check.formats.text import as_text, statistics
 from gradscope.check.suppression.notices import Notice
-from gradscope.check.wrong_gradients import WrongGradient
+from gradscope.check.watching.wrong_gradients import WrongGradient
 from gradscope.inspect import Location
 from gradscope.inspect.source import source_paths
 from gradscope.inspect.source.source_paths import started_here

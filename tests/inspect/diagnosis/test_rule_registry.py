@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gradscope.check.finding_codes import CODES, all_codes, explain
+from gradscope.check.findings.finding_codes import CODES, all_codes, explain
 from gradscope.inspect.diagnosis.rule_registry import LEVELS, RULES, Rule, load_rules, metadata
 from gradscope.inspect.diagnosis.topics import find_topic
 

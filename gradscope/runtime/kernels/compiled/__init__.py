@@ -16,4 +16,5 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.attention`: the weights of attention and their derivative, rows of scores
 - :mod:`~.indexing`: rows that are added at indices
 - :mod:`~.special`: the error function
+- :mod:`~.updates`: an optimizer's update of a parameter, in one pass
 """

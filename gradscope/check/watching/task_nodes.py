@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..inspect.adapters import Adapter
+from ...inspect.adapters import Adapter
 
 __all__ = ["arrivals", "nodes_of"]
 

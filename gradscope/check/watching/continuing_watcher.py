@@ -10,7 +10,7 @@ from dataclasses import replace
 from threading import get_ident
 from typing import Any
 
-from ..inspect.adapters import Adapter
+from ...inspect.adapters import Adapter
 from .kept_values import KeptValues, WrittenTensor
 from .shared_writes import SharedWriteWatch
 from .violation_facts import ChangedFacts, Violation

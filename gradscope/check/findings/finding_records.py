@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..inspect.diagnosis.rule_registry import RULES
-from ..inspect.records.records import Location
+from ...inspect.diagnosis.rule_registry import RULES
+from ...inspect.records.records import Location
 
 __all__ = ["Finding", "Fix", "Site", "TensorDescription"]
 

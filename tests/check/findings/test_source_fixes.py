@@ -1,6 +1,6 @@
 import pytest
 
-from gradscope.check.source_fixes import without_comment, written_at
+from gradscope.check.findings.source_fixes import without_comment, written_at
 from gradscope.inspect import Location
 
 

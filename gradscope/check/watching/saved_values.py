@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..inspect.adapters import Adapter, SavedView
-from ..inspect.records.write_account import WriteAccount
+from ...inspect.adapters import Adapter, SavedView
+from ...inspect.records.write_account import WriteAccount
 
 __all__ = ["SavedValues"]
 
-_NOTE = "gradscope.check.saved_values"
+_NOTE = "gradscope.check.watching.saved_values"
 
 _Prints = Sequence[tuple[int, int] | None]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from threading import get_ident
 from typing import Any
 
-from ..inspect.adapters import Adapter
-from ..inspect.records.write_account import WriteAccount
+from ...inspect.adapters import Adapter
+from ...inspect.records.write_account import WriteAccount
 
 __all__ = ["FunctionCalls", "KeptTensor"]
 

@@ -11,16 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradscope.check import Sanitizer, ScriptResult, check_script, finding_as_text, make_report, watcher
+from gradscope.check import Sanitizer, ScriptResult, check_script, finding_as_text, make_report
 from gradscope.check.formats.text import as_text
+from gradscope.check.watching import watcher
 from tests.inspect.adapters.packages import require_models_of_transformers
 
 torch = pytest.importorskip("torch")
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:::transformers")]
 
-HERE = Path(__file__).parent / "programs"
-REAL = Path(__file__).parents[1] / "inspect" / "adapters" / "programs"
+HERE = Path(__file__).parents[1] / "programs"
+REAL = Path(__file__).parents[2] / "inspect" / "adapters" / "programs"
 
 
 def leaf(*shape):

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from ..inspect.adapters import AnyAdapter, Observer
-from ..inspect.records.naming import tables_of
-from ..inspect.records.records import Location
-from ..inspect.records.write_account import WriteFact
-from ..inspect.source.call_sites import caller, name_of, user_frame
-from ..inspect.source.frame_variables import variables_of
-from .source_fixes import made_in_place
+from ...inspect.adapters import AnyAdapter, Observer
+from ...inspect.records.naming import tables_of
+from ...inspect.records.records import Location
+from ...inspect.records.write_account import WriteFact
+from ...inspect.source.call_sites import caller, name_of, user_frame
+from ...inspect.source.frame_variables import variables_of
+from ..findings.source_fixes import made_in_place
 from .task_nodes import arrivals, nodes_of
 from .violation_facts import GradientFacts, InputFacts, Violation, WrittenInput
 
@@ -73,8 +73,8 @@ class _RunningBackward:
 class SharedWriteWatch(Observer):
     """Watches modules and hooks that write what they were given.
 
-    What happens to nodes it is told by the :class:`~gradscope.check.watcher.Watcher` of the framework, and only while
-    it has something to look for there.
+    What happens to nodes it is told by the :class:`~.watcher.Watcher` of the framework, and only while it has
+    something to look for there.
 
     Parameters
     ----------

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from functools import cache
 
-from ..inspect.diagnosis.rule_registry import Rule, explanation, load_rules
+from ...inspect.diagnosis.rule_registry import Rule, explanation, load_rules
 
 __all__ = ["CODES", "Code", "all_codes", "explain", "find_code"]
 
 Code = Rule
 """A kind of finding."""
 
-CODES: dict[str, Rule] = {rule.code: rule for rule in load_rules(f"{__package__}.rules")}
+CODES: dict[str, Rule] = {rule.code: rule for rule in load_rules("gradscope.check.rules")}
 """What ``gradscope check`` finds."""
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy
 
-from ..inspect.adapters import Adapter
-from ..inspect.records.records import Location, dtype_name
+from ...inspect.adapters import Adapter
+from ...inspect.records.records import Location, dtype_name
 from .kept_values import WrittenTensor
 from .tensor_names import name_of
 

@@ -1,5 +1,5 @@
 import gradscope as gs
-from gradscope.check.task_nodes import arrivals, nodes_of
+from gradscope.check.watching.task_nodes import arrivals, nodes_of
 from gradscope.inspect.adapters import NativeAdapter
 from gradscope.runtime.engine.graph_task import GraphTask
 

@@ -10,11 +10,11 @@ from threading import get_ident
 from types import FrameType
 from typing import Any
 
-from ..inspect.adapters import Adapter, Observer
-from ..inspect.adapters.native_adapter import location_of
-from ..inspect.records.records import Location, dtype_name
-from ..inspect.records.write_account import MemoryShares, WriteAccount
-from ..runtime import events
+from ...inspect.adapters import Adapter, Observer
+from ...inspect.adapters.native_adapter import location_of
+from ...inspect.records.records import Location, dtype_name
+from ...inspect.records.write_account import MemoryShares, WriteAccount
+from ...runtime import events
 from .function_calls import FunctionCalls
 from .saved_values import SavedValues
 from .shared_writes import SharedWriteWatch

@@ -4,7 +4,7 @@ import pytest
 
 import gradscope as gs
 from gradscope.check import Sanitizer
-from gradscope.check.wrong_gradients import WrongGradient, largest_first
+from gradscope.check.watching.wrong_gradients import WrongGradient, largest_first
 
 
 @pytest.fixture(params=["gradscope", pytest.param("torch", marks=pytest.mark.torch)])

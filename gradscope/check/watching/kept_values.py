@@ -7,12 +7,12 @@ from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..inspect.adapters import Adapter, SavedView
+from ...inspect.adapters import Adapter, SavedView
 from .saved_values import SavedValues
 
 __all__ = ["KeptValues", "WrittenTensor"]
 
-_NOTE = "gradscope.check.kept_values"
+_NOTE = "gradscope.check.watching.kept_values"
 
 
 class _Kept:

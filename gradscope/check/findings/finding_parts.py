@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ..inspect.records.records import Location
-from ..inspect.records.write_account import WriteFact
-from .findings import Finding, Site, TensorDescription
+from ...inspect.records.records import Location
+from ...inspect.records.write_account import WriteFact
+from ..watching.violation_facts import ModifiedFacts
+from .finding_records import Finding, Site, TensorDescription
 from .source_fixes import SourceWrite, written_at
-from .violation_facts import ModifiedFacts
 
 __all__ = ["ModifiedTensor", "describe_modified", "later_writes", "modified_finding", "same_line", "sites"]
 

@@ -10,11 +10,11 @@ import tokenize
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ..inspect.records.records import Location
-from ..inspect.source.call_sites import line_of
-from ..inspect.source.source_syntax import last_name, syntax_tree
-from ..runtime.events import is_installed_file
-from .findings import Fix
+from ...inspect.records.records import Location
+from ...inspect.source.call_sites import line_of
+from ...inspect.source.source_syntax import last_name, syntax_tree
+from ...runtime.events import is_installed_file
+from .finding_records import Fix
 
 __all__ = ["SourceWrite", "made_in_place", "without_comment", "written_at"]
 

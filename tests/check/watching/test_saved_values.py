@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import gradscope as gs
 from gradscope.check import Sanitizer
-from gradscope.check.saved_values import SavedValues
+from gradscope.check.watching.saved_values import SavedValues
 from gradscope.inspect.adapters import NativeAdapter, adapter_for
 from gradscope.inspect.records.write_account import WriteAccount
 

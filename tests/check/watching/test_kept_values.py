@@ -1,6 +1,6 @@
 import gradscope as gs
-from gradscope.check.kept_values import KeptValues
-from gradscope.check.saved_values import SavedValues
+from gradscope.check.watching.kept_values import KeptValues
+from gradscope.check.watching.saved_values import SavedValues
 from gradscope.inspect.adapters import NativeAdapter
 from gradscope.inspect.records.write_account import WriteAccount
 
