@@ -17,6 +17,7 @@ ACROSS = {
     "inspect/debugging/session/test_violation_writers.py": "who wrote a tensor, from the runtime to the prompt",
     "inspect/diagnosis/rules/test_programs.py": "every rule's good and bad program, of check and of the doctor",
     "inspect/diagnosis/test_broken_programs.py": "programs as people break them: does the doctor name the cause",
+    "inspect/diagnosis/test_attention_masks.py": "masks of attentions, fused or not, that hide what they should show",
     "inspect/diagnosis/test_blind_programs.py": "programs broken without a look at the rules, and what is said",
     "inspect/diagnosis/test_healthy_programs.py": "programs that are as they should be, and of which nothing is said",
     "inspect/ranks/test_identical_training.py": "ranks compute the same numbers under the instruments",

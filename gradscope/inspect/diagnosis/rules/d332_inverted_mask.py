@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from ...adapters import Observer
+from ...output.number_format import count
 from ...records.records import Location, operator_name
 from ..explanation import at
 from ..nan.nan_producers import saved_values
@@ -69,12 +70,12 @@ class MaskWatch(Observer):
                 self.found.setdefault(line, WrongMask(kind, size, token, line))
 
     def _shown(self, node: Any) -> tuple[Any, bool]:
-        """Return which positions (..., query, key) an attention shows, and whether it is a fused one; else None."""
+        """Return which positions (..., query, key) an attention shows or None, and whether it is PyTorch's own."""
         name = operator_name(self._adapter.node_name(node))
-        if name == "Softmax":
+        if name in ("Softmax", "SafeSoftmax"):  # the latter is a part of attention that was not fused
             weights = saved_values(self._adapter, node).get("result")
             values = None if weights is None else self._adapter.to_host(weights)
-            return (None if values is None or not numpy.isfinite(values).all() else values != 0), False
+            return (None if values is None or not numpy.isfinite(values).all() else values != 0), name != "Softmax"
         if not name.startswith("ScaledDotProduct"):
             return None, False
         saved = saved_values(self._adapter, node)
@@ -170,4 +171,4 @@ def _text(one: WrongMask) -> str:
             f"sees token {one.token} in every sample, and no other of {one.size} positions: the padding mask is "
             "inverted"
         )
-    return f"has a mask that hides all positions of {one.size} samples: they get no result"
+    return f"has a mask that hides all positions of {count(one.size, 'sample')}: no result comes of that"

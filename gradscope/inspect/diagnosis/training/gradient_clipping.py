@@ -105,14 +105,17 @@ class ClippingWatch(Observer):
 
     @property
     def idle(self) -> tuple[IdleClipping, ...]:
-        """The lines that clip without effect: each stands unconditionally beside a step, and has written nothing."""
-        busy = {(line.filename, line.lineno) for line in self._clips if line is not None}
-        found = []
-        for step, times in self._steps_at.items():
-            for line, early in clips_beside(step) if step is not None else ():
-                if (line.filename, line.lineno) not in busy:
-                    found.append(IdleClipping(line, times, early))
-        return tuple(found)
+        """The lines that clip without effect: each stands unconditionally beside a step.
+
+        Where any line has clipped there is none: it may be that of a function, or a package, which these lines call.
+        """
+        if self._clips:
+            return ()
+        return tuple(
+            IdleClipping(line, times, early)
+            for step, times in self._steps_at.items()
+            for line, early in (() if step is None else clips_beside(step))
+        )
 
     @property
     def clipped(self) -> tuple[ClippedGradients, ...]:

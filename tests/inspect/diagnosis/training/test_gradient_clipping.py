@@ -42,3 +42,44 @@ def test_gradients_set_to_zero_after_the_step_are_no_finding(fw):
             parameter.grad.zero_()
 
     assert codes_of(fw, nothing, clear) == []
+
+
+def loop_that_clips(fw, clip_grad_norm_, parameters):
+    model = fw.nn.Linear(2, 1)
+    optimizer = fw.optim.SGD(model.parameters(), lr=0.01)
+    with gi.Doctor() as doctor:
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(fw.randn(8, 2)).square().mean().backward()
+            clip_grad_norm_(parameters(model), 0.1)
+            optimizer.step()
+    return [symptom.code for symptom in doctor.diagnosis.symptoms]
+
+
+def test_a_line_that_clips_by_a_function_of_its_own_is_no_finding(fw):
+    def clip(parameters, most):
+        for parameter in parameters:
+            parameter.grad.clamp_(-most, most)
+
+    assert loop_that_clips(fw, clip, lambda model: model.parameters()) == []
+
+
+def test_a_line_that_is_given_no_parameters_clips_without_effect(fw):
+    def clip(parameters, most):
+        for parameter in parameters:
+            parameter.grad.mul_(most)
+
+    assert loop_that_clips(fw, clip, lambda model: iter(())) == ["D343"]
+
+
+def test_a_condition_may_be_why_nothing_is_clipped(fw):
+    model = fw.nn.Linear(2, 1)
+    optimizer = fw.optim.SGD(model.parameters(), lr=0.01)
+    with gi.Doctor() as doctor:
+        for epoch in range(3):
+            optimizer.zero_grad()
+            model(fw.randn(8, 2)).square().mean().backward()
+            if epoch > 10:
+                fw.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+            optimizer.step()
+    assert not doctor.diagnosis.symptoms
