@@ -111,7 +111,7 @@ TESTED_IN = {
     "inspect/graphs/formats/picture": "inspect/graphs/formats/test_graph_files.py",
     "inspect/graphs/formats/plain": "inspect/records/test_tensor_statistics.py",
     "inspect/graphs/formats/svg": "inspect/graphs/formats/test_graph_files.py",
-    "inspect/graphs/formats/text": "inspect/graphs/formats/test_graph_files.py",
+    "inspect/graphs/formats/graph_text": "inspect/graphs/formats/test_graph_files.py",
     "inspect/graphs/quotient": "inspect/graphs/test_folding.py",
     "inspect/ranks/agreement_report": "inspect/ranks/test_agreement.py",
     "inspect/ranks/disagreement_causes": "inspect/ranks/test_agreement.py",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -90,3 +91,20 @@ def test_a_folder_holds_about_twenty_things(package: str) -> None:
 
 def test_a_larger_folder_is_there() -> None:
     assert LARGER.keys() <= PACKAGES.keys()
+
+
+# Names of files that stand twice among the instruments and the screen, and why both are what a person looks for.
+ALIKE = {
+    "doctor": "the subcommand, which is called as its file is, and what it runs",
+}
+INSTRUMENTS = ("gradscope/check", "gradscope/cli", "gradscope/inspect", "gradscope/testing", "tui/gradscope_tui")
+
+
+def test_a_name_leads_to_one_file() -> None:
+    names = Counter(
+        path.stem
+        for top in INSTRUMENTS
+        for path in (ROOT / top).rglob("*.py")
+        if path.stem not in ("__init__", "__main__")
+    )
+    assert {name for name, count in names.items() if count > 1} == ALIKE.keys(), "rename one of the two, or say why not"

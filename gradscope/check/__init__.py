@@ -8,9 +8,9 @@
 - :mod:`~.exact`: the line of a write that nobody hears of, by a second run
 - :mod:`~.findings`: the records of what was found, their codes, the fix of the user's line
 - :mod:`~.suppression`: comments, baselines and files that silence a finding
-- :mod:`~.report`: the outcome of a run
+- :mod:`~.check_report`: the outcome of a run
 - :mod:`~.formats`: that as text, SARIF, JUnit, JSON
-- :mod:`~.settings`: ``[tool.gradscope.check]`` in pyproject.toml
+- :mod:`~.project_settings`: ``[tool.gradscope.check]`` in pyproject.toml
 
 Examples
 --------
@@ -31,14 +31,14 @@ parameter `w` (float32 [2]) was modified by sub_() between forward and backward
 
 from __future__ import annotations
 
+from .check_report import Report, make_report, make_static_report
 from .findings.finding_codes import CODES, Code, explain
 from .findings.finding_records import Finding, Fix, Site, TensorDescription
-from .formats.format_registry import format_named, formats
-from .formats.text import finding_as_text
-from .report import Report, make_report, make_static_report
+from .formats.report_format_registry import format_named, formats
+from .formats.text_report import finding_as_text
+from .project_settings import Settings, read_settings
 from .sanitizer import Sanitizer
 from .script_runner import ScriptResult, check_script, run_script
-from .settings import Settings, read_settings
 from .static.source_files import StaticCheck, check_sources
 from .suppression.silences import Silences
 

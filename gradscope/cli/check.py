@@ -364,7 +364,7 @@ class _Check:
 
     def _write(self, report: Report, stream: TextIO) -> None:
         # The instruments load when the command runs.
-        from ..check.formats.text import statistics
+        from ..check.formats.text_report import statistics
 
         text = statistics(report) if self._args.statistics else self._format.write(report)
         if not self._output_file:

@@ -59,7 +59,7 @@ def _with_formats(text: str) -> str:
     if "{formats}" not in text and "{endings}" not in text:
         return text
     # The instruments load when somebody reads this help.
-    from ..inspect.graphs.formats.format_registry import formats
+    from ..inspect.graphs.formats.graph_format_registry import formats
 
     *names, last = formats()
     endings = ", ".join(" or ".join(found.endings) for found in formats().values())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ..check_report import Report
 from ..findings.finding_records import Finding
-from ..report import Report
-from .format_registry import report_format
 from .paths import shown
-from .text import last_lines
+from .report_format_registry import report_format
+from .text_report import last_lines
 
 __all__ = ["as_lines"]
 

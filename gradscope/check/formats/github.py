@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 
 from ...inspect.diagnosis.rule_registry import LEVELS, RULES
+from ..check_report import Report
 from ..findings.finding_records import Finding
-from ..report import Report
-from .format_registry import report_format
 from .paths import shown
-from .text import finding_as_text, last_lines
+from .report_format_registry import report_format
+from .text_report import finding_as_text, last_lines
 
 __all__ = ["as_annotations"]
 

@@ -9,10 +9,10 @@ import math
 from typing import Any
 
 from ...inspect.output.terminal_text import json_text
+from ..check_report import Report
 from ..findings.finding_records import Finding, Fix, Site
-from ..report import Report
 from ..watching.wrong_gradients import WrongGradient
-from .format_registry import report_format
+from .report_format_registry import report_format
 
 __all__ = ["as_json"]
 

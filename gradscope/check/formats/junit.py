@@ -8,11 +8,11 @@ The schema of Apache Ant's and Maven Surefire's test reports, in the form that J
 from __future__ import annotations
 
 from ...inspect.output.markup import Markup, element
+from ..check_report import Report
 from ..findings.finding_records import Finding
-from ..report import Report
-from .format_registry import report_format
 from .paths import shown
-from .text import finding_as_text, last_lines
+from .report_format_registry import report_format
+from .text_report import finding_as_text, last_lines
 
 __all__ = ["as_junit"]
 

@@ -17,13 +17,13 @@ from gradscope import __version__
 from ...inspect.diagnosis.rule_registry import LEVELS, metadata
 from ...inspect.output.terminal_text import json_text
 from ...inspect.records.records import Location
+from ..check_report import Report
 from ..findings.finding_codes import CODES
 from ..findings.finding_records import Finding, Fix, Site
-from ..report import Report
 from ..suppression.baseline import fingerprint
 from ..suppression.notices import Notice
-from .format_registry import report_format
 from .paths import uri
+from .report_format_registry import report_format
 
 __all__ = ["as_sarif"]
 

@@ -3,7 +3,7 @@
 - :mod:`~.watcher`: which writes, saved tensors and nodes a program's forward and backward have
 - :mod:`~.continuing_watcher`: the same where the program goes on after a violation
 - :mod:`~.shared_writes`: what watchers share: each write, its line and who it spoils
-- :mod:`~.function_calls`: tensors that custom Functions keep on ``ctx`` or write silently
+- :mod:`~.custom_functions`: tensors that custom Functions keep on ``ctx`` or write silently
 - :mod:`~.saved_values`: whether memory holds what was saved, where no version tells
 - :mod:`~.kept_values`: copies of what is about to be overwritten
 - :mod:`~.wrong_gradients`: how far off gradients would have been

@@ -15,7 +15,7 @@ from ...inspect.adapters.native_adapter import location_of
 from ...inspect.records.records import Location, dtype_name
 from ...inspect.records.write_account import MemoryShares, WriteAccount
 from ...runtime import events
-from .function_calls import FunctionCalls
+from .custom_functions import FunctionCalls
 from .saved_values import SavedValues
 from .shared_writes import SharedWriteWatch
 from .task_nodes import nodes_of

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gradscope.check import Sanitizer, ScriptResult, check_script, finding_as_text, make_report
-from gradscope.check.formats.text import as_text
+from gradscope.check.formats.text_report import as_text
 from gradscope.check.watching import watcher
 from tests.inspect.adapters.packages import require_models_of_transformers
 

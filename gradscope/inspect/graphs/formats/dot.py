@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from ...output.terminal_text import one_line, printable
-from .format_registry import graph_format
+from .graph_format_registry import graph_format
 from .graph_layout import Layout
 from .picture import Box, Picture, make_picture
 from .theme import FONT, MARKS, colours

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..folding import fold_to_fit
 from ..graph_model import BackwardGraph
-from .format_registry import formats
+from .graph_format_registry import formats
 
 __all__ = ["ENDINGS", "FORMATS", "PICTURES", "format_of", "render_graph", "write_graph"]
 

@@ -8,7 +8,7 @@ import networkx
 
 from ...output.terminal_text import printable
 from ..graph_model import BackwardGraph
-from .format_registry import graph_format
+from .graph_format_registry import graph_format
 from .plain import edge_scalars, node_scalars
 
 __all__ = ["to_graphml"]

@@ -11,7 +11,7 @@ from ...output.terminal_text import json_text, printable
 from ..graph_model import BackwardGraph
 from ..graph_statistics import format_bytes, graph_statistics
 from ..quotient import mark_of
-from .format_registry import graph_format
+from .graph_format_registry import graph_format
 from .picture import make_picture
 from .plain import amounts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...output.terminal_text import printable
 from ..folding import fold_to_fit
 from ..graph_model import BackwardGraph
-from .format_registry import graph_format
+from .graph_format_registry import graph_format
 from .picture import Box, make_picture
 from .theme import LIGHT, MARKS
 

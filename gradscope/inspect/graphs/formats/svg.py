@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...output.markup import Markup, element
 from .dot import graphviz_layout
-from .format_registry import graph_format
+from .graph_format_registry import graph_format
 from .graph_layout import lay_out
 from .picture import Box, Picture, make_picture
 from .theme import DARK, LIGHT, MARKS, text_width

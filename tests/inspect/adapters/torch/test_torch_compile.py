@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 
 import gradscope.inspect as gi  # noqa: E402
 from gradscope.check import Sanitizer, ScriptResult, make_report  # noqa: E402
-from gradscope.check.formats.text import as_text  # noqa: E402
+from gradscope.check.formats.text_report import as_text  # noqa: E402
 from tests.inspect.sessions import debugging, wait  # noqa: E402
 
 pytestmark = [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ...output.terminal_text import one_line
 from ..graph_model import BackwardGraph
 from ..graph_statistics import format_bytes, graph_statistics
-from .format_registry import graph_format
+from .graph_format_registry import graph_format
 from .plain import amounts
 
 __all__ = ["to_text"]

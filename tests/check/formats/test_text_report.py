@@ -4,7 +4,7 @@ import pytest
 
 import gradscope as gs
 from gradscope.check import Sanitizer, ScriptResult, Site, finding_as_text, make_report
-from gradscope.check.formats.text import as_text, statistics
+from gradscope.check.formats.text_report import as_text, statistics
 from gradscope.check.suppression.notices import Notice
 from gradscope.check.watching.wrong_gradients import WrongGradient
 from gradscope.inspect import Location

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 
 from ...inspect.records.records import Location
 from ...inspect.source.source_paths import start_directory
+from ..check_report import Report
 from ..findings.finding_codes import CODES
 from ..findings.finding_records import Finding, Site
 from ..findings.source_fixes import without_comment
-from ..report import Report
 from ..suppression.notices import Notice
-from .format_registry import report_format
 from .paths import shown
+from .report_format_registry import report_format
 
 __all__ = ["as_text", "finding_as_text", "last_lines", "notice_as_text", "statistics"]
 

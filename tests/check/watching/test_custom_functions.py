@@ -5,7 +5,7 @@ import pytest
 
 import gradscope as gs
 from gradscope.check import Sanitizer
-from gradscope.check.watching.function_calls import FunctionCalls
+from gradscope.check.watching.custom_functions import FunctionCalls
 from gradscope.inspect.adapters import NativeAdapter, adapter_for
 from gradscope.inspect.records.write_account import WriteAccount
 

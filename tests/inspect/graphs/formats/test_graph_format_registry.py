@@ -2,8 +2,8 @@
 
 import pytest
 
-from gradscope.inspect.graphs.formats.format_registry import formats, graph_format
 from gradscope.inspect.graphs.formats.graph_files import ENDINGS, FORMATS, PICTURES
+from gradscope.inspect.graphs.formats.graph_format_registry import formats, graph_format
 
 
 def test_the_order_and_the_endings_are_what_they_were():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from .formats.format_registry import format_named
+from .formats.report_format_registry import format_named
 from .suppression.code_selection import codes_of
 from .suppression.notices import meant
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from gradscope.check.formats.format_registry import format_named, formats, report_format
+from gradscope.check.formats.report_format_registry import format_named, formats, report_format
 from tests.check.reports import finding, report
 
 

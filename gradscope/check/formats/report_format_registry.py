@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ...inspect.discovery import import_all
-from ..report import Report
+from ..check_report import Report
 
 __all__ = ["ReportFormat", "format_named", "formats", "report_format"]
 
