@@ -31,9 +31,9 @@ class VanishingGradients(Rule):
         model(gs.ones(2, 8)).sum().backward()
         """
     good = """
-        layers = [layer for _ in range(10) for layer in (gs.nn.Linear(8, 8), gs.nn.LayerNorm(8), gs.nn.GELU())]
-        model = gs.nn.Sequential(*layers, gs.nn.Linear(8, 1))
-        model(gs.ones(2, 8)).sum().backward()
+        layers = [layer for _ in range(10) for layer in (gs.nn.Linear(32, 32), gs.nn.LayerNorm(32), gs.nn.GELU())]
+        model = gs.nn.Sequential(*layers, gs.nn.Linear(32, 1))
+        model(gs.ones(2, 32)).sum().backward()
         """
     topic = "vanishing"
 
