@@ -40,6 +40,7 @@ def another_thread_filling_tuples(items):
         sys.setswitchinterval(interval)
 
 
+@pytest.mark.usefixtures("own_objects")
 def test_a_tuple_that_another_thread_fills_is_left_alone():
     thing = Thing()
     around = [thing]
@@ -50,6 +51,7 @@ def test_a_tuple_that_another_thread_fills_is_left_alone():
     assert failures == []
 
 
+@pytest.mark.usefixtures("own_objects")
 def test_looking_leaves_nothing_behind():
     thing = Thing()
     around = [(thing,)]
