@@ -82,6 +82,7 @@ def test_another_rank_than_the_first_says_nothing(groups, capsys):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="processes have signals")
+@pytest.mark.slow  # it waits for a timeout of real seconds, on two ranks
 def test_a_look_may_take_longer_than_the_timeout(torch, tmp_path):
     (tmp_path / "script.py").write_text(SLOW_LOOK)
     look = "next-backward; rank 0; eval __import__('time').sleep(6); continue; continue"
