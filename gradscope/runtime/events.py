@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import linecache
 import os
 import sys
@@ -31,6 +32,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from . import dispatch, state
 from .errors import SavedTensorModifiedError
+from .notebook_cells import is_notebook_package, source_name
 
 if TYPE_CHECKING:
     from .engine.graph_task import GraphTask
@@ -520,7 +522,7 @@ class CallSite:
     @property
     def frames(self) -> list[Frame]:
         """All frames, innermost first."""
-        return [Frame(code.co_filename, _line_of(code, last), code.co_qualname) for code, last in self._raw]
+        return [_frame(code, last) for code, last in self._raw]
 
     @property
     def filenames(self) -> list[str]:
@@ -540,7 +542,7 @@ class CallSite:
         # one frame.
         for code, last in self._raw:
             if not is_library_file(code.co_filename):
-                yield Frame(code.co_filename, _line_of(code, last), code.co_qualname)
+                yield _frame(code, last)
 
     @property
     def source_line(self) -> str:
@@ -549,9 +551,9 @@ class CallSite:
         return linecache.getline(frame.filename, frame.lineno).strip() if frame else ""
 
     def format(self) -> str:
-        """Return the frames as a traceback prints them, outermost first."""
+        """Return the frames as a traceback prints them, outermost first; in a notebook from the cell inwards."""
         lines = []
-        for filename, lineno, function in reversed(self.frames):
+        for filename, lineno, function in reversed(list(itertools.takewhile(_in_program, self.frames))):
             lines.append(f'  File "{filename}", line {lineno}, in {function}\n')
             text = linecache.getline(filename, lineno).strip()
             if text:
@@ -573,11 +575,14 @@ class CallSite:
 def is_library_file(filename: str) -> bool:
     """Whether a file belongs to gradscope, the standard library or another library that counts as such.
 
-    What is typed in (``<stdin>``) is the user's, and so is what is installed from elsewhere.
+    What is typed in (``<stdin>``) is the user's, and so is what is installed from elsewhere, but for what runs a
+    notebook's cells.
     """
     if filename.startswith(_library_prefixes):
         return True
-    return filename.startswith(_LIBRARY) and "site-packages" not in filename
+    if "site-packages" in filename:
+        return is_notebook_package(filename)
+    return filename.startswith(_LIBRARY)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -606,6 +611,14 @@ def add_library(directory: str) -> None:
         _library_prefixes = (*_library_prefixes, prefix)
         is_library_file.cache_clear()
         _innermost.clear()
+
+
+def _frame(code: CodeType, last: int) -> Frame:
+    return Frame(source_name(code.co_filename), _line_of(code, last), code.co_qualname)
+
+
+def _in_program(frame: Frame) -> bool:
+    return not is_notebook_package(frame.filename)
 
 
 def _line_of(code: CodeType, last: int) -> int:

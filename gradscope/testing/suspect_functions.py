@@ -22,11 +22,10 @@ def backward_of(function: Any) -> str:
 def place_of(code: CodeType) -> str:
     """Return ``file:line`` of a function's code, from where the program was started."""
     # The instruments load when a gradient is wrong.
-    from ..inspect.records.records import Location
-    from ..inspect.source.call_sites import place
+    from ..inspect.source.call_sites import line_of, place
     from ..inspect.source.source_syntax import definition_line
 
-    return place(Location(code.co_filename, definition_line(code), code.co_name, ""))
+    return place(line_of(code.co_filename, definition_line(code), code.co_name))
 
 
 def functions_behind(function: Callable[..., Any], inputs: Sequence[Any]) -> list[str]:

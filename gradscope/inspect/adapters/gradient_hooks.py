@@ -9,6 +9,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from ...runtime.events import is_library_file
+from ...runtime.notebook_cells import source_name
 
 __all__ = ["NodeHook", "frame_name", "hook_name"]
 
@@ -51,4 +52,4 @@ def frame_name(frame: FrameType) -> str:
 
 
 def _code_name(code: CodeType) -> str:
-    return f"{code.co_name} ({os.path.basename(code.co_filename)}:{code.co_firstlineno})"
+    return f"{code.co_name} ({os.path.basename(source_name(code.co_filename))}:{code.co_firstlineno})"

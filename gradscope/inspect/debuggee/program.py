@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 from ...runtime.events import is_library_file
 from ...runtime.memory import device
+from ...runtime.notebook_cells import source_name
 from .broadcast import OutputWriter
 from .pause_gate import Gate, ProgramAborted
 from .processes import StartedProcesses
@@ -81,7 +82,7 @@ class Program:
         frame = sys._current_frames().get(self.interrupter.ident or 0)
         while frame is not None and is_library_file(frame.f_code.co_filename):
             frame = frame.f_back
-        return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        return "" if frame is None else f"{source_name(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
 class CallProgram(Program):

@@ -11,6 +11,7 @@ from types import FrameType, GetSetDescriptorType
 from typing import Any
 
 from ...runtime.events import is_library_file
+from ...runtime.notebook_cells import source_name
 from ..records.records import Location
 from .frame_variables import variables_of
 from .source_paths import relative_path
@@ -81,7 +82,7 @@ def location_at(frame: FrameType, lineno: int) -> Location:
 
 def line_of(filename: str, lineno: int, function: str = "") -> Location:
     """Return a line of a file."""
-    return Location(filename, lineno, function, linecache.getline(filename, lineno).strip())
+    return Location(source_name(filename), lineno, function, linecache.getline(filename, lineno).strip())
 
 
 def name_of(value: Any, frame: FrameType | None) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any, TextIO
 
+from ....runtime.notebook_cells import source_name
 from ...adapters import Adapter, AnyAdapter
 from ...debuggee.pause_gate import Gate, ProgramAborted
 from ...debuggee.program import Program
@@ -46,7 +47,7 @@ class _RunningProgram(Program):
 
     def __init__(self) -> None:
         frame = user_frame()
-        super().__init__(frame.f_code.co_filename if frame is not None else "<program>")
+        super().__init__(source_name(frame.f_code.co_filename) if frame is not None else "<program>")
         self.prompt_gate = self.gate = _PromptGate()
 
 

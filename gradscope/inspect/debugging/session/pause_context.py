@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy
 
+from ....runtime.notebook_cells import source_name
 from ...adapters import Adapter, expected_spec
 from ...records.records import NodeRecord
 from ...source.call_sites import location_at
@@ -165,7 +166,9 @@ class PauseContext:
 
     def where(self) -> str:
         """Return the user's frames, outermost first, as a traceback has them."""
-        frames = [traceback.FrameSummary(f.f_code.co_filename, f.f_lineno, f.f_code.co_name) for f in self.frames]
+        frames = [
+            traceback.FrameSummary(source_name(f.f_code.co_filename), f.f_lineno, f.f_code.co_name) for f in self.frames
+        ]
         return "".join(traceback.StackSummary.from_list(frames[::-1]).format())
 
     def value(self, expression: str, asker: Hashable = "eval") -> Any:

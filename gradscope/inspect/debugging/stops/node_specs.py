@@ -95,7 +95,7 @@ def parse_spec(spec: str) -> Matcher:
         rest = rest.strip()
         if not rest:
             raise BreakpointError(f"breakpoint {spec!r} names nothing after {kind}:\n{USAGE}")
-    elif re.fullmatch(r".*[./\\].*:\d+", spec):
+    elif re.fullmatch(r"(.*[./\\].*|In\[\d+\]):\d+", spec):
         kind, rest = "line", spec
     elif found:
         raise BreakpointError(f"unknown kind of breakpoint {kind!r} in {spec!r}\n{USAGE}")
@@ -155,7 +155,7 @@ def _line(spec: str, rest: str) -> Matcher:
     filename, _, number = rest.rpartition(":")
     if not filename or not number.isdecimal():
         raise BreakpointError(f"breakpoint {spec!r} needs a file and a line, such as line:train.py:31\n{USAGE}")
-    lineno, parts = int(number), [re.compile(fnmatch.translate(part)).match for part in _parts(filename)]
+    lineno, parts = int(number), [_name(part) for part in _parts(filename)]
 
     @lru_cache(maxsize=64)
     def same_file(path: str) -> bool:
@@ -167,6 +167,12 @@ def _line(spec: str, rest: str) -> Matcher:
         return location is not None and location.lineno == lineno and same_file(location.filename)
 
     return same
+
+
+def _name(part: str) -> Callable[[str], object]:
+    """Return what tells whether a name is meant: In[3], the name of a notebook cell, is also a pattern of others."""
+    matches = re.compile(fnmatch.translate(part)).match
+    return lambda name: name == part or matches(name)
 
 
 def _parts(filename: str) -> list[str]:

@@ -7,7 +7,6 @@ Methods are taken to call their first argument ``self``.
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,8 +15,7 @@ from typing import Any, NamedTuple
 
 from ....runtime.events import is_library_file
 from ...records.naming import tables_of
-from ...records.records import Location
-from ...source.call_sites import fields_of
+from ...source.call_sites import fields_of, line_of
 from ...source.source_syntax import FUNCTIONS, syntax_of
 from .detaching_calls import dotted, is_quiet
 from .no_grad_records import Reason, Suspect
@@ -99,8 +97,7 @@ class SourceFunction:
 
     def suspect(self, reason: Reason, text: str, lineno: int) -> Suspect:
         """Return a line of it as a suspect."""
-        line = linecache.getline(self.filename, lineno).strip()
-        return Suspect(reason, text, Location(self.filename, lineno, self.name, line))
+        return Suspect(reason, text, line_of(self.filename, lineno, self.name))
 
 
 def places_of(root: Any, path: str) -> list[ModulePath]:

@@ -58,6 +58,12 @@ def test_parameters():
     assert not parse_spec("line:block.py:31")(LEAF)
 
 
+@pytest.mark.parametrize("spec", ["line:In[3]:31", "In[3]:31", "line:In*:31"])
+def test_the_line_of_a_notebook_cell(spec):
+    assert parse_spec(spec)(node(location=Location("In[3]", 31, "<module>", "y = x.exp()")))
+    assert not parse_spec(spec)(node(location=Location("block.py", 31, "<module>", "y = x.exp()")))
+
+
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
