@@ -14,6 +14,7 @@ from ..output.terminal_text import json_text
 from ..records.naming import named_tensors, unusable
 from ..records.records import Location
 from ..source.call_sites import place
+from .plots import svg_of
 from .rich_tables import table
 
 if TYPE_CHECKING:
@@ -32,15 +33,11 @@ __all__ = [
 ]
 
 
-# Lines stay lines, and begin at the left: a notebook sets tables to the right.
-_AS_WRITTEN = {"style": "text-align: left; white-space: pre-wrap"}
-
-
 class Explanation:
     """Base of the explanations.
 
-    ``str(explanation)`` is the text to read, which a prompt shows too; a notebook shows a table in HTML with the text
-    below it, :meth:`table` is the same as a Rich table,
+    ``str(explanation)`` is the text to read, which a prompt shows too; a notebook shows a table with the text below it,
+    and a plot where there is one and Matplotlib is installed. :meth:`table` is the same as a Rich table,
     :meth:`to_dict` and :meth:`to_json` are the same for machines.
     """
 
@@ -67,12 +64,14 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         # A page is made when a notebook asks for it.
-        from ..output.markup import element
+        from ..output import notebook_html as html
 
-        headings = [element("th", None, column.removeprefix("#")) for column in self._columns()]
-        rows = [element("tr", None, *(element("td", _AS_WRITTEN, str(cell)) for cell in row)) for row in self._rows()]
-        table = element("table", None, element("caption", None, self._title()), element("tr", None, *headings), *rows)
-        return element("div", None, table if rows else "", element("pre", None, str(self)))
+        rows = [[str(cell) for cell in row] for row in self._rows()]
+        table = html.table(self._columns(), rows, caption=self._title()) if rows else ""
+        plot = getattr(self, "plot", None)
+        drawn = svg_of(plot) if rows and plot is not None else b""
+        picture = html.embedded_picture(drawn, self._title()) if drawn else ""
+        return html.page(table, picture, html.note(str(self)))
 
     # --- what a table is made of ---
 

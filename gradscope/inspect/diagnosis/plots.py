@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..records.records import TensorSummary
 
-__all__ = ["bars", "lines", "new_axes", "plot_histogram"]
+__all__ = ["bars", "lines", "new_axes", "plot_histogram", "svg_of"]
 
 
 def new_axes(ax: Any = None, *, width: float = 8.0, height: float = 4.0) -> Any:
@@ -34,6 +35,23 @@ def new_axes(ax: Any = None, *, width: float = 8.0, height: float = 4.0) -> Any:
             "plot() needs Matplotlib, which is not installed\nInstall it: pip install 'gradscope-debugger[plots]'"
         ) from error
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
+
+
+def svg_of(plot: Callable[[], Any]) -> bytes:
+    """Return what a function draws in SVG; nothing where Matplotlib is not installed.
+
+    Parameters
+    ----------
+    plot : callable
+        Returns axes.
+    """
+    try:
+        figure = plot().figure
+    except ImportError:
+        return b""
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="svg")
+    return drawn.getvalue()
 
 
 def bars(

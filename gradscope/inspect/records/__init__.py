@@ -1,6 +1,7 @@
 """Immutable records of what runs, and how they are made on the program's own thread.
 
 - :mod:`~.records`: the records that every face reads: nodes, edges, tensors, places, states
+- :mod:`~.record_html`: nodes and tensors in a notebook
 - :mod:`~.snapshots`: from live nodes and tensors to records
 - :mod:`~.tensor_statistics`: a tensor in numbers: norm, range, zeros, NaN, magnitudes
 - :mod:`~.checksums`: 64 bits that tell tensors apart, and whose shards add up

@@ -217,6 +217,12 @@ class TensorSummary:
     preview: str
     negatives: tuple[tuple[int, int], ...] | None = None
 
+    def _repr_html_(self) -> str:
+        # Tables load when a notebook asks for one.
+        from .record_html import summary_html
+
+        return summary_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class TensorSubject:
@@ -398,6 +404,12 @@ class NodeRecord:
     norm: float | None = None
     duration: int | None = None
     edited: bool = False
+
+    def _repr_html_(self) -> str:
+        # Tables load when a notebook asks for one.
+        from .record_html import node_html
+
+        return node_html(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import linecache
-import os
 import sys
 from collections.abc import Iterator
 from types import FrameType, GetSetDescriptorType
@@ -14,7 +13,7 @@ from ...runtime.events import is_library_file
 from ...runtime.notebook_cells import source_name
 from ..records.records import Location
 from .frame_variables import variables_of
-from .source_paths import relative_path
+from .source_paths import shown_path
 from .source_syntax import last_name, syntax_tree
 
 __all__ = [
@@ -43,10 +42,7 @@ def place(location: Location | None) -> str:
     >>> place(Location("train.py", 3, "main", "")), place(None)
     ('train.py:3', '-')
     """
-    if location is None:
-        return "-"
-    name = relative_path(location.filename)
-    return f"{location.filename if name.startswith(os.pardir) else name}:{location.lineno}"
+    return "-" if location is None else f"{shown_path(location.filename)}:{location.lineno}"
 
 
 def user_frame(start: FrameType | None = None) -> FrameType | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 
-__all__ = ["relative_path", "start_directory", "started_here"]
+__all__ = ["program_name", "relative_path", "shown_path", "start_directory", "started_here"]
 
 
 def _working_directory() -> str:
@@ -21,6 +22,20 @@ def started_here() -> None:
     """Note that a program is about to be started in the working directory; without it, this process is the program."""
     global _started_in
     _started_in = _working_directory()
+
+
+def program_name() -> str:
+    """Return the name of the file that this process runs: its script, or the notebook of its cells.
+
+    Returns
+    -------
+    str
+        ``'python'`` where there is none, and ``'notebook'`` where the server of the notebook does not tell.
+    """
+    name = os.path.basename(sys.argv[0] if sys.argv else "")
+    if name != "ipykernel_launcher.py":
+        return name or "python"
+    return os.path.basename(os.environ.get("JPY_SESSION_NAME", "")) or "notebook"
 
 
 def start_directory() -> str:
@@ -53,3 +68,9 @@ def relative_path(filename: str) -> str:
         return os.path.relpath(filename, _started_in)
     except ValueError:  # the file is on another drive
         return filename
+
+
+def shown_path(filename: str) -> str:
+    """Return a path as it is shown: from where the program was started, of what is below; else as it is."""
+    relative = relative_path(filename)
+    return filename if relative.startswith(os.pardir) else relative

@@ -7,6 +7,7 @@ import os
 import sys
 
 from ..output.terminal_text import say
+from ..source.source_paths import program_name
 from .addresses import Address, listening_socket, own_address, parse_address
 from .served_debugger import RunningProgramDebugger, ServedDebugger
 from .server import DebugServer
@@ -115,7 +116,7 @@ def begin(address: str = "", *, token: str = "", adapter: object = None) -> List
     """Do what :func:`listen` does without printing the address."""
     if _LISTENING:
         return _LISTENING[0]
-    title = os.path.basename(sys.argv[0] if sys.argv and sys.argv[0] else "python")
+    title = program_name()
     debugger = RunningProgramDebugger(title, adapter)  # type: ignore[arg-type]
     server = serve(debugger, address, token)
     debugger.listen()

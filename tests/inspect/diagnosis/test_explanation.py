@@ -1,5 +1,7 @@
 """What a prompt shows of an answer."""
 
+import sys
+from base64 import b64decode
 from xml.etree import ElementTree
 
 import pytest
@@ -48,6 +50,31 @@ def test_a_notebook_shows_a_table_and_the_text(fw, ask):
     cells = [cell.text or "" for cell in page.iter("td")]
     assert cells == [printable(str(cell)) for row in answer._rows() for cell in row]
     assert page.find("pre").text == printable(str(answer))
+
+
+PLOTS = ("gradient_flow", "memory", "growth")
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_a_notebook_shows_a_plot_where_there_is_one(fw, name):
+    pytest.importorskip("matplotlib")
+    model = fw.nn.Linear(2, 1)
+    loss = model(fw.ones(1, 2)).pow(2).sum()
+    with gi.growth() as watch:
+        loss.backward(retain_graph=True)
+    answer = watch.result if name == "growth" else EXPLANATIONS[name](model, loss)
+    picture = ElementTree.fromstring(answer._repr_html_()).find("img")
+    assert picture.attrib["alt"] == answer._title()
+    assert b"<svg" in b64decode(picture.attrib["src"].partition(",")[2])
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_without_matplotlib_there_is_a_table_alone(fw, name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    model = fw.nn.Linear(2, 1)
+    page = ElementTree.fromstring(EXPLANATIONS[name](model, model(fw.ones(1, 2)).pow(2).sum())._repr_html_())
+    assert page.find("img") is None
+    assert page.find("pre") is not None
 
 
 def test_a_name_is_no_markup_in_a_notebook(fw):

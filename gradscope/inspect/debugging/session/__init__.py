@@ -1,6 +1,7 @@
 """A debugger session: the program that runs, stops and goes on, and what is seen where it stands.
 
 - :mod:`~.debugger`: ``Debugger``: start a program, stop it inside its backward, look, change, go on
+- :mod:`~.debugger_html`: a debugger in a notebook: where it stands
 - :mod:`~.debug_call`: ``gi.debug(loss)``: a debugger for one backward
 - :mod:`~.inline_prompt`: ``gi.post_mortem()``, and the prompt of ``gi.set_trace()``, on the program's own thread
 - :mod:`~.session_observer`: the program's side: hears of every node, decides whether to stop, waits at the gate

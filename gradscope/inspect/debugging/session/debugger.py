@@ -154,6 +154,12 @@ class Debugger(TimeTravel, StopSettings, SessionFindings, ModelQueries, TensorQu
             return f"<Debugger: {self.state}>"
         return f"<Debugger: {self.state} node {here} of {len(self.nodes)}, {self.nodes[here].name}>"
 
+    def _repr_html_(self) -> str:
+        # Tables load when a notebook asks for one.
+        from .debugger_html import debugger_html
+
+        return debugger_html(self)
+
     @property
     def current(self) -> int:
         """Index into :attr:`nodes` of the node where the program has last stopped, or the cursor is; -1 for none."""

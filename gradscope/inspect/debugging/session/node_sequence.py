@@ -14,6 +14,7 @@ from ...records.records import EdgeRecord, Location, NodeRecord, TensorSpec, ope
 from ..stops.node_specs import Candidate
 
 __all__ = [
+    "MOST_IN_A_TABLE",
     "MOST_RECORDS",
     "FinishedNode",
     "FinishedNodeFacts",
@@ -22,6 +23,9 @@ __all__ = [
     "candidates_of",
     "record_of",
 ]
+
+MOST_IN_A_TABLE = 200
+"""Nodes that a notebook shows of a backward."""
 
 MOST_RECORDS = 20_000
 """Nodes of a backward up to which all records are returned at once."""
@@ -151,6 +155,14 @@ class NodeList(Sequence[NodeRecord]):
 
     def __repr__(self) -> str:
         return f"<{len(self)} nodes>"
+
+    def _repr_html_(self) -> str:
+        # Tables load when a notebook asks for one.
+        from ...records.record_html import nodes_html
+
+        shown = self[:MOST_IN_A_TABLE]
+        of = f", the first {len(shown):,} of them" if len(shown) < len(self) else ""
+        return nodes_html(shown, caption=f"{len(self):,} nodes{of}")
 
 
 def candidates_of(nodes: Sequence[NodeRecord], start: int = 0) -> Iterator[Candidate]:

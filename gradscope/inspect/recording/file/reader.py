@@ -368,6 +368,12 @@ class Recording:
     ) -> None:
         self.close()
 
+    def _repr_html_(self) -> str:
+        # Pages load when a notebook asks for one.
+        from ..reports.recording_html import recording_html
+
+        return recording_html(self)
+
     def __repr__(self) -> str:
         return (
             f"<Recording {self.path}, {len(self._tasks)} backwards, {sum(t.count for t in self._tasks.values())} nodes>"

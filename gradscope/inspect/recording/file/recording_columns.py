@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from .node_pages import Page
-from .reader import Recording
 from .record_decoder import StaticNode
 from .recording_records import BackwardRecord
+
+if TYPE_CHECKING:
+    from .reader import Recording
 
 __all__ = ["Columns", "columns"]
 

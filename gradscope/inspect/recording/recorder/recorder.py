@@ -6,7 +6,6 @@ import atexit
 import functools
 import os
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 from ...adapters import Adapter, AnyAdapter
 from ...records.optimizer_steps import OptimizerHooks
 from ...records.own_rank import own_rank
+from ...source.source_paths import program_name
 from ..file.schema import RecordingError
 from .keep_policy import Policy
 from .recorded_events import EventRecorder
@@ -127,7 +127,7 @@ class Recorder:
         writer = self._writer = Writer(recording_path(self._path, place), self._policy, append=append, **self._limits)
         self._run = writer.counter("runs")()
         facts = (
-            self._run, self._title or os.path.basename(sys.argv[0] if sys.argv else "") or "python", adapter.name,
+            self._run, self._title or program_name(), adapter.name,
             self._policy.keep, os.getpid(), socket.gethostname(), *place, os.getcwd(), time.time_ns(), None, "running",
         )  # fmt: skip
         writer.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(facts))})", facts)

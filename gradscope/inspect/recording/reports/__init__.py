@@ -1,6 +1,7 @@
 """Reports of recordings: pages, plots, tables, comparisons and exports.
 
 - :mod:`~.html_report`: one page that needs nothing else
+- :mod:`~.recording_html`: a recording in a notebook
 - :mod:`~.heatmap`: gradient norms by module and iteration
 - :mod:`~.text_view`: ``gradscope view`` as text
 - :mod:`~.recording_prompt`: a recording at a prompt

@@ -5,16 +5,21 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ...debugging.prompt.plain_text import list_text, node_text
 from ...output.number_format import format_duration
 from ...output.terminal_text import one_line
 from ...records.records import NodeRecord
-from ..file.reader import Recording
 from ..file.recording_records import BackwardRecord
 
+if TYPE_CHECKING:
+    from ..file.reader import Recording
+
 __all__ = [
+    "ITERATION_COLUMNS",
     "events_text",
+    "iteration_rows",
     "iterations_text",
     "node_page",
     "nodes_text",
@@ -23,6 +28,8 @@ __all__ = [
     "tasks_text",
     "violations_text",
 ]
+
+ITERATION_COLUMNS = ("iteration", "loss", "backwards", "nodes", "time", "")
 
 _MANY = 40
 
@@ -70,10 +77,15 @@ def _title(node: NodeRecord) -> str:
 
 def iterations_text(recording: Recording, *, run: int | None = None) -> str:
     """Return the iterations as a table."""
+    return table_text([ITERATION_COLUMNS, *iteration_rows(recording, run=run)])
+
+
+def iteration_rows(recording: Recording, *, run: int | None = None) -> list[tuple[str, ...]]:
+    """Return the iterations, a row of text for each, under :data:`ITERATION_COLUMNS`."""
     tasks: dict[tuple[int, int], list[BackwardRecord]] = defaultdict(list)
     for task in recording.tasks(run=run):
         tasks[task.run, task.iteration].append(task)
-    rows = [("iteration", "loss", "backwards", "nodes", "time", "")]
+    rows: list[tuple[str, ...]] = []
     for iteration in recording.iterations(run):
         own = tasks[iteration.run, iteration.number]
         lasted = format_duration(iteration.ended - iteration.started) if iteration.ended is not None else "-"
@@ -92,7 +104,7 @@ def iterations_text(recording: Recording, *, run: int | None = None) -> str:
                 ", ".join(notes),
             )
         )
-    return table_text(rows)
+    return rows
 
 
 def _loss_text(loss: float | None) -> str:
