@@ -21,6 +21,7 @@
 - :mod:`~.linalg`: decompositions, solvers, norms
 - :mod:`~.masked`: reductions of the elements under a mask
 - :mod:`~.nn`: layers, losses, and their functional forms
+- :mod:`~.notebook`: what ``%load_ext gradscope`` adds to a notebook
 - :mod:`~.optim`: optimizers and schedules
 - :mod:`~.overrides`: ``__torch_function__``
 - :mod:`~.profiler`: which operators and blocks take how long
@@ -107,6 +108,16 @@ def __getattr__(name: str) -> Any:
     if name in public:
         return public[name]
     raise AttributeError(f"module 'gradscope' has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Add to a notebook what :mod:`gradscope.notebook` has; IPython calls this for ``%load_ext gradscope``."""
+    importlib.import_module("gradscope.notebook").load_ipython_extension(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Take it away again; IPython calls this for ``%unload_ext gradscope``."""
+    importlib.import_module("gradscope.notebook").unload_ipython_extension(shell)
 
 
 def __dir__() -> list[str]:

@@ -26,6 +26,7 @@ ACROSS = {
     "inspect/test_conjugates.py": "the instruments on lazily conjugated tensors",
     "inspect/test_devices.py": "the instruments on another device",
     "nn/test_devices.py": "layers and losses on another device",
+    "notebook/test_prompt.py": "the prompt of set_trace() in a cell",
     "runtime/ops/test_aliasing.py": "which functions of shapes return a view",
     "runtime/ops/test_channels_last.py": "which operators keep channels last in memory",
     "runtime/ops/test_corners.py": "ties, NaN, infinities, empty tensors: every operator beside PyTorch",
@@ -55,6 +56,7 @@ REGISTERED = {
 
 # Modules without a test file of their own, and the file of another that calls what they define.
 TESTED_IN = {
+    "notebook/cell_runner": "notebook/test_magics.py",
     "inspect/debugging/session/session_errors": "inspect/debugging/session/test_debugger.py",
     "runtime/ops/__main__": "runtime/ops/test_generated_source.py",
     "autograd/function_calls": "autograd/test_function.py",

@@ -69,12 +69,22 @@ EXAMPLES = {
 }
 
 
+# Modules that only a notebook loads, and what they need.
+IN_A_NOTEBOOK = {
+    "gradscope.notebook.debugger_widget": "anywidget",
+    "gradscope.notebook.magics": "IPython",
+    "gradscope.notebook.tensor_html": "treescope",
+}
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of(name: str) -> None:
     if ".torch" in name:
         pytest.importorskip("torch")
     if ".kernels.compiled." in name:
         pytest.importorskip("numba")
+    if name in IN_A_NOTEBOOK:
+        pytest.importorskip(IN_A_NOTEBOOK[name])
     failed, tried = doctest.testmod(importlib.import_module(name))
     assert failed == 0
     assert tried >= EXAMPLES.get(name, 0)

@@ -8,6 +8,7 @@
 - :mod:`~.exact`: the line of a write that nobody hears of, by a second run
 - :mod:`~.findings`: the records of what was found, their codes, the fix of the user's line
 - :mod:`~.suppression`: comments, baselines and files that silence a finding
+- :mod:`~.symptoms`: what was found, as the doctor tells it
 - :mod:`~.check_report`: the outcome of a run
 - :mod:`~.formats`: that as text, SARIF, JUnit, JSON
 - :mod:`~.project_settings`: ``[tool.gradscope.check]`` in pyproject.toml
@@ -41,6 +42,7 @@ from .sanitizer import Sanitizer
 from .script_runner import ScriptResult, check_script, run_script
 from .static.source_files import StaticCheck, check_sources
 from .suppression.silences import Silences
+from .symptoms import symptoms_of
 
 __all__ = [
     "CODES",
@@ -65,4 +67,5 @@ __all__ = [
     "make_static_report",
     "read_settings",
     "run_script",
+    "symptoms_of",
 ]

@@ -82,7 +82,8 @@ def _parser() -> argparse.ArgumentParser:
         description="A debugger for gradients: stop a training script in its backward pass, step through it node by "
         "node, and be told which line spoiled a gradient.",
         epilog="`gradscope COMMAND --help` explains a command, its options and exit statuses. Arguments after the "
-        "script go to the script, which runs as `python SCRIPT` would.",
+        "script go to the script, which runs as `python SCRIPT` would. In a notebook, `%load_ext gradscope` adds "
+        "`%%gradscope check`, `record` and `doctor`.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

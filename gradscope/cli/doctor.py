@@ -113,7 +113,7 @@ def _options_of_a_run(args: argparse.Namespace) -> dict[str, Any]:
 def _examine(args: argparse.Namespace, stream: TextIO) -> int:
     """Run the script, write the report, and return the exit status."""
     # The instruments load when the command runs.
-    from ..check import Sanitizer, run_script
+    from ..check import Sanitizer, run_script, symptoms_of
     from ..inspect import Doctor
     from ..inspect.debuggee.program import print_uncaught
     from ..inspect.debuggee.streams import flush
@@ -130,7 +130,7 @@ def _examine(args: argparse.Namespace, stream: TextIO) -> int:
         with Sanitizer() as sanitizer, Doctor(functions=args.functions, steps=args.steps, limits=limits) as doctor:
 
             def diagnosis() -> Diagnosis:
-                return replace(doctor.diagnosis, others=_findings_of(sanitizer))
+                return replace(doctor.diagnosis, others=symptoms_of(sanitizer))
 
             result = run_script(
                 args.script,
@@ -173,19 +173,6 @@ def _report(
     return status
 
 
-def _findings_of(sanitizer: Any) -> tuple[Any, ...]:
-    """Return what the sanitizer has found, as symptoms."""
-    # The instruments load when the command runs.
-    from ..check import finding_as_text
-    from ..inspect.diagnosis.doctor import Symptom
-
-    found = []
-    for finding in sanitizer.findings:
-        kind, _, text = finding_as_text(finding).partition(": ")
-        found.append(Symptom(kind, text, finding.primary, finding.code))
-    return tuple(found)
-
-
 def _ended_by(error: BaseException | None, explained: bool) -> str:
     if error is None:
         return ""
@@ -208,6 +195,7 @@ _PARTS = (
     ("torch", "debugging PyTorch programs (2.4 or newer)", "pip install 'gradscope-debugger[torch]'", True),
     ("cupy", "device='cuda'", "pip install 'gradscope-debugger[cuda12]'", True),
     ("matplotlib", "plots of explanations", "pip install 'gradscope-debugger[plots]'", True),
+    ("anywidget", "the debugger in a notebook", "pip install 'gradscope-debugger[notebook]'", True),
     ("hypothesis", "strategies of gradscope.testing", "pip install 'gradscope-debugger[test]'", True),
 )
 

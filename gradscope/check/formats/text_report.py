@@ -16,7 +16,7 @@ from ..suppression.notices import Notice
 from .paths import shown
 from .report_format_registry import report_format
 
-__all__ = ["as_text", "finding_as_text", "last_lines", "notice_as_text", "statistics"]
+__all__ = ["as_text", "finding_as_text", "last_lines", "notice_as_text", "statistics", "summary"]
 
 # A longer line of source is cut, so that what it is annotated with stays on the screen.
 _SOURCE_WIDTH = 60
@@ -70,7 +70,7 @@ def statistics(report: Report) -> str:
 
 def last_lines(report: Report) -> list[str]:
     """Return the lines after the findings: their number, the frameworks, what was not seen, and unused suppressions."""
-    parts = [_summary(report)]
+    parts = [summary(report)]
     findings, error = report.findings, report.result.error
     if findings and report.explained:
         parts.append("The script did not catch the error and ended there.")
@@ -88,7 +88,8 @@ def last_lines(report: Report) -> list[str]:
     return parts
 
 
-def _summary(report: Report) -> str:
+def summary(report: Report) -> str:
+    """Return how much was found, and in how much."""
     if report.files is not None:
         return _static_summary(report)
     counts = f"{_count(report.backwards, 'backward pass', 'backward passes')}, "

@@ -6,11 +6,11 @@ import contextlib
 import socket
 import struct
 import threading
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-__all__ = ["LARGEST", "Channel", "ChannelError", "encode"]
+__all__ = ["LARGEST", "Channel", "ChannelError", "MessageChannel", "encode"]
 
 T = TypeVar("T")
 
@@ -52,6 +52,31 @@ def _unicode(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_unicode(item) for item in value]
     return value
+
+
+class MessageChannel(Protocol):
+    """What a front is talked to through: a :class:`Channel`, or another way of its messages."""
+
+    def send(self, message: Any) -> None:
+        """Send a message; may be called on any thread.
+
+        Raises
+        ------
+        ChannelError
+            If the other side has gone.
+        """
+
+    def receive(self) -> Any:
+        """Return the next message, None at the end of the connection.
+
+        Raises
+        ------
+        ChannelError
+            If the other side does not speak the protocol.
+        """
+
+    def close(self) -> None:
+        """End the connection; a thread that waits for a message gets None."""
 
 
 class Channel(Generic[T]):

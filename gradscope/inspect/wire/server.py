@@ -22,7 +22,7 @@ from msgspec import Raw
 from ..debugging.session.debugger import Debugger
 from ..records.records import DebuggerEvent
 from .addresses import Address
-from .channel import Channel, ChannelError, encode
+from .channel import Channel, ChannelError, MessageChannel, encode
 from .handshake import shake_hands
 from .messages import Cancel, Changed, Failure, FromFront, Leave, Logged, Nodes, Refused, Reply, Request, Welcome
 from .standing import StandingSource
@@ -83,6 +83,7 @@ class DebugServer:
         self.debugger = debugger
         self.address = address
         self.front: Front | None = None
+        self._channel: Channel[Any] | None = None
         self._listener = listener
         self._token = token
         self.on_leaving: Callable[[bool], None] = lambda said: None
@@ -123,7 +124,7 @@ class DebugServer:
                 self._changed.wait_for(lambda: self.front is None, _FAREWELL)  # the last front may be about to leave
                 other = self.front
                 if other is None:
-                    self.front = front
+                    self.front, self._channel = front, channel
             if other is not None:
                 channel.send(Refused(f"another front is attached (process {other.pid})\nDetach it first: `q` there."))
                 return
@@ -132,7 +133,7 @@ class DebugServer:
             finally:
                 self.on_leaving(front.said_goodbye)
                 with self._changed:
-                    self.front = None
+                    self.front = self._channel = None
                     self._changed.notify_all()
         except ChannelError as error:
             with contextlib.suppress(ChannelError):
@@ -165,8 +166,8 @@ class DebugServer:
         self._closed = True
         if self._listener is not None:
             self._listener.close()
-        if self.front is not None:
-            self.front.channel.abandon()
+        if self._channel is not None:
+            self._channel.abandon()
 
 
 class Front:
@@ -180,7 +181,7 @@ class Front:
         Whether it has left in due form.
     """
 
-    def __init__(self, debugger: Debugger, channel: Channel[Any], pid: int) -> None:
+    def __init__(self, debugger: Debugger, channel: MessageChannel, pid: int) -> None:
         self.pid = pid
         self.channel = channel
         self.said_goodbye = False

@@ -96,7 +96,7 @@ class LineMode(BreakVerbs, InspectVerbs):
                 continue
             if line is None:
                 line = "quit"
-            line = last = line.strip() or (last if self.stdin.isatty() else "")
+            line = last = line.strip() or (last if self.interactive else "")
             if line:
                 self.obey(line)
 

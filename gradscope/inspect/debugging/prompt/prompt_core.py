@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import threading
+from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, TextIO
 
 from ...output.terminal_text import say
@@ -46,13 +47,19 @@ class PromptCore:
         """Whether a person types on a terminal."""
         return self.stdin.isatty() and self.stdout.isatty()
 
+    @property
+    def interactive(self) -> bool:
+        """Whether a person types each line: on a terminal, or in the field that a notebook opens for ``input()``."""
+        notebook = type(input) is not BuiltinFunctionType  # a kernel puts its own in the place of Python's
+        return self.stdin.isatty() or (notebook and self.stdin is sys.stdin)
+
     def obey(self, line: str) -> None:
         """Carry out a command; say what is wrong with it."""
         raise NotImplementedError
 
     def read(self, prompt: str = PROMPT) -> str | None:
         """Return the next line, or None at the end of input."""
-        if not self.stdin.isatty():
+        if not self.interactive:
             line = self.stdin.readline()
             if not line:
                 return None
@@ -63,7 +70,7 @@ class PromptCore:
         sys.stdin, sys.stdout = self.stdin, self.stdout
         try:
             return input(prompt)
-        except EOFError:
+        except (EOFError, NotImplementedError):  # the latter of a notebook that nobody looks at
             self._say("")
             return None
         finally:

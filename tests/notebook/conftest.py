@@ -1,0 +1,3 @@
+from ..inspect.conftest import fw
+
+__all__ = ["fw"]
