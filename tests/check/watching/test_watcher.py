@@ -279,7 +279,8 @@ def test_other_threads_are_watched():
     assert [f.code for f in sanitizer.findings] == ["GS101"]
 
 
-def test_a_transform_that_nobody_can_look_into_is_told_of():
+def test_a_transform_that_nobody_can_look_into_is_told_of(monkeypatch):
+    monkeypatch.setattr("gradscope.inspect.adapters.torch.engine_wrapper.BLIND", "a functorch transform")
     with Sanitizer() as sanitizer:
         torch.func.grad(lambda x: (x * x).sum())(torch.ones(3))
     (reason,) = sanitizer.unseen

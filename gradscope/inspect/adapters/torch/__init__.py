@@ -18,6 +18,7 @@ import PyTorch, and it asks only in programs that have.
 - :mod:`~.graph_freeing`: long graphs that would overflow the stack
 - :mod:`~.data_parallel`: collectives, and checksums on the device
 - :mod:`~.numpy_conversion`: tensors to arrays and back
+- :mod:`~.functorch`: values inside of ``torch.func``'s transforms
 - :mod:`~.torch_spec`: shape, dtype and device as strings and tuples
 - :mod:`~.warning_lines`: warnings at the user's line
 - :mod:`~.torch_compile`: how Dynamo is kept out of here

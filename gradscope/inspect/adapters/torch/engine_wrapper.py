@@ -15,6 +15,7 @@ from torch.autograd import graph as autograd_graph
 from ....runtime.events import user_site
 from ..protocol import Observer
 from .forward_pass import forward_tap
+from .functorch import BLIND
 from .jit_tracing import TRACED
 from .observed_backward import TorchTask
 from .torch_compile import COMPILED, leave_uncompiled
@@ -121,8 +122,8 @@ def _traced() -> bool:
 
 def _blind() -> str:
     """Return why a backward that is called now cannot be looked into, or an empty string."""
-    if torch._C._are_functorch_transforms_active():
-        return "a functorch transform (torch.func.grad, vmap, ...) runs its own backward on wrapped tensors"
+    if BLIND and torch._C._are_functorch_transforms_active():
+        return BLIND
     if torch.jit.is_tracing():
         return TRACED
     if _compiled_autograd():

@@ -14,6 +14,7 @@ from ...records.records import TensorSpec, dtype_name
 from ...records.tensor_statistics import quick_norm
 from .. import memory_fingerprint
 from ..protocol import Converted
+from .functorch import is_wrapped, outside_of_transforms, unwrapped
 from .torch_spec import TorchSpec
 
 __all__ = [
@@ -68,8 +69,9 @@ def to_host(tensor: torch.Tensor) -> numpy.ndarray:
     """Return the values as a NumPy array, which may share memory with the tensor.
 
     bfloat16 and the float8 types widen to float32, quantised tensors are dequantised, sparse ones written out (or their
-    values given alone, when that would be huge), a nested tensor's parts joined. A tensor without values (on the meta
-    device, fake, or inside a functorch transform) gives an empty array.
+    values given alone, when that would be huge), a nested tensor's parts joined. A tensor inside of functorch's
+    transforms has the dimension of each ``vmap`` in front. One without values (on the meta device, or fake) gives an
+    empty array.
     """
     with torch._C.DisableTorchFunction():
         if type(tensor) is torch.Tensor and not tensor.requires_grad:
@@ -79,9 +81,14 @@ def to_host(tensor: torch.Tensor) -> numpy.ndarray:
                 pass
         with torch.no_grad():
             try:
-                return _array_of(_plain(tensor.detach()))
+                return _of_transforms(tensor) if is_wrapped(tensor) else _array_of(_plain(tensor.detach()))
             except _UNREADABLE:
                 return numpy.empty(0, dtype=numpy.float32)
+
+
+def _of_transforms(tensor: torch.Tensor) -> numpy.ndarray:
+    with outside_of_transforms():
+        return _array_of(_plain(unwrapped(tensor)))
 
 
 def _array_of(tensor: torch.Tensor) -> numpy.ndarray:

@@ -17,6 +17,7 @@ from torch.autograd.graph import get_gradient_edge
 
 from ....runtime.events import CallSite
 from ..protocol import Observer, hears_entries
+from .functorch import is_wrapped
 from .graph_freeing import cut_rows
 from .node_hooks import hang
 from .saved_tensors import RELEASED, saved_of, tell_checkpoint_violation, tell_violation, versions_in
@@ -114,7 +115,7 @@ class TorchTask:
         self.nodes, self.edges = walk([node for node, _ in self.roots])
         self._observers = observers
         self._accumulate = accumulate
-        self._inputs = [edge[0] for edge in map(edge_of, inputs) if edge is not None]
+        self._inputs = [node for node in (self._node_of(value) for value in inputs) if node is not None]
         self._needed: set[Any] | None = None
         self._thread = threading.get_ident()
         self._id: int | None = None
@@ -122,6 +123,14 @@ class TorchTask:
         self._take_off: Callable[[], None] | None = None
         self._kept: list[Any] | None = None
         self.sent: tuple[Any, tuple[int, int], Any] | None = None
+
+    def _node_of(self, value: Any) -> Any:
+        """Return the node of a tensor that a gradient is wanted of, None where it has none."""
+        if isinstance(value, torch.Tensor) and value.is_leaf and is_wrapped(value):
+            # Of a transform that has been left, as in the function that vjp() returns, the graph alone knows the leaf.
+            return next((node for node in self.nodes if getattr(node, "variable", None) is value), None)
+        edge = edge_of(value)
+        return None if edge is None else edge[0]
 
     # --- around the engine ---
 

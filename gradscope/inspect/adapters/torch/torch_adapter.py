@@ -33,6 +33,7 @@ from .data_parallel import (
 from .engine_wrapper import backward_tap
 from .failed_node import failed_call
 from .forward_pass import SITE, WantedEvents, forward_tap
+from .functorch import innermost, is_wrapped
 from .graph_freeing import cut_row
 from .hook_listing import hooks_of
 from .numpy_conversion import (
@@ -42,6 +43,7 @@ from .numpy_conversion import (
     norm_at,
     outputs_of,
     region_of,
+    shape_of,
     small_of,
     spec_of,
     to_host,
@@ -174,7 +176,7 @@ class TorchAdapter:
     def memory_key(self, tensor: torch.Tensor) -> Hashable:
         """Return the address of PyTorch's storage; of a tensor without one, its own."""
         try:
-            return tensor.untyped_storage()._cdata
+            return innermost(tensor).untyped_storage()._cdata
         except (RuntimeError, NotImplementedError):
             return id(tensor)
 
@@ -189,7 +191,7 @@ class TorchAdapter:
         """Return PyTorch's storage, of which there is one object; None for a tensor without one."""
         try:
             with torch._C.DisableTorchFunction():
-                return tensor.untyped_storage()
+                return innermost(tensor).untyped_storage()
         except (RuntimeError, NotImplementedError):
             return None
 
@@ -318,7 +320,11 @@ class TorchAdapter:
 
     def tensor_like(self, value: Any, spec: TensorSpec) -> torch.Tensor:
         """Return a new tensor of shape, dtype and device `spec`."""
-        return from_host(to_host(value) if isinstance(value, torch.Tensor) else value, spec)
+        if not isinstance(value, torch.Tensor):
+            return from_host(value, spec)
+        if is_wrapped(value) and shape_of(value) == spec.shape:  # its numbers are those of all that vmap goes over
+            return value.detach().clone()
+        return from_host(to_host(value), spec)
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Return a context in which operators are not recorded, and not told of."""

@@ -283,8 +283,10 @@ def _summed(adapter: Adapter, call: Any, errors: float) -> int:
     arriving = next((g for g in call.grad_outputs if g is not None), None)
     if produced is None or arriving is None or tuple(arriving.shape):
         return 0
-    gradient = numpy.asarray(adapter.to_host(produced), dtype=numpy.float64)
-    weight = abs(float(adapter.to_host(arriving)))
+    weights = adapter.to_host(arriving)
+    if weights.size != 1:  # inside of a vmap: one loss for each sample
+        return 0
+    gradient, weight = numpy.asarray(adapter.to_host(produced), dtype=numpy.float64), abs(float(weights.item()))
     if name == "Sum" and weight:
         return gradient.size
     if name in _BOUNDED and weight:

@@ -83,9 +83,12 @@ def test_a_tensor_without_values_gives_none(adapter):
     assert adapter.to_host(tensor).size == 0
     summary = tensor_summary(adapter, tensor, "m")
     assert (summary.shape, summary.numel, summary.device, summary.preview) == ((3, 4), 0, "meta", "[]")
-    seen = []
-    torch.func.vmap(lambda t: seen.append(adapter.to_host(t).size) or t * 2)(torch.ones(2, 3))
-    assert seen == [0]
+
+
+def test_a_tensor_inside_of_vmap_has_the_values_of_all_samples(adapter):
+    seen, values = [], torch.arange(6.0).reshape(2, 3)
+    torch.func.vmap(lambda t: seen.append(adapter.to_host(t).tolist()) or t * 2, 1)(values)
+    assert seen == [values.T.tolist()]
 
 
 def test_a_subclass_is_read_as_what_it_holds(adapter):
