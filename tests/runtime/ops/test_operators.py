@@ -198,15 +198,18 @@ def check_gradcheck(op: Operator, kind: str = "float64", limit: int | None = Non
         assert gradcheck(function, inputs)
 
 
-def check_gradgradcheck(op: Operator, kind: str = "float64", limit: int | None = None) -> None:
+def check_gradgradcheck(
+    op: Operator, kind: str = "float64", limit: int | None = None, *, fast_mode: bool = True
+) -> None:
+    """Compare second derivatives along a random direction, or one by one."""
     for sample in cases.samples(op, kind)[:limit]:
         function, inputs = closed_over(op, sample)
-        assert gradgradcheck(function, inputs)
+        assert gradgradcheck(function, inputs, fast_mode=fast_mode)
 
 
-def check_complex(op: Operator) -> None:
+def check_complex(op: Operator, *, fast_mode: bool = True) -> None:
     check_gradcheck(op, "complex128", 3)
-    check_gradgradcheck(op, "complex128", 2)
+    check_gradgradcheck(op, "complex128", 2, fast_mode=fast_mode)
 
 
 def check_create_graph(op: Operator) -> None:
@@ -576,6 +579,16 @@ def test_operator(op: Operator, check: str, request: pytest.FixtureRequest) -> N
             function(op, torch)
         else:
             function(op)
+
+
+SECOND = {"gradgradcheck": check_gradgradcheck, "complex": check_complex}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("op", "check"), [case for case in CASES if case.values[1] in SECOND])
+def test_second_derivatives_one_by_one(op: Operator, check: str) -> None:
+    with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+        SECOND[check](op, fast_mode=False)
 
 
 @pytest.mark.parametrize("name", [name for name in OTHER_AT_EXTREMES if name != "lcm"])
