@@ -38,6 +38,9 @@ NEWER_IN_TORCH = {
 }  # fmt: skip
 COMPARED = [op for op in DIFFERENTIABLE if cases.has_counterpart(op) and op.name not in NOT_COMPARED]
 
+_FEW = 1
+"""Samples whose second derivatives are looked at in every run."""
+
 
 def each(operators: list[Operator]) -> Any:
     """Run a test once for each operator."""
@@ -66,7 +69,17 @@ def test_forward_mode(op):
 @each(DIFFERENTIABLE)
 def test_forward_mode_over_backward(op):
     """The tangent of the gradient is that of finite differences of the gradient."""
-    for sample in checked_samples(op, "float64"):
+    check_forward_mode_over_backward(op, checked_samples(op, "float64")[:_FEW])
+
+
+@pytest.mark.slow
+@each(DIFFERENTIABLE)
+def test_forward_mode_over_backward_of_more_samples(op):
+    check_forward_mode_over_backward(op, checked_samples(op, "float64")[_FEW:])
+
+
+def check_forward_mode_over_backward(op: Operator, samples: list[cases.Sample]) -> None:
+    for sample in samples:
         function, inputs = closed_over(op, sample)
         options = {"check_rev_over_rev": False, "check_undefined_grad": False, "fast_mode": True}
         assert gradgradcheck(function, inputs, check_fwd_over_rev=True, **options)
