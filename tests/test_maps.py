@@ -93,18 +93,31 @@ def test_a_larger_folder_is_there() -> None:
     assert LARGER.keys() <= PACKAGES.keys()
 
 
-# Names of files that stand twice among the instruments and the screen, and why both are what a person looks for.
-ALIKE = {
-    "doctor": "the subcommand, which is called as its file is, and what it runs",
-}
+# Among these packages a file's name leads to one file: the instruments and the screen together, each other alone.
 INSTRUMENTS = ("gradscope/check", "gradscope/cli", "gradscope/inspect", "gradscope/testing", "tui/gradscope_tui")
+ALONE = [package for package in PACKAGES if package.count("/") == 1 and package not in INSTRUMENTS]
+
+# Names that stand twice, and why both are what a person looks for.
+ALIKE = {
+    INSTRUMENTS: {
+        "doctor": "the subcommand, which is called as its file is, and what it runs",
+    },
+    ("gradscope/nn",): {
+        "attention": "PyTorch's module for which kernel is taken, and the layer, which pickled models name",
+        "init": "PyTorch's module of initial values, and its module of layers without any",
+        "rnn": "PyTorch's module of recurrent layers, and its module of the sequences they read",
+    },
+}
 
 
-def test_a_name_leads_to_one_file() -> None:
+@pytest.mark.parametrize("tops", [INSTRUMENTS, *[(package,) for package in ALONE]], ids=", ".join)
+def test_a_name_leads_to_one_file(tops: tuple[str, ...]) -> None:
     names = Counter(
-        path.stem
-        for top in INSTRUMENTS
-        for path in (ROOT / top).rglob("*.py")
-        if path.stem not in ("__init__", "__main__")
+        path.stem for top in tops for path in (ROOT / top).rglob("*.py") if path.stem not in ("__init__", "__main__")
     )
-    assert {name for name, count in names.items() if count > 1} == ALIKE.keys(), "rename one of the two, or say why not"
+    twice = {name for name, count in names.items() if count > 1}
+    assert twice == ALIKE.get(tops, {}).keys(), "rename one of the two, or say why not"
+
+
+def test_what_stands_twice_is_in_a_package_that_is_there() -> None:
+    assert ALIKE.keys() <= {INSTRUMENTS, *[(package,) for package in ALONE]}

@@ -2,17 +2,17 @@
 
 Most are operators of the runtime; the others are written in terms of them.
 
-- :mod:`~.activation`: ``relu``, ``gelu``, ``softmax`` and the like
-- :mod:`~.attention`: ``multi_head_attention_forward``
-- :mod:`~.losses`: ``mse_loss``, ``binary_cross_entropy``, ``ctc_loss`` and others; ``cross_entropy`` is an operator
-- :mod:`~.margin_losses`: ``triplet_margin_loss``, ``cosine_embedding_loss`` and others that compare distances
-- :mod:`~.distance`: ``bilinear``, ``normalize``, ``cosine_similarity``, ``pairwise_distance``
-- :mod:`~.pooling`: maxima and means of windows
+- :mod:`~.activation_functions`: ``relu``, ``gelu``, ``softmax`` and the like
+- :mod:`~.attention_functions`: ``multi_head_attention_forward``
+- :mod:`~.loss_functions`: ``mse_loss``, ``binary_cross_entropy``, ``ctc_loss``; ``cross_entropy`` is an operator
+- :mod:`~.margin_loss_functions`: ``triplet_margin_loss``, ``cosine_embedding_loss`` and others that compare distances
+- :mod:`~.distance_functions`: ``bilinear``, ``normalize``, ``cosine_similarity``, ``pairwise_distance``
+- :mod:`~.pooling_functions`: maxima and means of windows
 - :mod:`~.adaptive_pooling_and_unpooling`: windows that fit a size, random windows, and the way back
-- :mod:`~.padding`: ``pad``
-- :mod:`~.vision`: ``interpolate``, ``grid_sample``, ``pixel_shuffle``, ``unfold``
-- :mod:`~.sparse`: ``embedding_bag``, ``one_hot``
-- :mod:`~.noise`: ``dropout1d``, ``alpha_dropout``, ``gumbel_softmax``
+- :mod:`~.padding_functions`: ``pad``
+- :mod:`~.vision_functions`: ``interpolate``, ``grid_sample``, ``pixel_shuffle``, ``unfold``
+- :mod:`~.embedding_functions`: ``embedding_bag``, ``one_hot``
+- :mod:`~.noise_functions`: ``dropout1d``, ``alpha_dropout``, ``gumbel_softmax``
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from ...runtime.ops.nn.normalization import group_norm as group_norm
 from ...runtime.ops.nn.normalization import layer_norm as layer_norm
 from ...runtime.ops.nn.normalization import rms_norm as rms_norm
 from ...runtime.tensor import overrides
-from .activation import *  # noqa: F403
+from .activation_functions import *  # noqa: F403
 from .adaptive_pooling_and_unpooling import *  # noqa: F403
-from .attention import multi_head_attention_forward as multi_head_attention_forward
-from .distance import *  # noqa: F403
-from .losses import *  # noqa: F403
-from .margin_losses import *  # noqa: F403
-from .noise import *  # noqa: F403
-from .padding import *  # noqa: F403
-from .pooling import *  # noqa: F403
-from .sparse import *  # noqa: F403
-from .vision import *  # noqa: F403
+from .attention_functions import multi_head_attention_forward as multi_head_attention_forward
+from .distance_functions import *  # noqa: F403
+from .embedding_functions import *  # noqa: F403
+from .loss_functions import *  # noqa: F403
+from .margin_loss_functions import *  # noqa: F403
+from .noise_functions import *  # noqa: F403
+from .padding_functions import *  # noqa: F403
+from .pooling_functions import *  # noqa: F403
+from .vision_functions import *  # noqa: F403
 
 
 def _overridden_itself(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

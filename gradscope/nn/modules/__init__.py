@@ -1,7 +1,7 @@
 """All modules.
 
 - :mod:`~.module`: the base of all: parameters, buffers, children, modes
-- :mod:`~.state`: ``state_dict()`` and ``load_state_dict()``
+- :mod:`~.state_dict`: ``state_dict()`` and ``load_state_dict()``
 - :mod:`~.calling`: what ``model(x)`` does around forward
 - :mod:`~.backward_hooks`: full backward hooks
 - :mod:`~.lazy`: layers whose sizes the first batch decides

@@ -14,7 +14,7 @@ from ..parameter import Buffer, Parameter, is_lazy
 from . import calling
 from .calling import *  # noqa: F403 - PyTorch has the hooks of all modules here
 from .calling import Callee, registered
-from .state import Stateful
+from .state_dict import Stateful
 
 __all__ = ["Module", *(name for name in calling.__all__ if name != "Callee")]
 

@@ -17,7 +17,7 @@ from ...runtime.ops.families import OPERATORS
 from ...runtime.tensor.creation import full
 from .. import functional as F
 from .. import init
-from ..functional.attention import canonical_mask
+from ..functional.attention_functions import canonical_mask
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout

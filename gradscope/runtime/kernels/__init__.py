@@ -3,14 +3,14 @@
 - :mod:`~.row_sums`: sums along rows and down columns, faster than NumPy's own
 - :mod:`~.forms`: which form of a kernel runs, the compiled one or NumPy's, and elementwise formulas in one pass
 - :mod:`~.compiled`: the forms that Numba compiles, where it is installed
-- :mod:`~.attention`: scaled dot-product attention and its derivative, a block of scores at a time
+- :mod:`~.attention_kernels`: scaled dot-product attention and its derivative, a block of scores at a time
 - :mod:`~.threads`: parts of large arrays at a time on several threads
-- :mod:`~.normalization`: layer, batch and group norm of large arrays
+- :mod:`~.normalization_kernels`: layer, batch and group norm of large arrays
 - :mod:`~.selection`: elements of one array or of another
-- :mod:`~.error_function`: erf in single precision
+- :mod:`~.error_function_kernel`: erf in single precision
 - :mod:`~.updates`: steps of optimizers in one pass
-- :mod:`~.recurrent`: all steps of a recurrent layer, forwards and backwards
-- :mod:`~.convolution`: convolution and its adjoints, as products with rows of images
+- :mod:`~.recurrent_kernels`: all steps of a recurrent layer, forwards and backwards
+- :mod:`~.convolution_kernels`: convolution and its adjoints, as products with rows of images
 - :mod:`~.image_grid`: how those images lie: in one flat grid, with zeros between them
 - :mod:`~.broadcasting`: which shapes broadcast to which, and the sum that undoes it
 """

@@ -54,7 +54,7 @@ def pointwise(name: str, formula: Callable[..., Array], *arrays: Array, settings
     Examples
     --------
     >>> x = numpy.linspace(-1, 1, 3, dtype="f")
-    >>> pointwise("activations.silu", lambda x: x / (1 + numpy.exp(-x)), x).round(2).tolist()
+    >>> pointwise("activation_loops.silu", lambda x: x / (1 + numpy.exp(-x)), x).round(2).tolist()
     [-0.27000001072883606, 0.0, 0.7300000190734863]
     """
     like = arrays[-1]
@@ -72,7 +72,7 @@ def rowwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array:
     --------
     >>> x = numpy.log(numpy.array([[1, 3], [3, 5]], "f"))
     >>> softmax = lambda rows: numpy.exp(rows) / numpy.exp(rows).sum(-1, keepdims=True)
-    >>> rowwise("softmax.softmax", softmax, x).round(3).tolist()
+    >>> rowwise("softmax_loops.softmax", softmax, x).round(3).tolist()
     [[0.25, 0.75], [0.375, 0.625]]
     """
     like = arrays[-1]
@@ -142,7 +142,7 @@ def compiler() -> str:
     >>> compiler().startswith("Numba") or compiler().startswith("NumPy")
     True
     """
-    found, reason = _load("special")
+    found, reason = _load("error_function_loops")
     return reason if found is None else f"Numba {importlib.import_module('numba').__version__}"
 
 

@@ -32,7 +32,7 @@ def vectors(*arrays: Array) -> list[Array] | None:
     (True, True)
     """
     first = arrays[0]
-    if type(first) is not numpy.ndarray or first.size * len(arrays) < LEAST or forms.compiled("updates") is None:
+    if type(first) is not numpy.ndarray or first.size * len(arrays) < LEAST or forms.compiled("update_loops") is None:
         return None
     if not all(_fits(array, first) for array in arrays) or not all(a.flags.writeable for a in (first, *arrays[2:])):
         return None
@@ -51,11 +51,11 @@ def run(name: str, arrays: Sequence[Array], *numbers: float) -> None:
     Parameters
     ----------
     name : str
-        The kernel: a function of `compiled.updates`.
+        The kernel: a function of `compiled.update_loops`.
     arrays : sequence of ndarray
         From :func:`vectors`.
     *numbers : float
         What it is given after them.
     """
-    loop = getattr(forms.compiled("updates"), name)
+    loop = getattr(forms.compiled("update_loops"), name)
     threads.over(arrays[0].size, lambda part: loop(*[array[part] for array in arrays], *numbers))

@@ -12,7 +12,7 @@ import pytest
 from gradscope.runtime.kernels import forms, threads
 from tests.runtime.kernels.both_forms import numpy_alone
 
-SILU = "activations.silu"
+SILU = "activation_loops.silu"
 
 
 def silu(x):
@@ -75,10 +75,10 @@ def test_rows_do_not_depend_on_the_number_of_threads(width):
     x, before = normal(4 * threads.WORTH // width, width), threads.count()
     with numpy_alone():
         threads.set_count(1)
-        alone = forms.rowwise("softmax.softmax", softmax, x)
+        alone = forms.rowwise("softmax_loops.softmax", softmax, x)
         threads.set_count(3)
         try:
-            np.testing.assert_array_equal(forms.rowwise("softmax.softmax", softmax, x), alone)
+            np.testing.assert_array_equal(forms.rowwise("softmax_loops.softmax", softmax, x), alone)
         finally:
             threads.set_count(before)
 
@@ -92,7 +92,9 @@ def test_another_layout_keeps_its_own():
 
 def test_an_expanded_gradient_is_read():
     x, g = normal(200, 300), np.broadcast_to(np.float32(2), (200, 300))
-    np.testing.assert_allclose(forms.pointwise("activations.silu_backward", lambda g, x: g * x, g, x).shape, (200, 300))
+    np.testing.assert_allclose(
+        forms.pointwise("activation_loops.silu_backward", lambda g, x: g * x, g, x).shape, (200, 300)
+    )
     with numpy_alone():
         np.testing.assert_array_equal(forms.pointwise("x.x", lambda g, x: g * x, g, x), 2 * x)
 
@@ -104,7 +106,7 @@ def test_a_formula_of_mixed_dtypes_is_called():
 
 def test_the_environment_leaves_the_compiled_forms_out(monkeypatch, forgetful):
     monkeypatch.setenv("GRADSCOPE_KERNELS", "numpy")
-    assert forms.compiled("activations") is None
+    assert forms.compiled("activation_loops") is None
     assert forms.compiler() == "NumPy: GRADSCOPE_KERNELS=numpy"
 
 
@@ -129,8 +131,8 @@ def test_a_kernel_that_does_not_compile_leaves_numpys_form(monkeypatch, forgetfu
         raise ValueError("no such target\nand pages of reasons")
 
     monkeypatch.setattr(forms.importlib, "import_module", fail)
-    assert forms.compiled("activations") is None
-    assert forms.compiler() == "NumPy: Numba cannot compile special (ValueError: no such target)"
+    assert forms.compiled("activation_loops") is None
+    assert forms.compiler() == "NumPy: Numba cannot compile error_function_loops (ValueError: no such target)"
 
 
 def test_what_does_not_compile_is_told_by_the_kernels_name(monkeypatch, forgetful):
@@ -144,8 +146,8 @@ def test_what_does_not_compile_is_told_by_the_kernels_name(monkeypatch, forgetfu
 
     monkeypatch.setattr(forms.importlib, "import_module", load)
     assert forms.compiler() == (
-        "NumPy: Numba cannot compile special.erf (TypingError: Failed in nopython mode pipeline (step: nopython "
-        "frontend): Unknown attribute 'nothing' of type readonly array(float32, 1d, C))"
+        "NumPy: Numba cannot compile error_function_loops.erf (TypingError: Failed in nopython mode pipeline (step: "
+        "nopython frontend): Unknown attribute 'nothing' of type readonly array(float32, 1d, C))"
     )
 
 
@@ -155,8 +157,11 @@ def test_compiled_kernels_are_kept_where_there_is_a_folder(tmp_path, writable):
     folder = tmp_path / "cache"
     if not writable:
         folder.write_text("a file where the folder should be")
-    program = "from gradscope.runtime.kernels import forms; assert forms.compiled('special'), forms._load('special')"
+    program = """if True:
+        from gradscope.runtime.kernels import forms
+        assert forms.compiled("error_function_loops"), forms._load("error_function_loops")
+        """
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder), "NUMBA_CACHE_DIR": ""}
     subprocess.run([sys.executable, "-c", program], check=True, env=environment)
-    kept = list(folder.rglob("special.erf*.nbc"))
+    kept = list(folder.rglob("error_function_loops.erf*.nbc"))
     assert len(kept) == (1 if writable else 0)

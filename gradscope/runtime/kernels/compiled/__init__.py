@@ -6,15 +6,15 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 
 - :mod:`~.jit`: the decorators, and the types of arguments
 - :mod:`~.scalars`: exp, tanh, erf and the like of one number, the largest of a row, which kernels inline
-- :mod:`~.activations`: activation functions and their derivatives
-- :mod:`~.softmax`: softmax, its logarithm and their derivatives, row by row
-- :mod:`~.recurrent`: the gates of LSTM and GRU and their derivatives, of one step
-- :mod:`~.statistics`: what a recording tells of a tensor: moments, and how many numbers have each exponent
+- :mod:`~.activation_loops`: activation functions and their derivatives
+- :mod:`~.softmax_loops`: softmax, its logarithm and their derivatives, row by row
+- :mod:`~.recurrent_loops`: the gates of LSTM and GRU and their derivatives, of one step
+- :mod:`~.statistics_loops`: what a recording tells of a tensor: moments, and how many numbers have each exponent
 - :mod:`~.tiles`: parts of matrix products whose sums stay in registers
-- :mod:`~.convolution`: products of weights with rows of images
-- :mod:`~.normalization`: layer, batch and group norm, and their derivatives
-- :mod:`~.attention`: the weights of attention and their derivative, rows of scores
-- :mod:`~.indexing`: rows that are added at indices
-- :mod:`~.special`: the error function
-- :mod:`~.updates`: an optimizer's update of a parameter, in one pass
+- :mod:`~.convolution_loops`: products of weights with rows of images
+- :mod:`~.normalization_loops`: layer, batch and group norm, and their derivatives
+- :mod:`~.attention_loops`: the weights of attention and their derivative, rows of scores
+- :mod:`~.index_loops`: rows that are added at indices
+- :mod:`~.error_function_loops`: the error function
+- :mod:`~.update_loops`: an optimizer's update of a parameter, in one pass
 """

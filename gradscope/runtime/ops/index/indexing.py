@@ -120,7 +120,7 @@ def _add_rows(xp: Namespace, flat: Array, places: Array, rows: Array) -> None:
     """Add `rows` to those rows of a flat array that `places` count, in blocks whose indices stay in the cache."""
     width = rows.shape[1]
     large = rows.size >= forms.LEAST and type(flat) is devices.ndarray and flat.dtype.char == rows.dtype.char == "f"
-    loops = forms.compiled("indexing") if large else None
+    loops = forms.compiled("index_loops") if large else None
     if loops is not None:
         given = places.astype("int64", copy=False), xp.ascontiguousarray(rows)
         loops.add_rows(flat.reshape(-1, width), *given)

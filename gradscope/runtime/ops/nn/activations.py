@@ -70,13 +70,13 @@ def _threshold_backward(xp: Namespace, grad_output: Gradient, self: Array, thres
         return mask.view(kind)
 
     if _is_compiled_for(self):
-        return pointwise("activations.threshold_backward", masked, grad_output, self, settings=(threshold,))
+        return pointwise("activation_loops.threshold_backward", masked, grad_output, self, settings=(threshold,))
     return masked(grad_output, self)
 
 
 def _is_compiled_for(array: Array) -> bool:
     """Whether a compiled loop takes the place of a formula that is quicker undivided than in blocks."""
-    return array.size >= forms.LEAST and array.dtype.char == "f" and forms.compiled("activations") is not None
+    return array.size >= forms.LEAST and array.dtype.char == "f" and forms.compiled("activation_loops") is not None
 
 
 operator(
@@ -108,7 +108,7 @@ def _relu(xp: Namespace, self: Array) -> Array:
     if self.size <= _ZEROS:
         return xp.maximum(self, _zeros(self.dtype.char)[: self.size].reshape(self.shape))
     if _is_compiled_for(self):
-        return pointwise("activations.relu", lambda x: _relu_in_blocks(xp, x), self)
+        return pointwise("activation_loops.relu", lambda x: _relu_in_blocks(xp, x), self)
     return _relu_in_blocks(xp, self)
 
 
@@ -173,7 +173,7 @@ operator(
 def _leaky_relu(xp: Namespace, self: Array, negative_slope: float = 0.01) -> Array:
     need_floating("leaky_relu_cpu", self)
     return pointwise(
-        "activations.leaky_relu",
+        "activation_loops.leaky_relu",
         lambda x: select(xp, x > 0, x, x * negative_slope),
         self,
         settings=(negative_slope,),
@@ -186,7 +186,7 @@ def _leaky_relu(xp: Namespace, self: Array, negative_slope: float = 0.01) -> Arr
 
 def _leaky_relu_backward(xp: Namespace, grad_output: Gradient, self: Array, negative_slope: float) -> Array:
     return pointwise(
-        "activations.leaky_relu_backward",
+        "activation_loops.leaky_relu_backward",
         lambda g, x: select(xp, x > 0, g, g * negative_slope),
         grad_output,
         self,
@@ -236,7 +236,7 @@ def _elu(xp: Namespace, self: Array, alpha: Number = 1, scale: Number = 1, input
         below = xp.expm1(xp.minimum(x, 0) * input_scale) * (alpha * scale)
         return select(xp, x < 0, below, x * scale)
 
-    return pointwise("activations.elu", formula, self, settings=(alpha, scale, input_scale))
+    return pointwise("activation_loops.elu", formula, self, settings=(alpha, scale, input_scale))
 
 
 def _elu_backward(g: Gradient, self: Array, alpha: Number, scale: Array, input_scale: Any, F: Namespace) -> Gradient:
@@ -244,7 +244,7 @@ def _elu_backward(g: Gradient, self: Array, alpha: Number, scale: Array, input_s
         below = F.exp(_negative_part(x, F) * input_scale) * (input_scale * alpha * scale)
         return F.where(x <= 0, g * below, g * scale)
 
-    return pointwise("activations.elu_backward", formula, g, self, settings=(alpha, scale, input_scale))
+    return pointwise("activation_loops.elu_backward", formula, g, self, settings=(alpha, scale, input_scale))
 
 
 def _elu_reference(self: Array, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Array:
@@ -369,7 +369,7 @@ operator(
 
 def _hardswish(xp: Namespace, self: Array) -> Array:
     need_floating("hardswish_cpu", self)
-    return pointwise("activations.hardswish", lambda x: x * xp.minimum(xp.maximum(x + 3, 0), 6) / 6, self)
+    return pointwise("activation_loops.hardswish", lambda x: x * xp.minimum(xp.maximum(x + 3, 0), 6) / 6, self)
 
 
 def _hardswish_backward(g: Gradient, self: Array, F: Namespace) -> Gradient:
@@ -377,7 +377,7 @@ def _hardswish_backward(g: Gradient, self: Array, F: Namespace) -> Gradient:
         inner = F.where(x < 3, g * (x / 3 + 0.5), g)
         return F.where(x <= -3, F.zeros_like(g), inner)
 
-    return pointwise("activations.hardswish_backward", formula, g, self)
+    return pointwise("activation_loops.hardswish_backward", formula, g, self)
 
 
 operator(
@@ -512,7 +512,7 @@ def _sigmoid(xp: Namespace, self: Array) -> Array:
     if self.dtype.kind == "c":
         return 1 / (1 + xp.exp(-self))
     if self.size >= forms.FEW:
-        return pointwise("activations.sigmoids", lambda x: _sigmoid_formula(xp, x), self)
+        return pointwise("activation_loops.sigmoids", lambda x: _sigmoid_formula(xp, x), self)
     return _sigmoid_formula(xp, self)
 
 
@@ -527,7 +527,7 @@ def _sigmoid_formula(xp: Namespace, self: Array) -> Array:
 
 def _sigmoid_backward(g: Gradient, result: Array) -> Gradient:
     if type(result) is numpy.ndarray and result.size >= forms.LEAST:
-        return pointwise("activations.sigmoid_backward", _sigmoid_gradient, g, result)
+        return pointwise("activation_loops.sigmoid_backward", _sigmoid_gradient, g, result)
     return _sigmoid_gradient(g, result)
 
 
@@ -554,7 +554,7 @@ def _log_sigmoid(xp: Namespace, self: Array) -> Array:
     need_floating("log_sigmoid_cpu", self)
     if is_half(self):
         return _log_sigmoid(xp, single(self)).astype(self.dtype)
-    return pointwise("activations.log_sigmoid", lambda x: xp.minimum(x, 0) - _log1p_of_decay(xp, x), self)
+    return pointwise("activation_loops.log_sigmoid", lambda x: xp.minimum(x, 0) - _log1p_of_decay(xp, x), self)
 
 
 def _log1p_of_decay(xp: Namespace, x: Array) -> Array:
@@ -563,7 +563,7 @@ def _log1p_of_decay(xp: Namespace, x: Array) -> Array:
 
 
 def _log_sigmoid_backward(g: Gradient, self: Array, F: Namespace) -> Gradient:
-    return pointwise("activations.log_sigmoid_backward", lambda g, x: g * F.sigmoid(-x), g, self)
+    return pointwise("activation_loops.log_sigmoid_backward", lambda g, x: g * F.sigmoid(-x), g, self)
 
 
 operator(
@@ -583,7 +583,7 @@ operator(
 
 def _silu(xp: Namespace, self: Array) -> Array:
     refuse_kinds("silu_cpu", self, "biu")
-    return pointwise("activations.silu", lambda x: x * _sigmoid(xp, x), self)
+    return pointwise("activation_loops.silu", lambda x: x * _sigmoid(xp, x), self)
 
 
 def _silu_backward(g: Gradient, self: Array, F: Namespace) -> Gradient:
@@ -591,7 +591,7 @@ def _silu_backward(g: Gradient, self: Array, F: Namespace) -> Gradient:
         s = F.sigmoid(x)
         return g * conj(s * (x * (1 - s) + 1))
 
-    return pointwise("activations.silu_backward", formula, g, self)
+    return pointwise("activation_loops.silu_backward", formula, g, self)
 
 
 operator(
@@ -618,7 +618,7 @@ def _softplus(xp: Namespace, self: Array, beta: Number = 1, threshold: Any = 20)
         smooth = (xp.maximum(scaled, 0) + _log1p_of_decay(xp, scaled)) / beta
         return select(xp, scaled > threshold, x, smooth)
 
-    return pointwise("activations.softplus", formula, self, settings=(beta, threshold))
+    return pointwise("activation_loops.softplus", formula, self, settings=(beta, threshold))
 
 
 def _softplus_backward(g: Gradient, self: Array, beta: float, threshold: float, F: Namespace) -> Gradient:
@@ -626,7 +626,7 @@ def _softplus_backward(g: Gradient, self: Array, beta: float, threshold: float, 
         scaled = x * beta
         return F.where(scaled > threshold, g, g * F.sigmoid(scaled))
 
-    return pointwise("activations.softplus_backward", formula, g, self, settings=(beta, threshold))
+    return pointwise("activation_loops.softplus_backward", formula, g, self, settings=(beta, threshold))
 
 
 def _softplus_reference(self: Array, beta: float = 1, threshold: float = 20) -> Array:
@@ -650,7 +650,7 @@ operator(
 
 def _mish(xp: Namespace, self: Array) -> Array:
     need_floating("mish_cpu", self)
-    return pointwise("activations.mish", lambda x: x * xp.tanh(_softplus(xp, x)), self)
+    return pointwise("activation_loops.mish", lambda x: x * xp.tanh(_softplus(xp, x)), self)
 
 
 def _mish_backward(g: Gradient, self: Array, F: Namespace) -> Gradient:
@@ -658,7 +658,7 @@ def _mish_backward(g: Gradient, self: Array, F: Namespace) -> Gradient:
         t = F.tanh(F.softplus(x, 1, 20))
         return g * (t + x * F.sigmoid(x) * (1 - t * t))
 
-    return pointwise("activations.mish_backward", formula, g, self)
+    return pointwise("activation_loops.mish_backward", formula, g, self)
 
 
 operator(
@@ -730,10 +730,10 @@ _CUBIC = 0.044715
 def _gelu(xp: Namespace, self: Array, approximate: str = "none") -> Array:
     need_floating("GeluKernelImpl", self)
     if approximate == "none":
-        return pointwise("activations.gelu", lambda x: x * (0.5 * (erf_forward(xp, x * _ROOT_HALF) + 1)), self)
+        return pointwise("activation_loops.gelu", lambda x: x * (0.5 * (erf_forward(xp, x * _ROOT_HALF) + 1)), self)
     if approximate != "tanh":
         raise RuntimeError(f"approximate argument must be either none or tanh. (got {approximate!r})")
-    return pointwise("activations.gelu_tanh", lambda x: _gelu_tanh(xp, x), self)
+    return pointwise("activation_loops.gelu_tanh", lambda x: _gelu_tanh(xp, x), self)
 
 
 def _gelu_tanh(xp: Namespace, x: Array) -> Array:
@@ -742,8 +742,8 @@ def _gelu_tanh(xp: Namespace, x: Array) -> Array:
 
 def _gelu_backward(g: Gradient, self: Array, approximate: str, F: Namespace) -> Gradient:
     if approximate == "none":
-        return pointwise("activations.gelu_backward", lambda g, x: g * _gelu_slope(x, F), g, self)
-    return pointwise("activations.gelu_tanh_backward", lambda g, x: g * _gelu_tanh_slope(x, F), g, self)
+        return pointwise("activation_loops.gelu_backward", lambda g, x: g * _gelu_slope(x, F), g, self)
+    return pointwise("activation_loops.gelu_tanh_backward", lambda g, x: g * _gelu_tanh_slope(x, F), g, self)
 
 
 def _gelu_slope(x: Array, F: Namespace) -> Array:
@@ -793,7 +793,7 @@ def _softmax(xp: Namespace, self: Array, dim: int) -> Array:
     if not self.ndim or not self.size:
         return self * 0 + 1
     if axis == self.ndim - 1:
-        return rowwise("softmax.softmax", lambda rows: _softmax_along(xp, rows, rows.ndim - 1), self)
+        return rowwise("softmax_loops.softmax", lambda rows: _softmax_along(xp, rows, rows.ndim - 1), self)
     return _softmax_along(xp, self, axis)
 
 
@@ -812,7 +812,7 @@ def _softmax_data(xp: Namespace, grad_output: Gradient, output: Array, dim: int)
     axis = axis_of(dim, output.ndim)
     if output.size >= forms.FEW and axis == output.ndim - 1:
         formula = lambda g, y: _softmax_data_along(xp, g, y, y.ndim - 1)  # noqa: E731
-        return rowwise("softmax.softmax_backward", formula, grad_output, output)
+        return rowwise("softmax_loops.softmax_backward", formula, grad_output, output)
     return _softmax_data_along(xp, grad_output, output, axis)
 
 
@@ -835,7 +835,7 @@ def _log_softmax(xp: Namespace, self: Array, dim: int) -> Array:
     if not self.ndim or not self.size:
         return self * 0
     if axis == self.ndim - 1:
-        return rowwise("softmax.log_softmax", lambda rows: _log_softmax_along(xp, rows, rows.ndim - 1), self)
+        return rowwise("softmax_loops.log_softmax", lambda rows: _log_softmax_along(xp, rows, rows.ndim - 1), self)
     return _log_softmax_along(xp, self, axis)
 
 
@@ -853,7 +853,7 @@ def _log_softmax_data(xp: Namespace, grad_output: Gradient, output: Array, dim: 
     axis = axis_of(dim, output.ndim)
     if output.size >= forms.FEW and axis == output.ndim - 1:
         formula = lambda g, y: _log_softmax_data_along(xp, g, y, y.ndim - 1)  # noqa: E731
-        return rowwise("softmax.log_softmax_backward", formula, grad_output, output)
+        return rowwise("softmax_loops.log_softmax_backward", formula, grad_output, output)
     return _log_softmax_data_along(xp, grad_output, output, axis)
 
 

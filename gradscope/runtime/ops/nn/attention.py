@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from ... import autocast, state
-from ...kernels import attention
+from ...kernels import attention_kernels as kernels
 from ...kernels.broadcasting import expandable
 from ...memory import bfloat16
 from ...memory import device as devices
@@ -229,7 +229,7 @@ def _flash(
     factor = _factor(query.shape, scale)
     if xp is numpy:
         mask = None if attn_mask is None else attn_mask.astype(query.dtype, copy=False)
-        return attention.attend(query, key, value, mask, is_causal, factor)
+        return kernels.attend(query, key, value, mask, is_causal, factor)
     scores = _scores(query, key, attn_mask, is_causal, factor, F)
     most = scores.max(axis=3, keepdims=True)
     most = xp.where(most == -math.inf, 0, most)
@@ -301,10 +301,10 @@ def _in_blocks(
     if is_half(query):  # the output was rounded
         arrays = tuple(single(a) for a in arrays)
         mask = single(mask)
-        output, logsumexp = attention.attend(*arrays[1:], mask, *how)
+        output, logsumexp = kernels.attend(*arrays[1:], mask, *how)
     elif mask is not None:
         mask = mask.astype(query.dtype, copy=False)
-    return attention.attend_backward(*arrays, output, logsumexp, mask, *how)
+    return kernels.attend_backward(*arrays, output, logsumexp, mask, *how)
 
 
 def _flash_samples(make: Make) -> list[Any]:

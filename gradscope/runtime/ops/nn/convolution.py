@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy
 
-from ...kernels import convolution as kernels
+from ...kernels import convolution_kernels as kernels
 from ...memory.elements import as_element
 from ...memory.storage import restrided
 from ...tensor.tensor import Tensor

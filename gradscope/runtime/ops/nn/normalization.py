@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from ... import autocast, state
-from ...kernels import normalization as kernel
+from ...kernels import normalization_kernels as kernel
 from ...kernels.row_sums import sums
 from ...memory import device
 from ...memory.bfloat16 import cast

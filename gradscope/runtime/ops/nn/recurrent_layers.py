@@ -1,8 +1,8 @@
 """One direction of one recurrent layer as one operator: all steps in one node, forwards and backwards.
 
 The projection of the input is one product for all times, and so is the gradient of each weight. Backpropagation through
-time runs on bare arrays (:mod:`gradscope.runtime.kernels.recurrent`); under ``create_graph`` the steps are made anew of
-operators, and the same formulas are recorded, step by step.
+time runs on bare arrays (:mod:`gradscope.runtime.kernels.recurrent_kernels`); under ``create_graph`` the steps are made
+anew of operators, and the same formulas are recorded, step by step.
 
 The node of an LSTM in single precision has PyTorch's name for it, and saves the outputs too: a write to them is found.
 Where PyTorch has no node for a layer, outputs may be written: the states that the derivative needs are copies.
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from ...kernels import recurrent
+from ...kernels import recurrent_kernels as kernels
 from ..declaration.annotations import Array, Gradient, Make, Namespace, Sizes
 from ..declaration.extremes import mixed, substituted
 from ..declaration.registry import OPERATORS, operator
@@ -50,7 +50,7 @@ Spans = list[slice]
 def _spans(input: Array, batch_sizes: Sequence[int], reverse: bool) -> Spans:
     """Return the rows of each step; without batch sizes the input is (time, batch, features)."""
     sizes = batch_sizes or [input.shape[1]] * input.shape[0]
-    return recurrent.spans_of(sizes, reverse)
+    return kernels.spans_of(sizes, reverse)
 
 
 def _rows(input: Array) -> Array:
@@ -168,7 +168,7 @@ def _lstm_run(
     gates = xp.dot(_rows(input), w.ih.T)
     biases = w.bias_ih, w.bias_hh
     spans = _spans(input, batch_sizes, reverse)
-    states, cells, hidden, cell = recurrent.lstm(xp, gates, biases, state, w.hh, w.hr, spans)
+    states, cells, hidden, cell = kernels.lstm(xp, gates, biases, state, w.hh, w.hr, spans)
     return (hidden, cell), _Kept(states, gates, cells)
 
 
@@ -185,10 +185,10 @@ def _lstm_through(
     if hasattr(input, "_array"):
         return _recorded(LSTM, g, input, state, w, spans, F)
     g_rows = None if g[0] is None else _rows(g[0])
-    g_gates, g_hidden, g_cell, g_states = recurrent.lstm_backward(
+    g_gates, g_hidden, g_cell, g_states = kernels.lstm_backward(
         F.xp, lstm_formula, (g_rows, g[1], g[2]), kept.gates, kept.cells, state, w.hh, w.hr, spans
     )
-    before = recurrent.before(F.xp, state[0], _rows(kept.states), spans) if needs.hh else None
+    before = kernels.before(F.xp, state[0], _rows(kept.states), spans) if needs.hh else None
     raw = kept.gates[:, -kept.cells.shape[1] :] * F.xp.tanh(kept.cells) if needs.hr else None
     return _Through(g_gates, g_gates, (g_hidden, g_cell), before, g_states, raw)
 
@@ -298,7 +298,7 @@ def _gru_layer(
 ) -> tuple[Any, ...]:
     gates = xp.dot(_rows(input), w_ih.T)
     spans = _spans(input, batch_sizes, reverse)
-    states, projected, hidden = recurrent.gru(xp, gates, (b_ih, b_hh), hx, w_hh, spans)
+    states, projected, hidden = kernels.gru(xp, gates, (b_ih, b_hh), hx, w_hh, spans)
     return (_like(input, states.copy()), hidden), states, gates, projected
 
 
@@ -322,7 +322,7 @@ def _gru_layer_joint(
     if hasattr(input, "_array"):
         return _of_one_state(_recorded(GRU, g, input, (hx,), w, spans, F), input, w, needs, F)
     g_rows = None if g[0] is None else _rows(g[0])
-    g_ih, g_hh, g_hidden, before = recurrent.gru_backward(
+    g_ih, g_hh, g_hidden, before = kernels.gru_backward(
         F.xp, gru_formula, (g_rows, g[1]), gates, projected, states, hx, w_hh, spans
     )
     return _of_one_state(_Through(g_ih, g_hh, (g_hidden,), before), input, w, needs, F)
@@ -353,7 +353,7 @@ def _elman_layer(activation: Callable[..., Any]) -> Callable[..., Any]:
     ) -> tuple[Any, ...]:
         states = xp.dot(_rows(input), w_ih.T)
         spans = _spans(input, batch_sizes, reverse)
-        hidden = recurrent.elman(xp, states, (b_ih, b_hh), hx, w_hh, spans, partial(activation, xp))
+        hidden = kernels.elman(xp, states, (b_ih, b_hh), hx, w_hh, spans, partial(activation, xp))
         return (_like(input, states.copy()), hidden), states
 
     return forward
@@ -380,10 +380,8 @@ def _elman_layer_joint(cell: Cell, formula: Callable[..., Any]) -> Callable[...,
         if hasattr(input, "_array"):
             return _of_one_state(_recorded(cell, g, input, (hx,), w, spans, F), input, w, needs, F)
         g_rows = None if g[0] is None else _rows(g[0])
-        g_sums, g_hidden = recurrent.elman_backward(
-            F.xp, partial(formula, F=F), (g_rows, g[1]), states, hx, w_hh, spans
-        )
-        before = recurrent.before(F.xp, hx, states, spans) if needs[3] else None
+        g_sums, g_hidden = kernels.elman_backward(F.xp, partial(formula, F=F), (g_rows, g[1]), states, hx, w_hh, spans)
+        before = kernels.before(F.xp, hx, states, spans) if needs[3] else None
         return _of_one_state(_Through(g_sums, g_sums, (g_hidden,), before), input, w, needs, F)
 
     return joint

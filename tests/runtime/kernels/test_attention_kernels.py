@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from gradscope.runtime.kernels import attention
+from gradscope.runtime.kernels import attention_kernels as kernels
 from tests.runtime.kernels.both_forms import numpy_alone
 
 
@@ -30,8 +30,8 @@ def gradients(g, query, key, value, weights, scale):
 
 @pytest.fixture(params=[1, 7, 40, 100, 1 << 16])
 def small_blocks(request, monkeypatch):
-    monkeypatch.setattr(attention, "_SCORES", request.param)
-    monkeypatch.setattr(attention, "_CAUSAL_QUERIES", 3)
+    monkeypatch.setattr(kernels, "_SCORES", request.param)
+    monkeypatch.setattr(kernels, "_CAUSAL_QUERIES", 3)
 
 
 def operands(queries, keys, layout="heads"):
@@ -50,8 +50,8 @@ def test_blocks_give_what_whole_arrays_give(small_blocks, queries, keys, layout,
     for mask in (None, np.where(np.arange(queries * keys).reshape(queries, keys) % 4 == 1, -np.inf, 0.25)):
         given = mask, causal, 0.4
         weights, expected = whole(query, key, value, *given)
-        output, logsumexp = attention.attend(query, key, value, *given)
-        found = attention.attend_backward(g, query, key, value, output, logsumexp, *given)
+        output, logsumexp = kernels.attend(query, key, value, *given)
+        found = kernels.attend_backward(g, query, key, value, output, logsumexp, *given)
         np.testing.assert_allclose(output, expected, atol=1e-12)
         for one, other in zip(found, gradients(g, query, key, value, weights, 0.4), strict=True):
             np.testing.assert_allclose(one, other, atol=1e-12)
@@ -62,8 +62,8 @@ def test_blocks_give_what_whole_arrays_give(small_blocks, queries, keys, layout,
 def test_results_lie_in_memory_as_their_operands():
     """As PyTorch's do: a layer that merges the heads again then needs no copy."""
     operand = np.ones((5, 2, 3, 4)).transpose(1, 2, 0, 3)  # places first, as torch.nn.MultiheadAttention has them
-    output, logsumexp = attention.attend(operand, operand, operand, None, False, 1.0)
-    found = attention.attend_backward(operand, operand, operand, operand, output, logsumexp, None, False, 1.0)
+    output, logsumexp = kernels.attend(operand, operand, operand, None, False, 1.0)
+    found = kernels.attend_backward(operand, operand, operand, operand, output, logsumexp, None, False, 1.0)
     assert {a.strides for a in (output, *found)} == {operand.strides}
 
 
@@ -71,20 +71,20 @@ def test_a_query_that_sees_no_key_gives_nothing():
     query, key, value, g = operands(3, 3)
     mask = np.zeros((3, 3))
     mask[1] = -np.inf
-    output, logsumexp = attention.attend(query, key, value, mask, False, 1.0)
+    output, logsumexp = kernels.attend(query, key, value, mask, False, 1.0)
     assert not output[:, :, 1].any()
     assert not logsumexp[:, :, 1].any()
-    assert not attention.attend_backward(g, query, key, value, output, logsumexp, mask, False, 1.0)[0][:, :, 1].any()
+    assert not kernels.attend_backward(g, query, key, value, output, logsumexp, mask, False, 1.0)[0][:, :, 1].any()
 
 
 def test_an_expanded_gradient_is_read():
     query, key, value, _ = operands(5, 5)
-    output, logsumexp = attention.attend(query, key, value, None, True, 1.0)
+    output, logsumexp = kernels.attend(query, key, value, None, True, 1.0)
     ones = np.ones_like(output)
     for g in (np.broadcast_to(1.0, output.shape), np.broadcast_to(ones[..., :1], output.shape)):
-        found = attention.attend_backward(g, query, key, value, output, logsumexp, None, True, 1.0)
+        found = kernels.attend_backward(g, query, key, value, output, logsumexp, None, True, 1.0)
         for one, other in zip(
-            found, attention.attend_backward(ones, query, key, value, output, logsumexp, None, True, 1.0), strict=True
+            found, kernels.attend_backward(ones, query, key, value, output, logsumexp, None, True, 1.0), strict=True
         ):
             np.testing.assert_array_equal(one, other)
 
@@ -94,8 +94,8 @@ def test_memory_does_not_grow_with_the_square_of_the_length():
     tracemalloc.start()
     try:
         with numpy_alone():
-            output, logsumexp = attention.attend(query, query, query, None, True, 1.0)
-            attention.attend_backward(query, query, query, query, output, logsumexp, None, True, 1.0)
+            output, logsumexp = kernels.attend(query, query, query, None, True, 1.0)
+            kernels.attend_backward(query, query, query, query, output, logsumexp, None, True, 1.0)
         assert tracemalloc.get_traced_memory()[1] < 2048 * 2048
     finally:
         tracemalloc.stop()

@@ -1,4 +1,4 @@
-"""Weights of attention and their derivative, of rows of scores; what is around them is in `kernels.attention`.
+"""Weights of attention and their derivative, of rows of scores; what is around them is in `kernels.attention_kernels`.
 
 A row sees the keys up to its own place: row r is the query at place ``first + r % length``. Where `first` is the number
 of keys, each sees all of them.

@@ -38,7 +38,7 @@ def trained(lib, build, shape=LARGE, steps=4):
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_both_forms_take_the_same_steps(name):
-    (found, version), (expected, written) = both("updates", trained, gs, OPTIMIZERS[name])
+    (found, version), (expected, written) = both("update_loops", trained, gs, OPTIMIZERS[name])
     assert version == written
     for one, other in zip(found, expected, strict=True):
         # A compiler may round a product and a sum once.
@@ -62,7 +62,7 @@ def test_nan_and_infinities_are_kept():
         gs.optim.Adam([parameter], lr=0.1).step()
         return parameter.detach().numpy()
 
-    found, expected = both("updates", step)
+    found, expected = both("update_loops", step)
     assert np.array_equal(found, expected, equal_nan=True)
 
 
@@ -81,5 +81,5 @@ def test_threads_make_no_difference():
 
 def test_without_numba_the_written_formulas_run():
     with numpy_alone():
-        assert forms.compiled("updates") is None
+        assert forms.compiled("update_loops") is None
         assert trained(gs, OPTIMIZERS["adam"])[1] == 4

@@ -47,7 +47,7 @@ def result_and_gradient(lib, F, call, x, g):
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_both_forms_agree(call):
-    compiled, plain = both("activations", result_and_gradient, gs, functional, call, *numbers())
+    compiled, plain = both("activation_loops", result_and_gradient, gs, functional, call, *numbers())
     for one, other in zip(compiled, plain, strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-6, atol=TOLERANCE)
 
@@ -55,7 +55,7 @@ def test_both_forms_agree(call):
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_they_are_pytorchs(torch, call):
     expected = result_and_gradient(torch, torch.nn.functional, call, *numbers())
-    for form in both("activations", result_and_gradient, gs, functional, call, *numbers()):
+    for form in both("activation_loops", result_and_gradient, gs, functional, call, *numbers()):
         for one, other in zip(form, expected, strict=True):
             known = np.isfinite(other)  # its gelu of infinity is NaN
             np.testing.assert_allclose(one[known], other[known], rtol=2e-6, atol=TOLERANCE)

@@ -35,10 +35,10 @@ def gradient(lib, call, expanded=False, count=60):
 def test_both_forms_are_pytorchs(torch, call, expanded):
     count = 2000 if call is CALLS["elements"] else 60
     expected = gradient(torch, call, expanded, count)
-    for form in both("indexing", gradient, gs, call, expanded, count):
+    for form in both("index_loops", gradient, gs, call, expanded, count):
         np.testing.assert_allclose(form, expected, rtol=1e-5, atol=1e-4)
 
 
 def test_both_forms_add_in_the_same_order():
-    compiled, plain = both("indexing", gradient, gs, CALLS["embedding"])
+    compiled, plain = both("index_loops", gradient, gs, CALLS["embedding"])
     np.testing.assert_array_equal(compiled, plain)

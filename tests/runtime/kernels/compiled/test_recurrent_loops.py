@@ -40,7 +40,7 @@ def run(lib, make, x):
 
 @pytest.mark.parametrize("make", NETWORKS.values(), ids=NETWORKS)
 def test_both_forms_agree(make):
-    for one, other in zip(*both("recurrent", run, gs, make, inputs(*SPECIAL[:10])), strict=True):
+    for one, other in zip(*both("recurrent_loops", run, gs, make, inputs(*SPECIAL[:10])), strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5 * max(1, float(np.abs(other).max())))
 
 
@@ -48,7 +48,7 @@ def test_both_forms_agree(make):
 @pytest.mark.parametrize("make", NETWORKS.values(), ids=NETWORKS)
 def test_they_are_pytorchs(torch, make):
     expected = run(torch, make, inputs())
-    for form in both("recurrent", run, gs, make, inputs()):
+    for form in both("recurrent_loops", run, gs, make, inputs()):
         for one, other in zip(form, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5 * max(1, float(np.abs(other).max())))
 
@@ -57,7 +57,7 @@ def test_they_are_pytorchs(torch, make):
 def test_numbers_without_bounds_saturate_and_nan_stays(make):
     """Gates are between 0 and 1 at any number, and what a NaN reaches is NaN: in both forms the same places."""
     for special in ([np.inf, -np.inf, *SPECIAL], [np.nan]):
-        compiled, plain = both("recurrent", run, gs, make, inputs(*special))
+        compiled, plain = both("recurrent_loops", run, gs, make, inputs(*special))
         for one, other in zip(compiled, plain, strict=True):
             assert (np.isnan(one) == np.isnan(other)).all()
     assert np.isnan(compiled[0]).any()
@@ -66,5 +66,5 @@ def test_numbers_without_bounds_saturate_and_nan_stays(make):
 def test_small_layers_are_numpys():
     """Below the size for which a call is worth it, both forms are one."""
     x = inputs()[:3, :4]
-    for one, other in zip(*both("recurrent", run, gs, NETWORKS["lstm"], x), strict=True):
+    for one, other in zip(*both("recurrent_loops", run, gs, NETWORKS["lstm"], x), strict=True):
         assert (one == other).all()

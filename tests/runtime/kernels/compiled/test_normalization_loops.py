@@ -56,13 +56,13 @@ def close(ours, theirs, tolerance=1e-5):
 @pytest.mark.parametrize(("name", "shape"), CASES, ids=str)
 @pytest.mark.parametrize("given", [True, False], ids=["weights", "plain"])
 def test_both_forms_agree(name, shape, given):
-    close(*both("normalization", run, gs, name, *parameters(name, shape, given)))
+    close(*both("normalization_loops", run, gs, name, *parameters(name, shape, given)))
 
 
 @pytest.mark.parametrize(("name", "shape"), CASES, ids=str)
 def test_they_are_pytorchs(torch, name, shape):
     expected = run(torch, name, *parameters(name, shape))
-    for form in both("normalization", run, gs, name, *parameters(name, shape)):
+    for form in both("normalization_loops", run, gs, name, *parameters(name, shape)):
         close(form, expected)
 
 
@@ -79,7 +79,7 @@ def test_what_is_not_finite_spreads_as_in_pytorch(torch, name, value):
     x, g, weights = parameters(name, SHAPES[0])
     x[0, 0, 0, 0] = value
     expected = run(torch, name, x, g, weights)
-    for form in both("normalization", run, gs, name, x, g, weights):
+    for form in both("normalization_loops", run, gs, name, x, g, weights):
         for one, other in zip(form, expected, strict=True):
             np.testing.assert_array_equal(np.isnan(one), np.isnan(other))
 
@@ -140,5 +140,5 @@ def test_running_statistics_are_pytorchs(torch):
         return [part.detach().numpy() for part in statistics]
 
     expected = trained(torch)
-    for form in both("normalization", trained, gs):
+    for form in both("normalization_loops", trained, gs):
         close(form, expected)

@@ -74,7 +74,7 @@ def _compiled(rows: Array) -> Any:
     """Return the compiled kernels, or None: then NumPy's forms run."""
     if type(rows) is not numpy.ndarray or rows.dtype.char != "f" or rows.size < forms.LEAST:
         return None
-    return forms.compiled("recurrent")
+    return forms.compiled("recurrent_loops")
 
 
 def _by_rows(step: Callable[..., None], *arrays: Array) -> None:

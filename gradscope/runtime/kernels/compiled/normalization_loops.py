@@ -1,4 +1,4 @@
-"""Normalisation of rows, and what normalised planes are made of; the NumPy forms are in `kernels.normalization`."""
+"""Normalisation of rows, and what normalised planes are made of; NumPy's forms: `kernels.normalization_kernels`."""
 
 from __future__ import annotations
 

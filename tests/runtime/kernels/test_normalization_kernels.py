@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gradscope.runtime.kernels import forms
-from gradscope.runtime.kernels.normalization import Columns, Planes, channels, is_worth_it, rows, rows_backward
+from gradscope.runtime.kernels.normalization_kernels import Columns, Planes, channels, is_worth_it, rows, rows_backward
 from tests.runtime.kernels.both_forms import numpy_alone
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gradscope.runtime.kernels.error_function import erf
+from gradscope.runtime.kernels.error_function_kernel import erf
 
 SPECIAL = np.array([0.0, -0.0, 1e-45, -1e-45, 5.0, -5.0, 9e37, np.inf, -np.inf, np.nan], "f")
 

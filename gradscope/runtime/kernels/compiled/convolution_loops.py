@@ -1,4 +1,4 @@
-"""Products of weights with rows of images where they lie; the forms that gather them are in `kernels.convolution`."""
+"""Products of weights with rows of images where they lie; `kernels.convolution_kernels` gathers them."""
 
 from __future__ import annotations
 

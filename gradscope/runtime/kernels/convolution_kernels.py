@@ -151,7 +151,7 @@ def _images(x: Array, grid: Grid) -> int:
 
 def _loops(x: Array, columns: int) -> Any:
     """Return the compiled kernels, or None for NumPy's form."""
-    return forms.compiled("convolution") if columns >= forms.LEAST and x.dtype.char == "f" else None
+    return forms.compiled("convolution_loops") if columns >= forms.LEAST and x.dtype.char == "f" else None
 
 
 class _Block:

@@ -41,7 +41,7 @@ def close(ours, theirs):
 def test_both_forms_are_pytorchs(torch, options):
     arrays = operands()
     expected = result_and_gradients(torch, arrays, **options)
-    for form in both("attention", lambda: result_and_gradients(gs, arrays, **options)):
+    for form in both("attention_loops", lambda: result_and_gradients(gs, arrays, **options)):
         close(form, expected)
 
 
@@ -49,7 +49,7 @@ def test_both_forms_are_pytorchs(torch, options):
 def test_causal_attention_of_all_lengths(torch, queries, keys):
     arrays = operands(queries, keys, heads=8)
     expected = result_and_gradients(torch, arrays, is_causal=True)
-    for form in both("attention", lambda: result_and_gradients(gs, arrays, is_causal=True)):
+    for form in both("attention_loops", lambda: result_and_gradients(gs, arrays, is_causal=True)):
         close(form, expected)
 
 
@@ -59,7 +59,7 @@ def test_large_scores_keep_their_differences(torch):
     arrays = query * 30, key * 30, value, g
     key[:, :, 1] = key[:, :, 0]
     expected = result_and_gradients(torch, arrays)[0]
-    for output, *gradients in both("attention", lambda: result_and_gradients(gs, arrays)):
+    for output, *gradients in both("attention_loops", lambda: result_and_gradients(gs, arrays)):
         np.testing.assert_allclose(output, expected, rtol=1e-3, atol=1e-4)
         assert all(np.isfinite(gradient).all() for gradient in gradients)
 
@@ -67,7 +67,7 @@ def test_large_scores_keep_their_differences(torch):
 def test_nan_and_infinity_stay_in_their_queries():
     arrays = operands()
     arrays[0][0, 0, 3, 0], arrays[0][0, 0, 40, 2] = np.nan, np.inf
-    for output, g_query, *_ in both("attention", lambda: result_and_gradients(gs, arrays, is_causal=True)):
+    for output, g_query, *_ in both("attention_loops", lambda: result_and_gradients(gs, arrays, is_causal=True)):
         lost = np.isnan(output).any(3)
         assert np.argwhere(lost).tolist() == [[0, 0, 3], [0, 0, 40]]
         assert np.isnan(g_query[0, 0, [3, 40]]).all()

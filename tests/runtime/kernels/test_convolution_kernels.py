@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradscope.runtime.kernels import convolution
+from gradscope.runtime.kernels import convolution_kernels as kernels
 from gradscope.runtime.ops.declaration.references import adjoint, convolved
 
 AXIS = st.tuples(st.integers(1, 7), st.integers(1, 3), st.integers(1, 3), st.integers(0, 3), st.integers(1, 2))
@@ -33,7 +33,7 @@ def case(axes, images, groups, inputs, outputs):
 def test_it_is_the_definition(parts):
     x, weight, grad, rest = case(*parts)
     bias = np.arange(len(weight)) - 0.5
-    found = convolution.convolved(x, weight, bias, grad.shape[2:], *rest)
+    found = kernels.convolved(x, weight, bias, grad.shape[2:], *rest)
     np.testing.assert_allclose(found, convolved(x, weight, bias, *rest), atol=1e-12)
 
 
@@ -41,35 +41,35 @@ def test_it_is_the_definition(parts):
 @given(GEOMETRY)
 def test_gradients_are_its_adjoints(parts):
     x, weight, grad, rest = case(*parts)
-    found = convolution.input_gradient(grad, weight, x.shape[2:], *rest)
+    found = kernels.input_gradient(grad, weight, x.shape[2:], *rest)
     np.testing.assert_allclose(found, adjoint(lambda x: convolved(x, weight, None, *rest), x.shape, grad), atol=1e-12)
-    found = convolution.weight_gradient(x, grad, weight.shape[2:], *rest)
+    found = kernels.weight_gradient(x, grad, weight.shape[2:], *rest)
     expected = adjoint(lambda w: convolved(x, w, None, *rest), weight.shape, grad)
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(("grid", "columns"), [(1, 1), (1, 1 << 17), (1 << 16, 1)])
 def test_blocks_are_put_together(monkeypatch, grid, columns):
-    monkeypatch.setattr(convolution, "_GRID", grid)
-    monkeypatch.setattr(convolution, "_COLUMNS", columns)
-    monkeypatch.setattr(convolution, "_LEAST_ROW", 7)
+    monkeypatch.setattr(kernels, "_GRID", grid)
+    monkeypatch.setattr(kernels, "_COLUMNS", columns)
+    monkeypatch.setattr(kernels, "_LEAST_ROW", 7)
     x, weight, grad, rest = case([(9, 3, 1, 1, 1), (8, 3, 2, 1, 1)], 5, 2, 3, 4)
-    found = convolution.convolved(x, weight, None, grad.shape[2:], *rest)
+    found = kernels.convolved(x, weight, None, grad.shape[2:], *rest)
     np.testing.assert_allclose(found, convolved(x, weight, None, *rest), atol=1e-12)
-    found = convolution.input_gradient(grad, weight, x.shape[2:], *rest)
+    found = kernels.input_gradient(grad, weight, x.shape[2:], *rest)
     np.testing.assert_allclose(found, adjoint(lambda x: convolved(x, weight, None, *rest), x.shape, grad), atol=1e-12)
-    found = convolution.weight_gradient(x, grad, weight.shape[2:], *rest)
+    found = kernels.weight_gradient(x, grad, weight.shape[2:], *rest)
     expected = adjoint(lambda w: convolved(x, w, None, *rest), weight.shape, grad)
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_arrays_that_suit():
     single, double = np.ones(3, "f"), np.ones(3)
-    assert convolution.suits(single, single)
-    assert convolution.suits(double)
-    assert not convolution.suits(single, double)
-    assert not convolution.suits(double[:0])
-    assert not convolution.suits(np.ones(3, int))
+    assert kernels.suits(single, single)
+    assert kernels.suits(double)
+    assert not kernels.suits(single, double)
+    assert not kernels.suits(double[:0])
+    assert not kernels.suits(np.ones(3, int))
 
 
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(-9, 9)), max_size=3), st.integers(-5, 5))
@@ -77,11 +77,11 @@ def test_numbers_in_a_lattice_are_found_in_it(axes, first):
     numbers = [first]
     for count, step in axes:
         numbers = [number + step * n for number in numbers for n in range(count)]
-    shape, steps = convolution._lattice(numbers)
+    shape, steps = kernels._lattice(numbers)
     found = sum(step * index for step, index in zip(steps, np.indices(shape), strict=True))
     assert (first + np.broadcast_to(found, shape).ravel()).tolist() == numbers
 
 
 def test_numbers_in_no_lattice_leave_some_out():
     for numbers in ([0, 1, 3], [0, 1, 5, 6, 7, 12], [0, 2, 1, 3, 9, 10, 11, 12]):
-        assert np.prod(convolution._lattice(numbers)[0]) < len(numbers)
+        assert np.prod(kernels._lattice(numbers)[0]) < len(numbers)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradscope.runtime.kernels.recurrent import _projected, before, elman, spans_of
+from gradscope.runtime.kernels.recurrent_kernels import _projected, before, elman, spans_of
 
 LENGTHS = st.lists(st.integers(1, 6), min_size=1, max_size=5).map(lambda lengths: sorted(lengths, reverse=True))
 

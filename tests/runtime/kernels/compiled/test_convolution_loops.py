@@ -50,7 +50,7 @@ def assert_close(found, expected):
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_both_forms_agree(case):
     arrays, name = numbers(*case), f"conv{len(case[2])}d"
-    compiled, plain = both("convolution", result_and_gradients, gs, name, arrays, case[-1])
+    compiled, plain = both("convolution_loops", result_and_gradients, gs, name, arrays, case[-1])
     assert_close(compiled, plain)
 
 
@@ -58,7 +58,7 @@ def test_both_forms_agree(case):
 def test_they_are_pytorchs(torch, case):
     arrays, name = numbers(*case), f"conv{len(case[2])}d"
     expected = result_and_gradients(torch, name, arrays, case[-1])
-    for form in both("convolution", result_and_gradients, gs, name, arrays, case[-1]):
+    for form in both("convolution_loops", result_and_gradients, gs, name, arrays, case[-1]):
         assert_close(form, expected)
 
 
@@ -68,7 +68,7 @@ def test_transposed_ones_are_pytorchs(torch, options):
     groups = options.get("groups", 1)
     arrays = [rng.standard_normal(shape).astype("f") for shape in ((3, 4, 9, 8), (4, 6 // groups, 3, 3), (6,))]
     expected = result_and_gradients(torch, "conv_transpose2d", arrays, options)
-    for form in both("convolution", result_and_gradients, gs, "conv_transpose2d", arrays, options):
+    for form in both("convolution_loops", result_and_gradients, gs, "conv_transpose2d", arrays, options):
         assert_close(form, expected)
 
 
@@ -90,7 +90,7 @@ def test_one_number_that_is_not_finite_reaches_what_it_is_a_factor_of(number, pl
         tensors = [gs.tensor(array, requires_grad=True) for array in (x, weight)]
         return [g.numpy() for g in gs.autograd.grad(gs.conv2d(*tensors), tensors, gs.tensor(gradient))]
 
-    for of_input, of_weight in both("convolution", gradients):
+    for of_input, of_weight in both("convolution_loops", gradients):
         reached = {
             "x": (0, 5),  # the first tap of each output
             "weight": (2 * 36, 0),  # what the first window's place is for, in the first channel

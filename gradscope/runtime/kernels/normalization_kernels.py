@@ -40,7 +40,7 @@ def is_worth_it(*arrays: Array | None) -> bool:
 
 
 def _loops(array: Array) -> Any:
-    return forms.compiled("normalization") if array.dtype.char == "f" else None
+    return forms.compiled("normalization_loops") if array.dtype.char == "f" else None
 
 
 def _vector(value: Array | None, like: Array, otherwise: float) -> Array:
