@@ -5,6 +5,7 @@ import importlib
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -130,7 +131,7 @@ def test_a_kernel_that_does_not_compile_leaves_numpys_form(monkeypatch, forgetfu
     def fail(name):
         raise ValueError("no such target\nand pages of reasons")
 
-    monkeypatch.setattr(forms.importlib, "import_module", fail)
+    monkeypatch.setattr(forms, "importlib", SimpleNamespace(import_module=fail))
     assert forms.compiled("activation_loops") is None
     assert forms.compiler() == "NumPy: Numba cannot compile error_function_loops (ValueError: no such target)"
 
@@ -144,7 +145,7 @@ def test_what_does_not_compile_is_told_by_the_kernels_name(monkeypatch, forgetfu
         def erf(x, y):
             y[0] = x.nothing
 
-    monkeypatch.setattr(forms.importlib, "import_module", load)
+    monkeypatch.setattr(forms, "importlib", SimpleNamespace(import_module=load))  # Numba has its own
     assert forms.compiler() == (
         "NumPy: Numba cannot compile error_function_loops.erf (TypingError: Failed in nopython mode pipeline (step: "
         "nopython frontend): Unknown attribute 'nothing' of type readonly array(float32, 1d, C))"
