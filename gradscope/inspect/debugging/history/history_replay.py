@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from ...adapters import Adapter
@@ -95,6 +97,18 @@ class PastContext(PauseContext):
         raise ValueError("this node has run: go back to the live node to change a gradient, or ask `what-if` here")
 
 
+def ran_free_between(later: HistoryPosition, earlier: HistoryPosition) -> str:
+    """Return what ran between two nodes of the history that follow each other; empty if nothing did."""
+    if earlier.view is later.view:
+        first, last = earlier.place + 1, later.place - 1
+        return "" if first > last else f"node {first}" if first == last else f"nodes {first} to {last}"
+    first, last = earlier.view.number + 1, later.view.number - (later.place < len(later.view.order))
+    if first <= last:
+        return f"backward {first}" if first == last else f"backwards {first} to {last}"
+    inner = later.view.number < earlier.view.number  # the later node goes on with the backward around the earlier one's
+    return "" if inner or not later.place else f"the first {later.place} nodes of backward {later.view.number}"
+
+
 class Replay:
     """The cursor in a history.
 
@@ -113,13 +127,19 @@ class Replay:
         """Where the cursor is."""
         return None if self.cursor is None else self._history.positions[self.cursor]
 
-    def back(self, count: int, end: int) -> StopReason:
-        """Go `count` nodes back; `end` is the first position that is not in the past."""
+    def back(self, count: int, end: int, live: HistoryPosition | None = None) -> StopReason:
+        """Go `count` nodes back; `end` is the first position that is not in the past, `live` where the program is."""
         here = end if self.cursor is None else self.cursor
         if not min(here, len(self._history.positions)):
             raise ReplayError(NOTHING_BEFORE)
         self.cursor = max(0, here - count)
-        return self._text("one node back" if count == 1 else f"{here - self.cursor} nodes back")
+        text = self._text("one node back" if count == 1 else f"{here - self.cursor} nodes back")
+        passed = self._history.positions[self.cursor : here + 1]
+        if here == len(self._history.positions) and live is not None:
+            passed.append(live)
+        gaps = filter(None, (ran_free_between(*pair) for pair in pairwise(passed[::-1])))
+        gap = next(gaps, "")
+        return replace(text, text=f"{text}; {gap} ran free: `record on` records them") if gap else text
 
     def forward(self, count: int, end: int) -> StopReason:
         """Go `count` nodes on, to the live node at most."""

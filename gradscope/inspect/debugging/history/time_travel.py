@@ -55,7 +55,7 @@ class TimeTravel(DebuggerCore):
         """
         if n < 1:
             raise ValueError(f"back() takes a positive number of nodes, got {n}")
-        self._travel(lambda replay, end: replay.back(n, end))
+        self._travel(lambda replay, end: replay.back(n, end, self._session.live_position))
 
     def reverse_continue(self) -> None:
         """Go back to the node before at which a breakpoint would stop, or else to the first that was recorded."""

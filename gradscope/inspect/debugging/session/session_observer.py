@@ -734,6 +734,12 @@ class SessionObserver(Observer):
         return (self.view, self.current) if position is None else position
 
     @property
+    def live_position(self) -> HistoryPosition | None:
+        """Where the program stopped last, wherever the cursor is; behind the last node of a backward that has ended."""
+        view = self.view
+        return None if view is None else HistoryPosition(view, self.current if view.live else len(view.order))
+
+    @property
     def nodes(self) -> Sequence[NodeRecord]:
         """The nodes of the backward to show."""
         view = self.shown[0]

@@ -87,9 +87,7 @@ class StopDecision:
         """Return why to stop after a node that has made a NaN or an infinity, and the breakpoint that wants it."""
         for kind, point in self._table.on_values():
             place, word = _KINDS[kind]
-            # Of what an infinity turns into a NaN, or the other way round, the first is to be looked at.
-            arrived = (place,) if point is not None else (0, 1)
-            if self._has(call.grad_inputs, place) and not any(self._has(call.grad_outputs, bad) for bad in arrived):
+            if self._has(call.grad_inputs, place) and not self._has(call.grad_outputs, place):
                 name = self._adapter.node_name(call.node)
                 found = self._hit(point, f"{name} produced {word} from gradients without one", kind)
                 if found is not None:

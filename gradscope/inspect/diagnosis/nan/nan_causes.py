@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-__all__ = ["Cause", "backward_cause", "element_of", "forward_cause", "is_elementwise"]
+__all__ = ["Cause", "backward_cause", "element_of", "forward_cause", "infinity_cause", "is_elementwise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +317,31 @@ def backward_cause(
             "`gradscope debug` with `catch nan` stops here while the saved tensors are there.",
         )
     return Cause("its saved tensors and the gradient that arrives are finite, the derivative is not")
+
+
+def infinity_cause(grad: float | None, saved: Mapping[str, float | None]) -> Cause:
+    """Say why a derivative is NaN where an infinity arrived, and no NaN.
+
+    Parameters
+    ----------
+    grad : float or None
+        The element of the gradient that arrived; None where it does not belong to the bad element alone.
+    saved : mapping of str to (float or None)
+        The elements of the saved tensors.
+
+    Examples
+    --------
+    >>> infinity_cause(math.inf, {"other": 0.0}).text
+    '0 * inf: the gradient that arrives is infinite, and the saved `other` is 0'
+    """
+    zero = next((name for name, value in saved.items() if value == 0), "")
+    if grad is None or not math.isinf(grad):
+        text = "the gradient that arrives has an infinity: inf - inf, or 0 * inf"
+    elif zero:
+        text = f"0 * inf: the gradient that arrives is infinite, and the saved `{zero}` is 0"
+    else:
+        text = "the gradient that arrives is infinite"
+    return Cause(text, "The infinity is what to mend: it was there before the NaN.")
 
 
 def _singular(operator: str, saved: Mapping[str, float | None]) -> tuple[str, str] | None:

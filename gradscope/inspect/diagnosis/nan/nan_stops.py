@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy
 
 from ...records.records import NodeRecord
-from .nan_causes import backward_cause, element_of
+from .nan_causes import backward_cause, element_of, infinity_cause
 from .nan_producers import first_bad, producer_of, tainted_by
 
 __all__ = ["bad_value_at"]
@@ -45,14 +45,17 @@ def bad_value_at(
         bad = None if values is None else first_bad(values)
         if values is None or bad is None:
             continue
-        if any(first_bad(grad) is not None for grad in arrived):
+        worst = [grad[at] for grad in arrived if (at := first_bad(grad)) is not None]
+        turned = bool(worst) and bool(numpy.isnan(values[bad])) and not numpy.isnan(worst).any()
+        if worst and not turned:
             return f"{node.name} passes on what has arrived: the gradient that it got is not finite already"
         elements = {name: _element(array, values.shape, bad) for name, array in saved.items()}
         grad = element_of(arrived[0], values.shape, bad) if arrived else None
-        tainted = tainted_by(saved) or _tainted_in_record(node)
-        cause = backward_cause(
-            node.operator, grad, elements, float(abs(values[bad])), "", tainted, _unseen(node, saved)
-        )
+        if turned:
+            cause = infinity_cause(grad, elements)
+        else:
+            tainted, unseen = tainted_by(saved) or _tainted_in_record(node), _unseen(node, saved)
+            cause = backward_cause(node.operator, grad, elements, float(abs(values[bad])), "", tainted, unseen)
         operands = [(name, value) for name, value in elements.items() if value is not None]
         if grad is not None:
             operands.append(("gradient", grad))

@@ -270,6 +270,37 @@ def test_recording_ends_where_the_program_runs_free_and_goes_on_if_asked_to():
             assert sum(view.number > 0 for view in session._session.history._views) == tasks
 
 
+def test_what_ran_free_in_between_is_named():
+    def back():
+        session.back()
+        return session.task_index, session.current, session.reason.text
+
+    with debugging(lambda: train(mlp(), steps=4)) as session:
+        started(session)
+        go(session, "step")
+        assert go(session, "cont") == "finished"
+        gap = "; backwards 2 to 4 ran free: `record on` records them"
+        assert back() == (1, 1, f"one node back (recorded){gap}")
+        assert back() == (1, 0, "one node back (recorded)")
+
+
+def test_nodes_that_ran_free_before_a_nan_are_named():
+    with debugging(through_nan()) as session:
+        started(session)
+        go(session, "step")
+        go(session, "step")
+        assert go(session, "cont") == "paused after"
+        session.back()
+        assert (session.current, session.reason.text) == (2, "one node back (recorded)")
+    with debugging(through_nan()) as session:
+        started(session)
+        go(session, "cont")
+        session.back()
+        session.back()
+        gap = "; node 1 ran free: `record on` records them"
+        assert (session.current, session.reason.text) == (0, f"one node back (recorded){gap}")
+
+
 def test_a_nested_backward_is_passed_through_in_the_order_in_which_it_ran():
     def run():
         Nested.apply(gs.ones(2, requires_grad=True)).sum().backward()

@@ -47,6 +47,10 @@ def test_an_infinite_slope_is_known_before_it_runs_and_explained_where_it_has():
             assert (found.kind, found.severity, found.index) == ("inf", "error", 1)
             assert "the derivative of sqrt is infinite at 0" in found.text
             assert found.location.source == "(w * w).sqrt().sum().backward()"
+            session.cont()
+            assert wait(session) == "paused after"
+            (found,) = session.findings()
+            assert (session.task_index, found.kind, found.index) == (number, "nan", 2)
 
 
 def test_parameters_that_are_not_reached_are_told_with_the_line():
@@ -141,10 +145,10 @@ def test_in_pytorch_too(torch):
     with debugging(run) as session:
         started(session)
         assert kinds(session) == ["slope"]
-        for _ in range(2):
+        for kind in ("inf", "nan") * 2:
             session.cont()
             assert wait(session) == "paused after"
-            assert kinds(session) == ["inf"]
+            assert kinds(session) == [kind]
 
 
 @pytest.mark.parametrize("always", [False, True])

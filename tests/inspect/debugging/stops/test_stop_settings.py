@@ -135,6 +135,29 @@ def test_infinities():
         assert session.breakpoints == []
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_nan_out_of_an_infinity_is_a_stop_of_its_own(recorded):
+    def run():
+        x = gs.zeros(2, requires_grad=True)
+        mask = gs.tensor([0.0, 1.0])
+        (x * mask).sqrt().sum().backward()
+        (x * mask).sqrt().sum().backward()
+
+    with debugging(run) as session:
+        session.record_always = recorded
+        assert stops(session) == [(1, "Sqrt"), (1, "Mul"), (2, "Sqrt"), (2, "Mul")]
+    with debugging(run) as session:
+        session.catch("inf", False)
+        session.start()
+        session.wait()
+        assert go(session, "cont") == "paused after"
+        assert session.reason.text == "MulBackward0 produced a NaN from gradients without one"
+        cause = "0 * inf: the gradient that arrives is infinite, and the saved `other` is 0"
+        assert session.explain().splitlines()[1].strip() == cause
+        session.catch("nan", False)
+        assert go(session, "cont") == "finished"
+
+
 def test_failures_can_be_passed_over():
     def run():
         y = gs.ones(2, requires_grad=True).exp()
