@@ -98,7 +98,7 @@ def test_a_box_that_has_no_parts_and_nothing_around_says_so():
 def test_zoom_draws_larger_and_smaller_boxes_and_ends():
     async def scenario(app, pilot):
         pane = await opened(app, pilot)
-        assert "Zoom in" in text_of(app)
+        assert "+ - Zoom" in text_of(app)
         largest = pane.line_count()
         await pilot.press("minus")
         await until(pilot, lambda: pane.line_count() < largest)

@@ -53,6 +53,12 @@ def test_keys_that_go_between_backwards_share_their_words():
     assert "] Backward" in words(200)
 
 
+def test_plus_and_minus_are_named_by_what_they_do_in_the_pane():
+    for pane in PANES:
+        named = {entry for entry in words(500, own=pane.KEYS) if entry.startswith("+ -")}
+        assert named == {"+ - Zoom" if pane.TITLE == "Diagram" else "+ - Pane size"}
+
+
 def test_keys_can_be_clicked():
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes)

@@ -65,9 +65,9 @@ class DiagramPane(LinePane, inherit_bindings=False):
     PLACE: ClassVar[Place] = Place.IN_TURN
     KEYS: ClassVar[Mapping[str, str]] = {
         "open": "Go to its nodes",
-        "switch": "Open or close the module",
-        "grow": "Zoom in",
-        "shrink": "Zoom out",
+        "switch": "Open or close",
+        "grow": "Zoom",
+        "shrink": "Zoom",
         "maximise": "Whole screen",
     }
     KEY_HELP: ClassVar[str] = "Go to the modules as boxes"
