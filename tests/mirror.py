@@ -240,6 +240,7 @@ TESTED_THROUGH = {
     "nn/functional/distance_functions": "nn/functional",
     "optim/lr_scheduler/annealing": "optim/lr_scheduler",
     "optim/lr_scheduler/plateau": "optim/lr_scheduler",
+    "optim/moments": "optim/adam",
     "runtime/engine/gradient_validation": "runtime/engine/graph_task",
     "runtime/kernels/compiled/jit": "runtime/kernels/compiled/scalars",
     "runtime/graph/accumulate_grad": "runtime/engine/graph_task",

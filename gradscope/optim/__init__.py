@@ -2,6 +2,7 @@
 
 - :mod:`~.optimizer`: groups, state, hooks, and how an update is written
 - :mod:`~.sgd`: with momentum, and Nesterov's
+- :mod:`~.moments`: the two running moments that Adam and its relatives keep
 - :mod:`~.adam`: ``Adam`` and ``AdamW``
 - :mod:`~.nadam`: with Nesterov's momentum
 - :mod:`~.radam`: with a rectified variance

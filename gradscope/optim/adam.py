@@ -13,22 +13,13 @@ import math
 from typing import Any
 
 from ..runtime.kernels import updates
-from .optimizer import (
-    ParameterwiseOptimizer,
-    check_settings,
-    counted,
-    decays,
-    descent,
-    mix_square,
-    move_towards,
-    plain_number,
-    setting,
-)
+from .moments import MomentOptimizer
+from .optimizer import check_settings, counted, decays, setting
 
 __all__ = ["Adam", "AdamW"]
 
 
-class Adam(ParameterwiseOptimizer):
+class Adam(MomentOptimizer):
     """Adam: steps scaled by running estimates of the first two moments of the gradient.
 
     Parameters
@@ -102,10 +93,8 @@ class Adam(ParameterwiseOptimizer):
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
         state = self._state_of(parameter, "exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if group["amsgrad"] else []))
         count = counted(state)
-        beta1, beta2 = plain_number(group["betas"][0]), plain_number(group["betas"][1])
-        lr, eps = setting(group, "lr"), group["eps"]
-        shrink, decay = decays(group, lr)
-        up, amsgrad = group["maximize"], group["amsgrad"]
+        beta1, beta2 = self._betas(group)
+        lr, eps, amsgrad = setting(group, "lr"), group["eps"], group["amsgrad"]
         step_size = lr / (1 - beta1**count)
         root = math.sqrt(1 - beta2**count)
         held = [state["exp_avg"], state["exp_avg_sq"], *([state["max_exp_avg_sq"]] if amsgrad else [])]
@@ -113,15 +102,10 @@ class Adam(ParameterwiseOptimizer):
         if not amsgrad and not group["differentiable"]:
             whole = updates.vectors(*[one._array for one in (parameter, grad, *held)])
         if whole is not None:
-            moments = 1 - beta1, beta2, 1 - beta2
-            updates.run("adam", whole, shrink, decay, -1 if up else 1, *moments, root, group["eps"], step_size)
+            sign, moments = -1 if group["maximize"] else 1, (1 - beta1, beta2, 1 - beta2)
+            updates.run("adam", whole, *decays(group, lr), sign, *moments, root, eps, step_size)
             return
-        for xp, p, g, mean, square, *most, w, t in self._blocks(2, group, parameter, grad, *held):
-            if shrink != 1:
-                p *= shrink
-            g = descent(xp, p, g, decay, up, t)
-            move_towards(xp, mean, g, 1 - beta1, w)
-            mix_square(xp, square, g, beta2, w)
+        for xp, p, _, mean, square, *most, w, _ in self._with_moments(group, parameter, grad, *held):
             if amsgrad:
                 xp.maximum(most[0], square, out=most[0])
             xp.sqrt(most[0] if amsgrad else square, out=w)

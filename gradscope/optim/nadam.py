@@ -9,22 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .optimizer import (
-    ParameterwiseOptimizer,
-    check_settings,
-    counted,
-    decays,
-    descent,
-    mix_square,
-    move_towards,
-    plain_number,
-    setting,
-)
+from .moments import MomentOptimizer
+from .optimizer import check_settings, counted, setting
 
 __all__ = ["NAdam"]
 
 
-class NAdam(ParameterwiseOptimizer):
+class NAdam(MomentOptimizer):
     """NAdam: Adam with Nesterov's momentum.
 
     Parameters
@@ -96,7 +87,7 @@ class NAdam(ParameterwiseOptimizer):
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
         state = self._state_of(parameter, "exp_avg", "exp_avg_sq", mu_product=1)
         count = counted(state)
-        beta1, beta2 = plain_number(group["betas"][0]), plain_number(group["betas"][1])
+        beta1, beta2 = self._betas(group)
         lr, slowness = setting(group, "lr"), group["momentum_decay"]
         mu = beta1 * (1 - 0.5 * 0.96 ** (count * slowness))
         mu_next = beta1 * (1 - 0.5 * 0.96 ** ((count + 1) * slowness))
@@ -104,16 +95,8 @@ class NAdam(ParameterwiseOptimizer):
         product *= mu
         of_gradient = lr * (1 - mu) / (1 - float(product))
         of_mean = lr * mu_next / (1 - float(product) * mu_next)
-        shrink, decay = decays(group, lr)
-        correction = 1 - beta2**count
-        for xp, p, g, mean, square, w, t in self._blocks(
-            2, group, parameter, grad, state["exp_avg"], state["exp_avg_sq"]
-        ):
-            if shrink != 1:
-                p *= shrink
-            g = descent(xp, p, g, decay, group["maximize"], t)
-            move_towards(xp, mean, g, 1 - beta1, w)
-            mix_square(xp, square, g, beta2, w)
+        correction, held = 1 - beta2**count, (state["exp_avg"], state["exp_avg_sq"])
+        for xp, p, g, mean, square, w, t in self._with_moments(group, parameter, grad, *held):
             xp.divide(square, correction, out=w)
             xp.sqrt(w, out=w)
             w += group["eps"]

@@ -10,22 +10,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .optimizer import (
-    ParameterwiseOptimizer,
-    check_settings,
-    counted,
-    decays,
-    descent,
-    mix_square,
-    move_towards,
-    plain_number,
-    setting,
-)
+from .moments import MomentOptimizer
+from .optimizer import check_settings, counted, setting
 
 __all__ = ["RAdam"]
 
 
-class RAdam(ParameterwiseOptimizer):
+class RAdam(MomentOptimizer):
     """RAdam: Adam that divides by the second moment only once enough gradients have gone into it.
 
     Parameters
@@ -89,21 +80,14 @@ class RAdam(ParameterwiseOptimizer):
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
         state = self._state_of(parameter, "exp_avg", "exp_avg_sq")
         count = counted(state)
-        beta1, beta2 = plain_number(group["betas"][0]), plain_number(group["betas"][1])
-        lr = setting(group, "lr")
-        shrink, decay = decays(group, lr)
-        step_size = lr / (1 - beta1**count)
+        beta1, beta2 = self._betas(group)
+        step_size = setting(group, "lr") / (1 - beta1**count)
         rectified = rectification(beta2, count)
         if rectified is not None:
             step_size = step_size * (rectified * math.sqrt(1 - beta2**count))
-        for xp, p, g, mean, square, w, t in self._blocks(
-            2, group, parameter, grad, state["exp_avg"], state["exp_avg_sq"]
+        for xp, p, _, mean, square, w, _ in self._with_moments(
+            group, parameter, grad, state["exp_avg"], state["exp_avg_sq"]
         ):
-            if shrink != 1:
-                p *= shrink
-            g = descent(xp, p, g, decay, group["maximize"], t)
-            move_towards(xp, mean, g, 1 - beta1, w)
-            mix_square(xp, square, g, beta2, w)
             if rectified is None:
                 xp.multiply(mean, step_size, out=w)
             else:

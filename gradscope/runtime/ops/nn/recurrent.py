@@ -327,7 +327,10 @@ def rnn_relu(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
 # --- single cells -----------------------------------------------------------------------------------------------------
 
 
-def _cell(cell: Cell, input: Array, hx: State, w: Weights) -> State:
+def _cell(name: str, cell: Cell, input: Array, hx: State, w: Weights) -> State:
+    """Take one step of a cell, whose operands autocast casts by the name of the function that the user called."""
+    if state.casting and autocast.covers(name, (input, *hx)):
+        return autocast.call(name, lambda x, h, given: _cell(name, cell, x, tuple(h), Weights(*given)), input, hx, w)
     features = w.ih._array.shape[1]
     if input._array.shape[1] != features:
         raise RuntimeError(
@@ -374,11 +377,9 @@ def lstm_cell(
     >>> hidden.shape
     gradscope.Size([2, 3])
     """
-    if state.casting and autocast.covers("lstm_cell", (input, hx)):
-        return autocast.call("lstm_cell", lstm_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states\nGive it (h, c).")
-    return _cell(LSTM, input, tuple(hx), Weights(w_ih, w_hh, b_ih, b_hh))
+    return _cell("lstm_cell", LSTM, input, tuple(hx), Weights(w_ih, w_hh, b_ih, b_hh))
 
 
 @public(method=False)
@@ -394,9 +395,7 @@ def gru_cell(
     >>> gs.gru_cell(gs.ones(2, 3), gs.zeros(2, 3), w, w).shape
     gradscope.Size([2, 3])
     """
-    if state.casting and autocast.covers("gru_cell", (input, hx)):
-        return autocast.call("gru_cell", gru_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
-    return _cell(GRU, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
+    return _cell("gru_cell", GRU, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
 
 
 @public(method=False)
@@ -412,9 +411,7 @@ def rnn_tanh_cell(
     >>> gs.rnn_tanh_cell(gs.ones(2, 3), gs.zeros(2, 3), w, w).shape
     gradscope.Size([2, 3])
     """
-    if state.casting and autocast.covers("rnn_tanh_cell", (input, hx)):
-        return autocast.call("rnn_tanh_cell", rnn_tanh_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
-    return _cell(TANH, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
+    return _cell("rnn_tanh_cell", TANH, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
 
 
 @public(method=False)
@@ -430,6 +427,4 @@ def rnn_relu_cell(
     >>> gs.rnn_relu_cell(gs.ones(2, 3), gs.zeros(2, 3), w, w).shape
     gradscope.Size([2, 3])
     """
-    if state.casting and autocast.covers("rnn_relu_cell", (input, hx)):
-        return autocast.call("rnn_relu_cell", rnn_relu_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
-    return _cell(RELU, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
+    return _cell("rnn_relu_cell", RELU, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
