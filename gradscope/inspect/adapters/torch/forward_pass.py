@@ -69,7 +69,7 @@ class CallMode(TorchFunctionMode):
         if _traced():  # torch.compile inlines this method, and can make nothing of what follows
             return func(*args, **(kwargs or {}))
         tap = self._tap
-        first: Any = args[0] if args and tap.own_writes else None
+        first: Any = _first(args, kwargs) if tap.own_writes else None
         counted = type(first) in _COUNTED and not first.is_inference()
         version = first._version if counted else 0
         before = _sequence_nr()
@@ -414,6 +414,11 @@ _LISTS = {list, tuple}
 _MODE_CODES = {
     inspect.unwrap(method).__code__ for method in (CallMode.__torch_function__, WriteMode.__torch_dispatch__)
 }
+
+
+def _first(args: Any, kwargs: Any) -> Any:
+    """Return the tensor that a call may write: torch.nn.init gives its own by name."""
+    return args[0] if args else kwargs and kwargs.get("tensor")
 
 
 def _nodes_of(value: Any) -> list[Any]:

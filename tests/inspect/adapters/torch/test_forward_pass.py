@@ -346,6 +346,17 @@ def test_writes_of_every_kind_are_told_with_their_version(adapter, heard):
     assert (x._version, y._version) == (4, 2)
 
 
+@pytest.mark.parametrize("all_writes", [True, False])
+def test_what_initialises_a_tensor_writes_it(adapter, heard, all_writes):
+    x = torch.zeros(3, 3)
+    with adapter.observe(heard, forward=False, backward=False, writes=all_writes, own_writes=not all_writes):
+        nn.init.normal_(x)
+        nn.init.kaiming_uniform_(x)
+        nn.init.constant_(x, 2.0)
+        nn.init.zeros_(x)
+    assert [version for _, version in heard.of("written")] == [1, 2, 3, 4]
+
+
 def test_writes_in_inference_mode_have_no_version(adapter, heard):
     with adapter.observe(heard, forward=True, backward=False, operators=True, writes=True), torch.inference_mode():
         torch.zeros(3).add_(1)
