@@ -131,6 +131,11 @@ class Limits:
         "what a chain of sigmoids leaves of a gradient at most, to be called vanishing before it has run",
         "each has a slope of a quarter at most: seven leave 6.1e-5",
     )
+    faded_signal: float = _limit(
+        1e-4,
+        "the root mean square of a layer's input, and its share of the largest on the way to it, that has faded",
+        "a layer keeps the size of what it is given, or half of it; a tenth four times in a row leaves 1e-4",
+    )
     sampled_backwards: int = _limit(
         4,
         "how many of the first backward passes from each line are looked into; of later ones every 2^k-th is",

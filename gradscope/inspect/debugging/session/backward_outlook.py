@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...adapters import Adapter, SavedView
 from ...diagnosis.flow.bounded_chain import bounded_chain
+from ...diagnosis.flow.signal_fading import FadedSignal, faded_signal
 from ...diagnosis.nan.infinite_slopes import infinite_slope, may_be_infinite
 from ...records.records import Location, NodeRecord, WriteRecord, operator_name
+from ...records.tensor_statistics import norm_of
 from ...source.call_sites import place
 from .debugged_backward import TaskView
 from .session_records import BackwardFinding
 
-__all__ = ["bounded_gradients", "infinite_slopes", "line_of", "writes_text", "written_tensors"]
+__all__ = [
+    "bounded_gradients",
+    "faded_signals",
+    "infinite_slopes",
+    "line_of",
+    "writes_text",
+    "written_tensors",
+]
 
 _MOST_ELEMENTS = 1 << 22
 """Elements up to which a saved tensor is read: at a larger one a stop would be felt."""
@@ -59,19 +69,108 @@ def infinite_slopes(adapter: Adapter, view: TaskView) -> Iterator[BackwardFindin
 def bounded_gradients(adapter: Adapter, view: TaskView) -> Iterator[BackwardFinding]:
     """Yield the chain of operators that must make the gradient vanish, if there is one."""
     nodes = [view.live_node(key) for key in view.order]
-    targets = [
-        [place for target, _ in view.edges(key) if target is not None and (place := view.position(target)) is not None]
-        for key in view.order
-    ]
     names = {index: view.parameter_of(node) for index, node in enumerate(nodes)}
     operators = [operator_name(adapter.node_name(node)) for node in nodes]
-    chain = bounded_chain(operators, targets, {index: name for index, name in names.items() if name})
+    chain = bounded_chain(operators, _targets(view), {index: name for index, name in names.items() if name})
     if chain is None:
         return
     first = view.record(chain.nodes[0])
     title = f"{len(chain.nodes)} {first.operator} in a row make the gradient vanish"
     text = f"Together they multiply it by at most {chain.bound:.1e} on the way to {chain.parameter}."
     yield BackwardFinding("bounded", "warning", title, text, first.location, first.index, (chain.parameter,))
+
+
+class _Layer(NamedTuple):
+    """A node that multiplies its input with a weight: both, as it has saved them, and the weight's name."""
+
+    given: SavedView
+    weight: SavedView
+    name: str
+
+
+def faded_signals(
+    adapter: Adapter, view: TaskView, initialised_at: Callable[[SavedView], Location | None]
+) -> Iterator[BackwardFinding]:
+    """Yield the layer that gets next to nothing, since the layers before it have made its input so small.
+
+    Parameters
+    ----------
+    initialised_at : callable
+        Returns the line that has initialised a weight, None where it is not known.
+    """
+    layers = dict(_layers(adapter, view))
+    sizes = {index: _size(adapter, layer.given.data) for index, layer in layers.items()}
+    faded = faded_signal(sizes, _targets(view))
+    if faded is None:
+        return
+    steps = _line_of_most(view, faded)
+    first = view.record(steps[0][0])
+    layer = layers[first.index]
+    title = f"the values fade to {faded.size:.1e} on the way forward to {layers[faded.index].name}"
+    where = f" at {place(first.location)}" if first.location else ""
+    text = f"{first.operator}{where} multiplies them {_factor_text([factor for _, factor in steps])}."
+    line, advice = first.location, _about_weights(adapter, layer)
+    if advice:
+        made_at = initialised_at(layer.weight)
+        line = made_at or line
+        text += f" {advice}" + (f"; it was initialised at {place(made_at)}." if made_at else ".")
+    text += "\nWhere the input of a layer is next to nothing, so is the gradient of its weight."
+    yield BackwardFinding("faded", "warning", title, text, line, faded.index)
+
+
+def _layers(adapter: Adapter, view: TaskView) -> Iterator[tuple[int, _Layer]]:
+    """Yield the nodes that have saved one matrix which is a parameter's memory, and one which is not."""
+    nodes = [view.live_node(key) for key in view.order]
+    leaves = [(view.parameter_of(node), adapter.variable(node)) for node in nodes]
+    names = {adapter.memory_key(leaf): name for name, leaf in leaves if name and leaf is not None}
+    for index, node in enumerate(nodes):
+        matrices = [one for one in adapter.saved(node) if _is_matrix(adapter, one.data)]
+        weights = [one for one in matrices if adapter.memory_key(one.data) in names]
+        given = [one for one in matrices if one not in weights]
+        if len(weights) == len(given) == 1:
+            yield index, _Layer(given[0], weights[0], names[adapter.memory_key(weights[0].data)])
+
+
+def _is_matrix(adapter: Adapter, value: Any) -> bool:
+    return bool(
+        adapter.is_tensor(value)
+        and len(value.shape) >= 2
+        and value.is_floating_point()
+        and value.numel() <= _MOST_ELEMENTS
+    )
+
+
+def _line_of_most(view: TaskView, faded: FadedSignal) -> list[tuple[int, float]]:
+    """Return the steps that one line makes, of the line that does most of it."""
+    by_line: dict[Location | None, list[tuple[int, float]]] = {}
+    for index, factor in faded.steps:
+        by_line.setdefault(view.record(index).location, []).append((index, factor))
+    return min(by_line.values(), key=lambda steps: sum(math.log(factor) for _, factor in steps))
+
+
+def _factor_text(factors: Sequence[float]) -> str:
+    mean = math.exp(sum(math.log(factor) for factor in factors) / len(factors))
+    return f"once by {mean:.2g}" if len(factors) == 1 else f"{len(factors)} times, each time by about {mean:.2g}"
+
+
+def _about_weights(adapter: Adapter, layer: _Layer) -> str:
+    """Say that the weights of a layer are too small for their number, where they are."""
+    weight, given = layer.weight.data, layer.given.data
+    inputs = math.prod(weight.shape[1:]) if len(weight.shape) > 2 else given.shape[-1]
+    size, usual = _size(adapter, weight), 1 / math.sqrt(max(1, inputs))
+    if size > usual / 2:
+        return ""
+    return (
+        f"Its weights are too small: `{layer.name}` has the size {size:.2g}, where 1 / sqrt({inputs}) = {usual:.2g} "
+        "keeps the values as large as they are"
+    )
+
+
+def _size(adapter: Adapter, tensor: Any) -> float:
+    """Return the root mean square of a tensor's elements."""
+    values = adapter.to_host(tensor)
+    size = norm_of(values) / math.sqrt(values.size) if values.size else 0.0
+    return size if math.isfinite(size) else 0.0
 
 
 def writes_text(writes: Sequence[WriteRecord]) -> str:
@@ -85,6 +184,14 @@ def writes_text(writes: Sequence[WriteRecord]) -> str:
 def line_of(writes: Sequence[WriteRecord], node: NodeRecord) -> Location | None:
     """Return the line to look at: that of the first write that is known, or else that which made the node."""
     return next((write.location for write in writes if write.location is not None), node.location)
+
+
+def _targets(view: TaskView) -> list[list[int]]:
+    """Return for each node, in their order, the places of those that its gradients go to."""
+    return [
+        [place for target, _ in view.edges(key) if target is not None and (place := view.position(target)) is not None]
+        for key in view.order
+    ]
 
 
 def _ahead(view: TaskView) -> range:

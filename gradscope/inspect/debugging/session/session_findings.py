@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...adapters import SavedView
 from ...output.number_format import several
 from ...records.module_tracking import join
-from ...records.records import NodeRecord, StopReason
+from ...records.records import Location, NodeRecord, StopReason
 from .debugged_backward import TaskView
 from .model_records import known_parameters, parameter_records
 from .pause_context import PauseContext
@@ -26,8 +27,8 @@ _MOST_AT_STEPS = 2_000
 """Nodes up to which the gradients are looked at after each step: each look is felt."""
 
 _STEPS = frozenset({"step", "replay"})
-_RANKS = ("exception", "violation", "nan", "inf", "modified", "unreached", "exploding", "vanishing", "zero", "slope",
-          "bounded")  # fmt: skip
+_RANKS = ("exception", "violation", "nan", "inf", "modified", "unreached", "exploding", "faded", "vanishing", "zero",
+          "slope", "bounded")  # fmt: skip
 _STOPS = frozenset({"exception", "violation", "nan", "inf"})
 
 
@@ -59,7 +60,11 @@ class SessionFindings(SessionQueries):
         if self.ended:
             # What else was found was still ahead, and what has been reached since is no finding.
             lost = {one.path for one in self._session.parameters() if one.unreached}
-            known = [one for one in self._of_graph[1] if one.kind == "unreached" and lost.issuperset(one.parameters)]
+            known = [
+                one
+                for one in self._of_graph[1]
+                if one.kind == "faded" or (one.kind == "unreached" and lost.issuperset(one.parameters))
+            ]
             return _ranked([*self._of_stop(""), *known, *trend_findings(self._session.nodes)])
         if not self._state.paused:
             return self._of_graph[1]
@@ -79,7 +84,7 @@ class SessionFindings(SessionQueries):
             self._of_graph = view, (*self._unreached(place, view), *self._ahead(view))
         at_stop = {finding.index for finding in stop}
         graph = self._of_graph[1] if self._of_graph[0] is view else ()
-        coming = [one for one in graph if one.index not in at_stop and (one.index < 0 or one.index >= view.index)]
+        coming = [one for one in graph if one.index not in at_stop and _stands(one, view.index)]
         trend = [] if stepping and len(view.order) > _MOST_AT_STEPS else trend_findings(view.nodes)
         return _ranked([*stop, *coming, *trend])
 
@@ -151,11 +156,18 @@ class SessionFindings(SessionQueries):
 
     def _ahead(self, view: TaskView) -> Iterator[BackwardFinding]:
         # The diagnosis loads when it is asked for.
-        from .backward_outlook import bounded_gradients, infinite_slopes, written_tensors
+        from .backward_outlook import bounded_gradients, faded_signals, infinite_slopes, written_tensors
 
         yield from written_tensors(self._adapter, view, self._session.writes_into)
         yield from infinite_slopes(self._adapter, view)
+        yield from faded_signals(self._adapter, view, self._initialised_at)
         yield from bounded_gradients(self._adapter, view)
+
+    def _initialised_at(self, weight: SavedView) -> Location | None:
+        """Return the line that has written a weight last, before an optimizer may have."""
+        first = self._session.shown[0] is not None and self._session.shown[0].iteration <= 1
+        write = self._session.written_before(weight) if first else None
+        return None if write is None else write.location
 
 
 def trend_findings(nodes: Sequence[NodeRecord], most: int = _MOST_NODES) -> list[BackwardFinding]:
@@ -179,6 +191,11 @@ def trend_findings(nodes: Sequence[NodeRecord], most: int = _MOST_NODES) -> list
     ]
 
 
+def _stands(finding: BackwardFinding, index: int) -> bool:
+    """Whether what the graph showed is so at a node: what a node would do is over when it has run."""
+    return finding.kind == "faded" or finding.index < 0 or finding.index >= index
+
+
 def _is_meant(answer: NoGradient) -> bool:
     """Whether the line that cuts a parameter off says itself that it does: ``fake.detach()``, ``with no_grad()``."""
     return any(word in str(answer) for word in ("detach()", "no_grad"))
@@ -197,6 +214,7 @@ def _ranked(findings: Sequence[BackwardFinding]) -> tuple[BackwardFinding, ...]:
     stopped = bool(findings) and findings[0].kind in _STOPS
     said = {"nan", "inf", "slope"} if stopped else set()
     said |= {"bounded"} if "vanishing" in kinds else set()
+    said |= {"vanishing", "bounded"} if "faded" in kinds else set()
     first = findings[:1] if stopped else []
     others = [finding for finding in findings[len(first) :] if finding.kind not in said]
     return (*first, *sorted(others, key=lambda finding: _RANKS.index(finding.kind)))

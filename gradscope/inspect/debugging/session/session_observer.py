@@ -21,7 +21,7 @@ from ...debuggee.pause_gate import Gate, NotParkedError, ProgramAborted
 from ...records.module_tracking import Tracker
 from ...records.records import NodeRecord, SessionState, StopReason, WriteRecord
 from ...records.tensor_statistics import combined_norm
-from ...records.write_account import WriteAccount
+from ...records.write_account import WriteAccount, WriteFact
 from ...source.call_sites import place
 from ..history.history import History, HistoryPolicy, HistoryPosition
 from ..history.history_replay import PastContext, Replay, why_stop
@@ -685,6 +685,13 @@ class SessionObserver(Observer):
             return ()
         writes = self._writes.between(self.adapter.memory_key(saved.data), before, now)
         return tuple(dict.fromkeys(WriteRecord(saved.name, write.operator, write.location) for write in writes))
+
+    def written_before(self, saved: SavedView) -> WriteFact | None:
+        """Return what last wrote a tensor before it was saved; None where nothing is known."""
+        if saved.saved_version is None:
+            return None
+        writes = self._writes.between(self.adapter.memory_key(saved.data), -1, saved.saved_version)
+        return writes[-1] if writes else None
 
     # --- while it is stopped ---
 

@@ -30,8 +30,8 @@ class BackwardFinding:
     kind : str
         That of the stop (``'nan'``, ``'inf'``, ``'violation'``, ``'exception'``), or ``'modified'`` (a saved tensor
         has been written, and its node still runs), ``'slope'`` (a derivative will be infinite), ``'unreached'``
-        (parameters that get no gradient), ``'bounded'`` (a chain that must make the gradient vanish),
-        ``'vanishing'``, ``'exploding'`` or ``'zero'`` (a gradient that has become so).
+        (parameters that get no gradient), ``'faded'`` (layers that get next to nothing), ``'bounded'`` (a chain that
+        must make the gradient vanish), ``'vanishing'``, ``'exploding'`` or ``'zero'`` (a gradient that has become so).
     severity : str
         ``'error'`` or ``'warning'``.
     title : str

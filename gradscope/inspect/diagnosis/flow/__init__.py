@@ -6,6 +6,7 @@
 - :mod:`~.zero_gradients`: which operators turn a gradient into zero
 - :mod:`~.norm_trend`: where the norms of a backward vanish, explode, become zero or NaN
 - :mod:`~.bounded_chain`: operators in a row that must make the gradient vanish
+- :mod:`~.signal_fading`: values that fade on their way forward, layer by layer
 - :mod:`~.backward_comparison`: two backwards side by side, and where they part
 - :mod:`~.backward_replay`: a backward run again, node by node, beside the program
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import gradscope as gs
@@ -103,6 +105,49 @@ def test_sigmoids_in_a_row_are_told_before_and_their_effect_after():
         assert found.text.startswith("Sigmoid does most of it: it multiplies the norm 10 times")
         assert all(node.norm is not None for node in session.nodes)
         assert session.task_index == 2
+
+
+def small_weights(lib, std):
+    layers = [lib.nn.Linear(16, 16, bias=False) for _ in range(8)]
+    for layer in layers:
+        lib.nn.init.normal_(layer.weight, std=std)
+    return lib.nn.Sequential(*layers)
+
+
+@pytest.mark.parametrize("name", ["gradscope", "torch"])
+def test_values_that_fade_forward_are_told_before_anything_runs_with_the_line_of_the_weights(name):
+    lib = pytest.importorskip(name)
+
+    def run():
+        lib.manual_seed(0)
+        model = small_weights(lib, std=0.01)
+        for _ in range(2):
+            model(lib.ones(4, 16)).sum().backward()
+
+    with debugging(run) as session:
+        started(session)
+        (found,) = session.findings()
+        assert (found.kind, found.severity) == ("faded", "warning")
+        assert found.title.endswith("on the way forward to 7.weight")
+        assert "6 times, each time by about 0.0" in found.text
+        assert re.search(r"has the size 0\.0\d+, where 1 / sqrt\(16\) = 0.25 keeps the values", found.text)
+        assert found.location.source == "lib.nn.init.normal_(layer.weight, std=std)"
+        for _ in range(2):
+            session.step()
+            wait(session)
+        assert kinds(session) == ["faded"]
+        session.cont()
+        assert wait(session) == "finished"
+        assert kinds(session) == ["faded"]
+
+
+def test_values_that_keep_their_size_have_not_faded():
+    def run():
+        small_weights(gs, std=0.25)(gs.ones(4, 16)).sum().backward()
+
+    with debugging(run) as session:
+        started(session)
+        assert session.findings() == ()
 
 
 def test_what_runs_free_keeps_no_graph_once_the_program_goes_on():
