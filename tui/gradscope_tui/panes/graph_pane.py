@@ -17,7 +17,7 @@ from gradscope.inspect.debugging.prompt.plain_text import place_of, title_of
 from gradscope.inspect.diagnosis.flow.norm_trend import EXPLODING, VANISHING
 from gradscope.inspect.output.number_format import format_duration
 from gradscope_tui.sessions.session_protocol import order_of, without_gradients
-from gradscope_tui.widgets.graph_columns import GraphView, column_widths, ordered
+from gradscope_tui.widgets.graph_columns import GraphView, column_widths, norm_before, ordered
 from gradscope_tui.widgets.graph_rows import NOTHING, NodeFilter, Outline, Rows, SortedRows, ancestors, fold
 from gradscope_tui.widgets.labels import EDITED, NODE_STATES, basename, shorten
 from gradscope_tui.widgets.lane_layout import MAX_LANES, LaneRow, lane_cells
@@ -547,8 +547,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         """Return what there is to show of the gradient that comes to a node, or into a folded module."""
         span = self._rows.span(row)
         node = self._records[span[0]]
-        sources = self._outline.sources[node.index] if 0 <= node.index < len(self._outline.sources) else ()
-        before = self._records[sources[-1]].norm if sources and node.norm is not None else None
+        before = norm_before(node.index, self._records, self._outline)
         norm = math.nan if len(span) <= _MOST_FOLDED and any(map(self._is_nan, span)) else node.norm
         widths = column_widths(width, self._view.columns)
         (number, color), (bar, bar_color), (ratio, _) = norm_columns(

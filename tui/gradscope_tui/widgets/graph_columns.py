@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gradscope.inspect.records.records import NodeRecord
     from gradscope_tui.widgets.graph_rows import Outline
 
-__all__ = ["COLUMNS", "Column", "GraphView", "column_widths", "ordered"]
+__all__ = ["COLUMNS", "Column", "GraphView", "column_widths", "norm_before", "ordered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,12 @@ def _value(node: NodeRecord, nodes: Sequence[NodeRecord], outline: Outline, colu
         return node.duration
     if column == "norm" or node.norm is None:
         return node.norm
-    sources = outline.sources[node.index] if node.index < len(outline.sources) else ()
-    before = nodes[sources[-1]].norm if sources else None
+    before = norm_before(node.index, nodes, outline)
     return node.norm / before if before else None
+
+
+def norm_before(index: int, nodes: Sequence[NodeRecord], outline: Outline) -> float | None:
+    """Return the norm at the node that a gradient came from: of several the largest, which makes most of their sum."""
+    sources = outline.sources[index] if 0 <= index < len(outline.sources) else ()
+    norms = [norm for source in sources if (norm := nodes[source].norm) is not None]
+    return max(norms, key=lambda norm: math.inf if math.isnan(norm) else norm, default=None)

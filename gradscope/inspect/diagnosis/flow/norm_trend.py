@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...output.number_format import several
-from ...records.records import NodeRecord
+from ...records.records import Location, NodeRecord
 from ..limits import Limits
+from ..sampled_graphs import RESHAPING
 
 __all__ = ["EXPLODING", "VANISHING", "NormTrouble", "norm_trouble"]
 
@@ -71,12 +72,24 @@ def norm_trouble(nodes: Sequence[NodeRecord]) -> list[NormTrouble]:
     if bad is not None:
         return [bad]
     counted = [node for node in known if not _is_cancelled(node, sources.get(node.key))]
-    return [*_first_zero(counted, sources), *_spread(counted, sources)]
+    spread = list(_spread(counted, sources))
+    return [*_first_zero(counted, sources), *spread, *([] if spread else _over_uses(counted))]
 
 
 def _sources(nodes: Sequence[NodeRecord]) -> Mapping[int, NodeRecord]:
-    """Return for each node, by its key, the last that has given it a gradient."""
-    return {edge.target_key: node for node in nodes for edge in node.edges if edge.target_key is not None}
+    """Return for each node, by its key, the one from which the largest part of its gradient has come."""
+    sources: dict[int, NodeRecord] = {}
+    for node in nodes:
+        for edge in node.edges:
+            if edge.target_key is not None and _size(node) >= _size(sources.get(edge.target_key)):
+                sources[edge.target_key] = node
+    return sources
+
+
+def _size(node: NodeRecord | None) -> float:
+    if node is None or node.norm is None:
+        return 0.0
+    return math.inf if math.isnan(node.norm) else node.norm
 
 
 def _is_cancelled(node: NodeRecord, source: NodeRecord | None) -> bool:
@@ -135,25 +148,105 @@ def _spread(nodes: Sequence[NodeRecord], sources: Mapping[int, NodeRecord]) -> I
         yield _by_operator("exploding", smallest, largest, sources)
 
 
+def _over_uses(nodes: Sequence[NodeRecord]) -> Iterator[NormTrouble]:
+    """Yield that the gradient vanishes from one use of a parameter to the next, which the parameter's own hides.
+
+    A parameter that is used in each step of a sequence gets the sum over all steps, of which the last make nearly all.
+    """
+    vanishing = [(leaf, users) for leaf, users in _uses(nodes) if _vanishes(users[0], users[-1])]
+    if not vanishing:
+        return
+    leaf, users = min(vanishing, key=lambda pair: _size(pair[1][-1]))
+    first, last = users[0], users[-1]
+    title = (
+        f"the gradient is vanishing over {len(users)} uses of {leaf.parameter}: "
+        f"from {first.norm:.1e} to {last.norm:.1e}"
+    )
+    factor = math.exp(_log_ratio(last, first) / (len(users) - 1))
+    text = (
+        f"From each use to the one before it the norm is multiplied by about {factor:.2g}: "
+        "what the first of them did is hardly learned."
+    )
+    yield NormTrouble("vanishing", title, text, first.index, (leaf.parameter,))
+
+
+def _vanishes(first: NodeRecord, last: NodeRecord) -> bool:
+    return 0.0 < _size(last) < min(VANISHING, _size(first) / Limits.norm_spread)
+
+
+def _uses(nodes: Sequence[NodeRecord]) -> Iterator[tuple[NodeRecord, list[NodeRecord]]]:
+    """Yield the parameters that one line uses again and again, with the nodes that do, in the order of the backward."""
+    by_key = {node.key: node for node in nodes}
+    uses: dict[tuple[int, Location | None], list[NodeRecord]] = defaultdict(list)
+    for node in nodes:
+        if node.operator in RESHAPING:
+            continue
+        for leaf in {_leaf_at(edge.target_key, by_key) for edge in node.edges}:
+            if leaf is not None:
+                uses[leaf, node.location].append(node)
+    for (leaf, _), users in uses.items():
+        if len(users) >= Limits.recurrent_calls:
+            yield by_key[leaf], users
+
+
+def _leaf_at(key: int | None, by_key: Mapping[int, NodeRecord]) -> int | None:
+    """Return the key of the parameter that a gradient comes to, past what only gives it another shape."""
+    node = None if key is None else by_key.get(key)
+    while node is not None and node.operator in RESHAPING and node.edges:
+        target = node.edges[0].target_key
+        node = None if target is None else by_key.get(target)
+    return None if node is None or not node.parameter else node.key
+
+
 def _by_operator(kind: str, usual: NodeRecord, unlike: NodeRecord, sources: Mapping[int, NodeRecord]) -> NormTrouble:
     """Say which operator does most of what happens on the way to a parameter."""
-    factors: dict[str, list[tuple[float, NodeRecord]]] = defaultdict(list)
-    node = unlike
-    while (source := sources.get(node.key)) is not None:
-        if source.norm and node.norm:
-            factors[source.operator].append((math.log(node.norm) - math.log(source.norm), source))
-        node = source
     title = f"the gradient is {kind}: {usual.norm:.1e} at {usual.parameter}, {unlike.norm:.1e} at {unlike.parameter}"
-    both = usual.parameter, unlike.parameter
-    if not factors:
-        return NormTrouble(kind, title, "", unlike.index, both)
+    index, text = _most_of(kind, unlike, sources)
+    return NormTrouble(kind, title, text, index, (usual.parameter, unlike.parameter))
+
+
+def _most_of(kind: str, leaf: NodeRecord, sources: Mapping[int, NodeRecord]) -> tuple[int, str]:
+    """Return the node of the operator that does most of it, and what it does; of the last one, what its input does."""
+    user = _user_of(leaf, sources)
+    if user is None:
+        return leaf.index, ""
     sign = 1 if kind == "exploding" else -1
+    factors = _factors_to(user, sources)
+    on_the_way = sum(log for logs in factors.values() for log, _ in logs)
+    if sign * _log_ratio(leaf, user) > max(0.0, sign * on_the_way):
+        size = "next to nothing" if sign < 0 else "very large"
+        return (
+            user.index,
+            f"{user.norm:.1e} comes to {user.operator}, whose other input is {size}: look at the forward.",
+        )
+    if not factors:
+        return leaf.index, ""
     name = max(factors, key=lambda name: sign * sum(log for log, _ in factors[name]))
     logs = [log for log, _ in factors[name]]
     strongest = max(factors[name], key=lambda pair: sign * pair[0])[1]
-    times = "once" if len(logs) == 1 else f"{len(logs)} times, each time by"
     factor = math.exp(min(_LARGEST_LOG, sum(logs) / len(logs)))
-    text = (
-        f"{name} does most of it: it multiplies the norm {times} {'by ' if len(logs) == 1 else 'about '}{factor:.2g}."
-    )
-    return NormTrouble(kind, title, text, strongest.index, both)
+    often = "once by" if len(logs) == 1 else f"{len(logs)} times, each time by about"
+    return strongest.index, f"{name} does most of it: it multiplies the norm {often} {factor:.2g}."
+
+
+def _user_of(leaf: NodeRecord, sources: Mapping[int, NodeRecord]) -> NodeRecord | None:
+    """Return the operator that uses a leaf, past those that only give it another shape."""
+    user = sources.get(leaf.key)
+    while user is not None and user.operator in RESHAPING:
+        user = sources.get(user.key)
+    return user
+
+
+def _factors_to(node: NodeRecord, sources: Mapping[int, NodeRecord]) -> dict[str, list[tuple[float, NodeRecord]]]:
+    """Return by operator the logarithms of what those on the way to a node multiply the norm by, and their nodes."""
+    factors: dict[str, list[tuple[float, NodeRecord]]] = defaultdict(list)
+    while (source := sources.get(node.key)) is not None:
+        if source.norm and node.norm:
+            factors[source.operator].append((_log_ratio(node, source), source))
+        node = source
+    return factors
+
+
+def _log_ratio(node: NodeRecord, source: NodeRecord) -> float:
+    """Return the logarithm of what a norm is multiplied by from a node to one that it leads to; 0 where one is zero."""
+    return math.log(node.norm) - math.log(source.norm) if node.norm and source.norm else 0.0

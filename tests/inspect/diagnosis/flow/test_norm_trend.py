@@ -48,13 +48,56 @@ def test_a_zero_that_no_parameter_gets_is_none_of_it():
 def test_a_vanishing_gradient_is_put_on_the_operator_that_does_most_of_it():
     nodes = chain(
         leaf(1.0, "last"), ("Addmm", 1.0, ""), ("Sigmoid", 1.0, ""), ("Addmm", 1e-4, ""), ("Sigmoid", 0.9e-4, ""),
-        leaf(0.9e-8, "first"),
+        ("Addmm", 0.9e-8, ""), leaf(0.9e-8, "first"),
     )  # fmt: skip
     (found,) = norm_trouble(nodes)
     assert (found.kind, found.parameters) == ("vanishing", ("last", "first"))
     assert found.text == "Sigmoid does most of it: it multiplies the norm 2 times, each time by about 0.0001."
     (found,) = norm_trouble(chain(leaf(1e-2, "last"), ("Addmm", 1.0, ""), ("Mul", 1e4, ""), leaf(1e6, "first")))
     assert (found.kind, found.parameters) == ("exploding", ("last", "first"))
+
+
+def test_a_weight_whose_operator_had_a_tiny_input_is_not_put_on_the_way_to_it():
+    nodes = chain(
+        leaf(1.0, "last"), ("Addmm", 1.0, ""), ("Mul", 0.5, ""), ("Addmm", 0.5, ""), ("T", 1e-13, ""),
+        leaf(1e-13, "weight"),
+    )  # fmt: skip
+    (found,) = norm_trouble(nodes)
+    assert (found.kind, found.index) == ("vanishing", 3)
+    assert found.text == "5.0e-01 comes to Addmm, whose other input is next to nothing: look at the forward."
+
+
+def test_what_an_operator_does_to_a_weight_of_its_own_is_no_part_of_what_it_does_on_the_way():
+    nodes = chain(
+        leaf(1.0, "last"), ("Addmm", 1.0, ""), ("Gelu", 1e-3, ""), ("Addmm", 1e-3, ""), ("Gelu", 1e-6, ""),
+        ("Addmm", 1e-6, ""), leaf(1e-10, "first"),
+    )  # fmt: skip
+    (found,) = norm_trouble(nodes)
+    assert found.text == "Addmm does most of it: it multiplies the norm 2 times, each time by about 0.001."
+
+
+def over_time(norms):
+    """Return a backward through steps that use one weight, with the gradient that comes to each step."""
+    steps = len(norms)
+    nodes = []
+    for step, norm in enumerate(norms):
+        following = (EdgeRecord(step + 1, 0),) if step + 1 < steps else ()
+        edges = (*following, EdgeRecord(steps, 0))
+        nodes.append(NodeRecord(step, step, "MmBackward0", "Mm", 1, "", "", None, edges, norm=norm))
+    total = math.hypot(*norms)
+    return [*nodes, NodeRecord(steps, steps, "AccumulateGrad", "", 1, "", "cell.weight", None, (), norm=total)]
+
+
+def test_a_gradient_that_vanishes_over_time_is_told_though_the_weight_gets_enough():
+    (found,) = norm_trouble(over_time([10.0**-k for k in range(12)]))
+    assert (found.kind, found.index, found.parameters) == ("vanishing", 0, ("cell.weight",))
+    assert found.title == "the gradient is vanishing over 12 uses of cell.weight: from 1.0e+00 to 1.0e-11"
+    assert found.text.startswith("From each use to the one before it the norm is multiplied by about 0.1:")
+
+
+def test_steps_whose_gradients_stay_as_large_do_not_vanish():
+    assert norm_trouble(over_time([1.0, 0.5, 0.2, 0.4])) == []
+    assert norm_trouble(over_time([1.0, 1e-12])) == []  # twice is a layer that two branches share
 
 
 def test_the_bias_before_a_batch_norm_does_not_vanish():
