@@ -32,6 +32,8 @@ examples:
   gradscope view run.gscope --text
   gradscope view run.gscope --iteration 3 --filter 'param:*'
   gradscope view run.gscope --iteration 3 --node 12
+  gradscope view run.gscope --series
+  gradscope view run.gscope --series 'layers.3.*'
   gradscope view run.gscope -c 'iteration 3; nodes mod:fc1; node 4; value'
   gradscope view run.gscope --export trace.json
   gradscope view run/
@@ -58,6 +60,14 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--node", type=int, metavar="N", help="all about node N of that iteration or backward")
     parser.add_argument("--filter", metavar="SPEC", help="only nodes such as param:*, mod:layers.3.*, op:Addmm")
     parser.add_argument("--bad", action="store_true", help="only nodes with a NaN or Inf among their gradients")
+    parser.add_argument(
+        "--series",
+        nargs="?",
+        const="",
+        metavar="NAME",
+        help="the loss and the norms of parameters' gradients over the whole run, also where iterations have been left"
+        " out, and since when they have died away; of NAME (which may have * in it) alone, one in full",
+    )
     parser.add_argument("--violations", action="store_true", help="saved tensors that had been modified")
     parser.add_argument("--events", action="store_true", help="marks and errors")
     parser.add_argument(
@@ -108,10 +118,16 @@ def _ranks(args: argparse.Namespace) -> int:
     from ..inspect.ranks.rank_trace import write_rank_trace
     from ..inspect.ranks.recorded_ranks import open_ranks
     from ..inspect.ranks.run_view import iteration_text, ranks_text
+    from ..inspect.recording.reports.series_view import chosen_series, matching_series, series_text
 
     with open_ranks(args.file) as ranks:
         if args.export is not None:
             say(f"wrote {write_rank_trace(ranks, args.export)} events to {args.export}")
+        elif args.series is not None:
+            found = [(str(m.rank), m.recording.series(m.run.id)) for m in ranks.members]
+            chosen_series([one for _, series in found for one in series], args.series)
+            groups = [(rank, matching_series(series, args.series)) for rank, series in found]
+            say(series_text(groups, limit=max(args.limit, 0)))
         elif args.iteration is not None:
             say(iteration_text(ranks, args.iteration))
         else:
@@ -129,6 +145,12 @@ def _view(recording: Recording, args: argparse.Namespace) -> int:
 
     if args.violations or args.events:
         say(text_view.violations_text(recording) if args.violations else text_view.events_text(recording))
+        return 0
+    if args.series is not None:
+        # The instruments load when the command runs.
+        from ..inspect.recording.reports.series_view import chosen_series, series_text
+
+        say(series_text([("", chosen_series(recording.series(args.number), args.series))], limit=max(args.limit, 0)))
         return 0
     chosen = args.iteration is not None or args.backward is not None
     if not (chosen or args.filter or args.bad or args.node is not None):

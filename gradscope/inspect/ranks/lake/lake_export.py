@@ -81,6 +81,7 @@ def export_run(paths: Sequence[str], lake: str, *, name: str = "") -> Exported:
             _write_run(member, os.path.join(lake, "runs", place), done.run)
             done.nodes += _export_nodes(member, os.path.join(lake, "nodes", place))
             done.steps += _export_steps(member, os.path.join(lake, "steps", place))
+            _write_series(member, os.path.join(lake, "series", place))
             done.running = done.running or member.running
     return done
 
@@ -143,6 +144,27 @@ def _write_run(member: RankRecording, folder: str, name: str) -> None:
     }  # fmt: skip
     kinds = {column.name: column.type for column in TABLES["runs"]}
     _write(arrow.table({key: arrow.array([value], kinds[key]) for key, value in facts.items()}), path)
+
+
+def _write_series(member: RankRecording, folder: str) -> None:
+    """Write the series of a rank anew: they take the same room however long it has run."""
+    arrow = load_arrow()
+    series = member.recording.series(member.run.id)
+    if not series:
+        return
+    buckets = [bucket for one in series for bucket in one.buckets]
+    owners = numpy.repeat(numpy.arange(len(series)), [len(one.buckets) for one in series])
+    named: dict[str, Any] = {
+        "kind": encoded_texts([one.kind for one in series], owners),
+        "name": encoded_texts([one.name for one in series], owners),
+        "first_iteration": arrow.array([bucket.first for bucket in buckets], "int64"),
+        "last_iteration": arrow.array([bucket.last for bucket in buckets], "int64"),
+    }
+    for name in ("samples", "bad", "zeros"):
+        named[name] = arrow.array([getattr(bucket, name) for bucket in buckets], "int64")
+    for name in ("mean", "least", "most"):
+        named[name] = arrow.array([getattr(bucket, name) for bucket in buckets], "double")
+    _write(arrow.table(named), os.path.join(folder, "series.parquet"))
 
 
 # --- nodes ---

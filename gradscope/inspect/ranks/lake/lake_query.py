@@ -48,7 +48,7 @@ def ask(
     timeout: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Answer:
-    """Answer a question about the tables ``nodes``, ``steps`` and ``runs`` of a dataset.
+    """Answer a question about the tables ``nodes``, ``steps``, ``series`` and ``runs`` of a dataset.
 
     The question reads the dataset and nothing else, and writes nothing.
 

@@ -87,6 +87,23 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("gradient", "uint64", "checksum of the gradient"),
         Column("value", "uint64", "checksum of the parameter before the step"),
     ),
+    "series": (
+        *_PARTITIONS,
+        Column("kind", "text", "gradient or loss"),
+        Column("name", "text", "the parameter; empty for the loss"),
+        Column("first_iteration", "int64", "the first iteration of the bucket"),
+        Column("last_iteration", "int64", "its last"),
+        Column("samples", "int64", "backwards that brought one"),
+        Column("bad", "int64", "of these, NaN or infinite"),
+        Column("zeros", "int64", "of these, zero"),
+        Column(
+            "mean",
+            "double",
+            "mean of the finite ones: norms of the parameter's gradient, or losses; null where none is",
+        ),
+        Column("least", "double", "the smallest of them"),
+        Column("most", "double", "the largest"),
+    ),
     "runs": (
         *_PARTITIONS,
         Column("title", "string", "the script"),

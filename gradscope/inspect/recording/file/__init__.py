@@ -8,6 +8,8 @@
 - :mod:`~.recording_records`: records of runs, iterations, backwards, events
 - :mod:`~.recording_columns`: many nodes in a few arrays
 - :mod:`~.step_rows`: what each rank held at an optimizer's step
+- :mod:`~.run_series`: norms and losses over a whole run, in room that does not grow
+- :mod:`~.series_samples`: what of a batch goes into them
 - :mod:`~.node_pages`: pages of nodes, packed and unpacked
 - :mod:`~.node_descriptions`: what the nodes of all iterations share, while a page needs it
 - :mod:`~.iteration_thinning`: which iterations go where the file has become too large

@@ -23,8 +23,17 @@ from . import schema
 from .array_blobs import unpack_array
 from .node_pages import Page, decode_pages
 from .record_decoder import RecordDecoder
-from .recording_records import BackwardRecord, EventRecord, IterationRecord, RunRecord, ViolationRecord, from_row
-from .schema import RecordingError
+from .recording_records import (
+    AnomalyRecord,
+    BackwardRecord,
+    EventRecord,
+    IterationRecord,
+    RunRecord,
+    ViolationRecord,
+    from_row,
+)
+from .run_series import SERIES_COLUMNS, SeriesRecord, read_series
+from .schema import HAPPENED, RecordingError
 from .step_rows import STEP_COLUMNS, StepRecord, read_layout, read_step
 from .untrusted_database import Database
 
@@ -181,6 +190,48 @@ class Recording:
         )
         rows = [(run, self._numbers.get(i), *rest) for run, i, *rest in self._rows(sql)]
         return self._records(ViolationRecord, rows)
+
+    def series(self, run: int | None = None) -> list[SeriesRecord]:
+        """Return how the loss, and the norm of each parameter's gradient, went over a whole run, or over all.
+
+        They take the same room whatever the number of iterations, and stay when iterations are left out.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import gradscope as gs
+        >>> import gradscope.inspect as gi
+        >>> path = os.path.join(tempfile.mkdtemp(), "run.gscope")
+        >>> layer = gs.nn.Linear(2, 1, bias=False)
+        >>> with gi.record(path):
+        ...     for scale in (1.0, 0.1, 0.01):
+        ...         loss = (layer(gs.ones(1, 2)) * scale).sum()
+        ...         loss.backward()
+        >>> with gi.open_recording(path) as recording:
+        ...     for series in recording.series():
+        ...         print(series.kind, series.name, series.samples)
+        loss  3
+        gradient weight 3
+        """
+        rows = self._rows(f"SELECT {', '.join(SERIES_COLUMNS)} FROM series ORDER BY id")
+        with self._reading():
+            found = [read_series(row) for row in rows]
+        return [series for series in found if run is None or series.run == run]
+
+    def anomalies(self, run: int | None = None) -> list[AnomalyRecord]:
+        """Return what went wrong, and how often, over a whole run, or over all: also in what has been left out."""
+        there = (
+            f"SELECT all_of.run, what, count(*), min(number), max(number) FROM ({HAPPENED}) AS all_of"
+            " JOIN iterations ON iterations.id = iteration GROUP BY all_of.run, what"
+        )
+        found: dict[tuple[int, str], AnomalyRecord] = {}
+        for sql in (there, "SELECT run, kind, count, first, last FROM left_out"):
+            for record in self._records(AnomalyRecord, self._rows(sql)):
+                before = found.get((record.run, record.kind), record)
+                count = record.count if before is record else before.count + record.count
+                first, last = min(before.first, record.first), max(before.last, record.last)
+                found[record.run, record.kind] = AnomalyRecord(record.run, record.kind, count, first, last)
+        return [record for record in found.values() if run is None or record.run == run]
 
     def source_lines(self) -> dict[tuple[str, int], str]:
         """Return the user's lines that made nodes, by file and number."""

@@ -11,7 +11,15 @@ from ...output.terminal_text import one_line, printable
 if TYPE_CHECKING:
     from .reader import TaskNodes
 
-__all__ = ["EventRecord", "IterationRecord", "RunRecord", "BackwardRecord", "ViolationRecord", "from_row"]
+__all__ = [
+    "AnomalyRecord",
+    "BackwardRecord",
+    "EventRecord",
+    "IterationRecord",
+    "RunRecord",
+    "ViolationRecord",
+    "from_row",
+]
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,), "str": (str,), "int | None": (int, type(None)), "str | None": (str, type(None)),
@@ -202,3 +210,22 @@ class ViolationRecord:
     saved_version: int | None
     current_version: int | None
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnomalyRecord:
+    """How often something happened in a run, in iterations that are recorded and in those that have been left out.
+
+    Attributes
+    ----------
+    kind : str
+        ``'bad'`` (a backward with NaN or Inf), ``'failed'`` (one that raised), ``'violation'``, or an event's kind.
+    first, last : int
+        Numbers of iterations.
+    """
+
+    run: int
+    kind: str
+    count: int
+    first: int
+    last: int

@@ -16,6 +16,7 @@ from .file_watch import read_header
 
 __all__ = [
     "APPLICATION_ID",
+    "HAPPENED",
     "SCHEMA",
     "TABLES",
     "RecordingError",
@@ -27,7 +28,7 @@ __all__ = [
 ]
 
 APPLICATION_ID = 0x47534350  # "GSCP"
-SCHEMA = 4
+SCHEMA = 5
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100  # bytes; the user version stands at 60, the application id at 68
@@ -68,7 +69,20 @@ CREATE TABLE events (
 CREATE TABLE violations (
     id INTEGER PRIMARY KEY, run INTEGER, iteration INTEGER, task INTEGER, node INTEGER, time INTEGER, operator TEXT,
     saved_name TEXT, saved_version INTEGER, current_version INTEGER, message TEXT);
+CREATE TABLE series (
+    id INTEGER PRIMARY KEY, run INTEGER, kind TEXT, name TEXT, width INTEGER, facts BLOB, buckets BLOB,
+    checksum INTEGER);
+CREATE TABLE left_out (
+    id INTEGER PRIMARY KEY, run INTEGER, kind TEXT, count INTEGER, first INTEGER, last INTEGER);
 """
+
+HAPPENED = (
+    "SELECT run, iteration, 'bad' AS what FROM tasks WHERE bad IS NOT NULL UNION ALL"
+    " SELECT run, iteration, 'failed' FROM tasks WHERE state = 'failed' UNION ALL"
+    " SELECT run, iteration, 'violation' FROM violations UNION ALL"
+    " SELECT run, iteration, kind FROM events WHERE kind != 'left out'"
+)
+"""What went wrong in iterations (their rows), and where the user has made a note."""
 
 
 class RecordingError(Exception):

@@ -13,6 +13,7 @@ import json
 import os
 import socket
 import sqlite3
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import closing
@@ -28,7 +29,9 @@ from .file_watch import FileWatch
 from .iteration_thinning import around_changes, iterations_to_leave_out
 from .node_descriptions import NodeDescriptions
 from .node_pages import Batch, encode_page
+from .run_series import SERIES_COLUMNS, RunSeries
 from .schema import RecordingError
+from .series_samples import SeriesSamples
 from .untrusted_database import Database
 
 __all__ = ["LEAST_BUDGET", "RowUpdate", "IterationChange", "Statement", "Store", "is_alive"]
@@ -41,6 +44,11 @@ _LOG = 8 << 20  # bytes that may be in the log alone
 _COMMIT = 1 << 16  # bytes, about, that a commit writes besides blobs
 _AGES = 20  # looks at how old iterations are, in the time that they may have
 _ROW = 256  # bytes, at most, that a row takes besides them
+_SERIES_ROOM = 64 << 20  # bytes of series, where no budget holds; where one does, an eighth of it
+_SERIES_PACE = 1 << 18  # bytes of them that are written in a second
+_SERIES_PAUSE = 60.0  # seconds between writings of them, at most
+_ITERATIONS = 1_000  # whose numbers are known: backwards that run are of some of the newest
+_SERIES_RUNS = 8  # runs of a file whose series are kept
 _VARIABLES = 32_000 if sqlite3.sqlite_version_info >= (3, 32) else 999  # of one statement
 
 _COLUMNS = {
@@ -51,6 +59,7 @@ _COLUMNS = {
     ),
     "pages": ("task", "first", "count", "nodes", "tensors", "histograms", "small", "previews", "checksum"),
     "tensor_values": ("id", "iteration", "nbytes", "data"),
+    "series": SERIES_COLUMNS,
 }  # fmt: skip
 
 
@@ -85,7 +94,7 @@ class Statement(NamedTuple):
 
 
 _NUMBERED = ("runs", "tasks", "iterations", "nodes", "modules", "locations", "specs", "tensor_values", "events",
-    "layouts", "steps",
+    "layouts", "steps", "series",
 )  # fmt: skip
 
 
@@ -130,6 +139,12 @@ class Store:
         self._changed: dict[str, set[int]] = {"iterations": set(), "tasks": set()}
         self._value_bytes = 0
         self._descriptions = NodeDescriptions(lambda: self._connection)
+        self._iteration_numbers: dict[int, int] = {}
+        room = _SERIES_ROOM if self._most is None else self._most // 8
+        series = RunSeries(self._last["runs"] + 1, room=room, first_id=self._last["series"] + 1)
+        self._samples = SeriesSamples(series)
+        self._series_due = time.monotonic()
+        self._series_bytes = 0  # in the file
 
     def counter(self, table: str) -> Callable[[], int]:
         """Return a function that numbers the rows of a table."""
@@ -256,18 +271,26 @@ class Store:
             text = _storable(json.dumps(descriptions, ensure_ascii=False))
             self._make_room(2 * len(text))
             self._descriptions.add(descriptions, text)
+            self._samples.describe(descriptions)
         nodes: dict[int, list[Batch]] = {}
         statements: list[Statement] = []
+        losses: list[dict[str, Any]] = []
         for item in batch:
             if type(item) is Batch:
                 nodes.setdefault(item.task, []).append(item)
             elif type(item) is RowUpdate:
-                self._rows[item.table].setdefault(item.id, {"id": item.id}).update(item.facts)
+                row = self._rows[item.table].setdefault(item.id, {"id": item.id})
+                row.update(item.facts)
                 self._changed[item.table].add(item.id)
+                if item.facts.get("loss") is not None:
+                    losses.append(row)
+                if item.table == "iterations":
+                    self._know_iteration(row)
             elif type(item) is IterationChange:
                 statements.append(self._move(item))
             elif type(item) is Statement:
                 statements.append(item)
+        self._note_losses(losses)
         self._write_nodes(nodes)
         for table in self._rows:
             self._write_changes(table)
@@ -278,6 +301,9 @@ class Store:
         self._node_rows += sum(map(len, chain.from_iterable(nodes.values())))
         self._limit_rows()
         self._limit_age()
+        self._samples.flush()
+        if time.monotonic() >= self._series_due:
+            self._write_series()
         connection.execute("COMMIT")
         self._logged += _COMMIT
         if self._logged > self._log:
@@ -315,8 +341,45 @@ class Store:
         for number, row in self._rows["tasks"].items():
             if move.first <= number <= move.last and row["run"] == move.run:
                 row["iteration"] = move.iteration
+        self._samples.series.collapse(self._iteration_number(move.iteration))
         facts = move.iteration, move.first, move.last, move.run
         return Statement("UPDATE tasks SET iteration = ? WHERE id BETWEEN ? AND ? AND run = ?", facts)
+
+    # --- series ---
+
+    def _know_iteration(self, row: dict[str, Any]) -> None:
+        """Remember the number of an iteration: its row may be in the file alone when backwards are added to it."""
+        self._iteration_numbers[row["id"]] = row["number"]
+        if len(self._iteration_numbers) > _ITERATIONS:
+            del self._iteration_numbers[next(iter(self._iteration_numbers))]
+
+    def _iteration_number(self, row: int) -> int:
+        known = self._iteration_numbers.get(row)
+        return max(self._iteration_numbers.values(), default=0) if known is None else known
+
+    def _note_losses(self, tasks: Sequence[dict[str, Any]]) -> None:
+        for task in tasks:
+            self._samples.note_loss(self._iteration_number(task["iteration"]), float(task["loss"]))
+
+    def _write_series(self) -> None:
+        """Write all series anew, and see to it that this is no large part of what is written."""
+        series = self._samples.series
+        if not series.changed:
+            return
+        nbytes = series.nbytes
+        self._make_room(max(nbytes - self._series_bytes, 0))
+        if not self._series_bytes:
+            self._connection.execute("DELETE FROM series WHERE run <= ?", (series.run - _SERIES_RUNS,))
+        self._insert("series", list(series.rows()))
+        self._series_bytes = nbytes
+        self._logged += nbytes
+        self._series_due = time.monotonic() + min(1.0 + nbytes / _SERIES_PACE, _SERIES_PAUSE)
+
+    def _write_last_series(self) -> None:
+        if self._samples.series.changed:
+            self._connection.execute("BEGIN")
+            self._write_series()
+            self._connection.execute("COMMIT")
 
     # --- nodes and values ---
 
@@ -333,9 +396,12 @@ class Store:
             if row is None:
                 continue
             self._changed["tasks"].add(task)
+            iteration = self._iteration_number(row["iteration"])
             for part in _parts(batches):
                 count = sum(map(len, part))
                 pages.append((task, row["nodes"], count, *self._page(row, part)))
+                for batch in part:
+                    self._samples.note(iteration, batch)
                 row["nodes"] += count
                 described += [batch.template.nodes["node"] for batch in part]
                 nbytes += sum(map(len, pages[-1][3:7]))
@@ -475,6 +541,7 @@ class Store:
     def _leave_out(self, left_out: Sequence[int]) -> None:
         gone = json.dumps(left_out)
         chosen = "iteration IN (SELECT value FROM json_each(?))"
+        self._count_left_out(chosen, gone)
         (nodes,) = self._connection.execute(
             f"SELECT coalesce(sum(nodes), 0) FROM tasks WHERE {chosen}", (gone,)
         ).fetchone()
@@ -489,14 +556,28 @@ class Store:
     def _happened(self) -> dict[int, set[str]]:
         """Return, by iteration, what went wrong in it, and whether the user has made a note."""
         found: dict[int, set[str]] = defaultdict(set)
-        for iteration, what in self._connection.execute(
-            "SELECT iteration, 'bad' FROM tasks WHERE bad IS NOT NULL UNION"
-            " SELECT iteration, 'failed' FROM tasks WHERE state = 'failed' UNION"
-            " SELECT iteration, 'violation' FROM violations UNION"
-            " SELECT iteration, kind FROM events WHERE kind != 'left out'"
-        ):
+        for _, iteration, what in self._connection.execute(schema.HAPPENED):
             found[iteration].add(what)
         return found
+
+    def _count_left_out(self, chosen: str, gone: str) -> None:
+        """Keep how often things happened in the iterations that go, and in which of them first and last."""
+        counted = self._connection.execute(
+            f"SELECT all_of.run, what, count(*), min(number), max(number) FROM ({schema.HAPPENED}) AS all_of"
+            f" JOIN iterations ON iterations.id = iteration WHERE {chosen} GROUP BY all_of.run, what",
+            (gone,),
+        ).fetchall()
+        for run, kind, count, first, last in counted:
+            there = self._connection.execute(
+                "UPDATE left_out SET count = count + ?, first = min(first, ?), last = max(last, ?)"
+                " WHERE run = ? AND kind = ?",
+                (count, first, last, run, kind),
+            ).rowcount
+            if not there:
+                columns = "run, kind, count, first, last"
+                self._connection.execute(
+                    f"INSERT INTO left_out ({columns}) VALUES (?, ?, ?, ?, ?)", (run, kind, count, first, last)
+                )
 
     def _say_left_out(self) -> None:
         """Say in the file what has been left out: an event before all others."""
@@ -518,11 +599,13 @@ class Store:
 
     def idle(self) -> None:
         """Use a moment in which nothing happens: what is in the log alone goes into the file."""
+        self._write_last_series()
         if self._logged:
             self.secure()
 
     def finish(self) -> None:
         """Make the recording one file."""
+        self._write_last_series()
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         try:
             # Without a log beside it the file can be read from anywhere; with a reader there now it keeps its log.

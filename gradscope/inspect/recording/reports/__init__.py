@@ -4,6 +4,7 @@
 - :mod:`~.recording_html`: a recording in a notebook
 - :mod:`~.heatmap`: gradient norms by module and iteration
 - :mod:`~.text_view`: ``gradscope view`` as text
+- :mod:`~.series_view`: how gradients went over a whole run
 - :mod:`~.recording_prompt`: a recording at a prompt
 - :mod:`~.recording_difference`: where two recordings part
 - :mod:`~.perfetto`: a time line for Perfetto

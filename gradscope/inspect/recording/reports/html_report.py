@@ -18,11 +18,13 @@ from ..file.record_decoder import StaticNode
 from ..file.recording_columns import Columns, columns
 from ..file.recording_records import BackwardRecord
 from .heatmap import heat_map
+from .series_view import SHOWN, series_row
 
 __all__ = ["html_report"]
 
 _WORST = 15
 _FIRST = 20
+_SERIES = 100
 
 _STYLE = Markup("""
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2em auto; padding: 0 1em; color: #1c1f24; }
@@ -91,6 +93,7 @@ def html_report(recording: Recording, *, title: str = "") -> str:
         picture=heat_map(data),
         sections=[
             _bad(recording),
+            _series(recording),
             _worst(data, "The largest gradients", descending=True),
             _worst(data, "The smallest gradients of parameters", descending=False),
             _violations(recording),
@@ -179,6 +182,18 @@ def _worst(data: Columns, title: str, *, descending: bool) -> _Section:
         rows.append([number(float(norms[at])), name, _owner(node), iteration, index, zeros])
     heads = "norm", "operator", "module", "iteration", "node", "zeros"
     return _Section(title, heads, rows, (0, 3, 4, 5), none="None recorded.")
+
+
+def _series(recording: Recording) -> _Section:
+    """Return how gradients went over the whole of the newest run, those of which there is something to say first."""
+    runs = recording.runs
+    series = recording.series(runs[-1].id if runs else None)
+    newest = max((one.last for one in series), default=0)
+    rows = [(element("code", None, one.name or one.kind), *series_row(one, newest)) for one in series]
+    rows.sort(key=lambda row: not row[-1])
+    note = f"The first {_SERIES} of {len(rows)}; gradscope view --series has all." if len(rows) > _SERIES else ""
+    heads = "gradient of", *SHOWN
+    return _Section("Over the whole run", heads, rows[:_SERIES], (2, 3, 4, 5), none="None recorded.", note=note)
 
 
 def _violations(recording: Recording) -> _Section:

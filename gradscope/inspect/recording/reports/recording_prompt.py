@@ -12,6 +12,7 @@ from ..file.reader import Recording
 from ..file.recording_records import BackwardRecord
 from ..file.schema import RecordingError
 from . import text_view
+from .series_view import chosen_series, series_text
 
 __all__ = ["RecordingPrompt"]
 
@@ -27,6 +28,7 @@ nodes [SPEC]        the nodes of the current backward: all, or those that SPEC n
 node N              a node of the current backward, with all its statistics
 next, previous      the node after, or before
 value [NAME] [NR]   the kept elements of a gradient of the current node: grad_outputs (default) or grad_inputs
+series [NAME]       norms of gradients over the whole run: all, or those of a name (* in it); one in full
 violations, events  saved tensors that had been modified; marks and errors
 refresh             read what has been recorded since
 help, quit
@@ -70,6 +72,7 @@ class RecordingPrompt:
             "next": lambda words: self._node([str(self._index + 1)]),
             "previous": lambda words: self._node([str(self._index - 1)]),
             "value": self._value,
+            "series": self._series,
             "violations": lambda words: text_view.violations_text(recording),
             "events": lambda words: text_view.events_text(recording),
             "refresh": self._refresh,
@@ -170,6 +173,9 @@ class RecordingPrompt:
         if value is None:
             raise RecordingError(f"{which}[{nr}] of node {self._index} was not kept; record with keep='all'")
         return str(value)
+
+    def _series(self, words: list[str]) -> str:
+        return series_text([("", chosen_series(self.recording.series(), " ".join(words)))])
 
     def _refresh(self, words: list[str]) -> str:
         self.recording.refresh()

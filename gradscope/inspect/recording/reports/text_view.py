@@ -53,10 +53,26 @@ def overview_text(recording: Recording) -> str:
         )
         lines += [f"  {event.text}" for event in left_out if event.run == run.id]
         lines += _alarms(own)
+        lines += _over_the_run(recording, run.id)
     violations = recording.violations()
     if violations:
         lines.append(f"  {_count(len(violations), 'violation')}: saved tensors that had been modified")
     return "\n".join(lines or ["the recording is empty"])
+
+
+def _over_the_run(recording: Recording, run: int) -> Iterator[str]:
+    """Yield what can be said of a run though iterations of it have been left out."""
+    # That module has the tables of this one.
+    from .series_view import faded_text
+
+    faded = faded_text(recording.series(run))
+    if faded:
+        yield f"  {faded}"
+    there = {"bad": "with NaN or Inf", "failed": "failed", "violation": "with a violation"}
+    for record in recording.anomalies(run):
+        if record.kind in there and record.last > record.first:
+            what = f"{_count(record.count, 'backward')} {there[record.kind]}"
+            yield f"  {what} in all, in iterations {record.first} to {record.last}"
 
 
 def _alarms(tasks: Sequence[BackwardRecord]) -> Iterator[str]:

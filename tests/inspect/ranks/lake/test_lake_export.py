@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import pytest
 
@@ -38,6 +39,7 @@ def test_runs_ranks_and_iterations_are_partitions(tmp_path):
         "gradscope-lake.json",
         *(f"nodes/run=run/rank={r}/from_iteration=0/tasks-000000000001-000000000003.parquet" for r in range(2)),
         *(f"runs/run=run/rank={r}/run.parquet" for r in range(2)),
+        *(f"series/run=run/rank={r}/series.parquet" for r in range(2)),
         *(f"steps/run=run/rank={r}/from_iteration=0/steps-000000000001-000000000003.parquet" for r in range(2)),
     ]
     for table, columns in TABLES.items():
@@ -54,6 +56,21 @@ def test_the_rows_are_what_the_recording_holds(tmp_path):
         assert table["iteration"] == [task.iteration for task, _ in nodes]
         assert table["grad_outputs_norm"] == pytest.approx([node.norm for _, node in nodes])
         assert table["lineno"] == [node.location and node.location.lineno for _, node in nodes]
+
+
+def test_series_are_written_anew_by_each_export(tmp_path):
+    for steps in (2, 5):
+        record_ranks(tmp_path / "run", 1, steps=steps)
+        shutil.rmtree(tmp_path / "lake", ignore_errors=True)
+        for _ in range(2):
+            export(tmp_path)
+        found = rows(tmp_path, "series").to_pydict()
+        with gi.open_recording(tmp_path / "run" / "rank-0.gscope") as recording:
+            buckets = [(one.kind, one.name, bucket) for one in recording.series() for bucket in one.buckets]
+        assert len(buckets) == 5 * steps
+        assert list(zip(found["kind"], found["name"])) == [(kind, name) for kind, name, _ in buckets]
+        for column, attribute in (("first_iteration", "first"), ("samples", "samples"), ("mean", "mean")):
+            assert found[column] == [getattr(bucket, attribute) for _, _, bucket in buckets]
 
 
 def test_what_is_there_is_not_written_again(tmp_path):
