@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         with open_ranks(*args.paths) as ranks:
             found = agreement(ranks)
             as_json = args.format == "json"
-            say(json_text(agreement_json(ranks, found)) if as_json else agreement_text(ranks, found))
+            say(json_text(agreement_json(found)) if as_json else agreement_text(found))
     except RecordingError as error:
         say(f"gradscope agree: {error}", file=sys.stderr)
         return FAILED

@@ -11,7 +11,6 @@ from ..debugging.prompt.plain_text import number
 from ..output.terminal_text import one_line
 from .agreement import Agreement, Disagreement, Held
 from .disagreement_causes import likely_cause
-from .recorded_ranks import RecordedRanks
 
 __all__ = ["agreement_json", "agreement_text"]
 
@@ -19,7 +18,7 @@ _NAMED = 3
 _VERSION = 1
 
 
-def agreement_text(ranks: RecordedRanks | None, found: Agreement) -> str:
+def agreement_text(found: Agreement) -> str:
     """Return whether the ranks agree, or where they part, what each holds, and the likely cause, in a few lines."""
     if found.parted is None and not found.tensors:
         lines = [f"{len(found.ranks)} ranks hold nothing twice that could disagree, in {_count(found.steps, 'step')}"]
@@ -27,7 +26,7 @@ def agreement_text(ranks: RecordedRanks | None, found: Agreement) -> str:
         what = _count(found.tensors, "parameter or buffer", "parameters and buffers")
         lines = [f"{len(found.ranks)} ranks agree: {what} and their gradients in {_count(found.steps, 'step')}"]
     else:
-        lines = [*_parted_lines(found), *_cause_lines(ranks, found.parted)]
+        lines = [*_parted_lines(found), *_cause_lines(found.parted)]
         if found.steps:
             lines.append(f"before that they agreed in {_count(found.steps, 'step')}")
     return "\n".join([*lines, *(f"note: {note}" for note in map(one_line, found.notes))])
@@ -66,14 +65,14 @@ def _held_text(held: Held) -> str:
     return f"{norm}checksum {held.checksum:016x}"
 
 
-def _cause_lines(ranks: RecordedRanks | None, parted: Disagreement) -> Iterator[str]:
-    cause, remedy = likely_cause(ranks, parted)
+def _cause_lines(parted: Disagreement) -> Iterator[str]:
+    cause, remedy = likely_cause(parted)
     if cause:
         yield f"likely cause: {one_line(cause)}"
         yield one_line(remedy)
 
 
-def agreement_json(ranks: RecordedRanks, found: Agreement) -> dict[str, Any]:
+def agreement_json(found: Agreement) -> dict[str, Any]:
     """Return what was found as JSON has it."""
     data: dict[str, Any] = {
         "version": _VERSION,
@@ -86,7 +85,7 @@ def agreement_json(ranks: RecordedRanks, found: Agreement) -> dict[str, Any]:
     parted = found.parted
     if parted is None:
         return data
-    cause, remedy = likely_cause(ranks, parted)
+    cause, remedy = likely_cause(parted)
     data["first"] = {
         "what": parted.what,
         "name": parted.name,

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..recording import BackwardRecord
-from ..recording.file.step_rows import StepRecord
-from ..records.records import NodeRecord
 from ..records.step_looks import OUTSIDE, REDUCED
 from .agreement import Disagreement
-from .recorded_ranks import RecordedRanks
 
 __all__ = ["likely_cause"]
 
@@ -17,30 +13,28 @@ _ROUNDING = 1e-5
 """How far norms are apart, relatively, where sums were only added up in another order."""
 
 
-def likely_cause(ranks: RecordedRanks | None, found: Disagreement) -> tuple[str, str]:
+def likely_cause(found: Disagreement) -> tuple[str, str]:
     """Return the likely cause of a disagreement, and what to do.
 
     Parameters
     ----------
-    ranks : RecordedRanks, optional
-        Whose recordings are asked for what ran before; without them fewer causes are told apart.
     found : Disagreement
         What :func:`.agreement` has found.
     """
     for cause in _CAUSES[found.what]:
-        told = next(cause(ranks, found), None)
+        told = next(cause(found), None)
         if told is not None:
             return told
     return "", ""
 
 
-Cause = Callable[[RecordedRanks | None, Disagreement], Iterator[tuple[str, str]]]
+Cause = Callable[[Disagreement], Iterator[tuple[str, str]]]
 
 
 # --- parameters ---
 
 
-def _began_apart(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple[str, str]]:
+def _began_apart(found: Disagreement) -> Iterator[tuple[str, str]]:
     if found.before or found.tensor is None:
         return
     if found.tensor.kind == REDUCED:
@@ -63,7 +57,7 @@ def _seeds(found: Disagreement) -> str:
     return " and ".join(seeds) if len(seeds) > 1 else ""
 
 
-def _stepped_apart(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple[str, str]]:
+def _stepped_apart(found: Disagreement) -> Iterator[tuple[str, str]]:
     rates = {rank: step.look.facts.get("lr") for rank, step in (found.before or found.steps).items()}
     if len(set(map(str, rates.values()))) > 1:
         told = ", ".join(f"{_rate(rate)} on rank {rank}" for rank, rate in rates.items())
@@ -77,7 +71,7 @@ def _rate(rates: object) -> str:
     return ", ".join(f"{rate:g}" for rate in rates) if isinstance(rates, list) else "unknown"
 
 
-def _left_out_of_an_optimizer(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple[str, str]]:
+def _left_out_of_an_optimizer(found: Disagreement) -> Iterator[tuple[str, str]]:
     without = [
         rank
         for rank, step in found.steps.items()
@@ -90,11 +84,11 @@ def _left_out_of_an_optimizer(ranks: RecordedRanks | None, found: Disagreement) 
         )
 
 
-def _left_out_a_step(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple[str, str]]:
-    backwards = {rank: _backwards_before(ranks, rank, step) for rank, step in found.steps.items()}
-    if None not in backwards.values() and len(set(backwards.values())) > 1:
-        most = max(backwards, key=lambda rank: backwards[rank] or 0)
-        least = min(count or 0 for count in backwards.values())
+def _left_out_a_step(found: Disagreement) -> Iterator[tuple[str, str]]:
+    backwards = {rank: step.look.facts.get("backwards", 0) for rank, step in found.steps.items()}
+    if len(set(backwards.values())) > 1:
+        most = max(backwards, key=backwards.__getitem__)
+        least = min(backwards.values())
         yield (
             f"rank {most} has left out a step that others took: before its step {found.steps[most].look.number} it ran "
             f"{backwards[most]} backwards, others {least}",
@@ -102,11 +96,7 @@ def _left_out_a_step(ranks: RecordedRanks | None, found: Disagreement) -> Iterat
         )
 
 
-def _backwards_before(ranks: RecordedRanks | None, rank: int, step: StepRecord) -> int | None:
-    return next((task.number + 1 for task in _backwards(ranks, rank) if task.id == step.task), None)
-
-
-def _written_apart(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple[str, str]]:
+def _written_apart(found: Disagreement) -> Iterator[tuple[str, str]]:
     yield (
         "the gradients agreed in the step before: the optimizers hold different state, or one rank has written into "
         "the parameter",
@@ -117,7 +107,7 @@ def _written_apart(ranks: RecordedRanks | None, found: Disagreement) -> Iterator
 # --- gradients ---
 
 
-def _missing(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple[str, str]]:
+def _missing(found: Disagreement) -> Iterator[tuple[str, str]]:
     without = [rank for rank, held in found.held.items() if held.checksum is None]
     if without and len(without) < len(found.held):
         yield (
@@ -127,7 +117,7 @@ def _missing(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple
         )
 
 
-def _outside(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple[str, str]]:
+def _outside(found: Disagreement) -> Iterator[tuple[str, str]]:
     if found.tensor is None or found.tensor.kind != OUTSIDE:
         return
     if any(held.kind == REDUCED for step in found.steps.values() for held in step.look.tensors):
@@ -152,13 +142,12 @@ def _outside(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple
         )
 
 
-def _from_an_earlier_backward(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple[str, str]]:
+def _from_an_earlier_backward(found: Disagreement) -> Iterator[tuple[str, str]]:
     for rank, step in found.steps.items():
-        last = next((task for task in _backwards(ranks, rank) if task.id == step.task), None)
-        if last is None or _reached(last, found.name):
+        *earlier, last = step.look.passes or [None]
+        if last is None or step.look.reaches(last, found.name):
             continue
-        earlier = [t for t in _of_iteration(ranks, rank, step.iteration) if t.id < last.id and _reached(t, found.name)]
-        if earlier:
+        if any(step.look.reaches(backward, found.name) for backward in earlier if backward is not None):
             yield (
                 f"the gradient of {found.name} on rank {rank} came in an earlier backward of the iteration, under "
                 "no_sync(); the last one, which is reduced, did not use it",
@@ -167,12 +156,13 @@ def _from_an_earlier_backward(ranks: RecordedRanks | None, found: Disagreement) 
             return
 
 
-def _waiting_bucket(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple[str, str]]:
+def _waiting_bucket(found: Disagreement) -> Iterator[tuple[str, str]]:
     for rank, step in found.steps.items():
-        last = next((task for task in _backwards(ranks, rank) if task.id == step.task), None)
-        reached = set() if last is None else {node.parameter for node in last.nodes}
-        waiting = [h.name for h in step.look.tensors if h.kind == REDUCED and h.name not in reached]
-        if reached and waiting and step.look.facts.get("synchronised"):
+        if not step.look.passes or not step.look.facts.get("synchronised"):
+            continue
+        unreached = [step.look.tensors[place] for place in step.look.passes[-1].unreached]
+        waiting = [held.name for held in unreached if held.kind == REDUCED]
+        if waiting:
             yield (
                 f"the backward on rank {rank} did not reach {waiting[0]}, which DistributedDataParallel waits for: it "
                 f"has not reduced the bucket with {found.name}",
@@ -181,7 +171,7 @@ def _waiting_bucket(ranks: RecordedRanks | None, found: Disagreement) -> Iterato
             return
 
 
-def _not_synchronised(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple[str, str]]:
+def _not_synchronised(found: Disagreement) -> Iterator[tuple[str, str]]:
     without = [rank for rank, step in found.steps.items() if step.look.facts.get("synchronised") is False]
     if without:
         yield (
@@ -190,15 +180,15 @@ def _not_synchronised(ranks: RecordedRanks | None, found: Disagreement) -> Itera
         )
 
 
-def _checkpointed(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple[str, str]]:
-    if _any_node(ranks, found, lambda node: node.name == "CheckpointFunctionBackward"):
+def _checkpointed(found: Disagreement) -> Iterator[tuple[str, str]]:
+    if any(backward.checkpointed for step in found.steps.values() for backward in step.look.passes):
         yield (
             "a re-entrant checkpoint runs a backward of its own, by which the reducer is fooled",
             "Pass use_reentrant=False to checkpoint().",
         )
 
 
-def _rounded(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple[str, str]]:
+def _rounded(found: Disagreement) -> Iterator[tuple[str, str]]:
     norms = [held.norm for held in found.held.values() if held.norm is not None]
     if len(norms) == len(found.held) and max(norms) - min(norms) <= _ROUNDING * max(norms):
         yield (
@@ -207,7 +197,7 @@ def _rounded(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple
         )
 
 
-def _changed_after(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple[str, str]]:
+def _changed_after(found: Disagreement) -> Iterator[tuple[str, str]]:
     yield (
         "the gradient was reduced and then changed on each rank for itself, between backward() and step(), or the "
         "parameter began to require grad after the model was wrapped",
@@ -218,7 +208,7 @@ def _changed_after(ranks: RecordedRanks | None, found: Disagreement) -> Iterator
 # --- others ---
 
 
-def _unsynchronised_buffer(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple[str, str]]:
+def _unsynchronised_buffer(found: Disagreement) -> Iterator[tuple[str, str]]:
     yield (
         f"{found.name} follows each rank's own batches: nothing synchronises it",
         "Convert the model with SyncBatchNorm.convert_sync_batchnorm(), or leave DistributedDataParallel to broadcast "
@@ -226,7 +216,7 @@ def _unsynchronised_buffer(ranks: RecordedRanks | None, found: Disagreement) -> 
     )
 
 
-def _stopped(ranks: RecordedRanks | None, found: Disagreement) -> Iterator[tuple[str, str]]:
+def _stopped(found: Disagreement) -> Iterator[tuple[str, str]]:
     fewest = [rank for rank, count in found.taken.items() if count == min(found.taken.values())]
     yield (
         f"{_ranks(fewest)} ran as many backwards as the others and took fewer steps",
@@ -247,24 +237,3 @@ _CAUSES: dict[str, tuple[Cause, ...]] = {
 
 def _ranks(ranks: list[int]) -> str:
     return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks))}"
-
-
-def _any_node(ranks: RecordedRanks | None, found: Disagreement, wanted: Callable[[NodeRecord], bool]) -> bool:
-    return any(
-        wanted(node)
-        for rank, step in found.steps.items()
-        for task in _of_iteration(ranks, rank, step.iteration)
-        for node in task.nodes
-    )
-
-
-def _backwards(ranks: RecordedRanks | None, rank: int) -> list[BackwardRecord]:
-    return [] if ranks is None else ranks.member(rank).tasks()
-
-
-def _of_iteration(ranks: RecordedRanks | None, rank: int, iteration: int | None) -> list[BackwardRecord]:
-    return [task for task in _backwards(ranks, rank) if task.iteration == iteration]
-
-
-def _reached(task: BackwardRecord, parameter: str) -> bool:
-    return any(node.parameter == parameter for node in task.nodes)

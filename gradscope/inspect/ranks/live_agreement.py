@@ -17,6 +17,7 @@ import msgspec
 from ..adapters import Adapter, AnyAdapter, Observer
 from ..recording import RecordingError
 from ..recording.file.step_rows import StepRecord, layout_text, read_layout, read_step, step_row
+from ..records.backward_log import BackwardLog
 from ..records.module_tracking import Tracker
 from ..records.optimizer_steps import OptimizerHooks
 from ..records.own_rank import OwnRank
@@ -74,7 +75,8 @@ class LiveAgreement:
         return self._comparison.steps
 
     def __enter__(self) -> LiveAgreement:
-        self._observation = self._adapter.observe(_Follower(self._tracker, self._hooks), forward=True, backward=True)
+        follower = _Follower(self._tracker, self._hooks, self._looker.log)
+        self._observation = self._adapter.observe(follower, forward=True, backward=True)
         self._hooks.look()
         return self
 
@@ -109,7 +111,7 @@ class LiveAgreement:
         self._patience = _PATIENCE if self._mine.peek() is None else 0.0
         if parted is not None:
             found = Agreement((0, self._rank), self.steps, len(self._comparison.seen), parted)
-            raise RanksDisagreeError(agreement_text(None, found))
+            raise RanksDisagreeError(agreement_text(found))
 
     def _parted(self, exchange: _Exchange) -> Disagreement | None:
         """Take what rank 0 has published, and return the first disagreement in what has come of both."""
@@ -126,14 +128,26 @@ class LiveAgreement:
 class _Follower(Observer):
     """What is heard of the program: which modules run, and that a framework may have been imported."""
 
-    def __init__(self, tracker: Tracker, hooks: OptimizerHooks) -> None:
+    def __init__(self, tracker: Tracker, hooks: OptimizerHooks, log: BackwardLog) -> None:
         self.module_entered = tracker.module_entered  # type: ignore[method-assign]
         self.module_left = tracker.module_left  # type: ignore[method-assign]
         self._hooks = hooks
+        self._log = log
+        self._running: set[Any] = set()
 
     def task_started(self, task: Any) -> None:
-        """Listen to optimizers that have been imported meanwhile."""
+        """Listen to optimizers that have been imported meanwhile, and note what the backward may reach."""
         self._hooks.look()
+        self._log.started(task, inside=bool(self._running))
+        self._running.add(task)
+
+    def task_finished(self, task: Any) -> None:
+        """Note its end."""
+        self._running.discard(task)
+
+    def task_failed(self, task: Any, error: BaseException) -> None:
+        """Note its end."""
+        self._running.discard(task)
 
 
 class _Arrivals(Iterator[StepRecord]):

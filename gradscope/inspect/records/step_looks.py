@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from ..adapters import Adapter, DataParallel
+from .backward_log import BackwardLog, LoggedBackward
 from .module_tracking import Tracker
 from .optimizer_steps import held_by
 
@@ -63,7 +64,8 @@ class StepLook:
     facts : dict
         What may explain a disagreement: ``'lr'``, ``'seed'``, ``'generator'`` (a checksum of its state),
         ``'synchronised'`` (whether the last forward was one whose gradients DistributedDataParallel reduces; not there
-        without one).
+        without one), ``'backwards'`` (how many had begun) and ``'passes'`` (of those since the step before, as
+        :class:`.LoggedBackward` has it).
     """
 
     optimizer: int
@@ -75,6 +77,18 @@ class StepLook:
     norms: Any
     facts: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def passes(self) -> list[LoggedBackward]:
+        """The backwards since the step before; empty where they are not known."""
+        passes = self.facts.get("passes")
+        return [LoggedBackward(bool(inner), tuple(unreached)) for inner, unreached in passes or ()]
+
+    def reaches(self, backward: LoggedBackward, name: str) -> bool:
+        """Whether a backward had a way to a parameter."""
+        return any(held.name == name for held in self.tensors) and not any(
+            self.tensors[place].name == name for place in backward.unreached
+        )
+
 
 class StepLooker:
     """Looks at what optimizers are about to use, on the program's thread.
@@ -85,9 +99,15 @@ class StepLooker:
         Which asks the tensors.
     tracker : Tracker
         Which knows what they are called.
+
+    Attributes
+    ----------
+    log : BackwardLog
+        To be told of backwards.
     """
 
     def __init__(self, adapter: Adapter, tracker: Tracker) -> None:
+        self.log = BackwardLog(adapter)
         self._adapter = adapter
         self._tracker = tracker
         self._optimizers: dict[int, tuple[weakref.ref[Any], int]] = {}
@@ -112,6 +132,7 @@ class StepLooker:
         sums, norms = adapter.checksums(gradients)
         facts: dict[str, Any] = {"lr": [float(group.get("lr", 0.0)) for group in optimizer.param_groups]}
         facts.update(adapter.generator_facts())
+        facts.update(backwards=self.log.count, passes=self._passes(which, tensors, described))
         if parallel:
             facts["synchronised"] = all(found.synchronised for found in parallel)
         return StepLook(
@@ -124,6 +145,12 @@ class StepLooker:
             numpy.array(norms, numpy.float64),
             facts,
         )
+
+    def _passes(self, which: int, tensors: Sequence[Any], described: Sequence[HeldTensor]) -> list[LoggedBackward]:
+        names = self._tracker.parameter_paths()
+        names.update((id(tensor), held.name) for tensor, held in zip(tensors, described) if id(tensor) not in names)
+        asked = [(at, held.name) for at, held in enumerate(described) if held.kind not in (BUFFER, BROADCAST)]
+        return self.log.before_step(which, asked, names)
 
     def _number_of(self, optimizer: Any) -> int:
         reference, number = self._optimizers.get(id(optimizer), (None, -1))

@@ -43,11 +43,10 @@ def test_the_first_parameter_that_differs_is_named_with_the_step_before(tmp_path
     assert (found.steps, parted.what, parted.name, parted.iteration) == (1, "parameter", "0.weight", 1)
     assert parted.others == ("0.bias", "2.weight", "2.bias")
     assert parted.held[0] == parted.held[2] != parted.held[1]
-    with open_ranks(tmp_path) as ranks:
-        told = "the optimizers step differently: the learning rate is 0.1 on rank 0, 0.3 on rank 1, 0.1 on rank 2"
-        assert likely_cause(ranks, parted)[0] == told
-        lines = agreement_text(ranks, found).splitlines()
-        data = agreement_json(ranks, found)
+    told = "the optimizers step differently: the learning rate is 0.1 on rank 0, 0.3 on rank 1, 0.1 on rank 2"
+    assert likely_cause(parted)[0] == told
+    lines = agreement_text(found).splitlines()
+    data = agreement_json(found)
     assert lines[0] == "3 ranks disagree: iteration 1, before step 1, parameter 0.weight"
     assert [line.split()[:-1] for line in lines[1:3]] == [["rank", "0,", "2", "checksum"], ["rank", "1", "checksum"]]
     assert lines[-1] == "before that they agreed in 1 step"
@@ -161,7 +160,16 @@ def test_the_first_disagreement_of_a_broken_program_is_named_with_its_cause(runs
         found = agreement(ranks)
         assert f"{found.parted.what} {found.parted.name}" == what
         assert found.parted.steps[0].look.number == step
-        assert cause in likely_cause(ranks, found.parted)[0]
+        assert cause in likely_cause(found.parted)[0]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_same_is_told_while_they_train(runs, name):
+    what, step, cause = BROKEN[name]
+    told = (runs / name / "live.txt").read_text().splitlines()
+    assert told[0] == f"2 ranks disagree: before step {step}, {what}"
+    assert cause in next(line for line in told if line.startswith("likely cause: "))
 
 
 @pytest.mark.torch
@@ -169,8 +177,8 @@ def test_a_rank_that_does_not_step_is_named(runs):
     with open_ranks(runs / "stepped_on_one_rank") as ranks:
         found = agreement(ranks)
         assert (found.parted.what, found.parted.taken) == ("steps", {0: 4, 1: 0})
-        assert likely_cause(ranks, found.parted)[0].startswith("rank 1 ran as many backwards")
-        assert "  rank 1  0 steps\n" in agreement_text(ranks, found)
+        assert likely_cause(found.parted)[0].startswith("rank 1 ran as many backwards")
+        assert "  rank 1  0 steps\n" in agreement_text(found)
 
 
 HEALTHY = {
@@ -200,7 +208,7 @@ def spread(runs):
 def test_parameters_that_are_spread_over_ranks_have_their_names_and_places(spread):
     with open_ranks(spread / "sharded") as ranks:
         found = agreement(ranks)
-        assert "2 ranks hold nothing twice that could disagree, in 4 steps" in agreement_text(ranks, found)
+        assert "2 ranks hold nothing twice that could disagree, in 4 steps" in agreement_text(found)
         for member in ranks.members:
             (task, *_) = member.tasks()
             named = [node.parameter for node in task.nodes if node.name == "AccumulateGrad"]

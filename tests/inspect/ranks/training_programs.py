@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -26,7 +27,7 @@ from torch.utils.checkpoint import checkpoint
 
 import gradscope.inspect as gi
 from gradscope.inspect.adapters.torch.data_parallel import checksums_of, part_of
-from gradscope.inspect.ranks.live_agreement import LiveAgreement
+from gradscope.inspect.ranks.live_agreement import LiveAgreement, RanksDisagreeError
 from gradscope.inspect.records.checksums import checksum
 from gradscope.inspect.records.own_rank import own_rank
 
@@ -444,6 +445,19 @@ def trained(path: str | None) -> list[torch.Tensor]:
     return [value.clone() for value in model.state_dict().values()]
 
 
+class Listening(LiveAgreement):
+    """Keeps what would end the script, which goes on: the other rank waits for it."""
+
+    told = ""
+
+    def _compare(self, exchange: Any) -> None:
+        if not self.told:
+            try:
+                super()._compare(exchange)
+            except RanksDisagreeError as error:
+                self.told = str(error)
+
+
 def main(folder: str) -> None:
     """Run all programs, each recorded into a directory of its name."""
     dist.init_process_group("gloo")
@@ -456,6 +470,12 @@ def main(folder: str) -> None:
         with LiveAgreement(own_rank()) as watch:
             PROGRAMS[name]()
         assert (watch.note, watch.steps) == ("", HEALTHY[name] if rank() else 0), (name, watch.note, watch.steps)
+        dist.barrier()
+    for name in sorted(PROGRAMS.keys() - HEALTHY.keys() - {"other_models"}):
+        with Listening(own_rank()) as listening:
+            PROGRAMS[name]()
+        if rank() == 1:
+            Path(folder, name, "live.txt").write_text(listening.told)
         dist.barrier()
     with LiveAgreement(own_rank()) as watch:
         other_models()

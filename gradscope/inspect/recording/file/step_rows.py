@@ -105,5 +105,15 @@ def read_step(
     told = json.loads(facts)
     if not isinstance(told, dict) or not all(isinstance(value, int) for value in (id, time, optimizer, number)):
         raise ValueError(f"step {number!r} is none")
+    _check_passes(told, len(tensors))
     look = StepLook(optimizer, number, tensors, facts=told, **arrays)
     return StepRecord(id, iterations.get(iteration), task, time, look)
+
+
+def _check_passes(facts: Mapping[str, Any], tensors: int) -> None:
+    """Raise ValueError or TypeError unless what is said of the backwards before a step can be."""
+    if not isinstance(facts.get("backwards", 0), int):
+        raise ValueError(f"{facts['backwards']!r} is no number of backwards")
+    for checkpointed, unreached in facts.get("passes", ()):
+        if not isinstance(checkpointed, bool) or not all(0 <= place < tensors for place in unreached):
+            raise ValueError("a backward before a step has no way to a tensor that there is not")

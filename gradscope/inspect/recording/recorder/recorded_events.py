@@ -170,6 +170,8 @@ class EventRecorder(Observer):
                 iteration = stack[-1].iteration if stack else self._iteration(self.counter.task_started(number))
                 adapter = self._adapter.of(task)
                 view = _Task(task, number, iteration, adapter, self._capture_of(adapter))
+            if self._looker is not None:
+                self._looker.log.started(task, inside=bool(stack))
             view.begin(*self._plans.find(adapter.plan(task), self._tracker.parameter_paths()))
             self._tasks[task] = view
             stack.append(view)

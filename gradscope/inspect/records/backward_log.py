@@ -1,0 +1,86 @@
+"""Which parameters the backwards before an optimizer's step reached: what tells why ranks disagree."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..adapters import Adapter
+
+__all__ = ["BackwardLog", "LoggedBackward"]
+
+_KEPT = 16  # backwards before a step: those of gradient accumulation, as far back as one is asked for
+_CHECKPOINT = "CheckpointFunctionBackward"
+
+
+class LoggedBackward(NamedTuple):
+    """A backward before a step, with those that ran inside of it.
+
+    Attributes
+    ----------
+    checkpointed : bool
+        Whether a re-entrant checkpoint was in it, which runs a backward of its own.
+    unreached : tuple of int
+        Which of the step's tensors it had no way to, by their places.
+    """
+
+    checkpointed: bool
+    unreached: tuple[int, ...]
+
+
+class _Running:
+    """A backward: the leaves that it may reach, by their ids, and whether a checkpoint is in it."""
+
+    __slots__ = ("checkpointed", "leaves", "number")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.leaves: set[int] = set()
+        self.checkpointed = False
+
+
+class BackwardLog:
+    """Follows the backwards of a program, on its threads.
+
+    Attributes
+    ----------
+    count : int
+        How many have begun, those inside of others aside.
+    """
+
+    def __init__(self, adapter: Adapter) -> None:
+        self.count = 0
+        self._adapter = adapter
+        self._newest: deque[_Running] = deque(maxlen=_KEPT)
+        self._stepped: dict[int, int] = {}
+
+    def started(self, task: Any, *, inside: bool) -> None:
+        """Note a backward that begins, or one that begins inside of another."""
+        if not inside or not self._newest:
+            self.count += 1
+            self._newest.append(_Running(self.count))
+        running, plan = self._newest[-1], self._adapter.plan(task)
+        running.leaves.update(id(leaf) for leaf in plan.leaves if leaf is not None)
+        running.checkpointed = running.checkpointed or _CHECKPOINT in plan.names
+
+    def before_step(
+        self, optimizer: int, tensors: Sequence[tuple[int, str]], names: Mapping[int, str]
+    ) -> list[LoggedBackward]:
+        """Return the newest backwards since the last step of an optimizer, the oldest first.
+
+        Parameters
+        ----------
+        tensors : sequence of (int, str)
+            The places of the parameters that are asked for, and what they are called.
+        names : mapping of int to str
+            What leaves are called, by their ids: a whole parameter goes by the name of the parts it stands for.
+        """
+        since, self._stepped[optimizer] = self._stepped.get(optimizer, 0), self.count
+        found = []
+        for backward in self._newest:
+            if backward.number > since:
+                reached = {names.get(leaf) for leaf in backward.leaves}
+                unreached = tuple(place for place, name in tensors if name not in reached)
+                found.append(LoggedBackward(backward.checkpointed, unreached))
+        return found
