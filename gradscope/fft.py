@@ -199,6 +199,10 @@ def fft(
     RuntimeError
         If there are no points, or `norm` is another word.
 
+    See Also
+    --------
+    ifft, rfft, fftn
+
     Examples
     --------
     >>> import gradscope as gs
@@ -212,6 +216,10 @@ def ifft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """Return the inverse of :func:`fft`.
+
+    See Also
+    --------
+    fft, irfft
 
     Examples
     --------
@@ -227,6 +235,10 @@ def rfft(
 ) -> Tensor:
     """Return the first half, and the point in the middle, of the Fourier transform of real numbers.
 
+    See Also
+    --------
+    irfft, fft, stft
+
     Examples
     --------
     >>> import gradscope as gs
@@ -240,6 +252,10 @@ def irfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """Return the inverse of :func:`rfft`, of `n` points: an even number unless given.
+
+    See Also
+    --------
+    rfft
 
     Examples
     --------
@@ -255,6 +271,10 @@ def hfft(
 ) -> Tensor:
     """Return the real Fourier transform of numbers of which the first half is given.
 
+    See Also
+    --------
+    ihfft, irfft
+
     Examples
     --------
     >>> import gradscope as gs
@@ -268,6 +288,10 @@ def ihfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """Return the inverse of :func:`hfft`.
+
+    See Also
+    --------
+    hfft
 
     Examples
     --------
@@ -290,6 +314,10 @@ def fftn(
 ) -> Tensor:
     """Return the Fourier transform along dimensions: all, or the last as many as `s` has sizes, unless given.
 
+    See Also
+    --------
+    ifftn, fft
+
     Examples
     --------
     >>> import gradscope as gs
@@ -308,6 +336,10 @@ def ifftn(
     input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """Return the inverse of :func:`fftn`.
+
+    See Also
+    --------
+    fftn
 
     Examples
     --------
@@ -332,6 +364,10 @@ def rfftn(
     input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """Return the half along the last dimension of the Fourier transform of real numbers.
+
+    See Also
+    --------
+    irfftn, fftn
 
     Examples
     --------
@@ -363,6 +399,10 @@ def irfftn(
     input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """Return the inverse of :func:`rfftn`.
+
+    See Also
+    --------
+    rfftn
 
     Examples
     --------
@@ -590,6 +630,10 @@ ihfft2 = _planar(
 def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, **options: Any) -> Tensor:
     """Return the frequencies of the points of a transform, in cycles a unit of the distance `d` between samples.
 
+    See Also
+    --------
+    rfftfreq, fftshift
+
     Examples
     --------
     >>> import gradscope as gs
@@ -604,6 +648,10 @@ def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, **options: Any
 
 def rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, **options: Any) -> Tensor:
     """Return the frequencies of the points of :func:`rfft`.
+
+    See Also
+    --------
+    fftfreq
 
     Examples
     --------
@@ -624,6 +672,10 @@ def _frequencies(numbers: list[int], n: int, d: float, out: Tensor | None, optio
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     """Return a spectrum with the frequency 0 in the middle of the dimensions (of all unless given).
 
+    See Also
+    --------
+    ifftshift, fftfreq
+
     Examples
     --------
     >>> import gradscope as gs
@@ -635,6 +687,10 @@ def fftshift(input: Tensor, dim: Any = None) -> Tensor:
 
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     """Return the inverse of :func:`fftshift`.
+
+    See Also
+    --------
+    fftshift
 
     Examples
     --------

@@ -121,6 +121,10 @@ def _wide(input: Tensor, dtype: Any) -> Any:
 def sum(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """Return sums.
 
+    See Also
+    --------
+    mean, prod, sum
+
     Examples
     --------
     >>> import gradscope as gs
@@ -132,6 +136,10 @@ def sum(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = 
 
 def prod(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """Return products.
+
+    See Also
+    --------
+    sum, prod
 
     Examples
     --------
@@ -148,6 +156,10 @@ def prod(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any =
 def amax(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """Return maxima; of no elements the least number of the dtype.
 
+    See Also
+    --------
+    amin, argmax, amax
+
     Examples
     --------
     >>> import gradscope as gs
@@ -160,6 +172,10 @@ def amax(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any =
 
 def amin(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """Return minima; of no elements the greatest number of the dtype.
+
+    See Also
+    --------
+    amax, argmin, amin
 
     Examples
     --------
@@ -176,6 +192,10 @@ def argmax(
 ) -> Tensor:
     """Return where the maxima are, in the dtype of `input`, as PyTorch does; give ``dtype=gradscope.int64``.
 
+    See Also
+    --------
+    argmin, argmax
+
     Examples
     --------
     >>> import gradscope as gs
@@ -189,6 +209,10 @@ def argmin(
     input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Tensor:
     """Return where the minima are, in the dtype of `input`, as PyTorch does; give ``dtype=gradscope.int64``.
+
+    See Also
+    --------
+    argmax, argmin
 
     Examples
     --------
@@ -212,6 +236,10 @@ def mean(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any =
     ------
     ValueError
         If the dtype is one of integers.
+
+    See Also
+    --------
+    sum, median, mean
 
     Examples
     --------
@@ -238,6 +266,10 @@ def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = 
     ------
     ValueError
         If of a dtype without NaN there are no elements in a row.
+
+    See Also
+    --------
+    mean, median
 
     Examples
     --------
@@ -267,6 +299,10 @@ def norm(
 ) -> Tensor:
     """Return norms of the order `ord` of vectors.
 
+    See Also
+    --------
+    normalize, norm
+
     Examples
     --------
     >>> import gradscope as gs
@@ -291,6 +327,10 @@ def var(
     """Return variances: the sum of squares is divided by the number of elements less `correction`, which is 1.
 
     With ``unbiased=False`` the correction is 0.
+
+    See Also
+    --------
+    std, var
 
     Examples
     --------
@@ -322,6 +362,10 @@ def std(
 ) -> Tensor:
     """Return standard deviations: the roots of :func:`var`.
 
+    See Also
+    --------
+    var, std
+
     Examples
     --------
     >>> import gradscope as gs
@@ -333,6 +377,10 @@ def std(
 
 def logsumexp(input: Tensor, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """Return logarithms of the sums of exponentials.
+
+    See Also
+    --------
+    logaddexp, logsumexp
 
     Examples
     --------
@@ -352,6 +400,10 @@ def logaddexp(
 ) -> Tensor:
     """Return the logarithm of the sum of exponentials, in which each tensor counts where its own mask is True.
 
+    See Also
+    --------
+    logsumexp, logaddexp
+
     Examples
     --------
     >>> import gradscope as gs
@@ -364,6 +416,10 @@ def logaddexp(
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """Return running sums.
+
+    See Also
+    --------
+    cumprod, cumsum
 
     Examples
     --------
@@ -378,6 +434,10 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> T
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """Return running products.
 
+    See Also
+    --------
+    cumsum, cumprod
+
     Examples
     --------
     >>> import gradscope as gs
@@ -390,6 +450,10 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """Return the softmax along a dimension; 0 where the mask is False.
+
+    See Also
+    --------
+    log_softmax, softmin, softmax
 
     Examples
     --------
@@ -404,6 +468,10 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> 
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """Return the logarithm of :func:`softmax`.
 
+    See Also
+    --------
+    softmax, log_softmax
+
     Examples
     --------
     >>> import gradscope as gs
@@ -416,6 +484,10 @@ def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None)
 
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """Return the softmax of the negative of `input` along a dimension.
+
+    See Also
+    --------
+    softmax, nn.functional.softmin
 
     Examples
     --------
@@ -431,6 +503,10 @@ def normalize(
     input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None
 ) -> Tensor:
     """Return `input` divided by its norm along a dimension, or by `eps` where that is larger.
+
+    See Also
+    --------
+    norm, nn.functional.normalize
 
     Examples
     --------

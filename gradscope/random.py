@@ -41,6 +41,10 @@ def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, device_
     enabled : bool
         False to do nothing.
 
+    See Also
+    --------
+    get_rng_state, manual_seed
+
     Examples
     --------
     >>> import gradscope as gs

@@ -197,3 +197,46 @@ def names_of(package: str) -> Iterator[tuple[str, object]]:
 @pytest.mark.parametrize("package", PUBLIC_PACKAGES)
 def test_public_names_show_an_example_in(package: str) -> None:
     assert [name for name, value in names_of(package) if ">>>" not in (inspect.getdoc(value) or "")] == []
+
+
+# Public names beside which nobody looks for another.
+ALONE = {"load_ipython_extension", "unload_ipython_extension"}
+
+SEE_ALSO = re.compile(r"^See Also\n-{3,}\n((?:.+\n?)+)", re.MULTILINE)
+
+
+def neighbours(docstring: str) -> list[str]:
+    """Return the names in the section "See Also"."""
+    section = SEE_ALSO.search(docstring)
+    lines = section[1].splitlines() if section else []
+    return [name.strip() for line in lines if not line.startswith(" ") for name in line.partition(" : ")[0].split(",")]
+
+
+def leads_somewhere(name: str, place: object) -> bool:
+    """Whether a dotted name can be followed from a package, a class or the globals of a function."""
+    for part in name.split("."):
+        if not hasattr(place, part):
+            return False
+        place = getattr(place, part)
+    return True
+
+
+@pytest.mark.parametrize("package", PUBLIC_PACKAGES)
+def test_public_names_show_what_else_to_look_at_in(package: str) -> None:
+    assert [
+        name for name, value in names_of(package) if name not in ALONE and not neighbours(inspect.getdoc(value) or "")
+    ] == []
+
+
+@pytest.mark.parametrize("package", PUBLIC_PACKAGES)
+def test_what_else_to_look_at_is_there_in(package: str) -> None:
+    here = importlib.import_module(f"gradscope.{package}".rstrip("."))
+    gone = []
+    for name, value in names_of(package):
+        places = [gradscope, here, inspect.getmodule(value), value]
+        gone += [
+            f"{name}: {other}"
+            for other in neighbours(inspect.getdoc(value) or "")
+            if not any(leads_somewhere(other.removeprefix("gradscope."), place) for place in places)
+        ]
+    assert gone == []

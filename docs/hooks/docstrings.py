@@ -119,6 +119,16 @@ def identifier_of(target: str, scope: griffe.Object) -> str:
     except griffe.NameResolutionError:
         found = target
     name = target.rpartition(".")[2]
+    if found == target and "." in target and _from_gradscope(target):
+        return f"gradscope.{target}"
     if (found == target or found.startswith("gradscope.runtime.ops.")) and hasattr(gradscope, name):
         return f"gradscope.{name}"
     return found
+
+
+def _from_gradscope(target: str) -> bool:
+    """Whether a dotted name can be followed from the package, as ``linalg.norm`` can and ``numpy.linalg.norm`` not."""
+    place: Any = gradscope
+    for part in target.split("."):
+        place = getattr(place, part, None)
+    return place is not None

@@ -40,6 +40,10 @@ def _kind(device_type: str) -> str:
 def is_autocast_available(device_type: str) -> bool:
     """Return whether there is autocast for a device type: for each that this runtime knows.
 
+    See Also
+    --------
+    amp.autocast
+
     Examples
     --------
     >>> import gradscope as gs
@@ -56,6 +60,10 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
     ------
     RuntimeError
         If there is no such device type.
+
+    See Also
+    --------
+    set_autocast_enabled, amp.autocast
 
     Examples
     --------
@@ -122,6 +130,10 @@ def set_autocast_dtype(device_type: str, dtype: dtypes.dtype) -> None:
     RuntimeError
         If there is no such device type.
 
+    See Also
+    --------
+    get_autocast_dtype, amp.autocast
+
     Examples
     --------
     >>> import gradscope as gs
@@ -136,6 +148,10 @@ def set_autocast_dtype(device_type: str, dtype: dtypes.dtype) -> None:
 
 def is_autocast_cache_enabled() -> bool:
     """Return whether a weight is cast once a block.
+
+    See Also
+    --------
+    set_autocast_cache_enabled, amp.autocast
 
     Examples
     --------
@@ -248,6 +264,10 @@ class autocast:  # noqa: N801 - PyTorch's name
     ------
     RuntimeError
         If there is no such device type, or it has no such dtype.
+
+    See Also
+    --------
+    amp.GradScaler, is_autocast_available
 
     Examples
     --------

@@ -57,6 +57,10 @@ class GradScaler:
     AssertionError
         If a factor is on the wrong side of 1.
 
+    See Also
+    --------
+    autocast
+
     Examples
     --------
     >>> import gradscope as gs

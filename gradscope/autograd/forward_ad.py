@@ -72,6 +72,10 @@ def enter_dual_level() -> int:
     RuntimeError
         If it is open: levels do not nest.
 
+    See Also
+    --------
+    exit_dual_level, dual_level
+
     Examples
     --------
     >>> import gradscope as gs
@@ -128,6 +132,10 @@ def exit_dual_level(*, level: int | None = None) -> None:
 class dual_level(_GradMode):  # noqa: N801 - PyTorch's name
     """Context manager and decorator: a level that is open inside.
 
+    See Also
+    --------
+    make_dual, func.jvp
+
     Examples
     --------
     >>> import gradscope as gs
@@ -169,6 +177,10 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         Outside a level, for different shapes, and where `tensor` or `tangent` is a dual tensor already.
     ValueError
         For a dtype that has no derivatives.
+
+    See Also
+    --------
+    unpack_dual, dual_level
 
     Examples
     --------
@@ -227,6 +239,10 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     TypeError
         If `tensor` is no tensor.
 
+    See Also
+    --------
+    make_dual
+
     Examples
     --------
     >>> import gradscope as gs
@@ -256,6 +272,10 @@ class set_fwd_grad_enabled(_GradMode):  # noqa: N801 - named as PyTorch's privat
     """Set whether this thread computes tangents, at once and, as a context manager, until the end of the block.
 
     Where it is off no tensor shows a tangent; those made before have theirs again when it is back on.
+
+    See Also
+    --------
+    set_grad_enabled
 
     Examples
     --------

@@ -39,6 +39,10 @@ class FunctionMeta(type):
 class Function(InstanceStyle, FunctionNode, metaclass=FunctionMeta):
     """Base of functions with a derivative of their own: write `forward` and `backward`, call :meth:`apply`.
 
+    See Also
+    --------
+    gradcheck, autograd.graph.saved_tensors_hooks
+
     Examples
     --------
     >>> import gradscope as gs

@@ -90,6 +90,10 @@ def vjp(
     RuntimeError
         If `v` has the wrong shape or is missing, and as `strict` says.
 
+    See Also
+    --------
+    jvp, autograd.grad, func.vjp
+
     Examples
     --------
     >>> import gradscope as gs
@@ -130,6 +134,10 @@ def jvp(
     jvp : Tensor or tuple of Tensor
         Of the shapes of the outputs.
 
+    See Also
+    --------
+    vjp, func.jvp, autograd.forward_ad.make_dual
+
     Examples
     --------
     >>> import gradscope as gs
@@ -169,6 +177,10 @@ def vhp(
     vhp : Tensor or tuple of Tensor
         Of the shapes of the inputs.
 
+    See Also
+    --------
+    hvp, hessian
+
     Examples
     --------
     >>> import gradscope as gs
@@ -204,6 +216,10 @@ def hvp(
         What `func` returned, of one element, without history unless `create_graph`.
     hvp : Tensor or tuple of Tensor
         Of the shapes of the inputs.
+
+    See Also
+    --------
+    vhp, hessian
 
     Examples
     --------
@@ -256,6 +272,10 @@ def jacobian(
     RuntimeError
         For `strict` together with `vectorize` or forward mode, and as :func:`vjp`.
 
+    See Also
+    --------
+    hessian, vjp, func.jacrev
+
     Examples
     --------
     >>> import gradscope as gs
@@ -305,6 +325,10 @@ def hessian(
     -------
     Tensor or tuple of tuple of Tensor
         ``hessian[i][j]`` has the shape of input i followed by that of input j.
+
+    See Also
+    --------
+    jacobian, hvp, func.hessian
 
     Examples
     --------

@@ -85,6 +85,10 @@ def gradcheck(
     AssertionError
         If neither mode is to be checked, or the batched form of one that is not.
 
+    See Also
+    --------
+    gradgradcheck, testing.assert_gradients
+
     Examples
     --------
     >>> import gradscope as gs
@@ -163,6 +167,10 @@ def gradgradcheck(
     GradcheckError
         If a second derivative is wrong. "Input" counts the arguments, then `grad_outputs`; "output" counts the
         gradients of the arguments.
+
+    See Also
+    --------
+    gradcheck
 
     Examples
     --------

@@ -43,6 +43,10 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     RuntimeError
         If the tensor does not require grad.
 
+    See Also
+    --------
+    autograd.grad, Node
+
     Examples
     --------
     >>> import gradscope as gs
@@ -61,6 +65,10 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Count one more in-place write of a tensor (or of each of several), made by code that autograd does not see.
+
+    See Also
+    --------
+    allow_mutation_on_saved_tensors
 
     Examples
     --------
@@ -101,6 +109,10 @@ def register_multi_grad_hook(
         In mode "all", ``fn(grads)`` with a list of one gradient per tensor, when the last of them is there; None for
         tensors that take no part in this backward. In mode "any", ``fn(grad)`` with the first gradient that is there.
     mode : {"all", "any"}
+
+    See Also
+    --------
+    Tensor.register_hook
 
     Examples
     --------
@@ -166,6 +178,10 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):  # noqa: N801 - PyTo
 
     A saved tensor is copied when its memory is about to be written, and only then. Forward and backward must both run
     inside the block.
+
+    See Also
+    --------
+    saved_tensors_hooks, check.Sanitizer
 
     Examples
     --------

@@ -98,6 +98,10 @@ def make_report(
     notices : tuple of Notice
         As of :class:`Report`.
 
+    See Also
+    --------
+    format_named, make_static_report
+
     Examples
     --------
     >>> from gradscope.check import Sanitizer, ScriptResult
@@ -133,6 +137,10 @@ def make_static_report(
         As they were named, relative to `directory`.
     status, notices
         As for :func:`make_report`.
+
+    See Also
+    --------
+    make_report
 
     Examples
     --------

@@ -84,6 +84,10 @@ def read_settings(directory: str) -> Settings:
     OSError
         If it cannot be read.
 
+    See Also
+    --------
+    Silences
+
     Examples
     --------
     >>> import os, tempfile

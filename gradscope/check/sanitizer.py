@@ -62,6 +62,10 @@ class Sanitizer:
     unseen : tuple of str
         Why parts of the program could not be looked into.
 
+    See Also
+    --------
+    Finding, make_report
+
     Examples
     --------
     >>> import gradscope as gs

@@ -19,6 +19,10 @@ Factory = Callable[[Any], Any]
 class ConstraintRegistry:
     """A table of which transform leads to which kind of region; call it with a constraint.
 
+    See Also
+    --------
+    transforms.ComposeTransform, constraints.Constraint
+
     Examples
     --------
     >>> import gradscope as gs

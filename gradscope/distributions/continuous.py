@@ -62,6 +62,10 @@ class Normal(_LocationScale):
     loc, scale : Tensor or float
         Mean and standard deviation.
 
+    See Also
+    --------
+    MultivariateNormal, LogNormal
+
     Examples
     --------
     >>> import gradscope as gs
@@ -98,6 +102,10 @@ class Normal(_LocationScale):
 
 class Laplace(_LocationScale):
     """Laplace distribution: exponential on both sides.
+
+    See Also
+    --------
+    Normal
 
     Examples
     --------
@@ -144,6 +152,10 @@ class Cauchy(_LocationScale):
     loc, scale : Tensor or float
         Median, and half the width at half the height.
 
+    See Also
+    --------
+    HalfCauchy, StudentT
+
     Examples
     --------
     >>> import gradscope as gs
@@ -184,6 +196,10 @@ class Cauchy(_LocationScale):
 
 class Uniform(Distribution):
     """Uniform distribution on [low, high).
+
+    See Also
+    --------
+    rand, Beta
 
     Examples
     --------
@@ -250,6 +266,10 @@ class Exponential(Distribution):
     rate : Tensor or float
         The inverse of the mean.
 
+    See Also
+    --------
+    Gamma, Weibull
+
     Examples
     --------
     >>> import gradscope as gs
@@ -307,6 +327,10 @@ class Gamma(Distribution):
     concentration, rate : Tensor or float
         The shape, and the inverse of the scale.
 
+    See Also
+    --------
+    Exponential, Chi2
+
     Examples
     --------
     >>> import gradscope as gs
@@ -355,6 +379,10 @@ class Chi2(Gamma):
     df : Tensor or float
         How many: the degrees of freedom.
 
+    See Also
+    --------
+    Gamma
+
     Examples
     --------
     >>> import gradscope as gs
@@ -383,6 +411,10 @@ class StudentT(Distribution):
     ----------
     df, loc, scale : Tensor or float
         Degrees of freedom, middle and width.
+
+    See Also
+    --------
+    Normal, Cauchy
 
     Examples
     --------
@@ -439,6 +471,10 @@ class Dirichlet(Distribution):
     ----------
     concentration : Tensor
         Along the last dimension, one for each share.
+
+    See Also
+    --------
+    Beta, Categorical
 
     Examples
     --------
@@ -497,6 +533,10 @@ class Beta(Distribution):
     ----------
     concentration1, concentration0 : Tensor or float
         Its exponents plus 1 at 1 and at 0: alpha and beta.
+
+    See Also
+    --------
+    Dirichlet
 
     Examples
     --------

@@ -56,6 +56,10 @@ class Binomial(_OfTrials):
     probs, logits : Tensor
         One of the two.
 
+    See Also
+    --------
+    Bernoulli, NegativeBinomial
+
     Examples
     --------
     >>> import gradscope as gs
@@ -132,6 +136,10 @@ class NegativeBinomial(_OfTrials):
     probs, logits : Tensor
         One of the two.
 
+    See Also
+    --------
+    Poisson, Geometric
+
     Examples
     --------
     >>> import gradscope as gs
@@ -184,6 +192,10 @@ class Geometric(_OfTrials):
     ----------
     probs, logits : Tensor or float
         One of the two.
+
+    See Also
+    --------
+    NegativeBinomial
 
     Examples
     --------

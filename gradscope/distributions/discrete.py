@@ -56,6 +56,10 @@ class Bernoulli(_OfOdds):
     probs, logits : Tensor or float
         One of the two.
 
+    See Also
+    --------
+    Binomial, RelaxedBernoulli
+
     Examples
     --------
     >>> import gradscope as gs
@@ -123,6 +127,10 @@ class Categorical(Distribution):
     ----------
     probs, logits : Tensor
         One of the two; along the last dimension, one for each class. Probabilities are divided by their sum.
+
+    See Also
+    --------
+    OneHotCategorical, Multinomial, multinomial
 
     Examples
     --------
@@ -231,6 +239,10 @@ class OneHotCategorical(_OfCategorical):
     probs, logits : Tensor
         As for :class:`Categorical`.
 
+    See Also
+    --------
+    Categorical
+
     Examples
     --------
     >>> import gradscope as gs
@@ -279,6 +291,10 @@ class Multinomial(_OfCategorical):
         The number of draws.
     probs, logits : Tensor
         As for :class:`Categorical`.
+
+    See Also
+    --------
+    Categorical, Binomial
 
     Examples
     --------
@@ -340,6 +356,10 @@ class Poisson(Distribution):
     ----------
     rate : Tensor or float
         The mean.
+
+    See Also
+    --------
+    NegativeBinomial, poisson
 
     Examples
     --------

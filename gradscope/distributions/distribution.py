@@ -59,6 +59,10 @@ class Distribution:
     arg_constraints : dict
         Where the parameters have to lie.
 
+    See Also
+    --------
+    Normal, kl_divergence
+
     Examples
     --------
     >>> import gradscope as gs

@@ -24,6 +24,10 @@ class Independent(Distribution):
     reinterpreted_batch_ndims : int
         How many of the batch's dimensions, from the right.
 
+    See Also
+    --------
+    IndependentTransform, MultivariateNormal
+
     Examples
     --------
     >>> import gradscope as gs

@@ -67,6 +67,10 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     NotImplementedError
         If no formula is known for the two.
 
+    See Also
+    --------
+    register_kl, nn.functional.kl_div
+
     Examples
     --------
     >>> import gradscope as gs

@@ -23,6 +23,10 @@ class MixtureSameFamily(Distribution):
     component_distribution : Distribution
         The components, along the last dimension of its batch.
 
+    See Also
+    --------
+    Categorical
+
     Examples
     --------
     >>> import gradscope as gs

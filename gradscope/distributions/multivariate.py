@@ -27,6 +27,10 @@ class MultivariateNormal(Distribution):
     covariance_matrix, precision_matrix, scale_tril : Tensor
         One of the three: the covariance, its inverse, or its lower Cholesky factor.
 
+    See Also
+    --------
+    Normal, Independent
+
     Examples
     --------
     >>> import gradscope as gs

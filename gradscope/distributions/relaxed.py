@@ -86,6 +86,10 @@ class RelaxedBernoulli(_Relaxed):
     probs, logits : Tensor or float
         One of the two: of 1.
 
+    See Also
+    --------
+    Bernoulli
+
     Examples
     --------
     >>> import gradscope as gs
@@ -147,6 +151,10 @@ class RelaxedOneHotCategorical(_Relaxed):
     ----------
     probs, logits : Tensor
         One of the two; along the last dimension, one for each class.
+
+    See Also
+    --------
+    OneHotCategorical, nn.functional.gumbel_softmax
 
     Examples
     --------

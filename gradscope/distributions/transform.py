@@ -36,6 +36,10 @@ class Transform:
     sign : int or Tensor
         1 where it increases, -1 where it decreases.
 
+    See Also
+    --------
+    TransformedDistribution, ComposeTransform
+
     Examples
     --------
     >>> import gradscope as gs
@@ -183,6 +187,10 @@ class ComposeTransform(Transform):
     ----------
     cache_size : {0, 1}
 
+    See Also
+    --------
+    AffineTransform, Transform
+
     Examples
     --------
     >>> import gradscope as gs
@@ -292,6 +300,10 @@ class IndependentTransform(Transform):
     ----------
     cache_size : {0, 1}
 
+    See Also
+    --------
+    Independent
+
     Examples
     --------
     >>> import gradscope as gs
@@ -355,6 +367,10 @@ class ReshapeTransform(Transform):
     in_shape, out_shape : tuple of int
         Of the last dimensions.
     cache_size : {0, 1}
+
+    See Also
+    --------
+    IndependentTransform
 
     Examples
     --------

@@ -47,6 +47,10 @@ class TransformedDistribution(Distribution):
     transforms : Transform or list of Transform
         Applied one after the other.
 
+    See Also
+    --------
+    Transform
+
     Examples
     --------
     >>> import gradscope as gs
@@ -166,6 +170,10 @@ class LogNormal(TransformedDistribution):
     loc, scale : Tensor or float
         Mean and standard deviation of the logarithm.
 
+    See Also
+    --------
+    Normal, ExpTransform
+
     Examples
     --------
     >>> import gradscope as gs
@@ -215,6 +223,10 @@ class LogisticNormal(TransformedDistribution):
     ----------
     loc, scale : Tensor or float
         Of the normal variables; there is one share more.
+
+    See Also
+    --------
+    Normal, StickBreakingTransform
 
     Examples
     --------
@@ -285,6 +297,10 @@ class HalfNormal(_Half):
     scale : Tensor or float
         The standard deviation of that variable.
 
+    See Also
+    --------
+    Normal
+
     Examples
     --------
     >>> import gradscope as gs
@@ -306,6 +322,10 @@ class HalfNormal(_Half):
 
 class HalfCauchy(_Half):
     """Half-Cauchy distribution: of the absolute value of a Cauchy variable around 0.
+
+    See Also
+    --------
+    Cauchy
 
     Examples
     --------
@@ -331,6 +351,10 @@ class HalfCauchy(_Half):
 
 class Gumbel(TransformedDistribution):
     """Gumbel distribution: of the largest of many values.
+
+    See Also
+    --------
+    nn.functional.gumbel_softmax
 
     Examples
     --------
@@ -383,6 +407,10 @@ class Weibull(TransformedDistribution):
     scale, concentration : Tensor or float
         Factor, and the inverse of the power.
 
+    See Also
+    --------
+    Exponential
+
     Examples
     --------
     >>> import gradscope as gs
@@ -426,6 +454,10 @@ class Pareto(TransformedDistribution):
     ----------
     scale, alpha : Tensor or float
         The smallest value, and the exponent of the tail.
+
+    See Also
+    --------
+    Exponential
 
     Examples
     --------

@@ -53,6 +53,10 @@ __all__ = [
 class ExpTransform(Transform):
     """``exp(x)``.
 
+    See Also
+    --------
+    PowerTransform, LogNormal
+
     Examples
     --------
     >>> import gradscope as gs
@@ -81,6 +85,10 @@ class PowerTransform(Transform):
     Parameters
     ----------
     cache_size : {0, 1}
+
+    See Also
+    --------
+    ExpTransform
 
     Examples
     --------
@@ -132,6 +140,10 @@ def _clipped_sigmoid(x: Tensor) -> Tensor:
 class SigmoidTransform(Transform):
     """The logistic function, kept from 0 and 1.
 
+    See Also
+    --------
+    SoftplusTransform, TanhTransform
+
     Examples
     --------
     >>> import gradscope as gs
@@ -158,6 +170,10 @@ class SigmoidTransform(Transform):
 
 class SoftplusTransform(Transform):
     """``log(1 + exp(x))``.
+
+    See Also
+    --------
+    ExpTransform
 
     Examples
     --------
@@ -190,6 +206,10 @@ class TanhTransform(Transform):
     ----------
     T. Haarnoja and others, "Soft actor-critic", ICML 2018, appendix C.
 
+    See Also
+    --------
+    SigmoidTransform
+
     Examples
     --------
     >>> import gradscope as gs
@@ -216,6 +236,10 @@ class TanhTransform(Transform):
 class AbsTransform(Transform):
     """``abs(x)``; of the two inverses it takes the positive one.
 
+    See Also
+    --------
+    HalfNormal
+
     Examples
     --------
     >>> import gradscope as gs
@@ -241,6 +265,10 @@ class AffineTransform(Transform):
     event_dim : int
         How many dimensions one value has.
     cache_size : {0, 1}
+
+    See Also
+    --------
+    ComposeTransform
 
     Examples
     --------
@@ -314,6 +342,10 @@ class CumulativeDistributionTransform(Transform):
     ----------
     cache_size : {0, 1}
 
+    See Also
+    --------
+    SigmoidTransform
+
     Examples
     --------
     >>> import gradscope as gs
@@ -354,6 +386,10 @@ class CumulativeDistributionTransform(Transform):
 class SoftmaxTransform(Transform):
     """Shares, by softmax: not one to one, because a constant added to all changes nothing.
 
+    See Also
+    --------
+    StickBreakingTransform
+
     Examples
     --------
     >>> import gradscope as gs
@@ -380,6 +416,10 @@ class SoftmaxTransform(Transform):
 
 class StickBreakingTransform(Transform):
     """Shares of one more dimension, each broken off what the ones before have left.
+
+    See Also
+    --------
+    SoftmaxTransform
 
     Examples
     --------
@@ -423,6 +463,10 @@ def _left(like: Tensor, count: int) -> Tensor:
 class LowerCholeskyTransform(Transform):
     """Lower triangular matrices with a positive diagonal.
 
+    See Also
+    --------
+    PositiveDefiniteTransform
+
     Examples
     --------
     >>> import gradscope as gs
@@ -443,6 +487,10 @@ class LowerCholeskyTransform(Transform):
 
 class PositiveDefiniteTransform(Transform):
     """Positive definite matrices.
+
+    See Also
+    --------
+    LowerCholeskyTransform
 
     Examples
     --------

@@ -31,6 +31,10 @@ class VonMises(Distribution):
     concentration : Tensor or float
         How near to it the angles are: of large ones the variance is its reciprocal, and 0 is uniform.
 
+    See Also
+    --------
+    Normal
+
     Examples
     --------
     >>> import gradscope as gs

@@ -49,6 +49,10 @@ def vmap(
     RuntimeError
         If `func` draws random numbers and `randomness` is "error"; if there are no parts.
 
+    See Also
+    --------
+    func.stack_module_state, func.jacrev
+
     Examples
     --------
     >>> import gradscope as gs
@@ -225,6 +229,10 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[s
     ------
     RuntimeError
         If there are none, or they differ in kind or in training mode.
+
+    See Also
+    --------
+    functional_call, vmap
 
     Examples
     --------

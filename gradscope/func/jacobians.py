@@ -33,6 +33,10 @@ def jacrev(func: Function, argnums: ArgNums = 0, *, has_aux: bool = False, chunk
         Returns the form of the output, in place of each tensor the form of the argument (a tuple if `argnums` is), in
         place of each tensor there the Jacobian of the one by the other: of the shape of both, one after the other.
 
+    See Also
+    --------
+    jacfwd, vjp
+
     Examples
     --------
     >>> import gradscope as gs
@@ -77,6 +81,10 @@ def jacfwd(
     The parameters and the result are those of :func:`jacrev`; it is the quicker one where there are fewer inputs than
     outputs. `randomness` is accepted for PyTorch's sake.
 
+    See Also
+    --------
+    jacrev, hessian
+
     Examples
     --------
     >>> import gradscope as gs
@@ -112,6 +120,10 @@ def jacfwd(
 
 def hessian(func: Function, argnums: ArgNums = 0) -> Function:
     """Return the function that returns the Hessian of `func`: forward mode over a backward.
+
+    See Also
+    --------
+    jacfwd, jacrev, autograd.functional.hessian
 
     Examples
     --------

@@ -166,6 +166,10 @@ def grad_and_value(func: Function, argnums: ArgNums = 0, has_aux: bool = False) 
         Returns ``(gradient, value)`` or ``(gradient, (value, aux))``. The gradient has the form of the argument, and
         is a tuple if `argnums` is.
 
+    See Also
+    --------
+    grad
+
     Examples
     --------
     >>> import gradscope as gs
@@ -211,6 +215,10 @@ def grad(func: Function, argnums: ArgNums = 0, has_aux: bool = False) -> Functio
 
     The parameters are those of :func:`grad_and_value`.
 
+    See Also
+    --------
+    grad_and_value, vjp, autograd.grad
+
     Examples
     --------
     >>> import gradscope as gs
@@ -248,6 +256,10 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
         Takes tensors of the form of the output, returns a tuple of tensors of the form of `primals`.
     aux
         If `has_aux`.
+
+    See Also
+    --------
+    jvp, grad
 
     Examples
     --------
@@ -308,6 +320,10 @@ def jvp(
         Of one form.
     aux
         If `has_aux`.
+
+    See Also
+    --------
+    linearize, vjp, autograd.forward_ad.make_dual
 
     Examples
     --------
@@ -389,6 +405,10 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     """Return ``func(*primals)`` and the function that multiplies its Jacobian there by a vector.
 
     Each product is a forward pass of its own.
+
+    See Also
+    --------
+    jvp
 
     Examples
     --------

@@ -72,6 +72,10 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     param : float, optional
         The negative slope of ``"leaky_relu"``.
 
+    See Also
+    --------
+    xavier_uniform_, kaiming_uniform_
+
     Examples
     --------
     >>> calculate_gain("tanh")
@@ -107,6 +111,10 @@ def _fan(tensor: Tensor, mode: str) -> int:
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with numbers drawn uniformly from [a, b).
 
+    See Also
+    --------
+    normal_, xavier_uniform_
+
     Examples
     --------
     >>> import gradscope as gs
@@ -119,6 +127,10 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers.
+
+    See Also
+    --------
+    trunc_normal_, uniform_
 
     Examples
     --------
@@ -139,6 +151,10 @@ def trunc_normal_(
     generator: Generator | None = None,
 ) -> Tensor:
     """Fill with normal numbers, those outside [a, b] drawn again.
+
+    See Also
+    --------
+    normal_
 
     Examples
     --------
@@ -171,6 +187,10 @@ def trunc_normal_(
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with a number.
 
+    See Also
+    --------
+    zeros_, ones_
+
     Examples
     --------
     >>> import gradscope as gs
@@ -184,6 +204,10 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
 def ones_(tensor: Tensor) -> Tensor:
     """Fill with ones.
 
+    See Also
+    --------
+    zeros_, constant_
+
     Examples
     --------
     >>> import gradscope as gs
@@ -195,6 +219,10 @@ def ones_(tensor: Tensor) -> Tensor:
 
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill with zeros.
+
+    See Also
+    --------
+    ones_, constant_
 
     Examples
     --------
@@ -213,6 +241,10 @@ def _write(tensor: Tensor, array: Any) -> Tensor:
 def eye_(tensor: Tensor) -> Tensor:
     """Fill a matrix with the identity.
 
+    See Also
+    --------
+    dirac_, orthogonal_
+
     Examples
     --------
     >>> import gradscope as gs
@@ -227,6 +259,10 @@ def eye_(tensor: Tensor) -> Tensor:
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Fill the weight of a convolution so that it passes its input on.
+
+    See Also
+    --------
+    eye_
 
     Examples
     --------
@@ -250,6 +286,10 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill uniformly, with a variance after the mean of both fans (Glorot and Bengio).
 
+    See Also
+    --------
+    xavier_normal_, kaiming_uniform_
+
     Examples
     --------
     >>> import gradscope as gs
@@ -262,6 +302,10 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers, with a variance after the mean of both fans (Glorot and Bengio).
+
+    See Also
+    --------
+    xavier_uniform_, kaiming_normal_
 
     Examples
     --------
@@ -297,6 +341,10 @@ def kaiming_uniform_(
     nonlinearity : str
         See :func:`calculate_gain`.
 
+    See Also
+    --------
+    kaiming_normal_, calculate_gain
+
     Examples
     --------
     >>> import gradscope as gs
@@ -316,6 +364,10 @@ def kaiming_normal_(
 ) -> Tensor:
     """Fill with normal numbers, with a variance that rectifiers keep (He et al.); see :func:`kaiming_uniform_`.
 
+    See Also
+    --------
+    kaiming_uniform_, calculate_gain
+
     Examples
     --------
     >>> import gradscope as gs
@@ -328,6 +380,10 @@ def kaiming_normal_(
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with a (semi-)orthogonal matrix (A. Saxe et al., "Exact solutions to ...", ICLR 2014).
+
+    See Also
+    --------
+    eye_, nn.utils.parametrizations.orthogonal
 
     Examples
     --------
@@ -356,6 +412,10 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     References
     ----------
     J. Martens, "Deep learning via Hessian-free optimization", ICML 2010.
+
+    See Also
+    --------
+    normal_
 
     Examples
     --------

@@ -25,6 +25,10 @@ class DataParallel(Module):
     device_ids, output_device, dim
         Taken for PyTorch's sake.
 
+    See Also
+    --------
+    Module
+
     Examples
     --------
     >>> import gradscope as gs

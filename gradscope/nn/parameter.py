@@ -30,6 +30,10 @@ class Parameter(Tensor, metaclass=_ParameterType):
     data : Tensor, optional
         Its memory is shared. What is of a subclass stays of it, and is a parameter all the same.
 
+    See Also
+    --------
+    Buffer, UninitializedParameter, nn.Module.register_parameter
+
     Examples
     --------
     >>> import gradscope as gs
@@ -78,6 +82,10 @@ class Buffer(Tensor):
         Its memory is shared.
     persistent : bool
         Whether it is part of the module's ``state_dict``.
+
+    See Also
+    --------
+    Parameter, nn.Module.register_buffer
 
     Examples
     --------
@@ -184,6 +192,10 @@ class _Uninitialized(Tensor):
 class UninitializedParameter(_Uninitialized, Parameter):
     """A parameter whose shape is not known yet; :meth:`materialize` makes it a :class:`Parameter`.
 
+    See Also
+    --------
+    Parameter, LazyLinear
+
     Examples
     --------
     >>> import gradscope as gs
@@ -207,6 +219,10 @@ class UninitializedParameter(_Uninitialized, Parameter):
 
 class UninitializedBuffer(_Uninitialized):
     """A buffer whose shape is not known yet; :meth:`materialize` makes it a tensor.
+
+    See Also
+    --------
+    Buffer, UninitializedParameter
 
     Examples
     --------

@@ -32,6 +32,10 @@ class Adadelta(ParameterwiseOptimizer):
     maximize, foreach, capturable, differentiable : bool
         See :class:`Optimizer`.
 
+    See Also
+    --------
+    Adagrad, RMSprop
+
     Examples
     --------
     >>> import gradscope as gs

@@ -38,6 +38,10 @@ class Adafactor(ParameterwiseOptimizer):
     maximize, foreach : bool
         See :class:`Optimizer`.
 
+    See Also
+    --------
+    Adam
+
     Examples
     --------
     >>> import gradscope as gs

@@ -37,6 +37,10 @@ class Adagrad(ParameterwiseOptimizer):
     maximize, foreach, differentiable, fused : bool
         See :class:`Optimizer`.
 
+    See Also
+    --------
+    Adadelta, RMSprop
+
     Examples
     --------
     >>> import gradscope as gs

@@ -124,6 +124,10 @@ class AdamW(Adam):
     params, lr, betas, eps, weight_decay, amsgrad, maximize, foreach, capturable, differentiable, fused
         As for :class:`Adam`; `weight_decay` is 0.01 by default.
 
+    See Also
+    --------
+    Adam
+
     Examples
     --------
     >>> import gradscope as gs

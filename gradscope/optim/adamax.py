@@ -32,6 +32,10 @@ class Adamax(ParameterwiseOptimizer):
     maximize, foreach, capturable, differentiable : bool
         See :class:`Optimizer`.
 
+    See Also
+    --------
+    Adam
+
     Examples
     --------
     >>> import gradscope as gs

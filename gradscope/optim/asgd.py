@@ -34,6 +34,10 @@ class ASGD(ParameterwiseOptimizer):
     maximize, foreach, capturable, differentiable : bool
         See :class:`Optimizer`.
 
+    See Also
+    --------
+    SGD, optim.swa_utils.AveragedModel
+
     Examples
     --------
     >>> import gradscope as gs

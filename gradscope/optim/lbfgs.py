@@ -49,6 +49,10 @@ class LBFGS(Optimizer):
     line_search_fn : str, optional
         ``"strong_wolfe"`` or none.
 
+    See Also
+    --------
+    SGD
+
     Examples
     --------
     >>> import gradscope as gs

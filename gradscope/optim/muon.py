@@ -50,6 +50,10 @@ class Muon(ParameterwiseOptimizer):
     ValueError
         If a parameter is no matrix, or a number is out of range.
 
+    See Also
+    --------
+    SGD, AdamW
+
     Examples
     --------
     >>> import gradscope as gs

@@ -37,6 +37,10 @@ class NAdam(MomentOptimizer):
     maximize, foreach, capturable, differentiable : bool
         See :class:`Optimizer`.
 
+    See Also
+    --------
+    Adam, RAdam
+
     Examples
     --------
     >>> import gradscope as gs

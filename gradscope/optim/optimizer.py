@@ -108,6 +108,10 @@ class Optimizer:
     steps are recorded, as functions of the parameters before, of their gradients, and of a learning rate or weight
     decay that is a tensor; the parameters are no leaves then.
 
+    See Also
+    --------
+    SGD, Adam, lr_scheduler
+
     Examples
     --------
     >>> import gradscope as gs

@@ -36,6 +36,10 @@ class RAdam(MomentOptimizer):
     maximize, foreach, capturable, differentiable : bool
         See :class:`Optimizer`.
 
+    See Also
+    --------
+    Adam, NAdam
+
     Examples
     --------
     >>> import gradscope as gs

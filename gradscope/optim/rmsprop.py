@@ -46,6 +46,10 @@ class RMSprop(ParameterwiseOptimizer):
     maximize, foreach, capturable, differentiable : bool
         See :class:`Optimizer`.
 
+    See Also
+    --------
+    Adagrad, Adam
+
     Examples
     --------
     >>> import gradscope as gs

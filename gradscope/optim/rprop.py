@@ -33,6 +33,10 @@ class Rprop(ParameterwiseOptimizer):
     maximize, foreach, capturable, differentiable : bool
         See :class:`Optimizer`.
 
+    See Also
+    --------
+    SGD
+
     Examples
     --------
     >>> import gradscope as gs

@@ -42,6 +42,10 @@ class SGD(Optimizer):
     I. Sutskever, J. Martens, G. Dahl, G. Hinton, "On the importance of initialization and momentum in deep learning",
     ICML 2013.
 
+    See Also
+    --------
+    Adam, lr_scheduler
+
     Examples
     --------
     >>> import gradscope as gs

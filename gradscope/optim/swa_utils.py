@@ -50,6 +50,10 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     callable
         ``(averaged, current, number of updates) -> averaged``.
 
+    See Also
+    --------
+    get_ema_multi_avg_fn
+
     Examples
     --------
     >>> import gradscope as gs
@@ -72,6 +76,10 @@ def get_swa_avg_fn() -> Average:
     -------
     callable
         ``(averaged, current, number of updates) -> averaged``.
+
+    See Also
+    --------
+    get_swa_multi_avg_fn
 
     Examples
     --------
@@ -188,6 +196,10 @@ class AveragedModel(Module):
     use_buffers : bool
         Average the buffers too; by default they are those of the model.
 
+    See Also
+    --------
+    SWALR, update_bn
+
     Examples
     --------
     >>> import gradscope as gs
@@ -274,6 +286,10 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     device : device, optional
         Where the inputs are moved to.
 
+    See Also
+    --------
+    AveragedModel
+
     Examples
     --------
     >>> import gradscope as gs
@@ -315,6 +331,10 @@ class SWALR(LRScheduler):
         ``"cos"`` or ``"linear"``.
     last_epoch : int
         See :class:`~gradscope.optim.lr_scheduler.LRScheduler`.
+
+    See Also
+    --------
+    AveragedModel
 
     Examples
     --------

@@ -25,6 +25,10 @@ class SavedTensorModifiedError(RuntimeError):
     writes : list of VersionBumped
         The writes since, when they were recorded.
 
+    See Also
+    --------
+    SavedTensorFreedError, InplaceError, check.Sanitizer
+
     Examples
     --------
     >>> import gradscope as gs
@@ -54,6 +58,10 @@ class SavedTensorModifiedError(RuntimeError):
 
 class SavedTensorFreedError(RuntimeError):
     """A saved tensor was asked for after its node had run and freed it.
+
+    See Also
+    --------
+    SavedTensorModifiedError, autograd.backward
 
     Examples
     --------
@@ -96,6 +104,10 @@ class InplaceError(RuntimeError):
         For a stale view: the recorded writes, through another alias, that made it so.
     stale_memory : int or None
         For a stale view: the address of the memory that was written.
+
+    See Also
+    --------
+    SavedTensorModifiedError, check.Sanitizer
 
     Examples
     --------

@@ -35,6 +35,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 def is_grad_enabled() -> bool:
     """Return whether operators are recorded on this thread.
 
+    See Also
+    --------
+    set_grad_enabled, no_grad
+
     Examples
     --------
     >>> import gradscope as gs
@@ -46,6 +50,10 @@ def is_grad_enabled() -> bool:
 
 def is_inference_mode_enabled() -> bool:
     """Return whether this thread is in inference mode.
+
+    See Also
+    --------
+    inference_mode
 
     Examples
     --------
@@ -106,6 +114,10 @@ class _GradMode:
 class no_grad(_GradMode):  # noqa: N801 - PyTorch's name
     """Record nothing: results do not require grad.
 
+    See Also
+    --------
+    enable_grad, inference_mode, Tensor.detach
+
     Examples
     --------
     >>> import gradscope as gs
@@ -137,6 +149,10 @@ class no_grad(_GradMode):  # noqa: N801 - PyTorch's name
 class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
     """Record again inside a :class:`no_grad` block.
 
+    See Also
+    --------
+    no_grad, set_grad_enabled
+
     Examples
     --------
     >>> import gradscope as gs
@@ -158,6 +174,10 @@ class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
 
 class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
     """Set whether operators are recorded, at once and, as a context manager, until the end of the block.
+
+    See Also
+    --------
+    no_grad, is_grad_enabled
 
     Examples
     --------
@@ -203,6 +223,10 @@ class inference_mode(_GradMode):  # noqa: N801 - PyTorch's name
     mode : bool
         False leaves inference mode for the block.
 
+    See Also
+    --------
+    no_grad, is_inference
+
     Examples
     --------
     >>> import gradscope as gs
@@ -242,6 +266,10 @@ class inference_mode(_GradMode):  # noqa: N801 - PyTorch's name
 def is_anomaly_enabled() -> bool:
     """Return whether anomaly mode is on (in the whole process).
 
+    See Also
+    --------
+    autograd.detect_anomaly, autograd.set_detect_anomaly
+
     Examples
     --------
     >>> import gradscope as gs
@@ -280,6 +308,10 @@ class set_detect_anomaly:  # noqa: N801 - PyTorch's name
     check_inf : bool
         Raise for Inf as well (gradscope's own).
 
+    See Also
+    --------
+    detect_anomaly
+
     Examples
     --------
     >>> import gradscope as gs
@@ -301,6 +333,10 @@ class set_detect_anomaly:  # noqa: N801 - PyTorch's name
 
 class detect_anomaly:  # noqa: N801 - PyTorch's name
     """Context manager: anomaly mode on, with a warning that it is slow. See :class:`set_detect_anomaly`.
+
+    See Also
+    --------
+    set_detect_anomaly, inspect.nan_origin
 
     Examples
     --------
@@ -379,6 +415,10 @@ class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
     unpack_hook : callable
         ``unpack_hook(object) -> tensor``.
 
+    See Also
+    --------
+    save_on_cpu, utils.checkpoint.checkpoint
+
     Examples
     --------
     >>> import gradscope as gs
@@ -414,6 +454,10 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
     pin_memory : bool
         Accepted for PyTorch's sake; CuPy's own pool decides.
 
+    See Also
+    --------
+    saved_tensors_hooks, utils.checkpoint.checkpoint
+
     Examples
     --------
     >>> import gradscope as gs
@@ -438,6 +482,10 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
 
 class disable_saved_tensors_hooks(_GradMode):  # noqa: N801 - PyTorch's name
     """Context manager: entering :class:`saved_tensors_hooks` inside raises `error_message`.
+
+    See Also
+    --------
+    saved_tensors_hooks
 
     Examples
     --------

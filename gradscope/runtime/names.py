@@ -96,6 +96,10 @@ _OTHER_NAMES.update(retain_variables="retain_graph", variables="tensors")
 def is_tensor(value: Any) -> bool:  # type: ignore[valid-type]
     """Return whether `value` is a Tensor.
 
+    See Also
+    --------
+    is_floating_point, is_complex
+
     Examples
     --------
     >>> import gradscope as gs

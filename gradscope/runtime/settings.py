@@ -53,6 +53,10 @@ def get_num_threads() -> int:
 
     Until it is set, as many as ``OMP_NUM_THREADS`` says, or as there are processors for this process.
 
+    See Also
+    --------
+    set_num_threads
+
     Examples
     --------
     >>> import gradscope as gs
@@ -100,6 +104,10 @@ def set_num_threads(num: int) -> None:
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Keep whether only deterministic algorithms are wanted.
 
+    See Also
+    --------
+    are_deterministic_algorithms_enabled, manual_seed
+
     Examples
     --------
     >>> import gradscope as gs
@@ -114,6 +122,10 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 def are_deterministic_algorithms_enabled() -> bool:
     """Return what was asked for by :func:`use_deterministic_algorithms`.
 
+    See Also
+    --------
+    use_deterministic_algorithms
+
     Examples
     --------
     >>> import gradscope as gs
@@ -125,6 +137,10 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Return what was asked for by :func:`use_deterministic_algorithms`.
+
+    See Also
+    --------
+    use_deterministic_algorithms
 
     Examples
     --------
@@ -164,6 +180,10 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 def get_float32_matmul_precision() -> str:
     """Return what was set by :func:`set_float32_matmul_precision`.
+
+    See Also
+    --------
+    set_float32_matmul_precision
 
     Examples
     --------

@@ -53,6 +53,10 @@ def load(
     RuntimeError
         If the file is damaged, would unpack to more than it may, or a device that it names is not there.
 
+    See Also
+    --------
+    save, nn.Module.load_state_dict
+
     Examples
     --------
     >>> import gradscope as gs

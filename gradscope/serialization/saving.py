@@ -52,6 +52,10 @@ def save(obj: Any, f: Any, *, pickle_protocol: int = 2) -> None:
     RuntimeError
         If the folder is not there, or tensors view the same memory as different dtypes.
 
+    See Also
+    --------
+    load, nn.Module.state_dict
+
     Examples
     --------
     >>> import io

@@ -180,6 +180,10 @@ def _path_of(named: Any) -> str:
 def get_safe_globals() -> list[Any]:
     """Return what :func:`add_safe_globals` has added.
 
+    See Also
+    --------
+    safe_globals
+
     Examples
     --------
     >>> import gradscope as gs
@@ -211,6 +215,10 @@ def clear_safe_globals() -> None:
 @contextmanager
 def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
     """Have :func:`add_safe_globals` hold for the length of a block.
+
+    See Also
+    --------
+    get_safe_globals, load
 
     Examples
     --------

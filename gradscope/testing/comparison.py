@@ -36,6 +36,10 @@ class NotCloseError(Exception):
 def default_tolerances(*dtypes: dtype.dtype) -> tuple[float, float]:
     """Return the loosest (rtol, atol) of several dtypes.
 
+    See Also
+    --------
+    assert_close
+
     Examples
     --------
     >>> import gradscope as gs
@@ -85,6 +89,10 @@ def assert_close(
         If only one of `rtol` and `atol` is given.
     TypeError
         If the two cannot be compared.
+
+    See Also
+    --------
+    allclose, default_tolerances
 
     Examples
     --------

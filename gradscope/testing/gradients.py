@@ -51,6 +51,10 @@ def assert_gradients(
     TypeError
         If an input that requires grad is of another library, or they are not all of one.
 
+    See Also
+    --------
+    autograd.gradcheck
+
     Examples
     --------
     >>> import gradscope as gs

@@ -42,6 +42,10 @@ def make_tensor(
         If the limits are NaN or `low` is above `high`, or integers do not lie between them, or `requires_grad` is true
         for a dtype without gradients, or `noncontiguous` and `memory_format` are both given.
 
+    See Also
+    --------
+    randn, testing.assert_close
+
     Examples
     --------
     >>> import gradscope as gs

@@ -54,6 +54,10 @@ class VariableMeta(type):
 class Variable(metaclass=VariableMeta):
     """``Variable(data, requires_grad=False, volatile=False)`` returns a tensor that shares memory with `data`.
 
+    See Also
+    --------
+    Tensor, Function
+
     Examples
     --------
     >>> import gradscope as gs

@@ -64,6 +64,10 @@ def explain(code: str) -> str:
     KeyError
         If there is no such code.
 
+    See Also
+    --------
+    Code
+
     Examples
     --------
     >>> print(explain("GS103").splitlines()[0])

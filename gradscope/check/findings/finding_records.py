@@ -26,6 +26,10 @@ class TensorDescription:
     parameter : bool
         Whether it is the memory of a leaf that requires grad.
 
+    See Also
+    --------
+    Finding
+
     Examples
     --------
     >>> from gradscope.check import TensorDescription
@@ -63,6 +67,10 @@ class Site:
         The calls by which the user's line came there, where it went through a library: from the one that the user's
         line made to the library's line that did it.
 
+    See Also
+    --------
+    Finding
+
     Examples
     --------
     >>> import gradscope as gs
@@ -97,6 +105,10 @@ class Fix:
         Line and column, both from 1, of what is replaced; the end is that of the first character after it.
     text : str
         What takes its place.
+
+    See Also
+    --------
+    Finding
 
     Examples
     --------
@@ -138,6 +150,10 @@ class Finding:
         How often the same sites were met.
     also : tuple of Finding
         What else the same write has spoilt, in the order met: other tensors, and other nodes that need this one.
+
+    See Also
+    --------
+    Sanitizer, Code
 
     Examples
     --------

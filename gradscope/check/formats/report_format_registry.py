@@ -77,6 +77,10 @@ def report_format(name: str, *, alone: bool = False, place: int = _LAST) -> Call
 def formats() -> dict[str, ReportFormat]:
     """Return all formats by name, in the order of their places.
 
+    See Also
+    --------
+    format_named
+
     Examples
     --------
     >>> from gradscope.check import formats
@@ -94,6 +98,10 @@ def format_named(name: str) -> ReportFormat:
     ------
     ValueError
         If there is none.
+
+    See Also
+    --------
+    formats, make_report
 
     Examples
     --------

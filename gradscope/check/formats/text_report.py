@@ -138,6 +138,10 @@ def finding_as_text(finding: Finding, *, directory: str | None = None) -> str:
     directory : str, optional
         Files below it are named relative to it; the one in which the program was started by default.
 
+    See Also
+    --------
+    format_named
+
     Examples
     --------
     >>> import gradscope as gs

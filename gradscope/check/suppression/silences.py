@@ -37,6 +37,10 @@ class Silences:
     baseline : Baseline, optional
         None by default.
 
+    See Also
+    --------
+    read_settings
+
     Examples
     --------
     >>> finding = Finding("GS101", "`y` was modified in place", ())

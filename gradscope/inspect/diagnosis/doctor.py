@@ -224,6 +224,10 @@ class Doctor:
     diagnosis : Diagnosis
         What has been found so far.
 
+    See Also
+    --------
+    why_no_grad, nan_origin
+
     Examples
     --------
     >>> import gradscope as gs

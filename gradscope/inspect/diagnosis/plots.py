@@ -111,6 +111,10 @@ def plot_histogram(summary: TensorSummary, ax: Any = None) -> Any:
     ImportError
         If Matplotlib (the extra ``plots``) is not installed.
 
+    See Also
+    --------
+    summarize
+
     Examples
     --------
     >>> import gradscope as gs

@@ -93,6 +93,10 @@ class Rule:
     certainty : str
         ``'certain'``, or ``'likely'`` where what is seen may be meant. A rule that needs the limits is never certain.
 
+    See Also
+    --------
+    explain, Finding
+
     Examples
     --------
     >>> import gradscope as gs

@@ -98,6 +98,10 @@ def unfold(folded: BackwardGraph, key: Any = None) -> BackwardGraph:
     ValueError
         If `folded` has not been folded, or `key` is no group of it.
 
+    See Also
+    --------
+    fold
+
     Examples
     --------
     >>> import gradscope as gs
@@ -263,6 +267,10 @@ def fold_to_fit(graph: BackwardGraph, most: int = 120) -> BackwardGraph:
     -------
     BackwardGraph
         `graph` itself if it is small enough.
+
+    See Also
+    --------
+    fold, unfold
 
     Examples
     --------

@@ -46,6 +46,10 @@ class GraphDifference:
     same : int
         How many nodes are as they were.
 
+    See Also
+    --------
+    graph_difference
+
     Examples
     --------
     >>> import gradscope as gs
@@ -84,6 +88,10 @@ def graph_difference(before: BackwardGraph, after: BackwardGraph) -> GraphDiffer
 
     Nodes are told apart by module, parameter, operator, the line that made them, and how many of the kind came before;
     so the graphs may be those of two processes.
+
+    See Also
+    --------
+    graph, difference
 
     Examples
     --------

@@ -32,6 +32,10 @@ class BackwardGraph(networkx.MultiDiGraph):
     source : BackwardGraph or None
         What this graph was folded from.
 
+    See Also
+    --------
+    graph, find_node
+
     Examples
     --------
     >>> import gradscope as gs
@@ -250,6 +254,10 @@ def annotate(model: BackwardGraph, session: Any) -> BackwardGraph:
     BackwardGraph
         `model`.
 
+    See Also
+    --------
+    graph
+
     Examples
     --------
     >>> import gradscope as gs
@@ -303,6 +311,10 @@ def execution_order(model: networkx.MultiDiGraph) -> list[Any]:
     -------
     list
         Of the ready nodes the one with the highest sequence number comes first, AccumulateGrad before all.
+
+    See Also
+    --------
+    graph
 
     Examples
     --------

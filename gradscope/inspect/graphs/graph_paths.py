@@ -36,6 +36,10 @@ def count_paths(graph: BackwardGraph, target: Any, source: Any = None) -> int:
     NodeNotFoundError
         If there is no such node.
 
+    See Also
+    --------
+    paths, shortest_path
+
     Examples
     --------
     >>> import gradscope as gs
@@ -84,6 +88,10 @@ def paths(graph: BackwardGraph, target: Any, source: Any = None) -> Iterator[tup
     ------
     NodeNotFoundError
         If there is no such node.
+
+    See Also
+    --------
+    shortest_path, count_paths
 
     Examples
     --------
@@ -138,6 +146,10 @@ def shortest_path(graph: BackwardGraph, target: Any, source: Any = None) -> tupl
     NodeNotFoundError
         If there is no such node.
 
+    See Also
+    --------
+    paths
+
     Examples
     --------
     >>> import gradscope as gs
@@ -189,6 +201,10 @@ def dominators(graph: BackwardGraph, target: Any, source: Any = None) -> list[An
     References
     ----------
     K. D. Cooper, T. J. Harvey and K. Kennedy, A Simple, Fast Dominance Algorithm, 2001.
+
+    See Also
+    --------
+    paths
 
     Examples
     --------

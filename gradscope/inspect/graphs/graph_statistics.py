@@ -35,6 +35,10 @@ class GraphStatistics:
     reached, not_reached : tuple of str
         Parameters that gradients arrive at, and those that were named when the graph was made and are not in it.
 
+    See Also
+    --------
+    graph_statistics
+
     Examples
     --------
     >>> import gradscope as gs
@@ -79,6 +83,10 @@ def graph_statistics(graph: BackwardGraph) -> GraphStatistics:
     -------
     GraphStatistics
         Printed, a few lines of text.
+
+    See Also
+    --------
+    graph
 
     Examples
     --------

@@ -47,6 +47,10 @@ def find_node(graph: BackwardGraph, name: Any) -> Any:
     NodeNotFoundError
         If there is none, or several.
 
+    See Also
+    --------
+    subgraph, graph
+
     Examples
     --------
     >>> import gradscope as gs
@@ -156,6 +160,10 @@ def subgraph(graph: BackwardGraph, source: Any = None, target: Any = None) -> Ba
         If there is no such node.
     ValueError
         If no gradient of `source` comes to `target`.
+
+    See Also
+    --------
+    find_node, fold
 
     Examples
     --------

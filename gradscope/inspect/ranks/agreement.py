@@ -133,6 +133,10 @@ def agreement(ranks: RecordedRanks) -> Agreement:
     RecordingError
         If there are fewer than two ranks, or no steps of them, or they hold different models.
 
+    See Also
+    --------
+    open_ranks
+
     Examples
     --------
     Here one process is both ranks, one after the other, as ``torchrun`` would start them, and the second has another

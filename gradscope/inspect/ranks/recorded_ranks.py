@@ -121,6 +121,10 @@ def open_ranks(*paths: str | os.PathLike[str]) -> RecordedRanks:
     RecordingError
         If there is no recording in the directory, or none of them can be read.
 
+    See Also
+    --------
+    open_recording, agreement
+
     Examples
     --------
     >>> open_ranks("nowhere/")

@@ -243,6 +243,10 @@ def module_of_parameter(path: str) -> str:
 def track(*, adapter: Adapter | None = None) -> Iterator[Tracker]:
     """Record, for every node made inside the block, the line and the module that made it.
 
+    See Also
+    --------
+    why_no_grad
+
     Examples
     --------
     >>> import gradscope as gs

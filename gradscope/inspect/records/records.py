@@ -37,6 +37,10 @@ Index: TypeAlias = int | tuple[int, int]
 class SessionState(StrEnum):
     """Where a debugger session stands; the value is the word to show.
 
+    See Also
+    --------
+    Debugger
+
     Examples
     --------
     >>> from gradscope.inspect import SessionState
@@ -81,6 +85,10 @@ class StopReason:
     writes : tuple of WriteRecord
         At a violation: who has written the saved tensor since, as far as that was noted. In PyTorch these are the calls
         of the program itself and the steps of optimizers; what is written inside another call is not noted.
+
+    See Also
+    --------
+    Debugger
 
     Examples
     --------
@@ -132,6 +140,10 @@ class Location:
         Of a line in an installed package, where an instrument asks for them: who called, and who called that, up to the
         line of the program's own. It is no part of what makes two locations equal.
 
+    See Also
+    --------
+    NodeRecord
+
     Examples
     --------
     >>> from gradscope.inspect import Location
@@ -152,6 +164,10 @@ class Location:
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
     """Shape, dtype and device of a tensor: what a node expects of a gradient.
+
+    See Also
+    --------
+    TensorSummary
 
     Examples
     --------
@@ -237,6 +253,10 @@ class TensorSubject:
     measure : str
         By what: ``'difference'`` or ``'relative error'``, that is the difference divided by the larger magnitude.
 
+    See Also
+    --------
+    TensorPage
+
     Examples
     --------
     >>> import gradscope.inspect as gi
@@ -261,6 +281,10 @@ class TensorPage:
         NumPy's name of it; of a comparison ``'float64'`` or ``'complex128'``.
     values : tuple
         Numbers, in C order; a complex one is a pair.
+
+    See Also
+    --------
+    TensorSpec
 
     Examples
     --------
@@ -296,6 +320,10 @@ class SavedRecord:
     writes : tuple of WriteRecord
         Who has written it since, where it is modified and that was noted; see :attr:`StopReason.writes`.
 
+    See Also
+    --------
+    NodeRecord
+
     Examples
     --------
     >>> import gradscope as gs
@@ -324,6 +352,10 @@ class SavedRecord:
 @dataclass(frozen=True, slots=True)
 class EdgeRecord:
     """Where one produced gradient goes: input `input_nr` of the node `target_key`; nowhere if that is None.
+
+    See Also
+    --------
+    NodeRecord
 
     Examples
     --------
@@ -374,6 +406,10 @@ class NodeRecord:
         when it has not run yet.
     edited : bool
         Whether somebody has replaced one of its gradients in the debugger.
+
+    See Also
+    --------
+    EdgeRecord, SavedRecord
 
     Examples
     --------

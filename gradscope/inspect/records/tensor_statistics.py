@@ -33,6 +33,10 @@ def summarize(
     shape : tuple of int, optional
         The tensor's, where the array has not all of its elements (nested, huge and sparse, or without values).
 
+    See Also
+    --------
+    plot_histogram
+
     Examples
     --------
     >>> import numpy

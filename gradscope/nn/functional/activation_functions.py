@@ -70,6 +70,10 @@ prelu = PUBLIC["prelu"]
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``max(input, 0)``.
 
+    See Also
+    --------
+    nn.ReLU, leaky_relu, gelu
+
     Examples
     --------
     >>> import gradscope as gs
@@ -82,6 +86,10 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """Return the elements above the threshold, and `value` for the others.
 
+    See Also
+    --------
+    nn.Threshold, relu
+
     Examples
     --------
     >>> import gradscope as gs
@@ -93,6 +101,10 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """Return the input, times `negative_slope` where negative.
+
+    See Also
+    --------
+    nn.LeakyReLU, relu, prelu
 
     Examples
     --------
@@ -108,6 +120,10 @@ def rrelu(
 ) -> Tensor:
     """Return the input where positive, else times a slope: drawn from [lower, upper] in training, their mean else.
 
+    See Also
+    --------
+    nn.RReLU, leaky_relu
+
     Examples
     --------
     >>> import gradscope as gs
@@ -119,6 +135,10 @@ def rrelu(
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return the input where positive, else ``alpha * expm1(input)``.
+
+    See Also
+    --------
+    nn.ELU, celu, selu
 
     Examples
     --------
@@ -132,6 +152,10 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return the input where positive, else ``alpha * expm1(input / alpha)``.
 
+    See Also
+    --------
+    nn.CELU, elu, selu
+
     Examples
     --------
     >>> import gradscope as gs
@@ -144,6 +168,10 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return the self-normalizing exponential linear unit.
 
+    See Also
+    --------
+    nn.SELU, elu, alpha_dropout
+
     Examples
     --------
     >>> import gradscope as gs
@@ -155,6 +183,10 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """Return the input limited to [min_val, max_val].
+
+    See Also
+    --------
+    nn.Hardtanh, relu6, clamp
 
     Examples
     --------
@@ -170,6 +202,10 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """Return the input limited to [0, 6].
 
+    See Also
+    --------
+    nn.ReLU6, hardtanh
+
     Examples
     --------
     >>> import gradscope as gs
@@ -181,6 +217,10 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``min(max(input + 3, 0), 6) / 6``.
+
+    See Also
+    --------
+    nn.Hardsigmoid, sigmoid
 
     Examples
     --------
@@ -194,6 +234,10 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``input * min(max(input + 3, 0), 6) / 6``.
 
+    See Also
+    --------
+    nn.Hardswish, silu
+
     Examples
     --------
     >>> import gradscope as gs
@@ -205,6 +249,10 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``input * sigmoid(input)``.
+
+    See Also
+    --------
+    nn.SiLU, gelu, hardswish
 
     Examples
     --------
@@ -218,6 +266,10 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``input * tanh(softplus(input))``.
 
+    See Also
+    --------
+    nn.Mish, silu
+
     Examples
     --------
     >>> import gradscope as gs
@@ -229,6 +281,10 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def gelu(input: Tensor, *, approximate: str = "none", out: Tensor | None = None) -> Tensor:
     """Return the Gaussian error linear unit, exact (``"none"``) or by tanh (``"tanh"``).
+
+    See Also
+    --------
+    nn.GELU, silu, relu
 
     Examples
     --------
@@ -242,6 +298,10 @@ def gelu(input: Tensor, *, approximate: str = "none", out: Tensor | None = None)
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Tensor | None = None) -> Tensor:
     """Return ``log(1 + exp(beta * input)) / beta``; the input itself where ``beta * input`` exceeds the threshold.
 
+    See Also
+    --------
+    nn.Softplus, relu
+
     Examples
     --------
     >>> import gradscope as gs
@@ -253,6 +313,10 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: 
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``log(sigmoid(input))``.
+
+    See Also
+    --------
+    nn.LogSigmoid, sigmoid
 
     Examples
     --------
@@ -266,6 +330,10 @@ def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """Return the elements beyond [-lambd, lambd], and 0 for the others.
 
+    See Also
+    --------
+    nn.Hardshrink, softshrink
+
     Examples
     --------
     >>> import gradscope as gs
@@ -277,6 +345,10 @@ def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
 
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """Return the elements moved towards 0 by `lambd`.
+
+    See Also
+    --------
+    nn.Softshrink, hardshrink
 
     Examples
     --------
@@ -292,6 +364,10 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
 def softsign(input: Any) -> Tensor:
     """Return ``input / (1 + |input|)``.
 
+    See Also
+    --------
+    nn.Softsign, tanh
+
     Examples
     --------
     >>> import gradscope as gs
@@ -304,6 +380,10 @@ def softsign(input: Any) -> Tensor:
 def tanhshrink(input: Any) -> Tensor:
     """Return ``input - tanh(input)``.
 
+    See Also
+    --------
+    nn.Tanhshrink, softshrink
+
     Examples
     --------
     >>> import gradscope as gs
@@ -315,6 +395,10 @@ def tanhshrink(input: Any) -> Tensor:
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """Return the first half of `input` along `dim`, times the sigmoid of the second.
+
+    See Also
+    --------
+    nn.GLU, sigmoid
 
     Examples
     --------
@@ -336,6 +420,10 @@ def _implicit_dim(name: str, ndim: int) -> int:
 def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """Return ``exp(input)`` divided by its sum along `dim`.
 
+    See Also
+    --------
+    nn.Softmax, log_softmax, cross_entropy
+
     Examples
     --------
     >>> import gradscope as gs
@@ -348,6 +436,10 @@ def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
 def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """Return the logarithm of the softmax along `dim`.
 
+    See Also
+    --------
+    nn.LogSoftmax, nll_loss, softmax
+
     Examples
     --------
     >>> import gradscope as gs
@@ -359,6 +451,10 @@ def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype:
 
 def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """Return the softmax of the negative input along `dim`.
+
+    See Also
+    --------
+    nn.Softmin, softmax
 
     Examples
     --------

@@ -170,6 +170,10 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     output_size : int, None, or pair of them
         None keeps the input's size.
 
+    See Also
+    --------
+    nn.AdaptiveAvgPool2d, adaptive_max_pool2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -182,6 +186,10 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Return means of windows of volumes, see :func:`adaptive_avg_pool2d`.
+
+    See Also
+    --------
+    nn.AdaptiveAvgPool3d, adaptive_max_pool3d
 
     Examples
     --------
@@ -222,6 +230,10 @@ def adaptive_max_pool1d_with_indices(
 
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """Return the largest elements of windows of signals, see :func:`adaptive_max_pool2d`.
+
+    See Also
+    --------
+    nn.AdaptiveMaxPool1d, adaptive_avg_pool1d
 
     Examples
     --------
@@ -273,6 +285,10 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
     return_indices : bool
         Return also where in the flat image each element was.
 
+    See Also
+    --------
+    nn.AdaptiveMaxPool2d, adaptive_avg_pool2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -315,6 +331,10 @@ def adaptive_max_pool3d_with_indices(
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """Return the largest elements of windows of volumes, see :func:`adaptive_max_pool2d`.
 
+    See Also
+    --------
+    nn.AdaptiveMaxPool3d, adaptive_avg_pool3d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -341,6 +361,10 @@ def _lp_pool(spatial: int, input: Any, norm_type: float, kernel_size: Any, strid
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """Return the p-th root of the sum of p-th powers over each window of signals.
 
+    See Also
+    --------
+    nn.LPPool1d, avg_pool1d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -353,6 +377,10 @@ def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """Return the p-th root of the sum of p-th powers over each window of images.
 
+    See Also
+    --------
+    nn.LPPool2d, avg_pool2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -364,6 +392,10 @@ def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
 
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """Return the p-th root of the sum of p-th powers over each window of volumes.
+
+    See Also
+    --------
+    nn.LPPool3d, avg_pool3d
 
     Examples
     --------
@@ -445,6 +477,10 @@ def fractional_max_pool2d(
     ----------
     B. Graham, "Fractional max-pooling", 2014.
 
+    See Also
+    --------
+    nn.FractionalMaxPool2d, max_pool2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -489,6 +525,10 @@ def fractional_max_pool3d(
     _random_samples: Tensor | None = None,
 ) -> Any:
     """Return the largest elements of windows of volumes, at steps of random length; see the form for images.
+
+    See Also
+    --------
+    nn.FractionalMaxPool3d, max_pool3d
 
     Examples
     --------
@@ -544,6 +584,10 @@ def max_unpool1d(
 ) -> Tensor:
     """Put the maxima of signals back where they were, see :func:`max_unpool2d`.
 
+    See Also
+    --------
+    nn.MaxUnpool1d, max_pool1d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -575,6 +619,10 @@ def max_unpool2d(
     ValueError
         If no pooling leads from `output_size` to the input's size.
 
+    See Also
+    --------
+    nn.MaxUnpool2d, max_pool2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -589,6 +637,10 @@ def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
     """Put the maxima of volumes back where they were, see :func:`max_unpool2d`.
+
+    See Also
+    --------
+    nn.MaxUnpool3d, max_pool3d
 
     Examples
     --------

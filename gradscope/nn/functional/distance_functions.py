@@ -16,6 +16,10 @@ __all__ = ["bilinear", "cosine_similarity", "normalize", "pairwise_distance", "p
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """Return `input` divided by its `p`-norm along `dim` (at least `eps`).
 
+    See Also
+    --------
+    norm, cosine_similarity
+
     Examples
     --------
     >>> import gradscope as gs

@@ -52,6 +52,10 @@ def embedding_bag(
     padding_idx : int, optional
         A row that does not count.
 
+    See Also
+    --------
+    nn.EmbeddingBag, embedding
+
     Examples
     --------
     >>> import gradscope as gs
@@ -116,6 +120,10 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     ------
     RuntimeError
         If an index is negative, or not below `num_classes`.
+
+    See Also
+    --------
+    eye, embedding
 
     Examples
     --------

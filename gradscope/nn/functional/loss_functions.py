@@ -41,6 +41,10 @@ def mse_loss(
     `size_average` and `reduce` are what `reduction` was before; where one is given it decides, here and in the other
     losses. With a `weight` for each element, the mean is the weighted mean.
 
+    See Also
+    --------
+    nn.MSELoss, l1_loss, huber_loss
+
     Examples
     --------
     >>> import gradscope as gs
@@ -63,6 +67,10 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """Return the absolute error, reduced; the mean is weighted, if there is a `weight`.
+
+    See Also
+    --------
+    nn.L1Loss, mse_loss
 
     Examples
     --------
@@ -87,6 +95,10 @@ def smooth_l1_loss(
 ) -> Tensor:
     """Return the absolute error, squared below `beta`, reduced.
 
+    See Also
+    --------
+    nn.SmoothL1Loss, huber_loss
+
     Examples
     --------
     >>> import gradscope as gs
@@ -106,6 +118,10 @@ def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
     """Return the squared error, linear beyond `delta`, reduced; each loss times its `weight`, if it has one.
+
+    See Also
+    --------
+    nn.HuberLoss, smooth_l1_loss
 
     Examples
     --------
@@ -150,6 +166,10 @@ def binary_cross_entropy(
 ) -> Tensor:
     """Return the cross-entropy of probabilities and targets in [0, 1], reduced.
 
+    See Also
+    --------
+    nn.BCELoss, binary_cross_entropy_with_logits
+
     Examples
     --------
     >>> import gradscope as gs
@@ -184,6 +204,10 @@ def binary_cross_entropy_with_logits(
     pos_weight : Tensor, optional
         A factor for the targets that are 1.
 
+    See Also
+    --------
+    nn.BCEWithLogitsLoss, binary_cross_entropy
+
     Examples
     --------
     >>> import gradscope as gs
@@ -211,6 +235,10 @@ def kl_div(
         ``"batchmean"`` divides the sum by the batch size, which is the mathematical divergence.
     log_target : bool
         `target` holds log-probabilities too.
+
+    See Also
+    --------
+    nn.KLDivLoss, distributions.kl_divergence
 
     Examples
     --------
@@ -257,6 +285,10 @@ def poisson_nll_loss(
         Added to a rate before its logarithm is taken.
     reduction : {"mean", "sum", "none"}
 
+    See Also
+    --------
+    nn.PoissonNLLLoss, gaussian_nll_loss
+
     Examples
     --------
     >>> import gradscope as gs
@@ -291,6 +323,10 @@ def gaussian_nll_loss(
     References
     ----------
     D. Nix, A. Weigend, "Estimating the mean and variance of the target probability distribution", ICNN 1994.
+
+    See Also
+    --------
+    nn.GaussianNLLLoss, poisson_nll_loss
 
     Examples
     --------
@@ -356,6 +392,10 @@ def ctc_loss(
     References
     ----------
     A. Graves, S. Fernández, F. Gomez, J. Schmidhuber, "Connectionist temporal classification", ICML 2006.
+
+    See Also
+    --------
+    nn.CTCLoss, log_softmax
 
     Examples
     --------

@@ -35,6 +35,10 @@ def margin_ranking_loss(
 ) -> Tensor:
     """Return ``max(0, -target * (input1 - input2) + margin)``, reduced: a target of 1 ranks the first higher.
 
+    See Also
+    --------
+    nn.MarginRankingLoss, triplet_margin_loss
+
     Examples
     --------
     >>> import gradscope as gs
@@ -60,6 +64,10 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """Return the distance `input` where the target is 1, ``max(0, margin - input)`` where it is -1, reduced.
 
+    See Also
+    --------
+    nn.HingeEmbeddingLoss, margin_ranking_loss
+
     Examples
     --------
     >>> import gradscope as gs
@@ -81,6 +89,10 @@ def cosine_embedding_loss(
     """Return ``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1, reduced.
 
     The cosine is that of the angle between rows of `input1` and `input2`, or of two vectors.
+
+    See Also
+    --------
+    nn.CosineEmbeddingLoss, cosine_similarity
 
     Examples
     --------
@@ -121,6 +133,10 @@ def triplet_margin_loss(
         Take the positive for the anchor where the negative is nearer to it.
     reduction : {"mean", "sum", "none"}
 
+    See Also
+    --------
+    nn.TripletMarginLoss, triplet_margin_with_distance_loss
+
     Examples
     --------
     >>> import gradscope as gs
@@ -144,6 +160,10 @@ def triplet_margin_with_distance_loss(
 ) -> Tensor:
     """Return :func:`triplet_margin_loss` for a distance of one's own (the Euclidean one).
 
+    See Also
+    --------
+    nn.TripletMarginWithDistanceLoss, triplet_margin_loss
+
     Examples
     --------
     >>> import gradscope as gs
@@ -164,6 +184,10 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Return ``log(1 + exp(-target * input))`` for targets 1 and -1, reduced.
+
+    See Also
+    --------
+    nn.SoftMarginLoss, multilabel_soft_margin_loss
 
     Examples
     --------
@@ -187,6 +211,10 @@ def multilabel_soft_margin_loss(
     """Return the mean over classes of the cross-entropy of scores and targets 0 and 1, reduced.
 
     `weight` is one factor for each class.
+
+    See Also
+    --------
+    nn.MultiLabelSoftMarginLoss, binary_cross_entropy_with_logits
 
     Examples
     --------
@@ -218,6 +246,10 @@ def multilabel_margin_loss(
     target : Tensor
         Labels, of the same shape: those before the first -1 count.
     reduction : {"mean", "sum", "none"}
+
+    See Also
+    --------
+    nn.MultiLabelMarginLoss, multi_margin_loss
 
     Examples
     --------
@@ -251,6 +283,10 @@ def multi_margin_loss(
     weight : Tensor, optional
         One factor for each class.
     reduction : {"mean", "sum", "none"}
+
+    See Also
+    --------
+    nn.MultiMarginLoss, cross_entropy
 
     Examples
     --------

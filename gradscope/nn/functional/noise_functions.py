@@ -42,6 +42,10 @@ def _warn_of(spatial: int, ndim: int) -> None:
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Put whole channels of signals (N, C, L) or (C, L) to zero with probability `p`, and divide the others.
 
+    See Also
+    --------
+    nn.Dropout1d, dropout
+
     Examples
     --------
     >>> import gradscope as gs
@@ -58,6 +62,10 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     """Put whole channels of images (N, C, H, W) to zero with probability `p`, and divide the others.
 
     A tensor of three dimensions is taken for signals (N, C, L), with a warning, as in PyTorch.
+
+    See Also
+    --------
+    nn.Dropout2d, dropout
 
     Examples
     --------
@@ -81,6 +89,10 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Put whole channels of volumes (N, C, D, H, W) or (C, D, H, W) to zero with probability `p`.
+
+    See Also
+    --------
+    nn.Dropout3d, dropout
 
     Examples
     --------
@@ -112,6 +124,10 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     References
     ----------
     E. Jang, S. Gu, B. Poole, "Categorical reparameterization with Gumbel-Softmax", ICLR 2017.
+
+    See Also
+    --------
+    softmax, distributions.RelaxedOneHotCategorical
 
     Examples
     --------

@@ -31,6 +31,10 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     NotImplementedError
         For another mode, or a number of dimensions that a mode does not take.
 
+    See Also
+    --------
+    nn.ConstantPad2d, nn.ReflectionPad2d
+
     Examples
     --------
     >>> import gradscope as gs

@@ -33,6 +33,10 @@ def max_pool1d(
 ) -> Any:
     """Return the largest element of each window of signals, see :func:`max_pool2d`.
 
+    See Also
+    --------
+    nn.MaxPool1d, avg_pool1d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -65,6 +69,10 @@ def max_pool2d(
     return_indices : bool
         Return also where in the flat image each element was.
 
+    See Also
+    --------
+    nn.MaxPool2d, avg_pool2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -86,6 +94,10 @@ def max_pool3d(
     return_indices: bool = False,
 ) -> Any:
     """Return the largest element of each window of volumes, see :func:`max_pool2d`.
+
+    See Also
+    --------
+    nn.MaxPool3d, avg_pool3d
 
     Examples
     --------
@@ -123,6 +135,10 @@ def avg_pool2d(
     divisor_override : int, optional
         Divide by this instead.
 
+    See Also
+    --------
+    nn.AvgPool2d, max_pool2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -147,6 +163,10 @@ def avg_pool3d(
     out: Tensor | None = None,
 ) -> Tensor:
     """Return the mean of each window of volumes, see :func:`avg_pool2d`.
+
+    See Also
+    --------
+    nn.AvgPool3d, max_pool3d
 
     Examples
     --------

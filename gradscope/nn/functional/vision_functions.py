@@ -149,6 +149,10 @@ def interpolate(
     NotImplementedError
         If the mode does not fit the number of dimensions.
 
+    See Also
+    --------
+    nn.Upsample, grid_sample
+
     Examples
     --------
     >>> import gradscope as gs
@@ -260,6 +264,10 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     Tensor
         Of shape (N, C * kernel_height * kernel_width, number of windows).
 
+    See Also
+    --------
+    nn.Unfold, fold, Tensor.unfold
+
     Examples
     --------
     >>> import gradscope as gs
@@ -278,6 +286,10 @@ def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
     """Add up columns to images, each where its window is: the adjoint of :func:`unfold`.
+
+    See Also
+    --------
+    nn.Fold, unfold
 
     Examples
     --------
@@ -324,6 +336,10 @@ def grid_sample(
     ----------
     M. Jaderberg et al., "Spatial transformer networks", NeurIPS 2015.
 
+    See Also
+    --------
+    affine_grid, interpolate
+
     Examples
     --------
     >>> import gradscope as gs
@@ -365,6 +381,10 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
         (N, C, H, W) or (N, C, D, H, W) of the output.
     align_corners : bool
         As of :func:`grid_sample`.
+
+    See Also
+    --------
+    grid_sample
 
     Examples
     --------
@@ -437,6 +457,10 @@ def instance_norm(
     ----------
     D. Ulyanov, A. Vedaldi, V. Lempitsky, "Instance normalization: the missing ingredient for fast stylization", 2016.
 
+    See Also
+    --------
+    nn.InstanceNorm2d, batch_norm
+
     Examples
     --------
     >>> import gradscope as gs
@@ -458,6 +482,10 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
     ----------
     A. Krizhevsky, I. Sutskever, G. Hinton, "ImageNet classification with deep convolutional neural networks",
     NeurIPS 2012, section 3.3.
+
+    See Also
+    --------
+    nn.LocalResponseNorm, batch_norm
 
     Examples
     --------

@@ -66,6 +66,10 @@ class _Elementwise(Module):
 class ReLU(_Elementwise):
     """``max(input, 0)``; `inplace` writes into the input.
 
+    See Also
+    --------
+    LeakyReLU, GELU, nn.functional.relu
+
     Examples
     --------
     >>> import gradscope as gs
@@ -86,6 +90,10 @@ class ReLU(_Elementwise):
 
 class Hardtanh(_Elementwise):
     """The input limited to [min_val, max_val].
+
+    See Also
+    --------
+    Tanh, ReLU6, nn.functional.hardtanh
 
     Examples
     --------
@@ -112,6 +120,10 @@ class Hardtanh(_Elementwise):
 class ReLU6(Hardtanh):
     """The input limited to [0, 6].
 
+    See Also
+    --------
+    ReLU, Hardtanh, nn.functional.relu6
+
     Examples
     --------
     >>> import gradscope as gs
@@ -127,6 +139,10 @@ class ReLU6(Hardtanh):
 
 class Threshold(_Elementwise):
     """The input where above a threshold, else a value.
+
+    See Also
+    --------
+    ReLU, nn.functional.threshold
 
     Examples
     --------
@@ -151,6 +167,10 @@ class Threshold(_Elementwise):
 class LeakyReLU(_Elementwise):
     """The input, times `negative_slope` where negative.
 
+    See Also
+    --------
+    ReLU, PReLU, RReLU, nn.functional.leaky_relu
+
     Examples
     --------
     >>> import gradscope as gs
@@ -172,6 +192,10 @@ class LeakyReLU(_Elementwise):
 
 class RReLU(_Elementwise):
     """The input where positive, else times a slope: drawn from [lower, upper] in training, their mean else.
+
+    See Also
+    --------
+    LeakyReLU, nn.functional.rrelu
 
     Examples
     --------
@@ -196,6 +220,10 @@ class RReLU(_Elementwise):
 class ELU(_Elementwise):
     """The input where positive, else ``alpha * expm1(input)``.
 
+    See Also
+    --------
+    SELU, CELU, nn.functional.elu
+
     Examples
     --------
     >>> import gradscope as gs
@@ -218,6 +246,10 @@ class ELU(_Elementwise):
 class CELU(ELU):
     """The input where positive, else ``alpha * expm1(input / alpha)``.
 
+    See Also
+    --------
+    ELU, SELU, nn.functional.celu
+
     Examples
     --------
     >>> import gradscope as gs
@@ -232,6 +264,10 @@ class CELU(ELU):
 
 class SELU(_Elementwise):
     """The self-normalizing exponential linear unit.
+
+    See Also
+    --------
+    ELU, AlphaDropout, nn.functional.selu
 
     Examples
     --------
@@ -258,6 +294,10 @@ class PReLU(Module):
     ----------
     num_parameters : int
         1, or the number of channels.
+
+    See Also
+    --------
+    LeakyReLU, nn.functional.prelu
 
     Examples
     --------
@@ -289,6 +329,10 @@ class PReLU(Module):
 class Sigmoid(Module):
     """``1 / (1 + exp(-input))``.
 
+    See Also
+    --------
+    LogSigmoid, BCEWithLogitsLoss, sigmoid
+
     Examples
     --------
     >>> import gradscope as gs
@@ -303,6 +347,10 @@ class Sigmoid(Module):
 
 class Tanh(Module):
     """The hyperbolic tangent.
+
+    See Also
+    --------
+    Hardtanh, tanh
 
     Examples
     --------
@@ -319,6 +367,10 @@ class Tanh(Module):
 class LogSigmoid(Module):
     """``log(sigmoid(input))``.
 
+    See Also
+    --------
+    Sigmoid, nn.functional.logsigmoid
+
     Examples
     --------
     >>> import gradscope as gs
@@ -333,6 +385,10 @@ class LogSigmoid(Module):
 
 class Softsign(Module):
     """``input / (1 + |input|)``.
+
+    See Also
+    --------
+    Tanh, nn.functional.softsign
 
     Examples
     --------
@@ -349,6 +405,10 @@ class Softsign(Module):
 class Tanhshrink(Module):
     """``input - tanh(input)``.
 
+    See Also
+    --------
+    Softshrink, nn.functional.tanhshrink
+
     Examples
     --------
     >>> import gradscope as gs
@@ -363,6 +423,10 @@ class Tanhshrink(Module):
 
 class SiLU(_Elementwise):
     """``input * sigmoid(input)``.
+
+    See Also
+    --------
+    GELU, Hardswish, nn.functional.silu
 
     Examples
     --------
@@ -385,6 +449,10 @@ class SiLU(_Elementwise):
 class Mish(_Elementwise):
     """``input * tanh(softplus(input))``.
 
+    See Also
+    --------
+    SiLU, nn.functional.mish
+
     Examples
     --------
     >>> import gradscope as gs
@@ -406,6 +474,10 @@ class Mish(_Elementwise):
 class Hardsigmoid(Module):
     """``min(max(input + 3, 0), 6) / 6``.
 
+    See Also
+    --------
+    Sigmoid, Hardswish, nn.functional.hardsigmoid
+
     Examples
     --------
     >>> import gradscope as gs
@@ -425,6 +497,10 @@ class Hardsigmoid(Module):
 class Hardswish(Module):
     """``input * hardsigmoid(input)``.
 
+    See Also
+    --------
+    SiLU, nn.functional.hardswish
+
     Examples
     --------
     >>> import gradscope as gs
@@ -443,6 +519,10 @@ class Hardswish(Module):
 
 class Softplus(_Elementwise):
     """``log(1 + exp(beta * input)) / beta``; the input itself beyond the threshold.
+
+    See Also
+    --------
+    ReLU, nn.functional.softplus
 
     Examples
     --------
@@ -466,6 +546,10 @@ class Softplus(_Elementwise):
 class Hardshrink(_Elementwise):
     """The input beyond [-lambd, lambd], else 0.
 
+    See Also
+    --------
+    Softshrink, nn.functional.hardshrink
+
     Examples
     --------
     >>> import gradscope as gs
@@ -488,6 +572,10 @@ class Hardshrink(_Elementwise):
 class Softshrink(Hardshrink):
     """The input moved towards 0 by `lambd`.
 
+    See Also
+    --------
+    Hardshrink, nn.functional.softshrink
+
     Examples
     --------
     >>> import gradscope as gs
@@ -502,6 +590,10 @@ class Softshrink(Hardshrink):
 
 class GELU(_Elementwise):
     """The Gaussian error linear unit, exact or by tanh.
+
+    See Also
+    --------
+    SiLU, ReLU, nn.functional.gelu
 
     Examples
     --------
@@ -524,6 +616,10 @@ class GELU(_Elementwise):
 class GLU(_Elementwise):
     """The first half of the input along `dim`, times the sigmoid of the second.
 
+    See Also
+    --------
+    Sigmoid, nn.functional.glu
+
     Examples
     --------
     >>> import gradscope as gs
@@ -544,6 +640,10 @@ class GLU(_Elementwise):
 
 class Softmax(_Elementwise):
     """``exp(input)`` divided by its sum along `dim`.
+
+    See Also
+    --------
+    LogSoftmax, CrossEntropyLoss, nn.functional.softmax
 
     Examples
     --------
@@ -566,6 +666,10 @@ class Softmax(_Elementwise):
 class Softmax2d(Module):
     """The softmax over the channels of images (N, C, H, W) or (C, H, W).
 
+    See Also
+    --------
+    Softmax
+
     Examples
     --------
     >>> import gradscope as gs
@@ -583,6 +687,10 @@ class Softmax2d(Module):
 class LogSoftmax(Softmax):
     """The logarithm of the softmax along `dim`.
 
+    See Also
+    --------
+    Softmax, NLLLoss, nn.functional.log_softmax
+
     Examples
     --------
     >>> import gradscope as gs
@@ -597,6 +705,10 @@ class LogSoftmax(Softmax):
 
 class Softmin(Softmax):
     """The softmax of the negative input along `dim`.
+
+    See Also
+    --------
+    Softmax, nn.functional.softmin
 
     Examples
     --------

@@ -40,6 +40,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     head_bias : bool
         Learn a bias for the scores of the first.
 
+    See Also
+    --------
+    LogSoftmax, CrossEntropyLoss
+
     Examples
     --------
     >>> import gradscope as gs

@@ -44,6 +44,10 @@ class MultiheadAttention(Module):
     ----------
     A. Vaswani et al., "Attention is all you need", NeurIPS 2017.
 
+    See Also
+    --------
+    TransformerEncoderLayer, nn.functional.scaled_dot_product_attention
+
     Examples
     --------
     >>> import gradscope as gs

@@ -131,6 +131,10 @@ class BatchNorm1d(_BatchNorm):
     bias : bool
         Learn a shift, if `affine`.
 
+    See Also
+    --------
+    BatchNorm2d, BatchNorm3d, InstanceNorm1d, nn.functional.batch_norm
+
     Examples
     --------
     >>> import gradscope as gs
@@ -145,6 +149,10 @@ class BatchNorm1d(_BatchNorm):
 class BatchNorm2d(_BatchNorm):
     """Batch normalisation of images (N, C, H, W); parameters as of :class:`BatchNorm1d`.
 
+    See Also
+    --------
+    BatchNorm1d, BatchNorm3d, InstanceNorm2d, nn.functional.batch_norm
+
     Examples
     --------
     >>> import gradscope as gs
@@ -157,6 +165,10 @@ class BatchNorm2d(_BatchNorm):
 
 class BatchNorm3d(_BatchNorm):
     """Batch normalisation of volumes (N, C, D, H, W); parameters as of :class:`BatchNorm1d`.
+
+    See Also
+    --------
+    BatchNorm1d, BatchNorm2d, InstanceNorm3d, nn.functional.batch_norm
 
     Examples
     --------
@@ -185,6 +197,10 @@ class SyncBatchNorm(_BatchNorm):
     ------
     NotImplementedError
         If a process group is given.
+
+    See Also
+    --------
+    BatchNorm2d
 
     Examples
     --------

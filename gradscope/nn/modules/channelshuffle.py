@@ -16,6 +16,10 @@ class ChannelShuffle(Module):
     ----------
     X. Zhang, X. Zhou, M. Lin, J. Sun, "ShuffleNet", CVPR 2018.
 
+    See Also
+    --------
+    PixelShuffle, nn.functional.channel_shuffle
+
     Examples
     --------
     >>> import gradscope as gs

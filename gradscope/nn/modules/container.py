@@ -99,6 +99,10 @@ class Sequential(_Numbered):
     *args : Module, or one ordered dict of them
         The modules in the order in which they are called; without a dict their names are numbers from 0.
 
+    See Also
+    --------
+    ModuleList, Module
+
     Examples
     --------
     >>> import gradscope as gs
@@ -150,6 +154,10 @@ class ModuleList(_Numbered):
     modules : iterable of Module, optional
         The modules, whose names are numbers from 0. They are not called by the list.
 
+    See Also
+    --------
+    ModuleDict, Sequential, ParameterList
+
     Examples
     --------
     >>> import gradscope as gs
@@ -187,6 +195,10 @@ class ModuleDict(Module):
     ----------
     modules : mapping or iterable of pairs, optional
         The modules by name; the name is the attribute, and a part of the keys of the state dict.
+
+    See Also
+    --------
+    ModuleList, ParameterDict
 
     Examples
     --------
@@ -251,6 +263,10 @@ def _as_parameter(value: Any) -> Any:
 class ParameterList(Module):
     """A list of parameters; tensors put into it become parameters.
 
+    See Also
+    --------
+    ParameterDict, ModuleList
+
     Examples
     --------
     >>> import gradscope as gs
@@ -305,6 +321,10 @@ class ParameterDict(Module):
     ----------
     parameters : mapping or iterable of pairs, optional
         The parameters by name; the name is a part of the keys of the state dict.
+
+    See Also
+    --------
+    ParameterList, ModuleDict
 
     Examples
     --------

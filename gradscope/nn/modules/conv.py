@@ -120,6 +120,10 @@ class _Forward(_Convolution):
 class Conv1d(_Forward):
     """Convolution of signals (N, C, L), see :class:`Conv2d`.
 
+    See Also
+    --------
+    Conv2d, Conv3d, ConvTranspose1d, nn.functional.conv1d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -144,6 +148,10 @@ class Conv2d(_Forward):
         Channels are split into so many groups, convolved apart.
     padding_mode : {"zeros", "reflect", "replicate", "circular"}
 
+    See Also
+    --------
+    Conv1d, Conv3d, ConvTranspose2d, nn.functional.conv2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -156,6 +164,10 @@ class Conv2d(_Forward):
 
 class Conv3d(_Forward):
     """Convolution of volumes (N, C, D, H, W), see :class:`Conv2d`.
+
+    See Also
+    --------
+    Conv1d, Conv2d, ConvTranspose3d, nn.functional.conv3d
 
     Examples
     --------
@@ -235,6 +247,10 @@ class _Transposed(_Convolution):
 class ConvTranspose1d(_Transposed):
     """The adjoint of a convolution of signals, see :class:`ConvTranspose2d`.
 
+    See Also
+    --------
+    Conv1d, nn.functional.conv_transpose1d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -255,6 +271,10 @@ class ConvTranspose2d(_Transposed):
     output_padding : int or pair
         Added to the size of the output.
 
+    See Also
+    --------
+    Conv2d, nn.functional.conv_transpose2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -267,6 +287,10 @@ class ConvTranspose2d(_Transposed):
 
 class ConvTranspose3d(_Transposed):
     """The adjoint of a convolution of volumes, see :class:`ConvTranspose2d`.
+
+    See Also
+    --------
+    Conv3d, nn.functional.conv_transpose3d
 
     Examples
     --------

@@ -12,6 +12,10 @@ __all__ = ["CosineSimilarity", "PairwiseDistance"]
 class CosineSimilarity(Module):
     """The cosine of the angle between two tensors along `dim`; norms are at least `eps`.
 
+    See Also
+    --------
+    PairwiseDistance, nn.functional.cosine_similarity
+
     Examples
     --------
     >>> import gradscope as gs
@@ -31,6 +35,10 @@ class CosineSimilarity(Module):
 
 class PairwiseDistance(Module):
     """The `p`-norm of the difference of two tensors along the last dimension; `eps` is added to the difference.
+
+    See Also
+    --------
+    CosineSimilarity, nn.functional.pairwise_distance
 
     Examples
     --------

@@ -32,6 +32,10 @@ class Dropout(_Dropout):
     inplace : bool
         Write into the input.
 
+    See Also
+    --------
+    Dropout2d, AlphaDropout, nn.functional.dropout
+
     Examples
     --------
     >>> import gradscope as gs
@@ -46,6 +50,10 @@ class Dropout(_Dropout):
 
 class Dropout1d(_Dropout):
     """Dropout of whole channels of signals.
+
+    See Also
+    --------
+    Dropout, nn.functional.dropout1d
 
     Examples
     --------
@@ -62,6 +70,10 @@ class Dropout1d(_Dropout):
 class Dropout2d(_Dropout):
     """Dropout of whole channels of images.
 
+    See Also
+    --------
+    Dropout, nn.functional.dropout2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -76,6 +88,10 @@ class Dropout2d(_Dropout):
 
 class Dropout3d(_Dropout):
     """Dropout of whole channels of volumes.
+
+    See Also
+    --------
+    Dropout, nn.functional.dropout3d
 
     Examples
     --------
@@ -92,6 +108,10 @@ class Dropout3d(_Dropout):
 class AlphaDropout(_Dropout):
     """In training, put elements to where SELU saturates, with probability `p`, and keep mean 0 and variance 1.
 
+    See Also
+    --------
+    SELU, Dropout, nn.functional.alpha_dropout
+
     Examples
     --------
     >>> import gradscope as gs
@@ -106,6 +126,10 @@ class AlphaDropout(_Dropout):
 
 class FeatureAlphaDropout(_Dropout):
     """:class:`AlphaDropout` of whole channels.
+
+    See Also
+    --------
+    AlphaDropout, nn.functional.feature_alpha_dropout
 
     Examples
     --------

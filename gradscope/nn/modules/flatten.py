@@ -13,6 +13,10 @@ __all__ = ["Flatten", "Unflatten"]
 class Flatten(Module):
     """The input with the dimensions from `start_dim` to `end_dim` joined.
 
+    See Also
+    --------
+    Unflatten, flatten
+
     Examples
     --------
     >>> import gradscope as gs
@@ -36,6 +40,10 @@ class Flatten(Module):
 
 class Unflatten(Module):
     """The input with dimension `dim` split into `unflattened_size`, a tuple of ints.
+
+    See Also
+    --------
+    Flatten, unflatten
 
     Examples
     --------

@@ -19,6 +19,10 @@ class Unfold(Module):
     kernel_size, dilation, padding, stride : int or pair
         Of the windows, as of a convolution: one number, or one for the height and one for the width.
 
+    See Also
+    --------
+    Fold, Conv2d, nn.functional.unfold
+
     Examples
     --------
     >>> import gradscope as gs
@@ -54,6 +58,10 @@ class Fold(Unfold):
         Height and width of the images.
     kernel_size, dilation, padding, stride : int or pair
         Of the windows, as of a convolution: one number, or one for the height and one for the width.
+
+    See Also
+    --------
+    Unfold, nn.functional.fold
 
     Examples
     --------

@@ -95,6 +95,10 @@ class _InstanceNorm(NormBase):
 class InstanceNorm1d(_InstanceNorm):
     """Normalise each channel of each signal (N, C, L) or (C, L); parameters as of :class:`InstanceNorm2d`.
 
+    See Also
+    --------
+    BatchNorm1d, GroupNorm, nn.functional.instance_norm
+
     Examples
     --------
     >>> import gradscope as gs
@@ -123,6 +127,10 @@ class InstanceNorm2d(_InstanceNorm):
     bias : bool
         Learn a shift, if `affine`.
 
+    See Also
+    --------
+    BatchNorm2d, GroupNorm, nn.functional.instance_norm
+
     Examples
     --------
     >>> import gradscope as gs
@@ -135,6 +143,10 @@ class InstanceNorm2d(_InstanceNorm):
 
 class InstanceNorm3d(_InstanceNorm):
     """Normalise each channel of each volume (N, C, D, H, W) or (C, D, H, W), as :class:`InstanceNorm2d` does.
+
+    See Also
+    --------
+    BatchNorm3d, GroupNorm, nn.functional.instance_norm
 
     Examples
     --------

@@ -87,6 +87,10 @@ class LazyModuleMixin(Module):
 class LazyLinear(LazyModuleMixin, Linear):
     """A :class:`Linear` that takes `in_features` from its first input.
 
+    See Also
+    --------
+    Linear
+
     Examples
     --------
     >>> import gradscope as gs
@@ -207,6 +211,10 @@ class _LazyTransposed(_LazyConvolution):
 class LazyConv1d(_LazyForward, Conv1d):  # type: ignore[misc]
     """A :class:`Conv1d` that takes `in_channels` from its first input.
 
+    See Also
+    --------
+    Conv1d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -221,6 +229,10 @@ class LazyConv1d(_LazyForward, Conv1d):  # type: ignore[misc]
 
 class LazyConv2d(_LazyForward, Conv2d):  # type: ignore[misc]
     """A :class:`Conv2d` that takes `in_channels` from its first input; the other parameters are the same.
+
+    See Also
+    --------
+    Conv2d
 
     Examples
     --------
@@ -237,6 +249,10 @@ class LazyConv2d(_LazyForward, Conv2d):  # type: ignore[misc]
 class LazyConv3d(_LazyForward, Conv3d):  # type: ignore[misc]
     """A :class:`Conv3d` that takes `in_channels` from its first input.
 
+    See Also
+    --------
+    Conv3d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -251,6 +267,10 @@ class LazyConv3d(_LazyForward, Conv3d):  # type: ignore[misc]
 
 class LazyConvTranspose1d(_LazyTransposed, ConvTranspose1d):  # type: ignore[misc]
     """A :class:`ConvTranspose1d` that takes `in_channels` from its first input.
+
+    See Also
+    --------
+    ConvTranspose1d
 
     Examples
     --------
@@ -267,6 +287,10 @@ class LazyConvTranspose1d(_LazyTransposed, ConvTranspose1d):  # type: ignore[mis
 class LazyConvTranspose2d(_LazyTransposed, ConvTranspose2d):  # type: ignore[misc]
     """A :class:`ConvTranspose2d` that takes `in_channels` from its first input.
 
+    See Also
+    --------
+    ConvTranspose2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -281,6 +305,10 @@ class LazyConvTranspose2d(_LazyTransposed, ConvTranspose2d):  # type: ignore[mis
 
 class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d):  # type: ignore[misc]
     """A :class:`ConvTranspose3d` that takes `in_channels` from its first input.
+
+    See Also
+    --------
+    ConvTranspose3d
 
     Examples
     --------
@@ -341,6 +369,10 @@ class _LazyNorm(LazyModuleMixin, NormBase):
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
     """A :class:`BatchNorm1d` that takes `num_features` from its first input.
 
+    See Also
+    --------
+    BatchNorm1d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -355,6 +387,10 @@ class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
 
 class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
     """A :class:`BatchNorm2d` that takes `num_features` from its first input; the other parameters are the same.
+
+    See Also
+    --------
+    BatchNorm2d
 
     Examples
     --------
@@ -371,6 +407,10 @@ class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
 class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
     """A :class:`BatchNorm3d` that takes `num_features` from its first input.
 
+    See Also
+    --------
+    BatchNorm3d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -385,6 +425,10 @@ class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
 
 class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
     """An :class:`InstanceNorm1d` that takes `num_features` from its first input.
+
+    See Also
+    --------
+    InstanceNorm1d
 
     Examples
     --------
@@ -401,6 +445,10 @@ class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
 class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
     """An :class:`InstanceNorm2d` that takes `num_features` from its first input; the other parameters are the same.
 
+    See Also
+    --------
+    InstanceNorm2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -415,6 +463,10 @@ class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
 
 class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
     """An :class:`InstanceNorm3d` that takes `num_features` from its first input.
+
+    See Also
+    --------
+    InstanceNorm3d
 
     Examples
     --------

@@ -18,6 +18,10 @@ __all__ = ["Bilinear", "Identity", "Linear"]
 class Identity(Module):
     """Return the argument; whatever the constructor is given is ignored.
 
+    See Also
+    --------
+    Sequential
+
     Examples
     --------
     >>> import gradscope as gs
@@ -42,6 +46,10 @@ class Linear(Module):
         Of shape (out_features, in_features), drawn uniformly from ±1 / sqrt(in_features).
     bias : Parameter or None
         Of shape (out_features), drawn likewise.
+
+    See Also
+    --------
+    Bilinear, LazyLinear, nn.functional.linear
 
     Examples
     --------
@@ -87,6 +95,10 @@ class Linear(Module):
 
 class Bilinear(Module):
     """``input1 @ weight[k] @ input2 + bias[k]`` for every output feature k.
+
+    See Also
+    --------
+    Linear, nn.functional.bilinear
 
     Examples
     --------

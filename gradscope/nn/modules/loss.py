@@ -68,6 +68,10 @@ class _WeightedLoss(_Loss):
 class L1Loss(_Loss):
     """Mean (or sum) of absolute errors.
 
+    See Also
+    --------
+    MSELoss, SmoothL1Loss, nn.functional.l1_loss
+
     Examples
     --------
     >>> import gradscope as gs
@@ -105,6 +109,10 @@ class MSELoss(_Loss):
 class SmoothL1Loss(_Loss):
     """Absolute errors, squared below `beta`.
 
+    See Also
+    --------
+    HuberLoss, L1Loss, nn.functional.smooth_l1_loss
+
     Examples
     --------
     >>> import gradscope as gs
@@ -129,6 +137,10 @@ class SmoothL1Loss(_Loss):
 
 class HuberLoss(_Loss):
     """Squared errors, linear beyond `delta`.
+
+    See Also
+    --------
+    SmoothL1Loss, MSELoss, nn.functional.huber_loss
 
     Examples
     --------
@@ -181,6 +193,10 @@ class NLLLoss(_WeightedLoss):
 class NLLLoss2d(NLLLoss):
     """The former name of :class:`NLLLoss`.
 
+    See Also
+    --------
+    NLLLoss
+
     Examples
     --------
     >>> import warnings
@@ -210,6 +226,10 @@ class NLLLoss2d(NLLLoss):
 
 class CrossEntropyLoss(_WeightedLoss):
     """Cross-entropy of scores and targets, see :func:`gradscope.nn.functional.cross_entropy`.
+
+    See Also
+    --------
+    NLLLoss, BCEWithLogitsLoss, nn.functional.cross_entropy
 
     Examples
     --------
@@ -245,6 +265,10 @@ class CrossEntropyLoss(_WeightedLoss):
 
 class BCELoss(_WeightedLoss):
     """Cross-entropy of probabilities and targets in [0, 1].
+
+    See Also
+    --------
+    BCEWithLogitsLoss, nn.functional.binary_cross_entropy
 
     Examples
     --------
@@ -299,6 +323,10 @@ class BCEWithLogitsLoss(_Loss):
 class KLDivLoss(_Loss):
     """Kullback-Leibler divergence of a target distribution and log-probabilities.
 
+    See Also
+    --------
+    CrossEntropyLoss, nn.functional.kl_div
+
     Examples
     --------
     >>> import gradscope as gs
@@ -323,6 +351,10 @@ class KLDivLoss(_Loss):
 
 class PoissonNLLLoss(_Loss):
     """Negative log-likelihood of counts under a Poisson distribution, see :func:`~.functional.poisson_nll_loss`.
+
+    See Also
+    --------
+    GaussianNLLLoss, nn.functional.poisson_nll_loss
 
     Examples
     --------
@@ -354,6 +386,10 @@ class PoissonNLLLoss(_Loss):
 
 class GaussianNLLLoss(_Loss):
     """Negative log-likelihood of targets under normal distributions, see :func:`~.functional.gaussian_nll_loss`.
+
+    See Also
+    --------
+    PoissonNLLLoss, MSELoss, nn.functional.gaussian_nll_loss
 
     Examples
     --------
@@ -389,6 +425,10 @@ class _MarginLoss(_Loss):
 class MarginRankingLoss(_MarginLoss):
     """``max(0, -target * (input1 - input2) + margin)``: a target of 1 ranks the first input higher.
 
+    See Also
+    --------
+    TripletMarginLoss, nn.functional.margin_ranking_loss
+
     Examples
     --------
     >>> import gradscope as gs
@@ -404,6 +444,10 @@ class MarginRankingLoss(_MarginLoss):
 class CosineEmbeddingLoss(_MarginLoss):
     """``1 - cos`` of two embeddings where the target is 1, ``max(0, cos - margin)`` where it is -1.
 
+    See Also
+    --------
+    TripletMarginLoss, nn.functional.cosine_embedding_loss
+
     Examples
     --------
     >>> import gradscope as gs
@@ -418,6 +462,10 @@ class CosineEmbeddingLoss(_MarginLoss):
 
 class HingeEmbeddingLoss(_MarginLoss):
     """A distance where the target is 1, what it lacks to the margin where the target is -1.
+
+    See Also
+    --------
+    CosineEmbeddingLoss, nn.functional.hinge_embedding_loss
 
     Examples
     --------
@@ -455,6 +503,10 @@ class TripletMarginLoss(_MarginLoss):
     swap : bool
         Take the positive for the anchor where the negative is nearer to it.
 
+    See Also
+    --------
+    TripletMarginWithDistanceLoss, nn.functional.triplet_margin_loss
+
     Examples
     --------
     >>> import gradscope as gs
@@ -488,6 +540,10 @@ class TripletMarginLoss(_MarginLoss):
 
 class TripletMarginWithDistanceLoss(_Loss):
     """:class:`TripletMarginLoss` for a distance of one's own: a function of two tensors, or a module.
+
+    See Also
+    --------
+    TripletMarginLoss, nn.functional.triplet_margin_with_distance_loss
 
     Examples
     --------
@@ -526,6 +582,10 @@ class TripletMarginWithDistanceLoss(_Loss):
 class SoftMarginLoss(_Loss):
     """``log(1 + exp(-target * input))`` for targets 1 and -1.
 
+    See Also
+    --------
+    MultiLabelSoftMarginLoss, nn.functional.soft_margin_loss
+
     Examples
     --------
     >>> import gradscope as gs
@@ -540,6 +600,10 @@ class SoftMarginLoss(_Loss):
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
     """Mean over classes of the cross-entropy of scores and targets 0 and 1.
+
+    See Also
+    --------
+    BCEWithLogitsLoss, nn.functional.multilabel_soft_margin_loss
 
     Examples
     --------
@@ -556,6 +620,10 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 class MultiLabelMarginLoss(_Loss):
     """How much other classes exceed an example's labels less 1, see :func:`~.functional.multilabel_margin_loss`.
 
+    See Also
+    --------
+    MultiMarginLoss, nn.functional.multilabel_margin_loss
+
     Examples
     --------
     >>> import gradscope as gs
@@ -570,6 +638,10 @@ class MultiLabelMarginLoss(_Loss):
 
 class MultiMarginLoss(_WeightedLoss):
     """Mean over classes of ``max(0, margin - score of the target + score) ** p``.
+
+    See Also
+    --------
+    CrossEntropyLoss, nn.functional.multi_margin_loss
 
     Examples
     --------
@@ -610,6 +682,10 @@ class CTCLoss(_Loss):
     reduction : {"mean", "sum", "none"}
     zero_infinity : bool
         Take 0, with no gradient, where an input is too short for its target.
+
+    See Also
+    --------
+    nn.functional.ctc_loss
 
     Examples
     --------

@@ -43,6 +43,10 @@ class Module(Callee, Stateful):
     training : bool
         Whether the module is in training mode, see :meth:`train`.
 
+    See Also
+    --------
+    Sequential, Parameter
+
     Examples
     --------
     >>> import gradscope as gs

@@ -45,6 +45,10 @@ class LayerNorm(ScaleAndShift):
     bias : bool
         Learn a shift, if `elementwise_affine`.
 
+    See Also
+    --------
+    RMSNorm, GroupNorm, nn.functional.layer_norm
+
     Examples
     --------
     >>> import gradscope as gs
@@ -94,6 +98,10 @@ class GroupNorm(ScaleAndShift):
         Learn a scale and a shift for each channel.
     bias : bool
         Learn a shift, if `affine`.
+
+    See Also
+    --------
+    LayerNorm, InstanceNorm2d, nn.functional.group_norm
 
     Examples
     --------
@@ -147,6 +155,10 @@ class RMSNorm(Module):
     elementwise_affine : bool
         Learn a scale for each element.
 
+    See Also
+    --------
+    LayerNorm, nn.functional.rms_norm
+
     Examples
     --------
     >>> import gradscope as gs
@@ -194,6 +206,10 @@ class LocalResponseNorm(Module):
         How many channels.
     alpha, beta, k : float
         The divisor is ``(k + alpha * mean square) ** beta``.
+
+    See Also
+    --------
+    BatchNorm2d, nn.functional.local_response_norm
 
     Examples
     --------

@@ -65,6 +65,10 @@ class _ConstantPad(_Padding):
 class ConstantPad1d(_ConstantPad):
     """Pad the last dimension with a number.
 
+    See Also
+    --------
+    ReflectionPad1d, nn.functional.pad
+
     Examples
     --------
     >>> import gradscope as gs
@@ -77,6 +81,10 @@ class ConstantPad1d(_ConstantPad):
 
 class ConstantPad2d(_ConstantPad):
     """Pad the last two dimensions with a number.
+
+    See Also
+    --------
+    ReflectionPad2d, nn.functional.pad
 
     Examples
     --------
@@ -93,6 +101,10 @@ class ConstantPad2d(_ConstantPad):
 class ConstantPad3d(_ConstantPad):
     """Pad the last three dimensions with a number.
 
+    See Also
+    --------
+    ReflectionPad3d, nn.functional.pad
+
     Examples
     --------
     >>> import gradscope as gs
@@ -105,6 +117,10 @@ class ConstantPad3d(_ConstantPad):
 
 class ZeroPad1d(ConstantPad1d):
     """Pad the last dimension with zeros.
+
+    See Also
+    --------
+    ConstantPad1d, nn.functional.pad
 
     Examples
     --------
@@ -123,6 +139,10 @@ class ZeroPad1d(ConstantPad1d):
 
 class ZeroPad2d(ConstantPad2d):
     """Pad the last two dimensions with zeros.
+
+    See Also
+    --------
+    ConstantPad2d, nn.functional.pad
 
     Examples
     --------
@@ -144,6 +164,10 @@ class ZeroPad2d(ConstantPad2d):
 class ZeroPad3d(ConstantPad3d):
     """Pad the last three dimensions with zeros.
 
+    See Also
+    --------
+    ConstantPad3d, nn.functional.pad
+
     Examples
     --------
     >>> import gradscope as gs
@@ -161,6 +185,10 @@ class ZeroPad3d(ConstantPad3d):
 
 class ReflectionPad1d(_Padding):
     """Pad signals (N, C, L) by reflection at the border, see :class:`ReflectionPad2d`.
+
+    See Also
+    --------
+    ConstantPad1d, nn.functional.pad
 
     Examples
     --------
@@ -180,6 +208,10 @@ class ReflectionPad2d(_Padding):
     padding : int or sequence of int
         One number for all sides, or left, right, top and bottom.
 
+    See Also
+    --------
+    ConstantPad2d, nn.functional.pad
+
     Examples
     --------
     >>> import gradscope as gs
@@ -192,6 +224,10 @@ class ReflectionPad2d(_Padding):
 
 class ReflectionPad3d(_Padding):
     """Pad volumes (N, C, D, H, W) by reflection at the border, see :class:`ReflectionPad2d`.
+
+    See Also
+    --------
+    ConstantPad3d, nn.functional.pad
 
     Examples
     --------
@@ -206,6 +242,10 @@ class ReflectionPad3d(_Padding):
 class ReplicationPad1d(_Padding):
     """Pad signals (N, C, L) with their first and last element.
 
+    See Also
+    --------
+    ConstantPad1d, nn.functional.pad
+
     Examples
     --------
     >>> import gradscope as gs
@@ -218,6 +258,10 @@ class ReplicationPad1d(_Padding):
 
 class ReplicationPad2d(_Padding):
     """Pad images (N, C, H, W) with their border.
+
+    See Also
+    --------
+    ConstantPad2d, nn.functional.pad
 
     Examples
     --------
@@ -233,6 +277,10 @@ class ReplicationPad2d(_Padding):
 
 class ReplicationPad3d(_Padding):
     """Pad volumes (N, C, D, H, W) with their border.
+
+    See Also
+    --------
+    ConstantPad3d, nn.functional.pad
 
     Examples
     --------
@@ -257,6 +305,10 @@ class _CircularPad(_Padding):
 class CircularPad1d(_CircularPad):
     """Pad signals (N, C, L) with what stands at the other end.
 
+    See Also
+    --------
+    ConstantPad1d, nn.functional.pad
+
     Examples
     --------
     >>> import gradscope as gs
@@ -270,6 +322,10 @@ class CircularPad1d(_CircularPad):
 class CircularPad2d(_CircularPad):
     """Pad images (N, C, H, W) with what stands at the other side.
 
+    See Also
+    --------
+    ConstantPad2d, nn.functional.pad
+
     Examples
     --------
     >>> import gradscope as gs
@@ -282,6 +338,10 @@ class CircularPad2d(_CircularPad):
 
 class CircularPad3d(_CircularPad):
     """Pad volumes (N, C, D, H, W) with what stands at the other side.
+
+    See Also
+    --------
+    ConstantPad3d, nn.functional.pad
 
     Examples
     --------

@@ -22,6 +22,10 @@ class PixelShuffle(Module):
     W. Shi et al., "Real-time single image and video super-resolution using an efficient sub-pixel convolutional
     neural network", CVPR 2016.
 
+    See Also
+    --------
+    PixelUnshuffle, nn.functional.pixel_shuffle
+
     Examples
     --------
     >>> import gradscope as gs
@@ -45,6 +49,10 @@ class PixelShuffle(Module):
 
 class PixelUnshuffle(Module):
     """Turn (*, C, H r, W r) into (*, C r r, H, W), the inverse of :class:`PixelShuffle`.
+
+    See Also
+    --------
+    PixelShuffle, nn.functional.pixel_unshuffle
 
     Examples
     --------

@@ -65,6 +65,10 @@ class _MaxPool(Module):
 class MaxPool1d(_MaxPool):
     """The largest element of each window of signals; parameters as of :class:`MaxPool2d`.
 
+    See Also
+    --------
+    AvgPool1d, nn.functional.max_pool1d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -89,6 +93,10 @@ class MaxPool2d(_MaxPool):
     ceil_mode : bool
         Windows may reach beyond the end.
 
+    See Also
+    --------
+    AvgPool2d, nn.functional.max_pool2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -104,6 +112,10 @@ class MaxPool2d(_MaxPool):
 
 class MaxPool3d(_MaxPool):
     """The largest element of each window of volumes; parameters as of :class:`MaxPool2d`.
+
+    See Also
+    --------
+    AvgPool3d, nn.functional.max_pool3d
 
     Examples
     --------
@@ -140,6 +152,10 @@ class _AvgPool(Module):
 
 class AvgPool1d(_AvgPool):
     """The mean of each window of signals; parameters as of :class:`AvgPool2d`.
+
+    See Also
+    --------
+    MaxPool1d, nn.functional.avg_pool1d
 
     Examples
     --------
@@ -199,6 +215,10 @@ class AvgPool2d(_AvgPoolOverridden):
     divisor_override : int, optional
         Divide by this instead.
 
+    See Also
+    --------
+    MaxPool2d, nn.functional.avg_pool2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -213,6 +233,10 @@ class AvgPool2d(_AvgPoolOverridden):
 
 class AvgPool3d(_AvgPoolOverridden):
     """The mean of each window of volumes; parameters as of :class:`AvgPool2d`.
+
+    See Also
+    --------
+    MaxPool3d, nn.functional.avg_pool3d
 
     Examples
     --------
@@ -239,6 +263,10 @@ class _AdaptiveAvgPool(Module):
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
     """Means of windows of signals, so chosen that the output has a given length.
 
+    See Also
+    --------
+    AdaptiveMaxPool1d, nn.functional.adaptive_avg_pool1d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -259,6 +287,10 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPool):
     output_size : int, None, or pair of them
         None keeps the input's size.
 
+    See Also
+    --------
+    AdaptiveMaxPool2d, nn.functional.adaptive_avg_pool2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -273,6 +305,10 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPool):
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
     """Means of windows of volumes, so chosen that the output has a given size.
+
+    See Also
+    --------
+    AdaptiveMaxPool3d, nn.functional.adaptive_avg_pool3d
 
     Examples
     --------
@@ -300,6 +336,10 @@ class _AdaptiveMaxPool(Module):
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     """The largest elements of windows of signals, so chosen that the output has a given length.
 
+    See Also
+    --------
+    AdaptiveAvgPool1d, nn.functional.adaptive_max_pool1d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -322,6 +362,10 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     return_indices : bool
         Return also where each element was.
 
+    See Also
+    --------
+    AdaptiveAvgPool2d, nn.functional.adaptive_max_pool2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -336,6 +380,10 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """The largest elements of windows of volumes, so chosen that the output has a given size.
+
+    See Also
+    --------
+    AdaptiveAvgPool3d, nn.functional.adaptive_max_pool3d
 
     Examples
     --------
@@ -371,6 +419,10 @@ class _MaxUnpool(Module):
 class MaxUnpool1d(_MaxUnpool):
     """Puts the maxima of signals back where they were; parameters as of :class:`MaxUnpool2d`.
 
+    See Also
+    --------
+    MaxPool1d, nn.functional.max_unpool1d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -389,6 +441,10 @@ class MaxUnpool2d(_MaxUnpool):
     kernel_size, stride, padding : int or pair
         Those of the pooling, which was called with ``return_indices=True``.
 
+    See Also
+    --------
+    MaxPool2d, nn.functional.max_unpool2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -401,6 +457,10 @@ class MaxUnpool2d(_MaxUnpool):
 
 class MaxUnpool3d(_MaxUnpool):
     """Puts the maxima of volumes back where they were; parameters as of :class:`MaxUnpool2d`.
+
+    See Also
+    --------
+    MaxPool3d, nn.functional.max_unpool3d
 
     Examples
     --------
@@ -438,6 +498,10 @@ class _LPPool(Module):
 class LPPool1d(_LPPool):
     """The p-th root of the sum of p-th powers over each window of signals.
 
+    See Also
+    --------
+    AvgPool1d, nn.functional.lp_pool1d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -460,6 +524,10 @@ class LPPool2d(_LPPool):
     ceil_mode : bool
         Windows may reach beyond the end.
 
+    See Also
+    --------
+    AvgPool2d, nn.functional.lp_pool2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -472,6 +540,10 @@ class LPPool2d(_LPPool):
 
 class LPPool3d(_LPPool):
     """The p-th root of the sum of p-th powers over each window of volumes.
+
+    See Also
+    --------
+    AvgPool3d, nn.functional.lp_pool3d
 
     Examples
     --------
@@ -536,6 +608,10 @@ class FractionalMaxPool2d(_FractionalMaxPool):
     ----------
     B. Graham, "Fractional max-pooling", 2014.
 
+    See Also
+    --------
+    MaxPool2d, nn.functional.fractional_max_pool2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -548,6 +624,10 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 
 class FractionalMaxPool3d(_FractionalMaxPool):
     """The largest elements of windows of volumes, at steps of random length; parameters as for images.
+
+    See Also
+    --------
+    MaxPool3d, nn.functional.fractional_max_pool3d
 
     Examples
     --------

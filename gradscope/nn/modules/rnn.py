@@ -325,6 +325,10 @@ class RNN(RNNBase):
     ----------
     nonlinearity : {"tanh", "relu"}
 
+    See Also
+    --------
+    LSTM, GRU, RNNCell, nn.utils.rnn.pack_padded_sequence
+
     Examples
     --------
     >>> import gradscope as gs
@@ -369,6 +373,10 @@ class GRU(RNNBase):
     ----------
     K. Cho et al., "Learning phrase representations using RNN encoder-decoder", EMNLP 2014.
 
+    See Also
+    --------
+    LSTM, RNN, GRUCell, nn.utils.rnn.pack_padded_sequence
+
     Examples
     --------
     >>> import gradscope as gs
@@ -394,6 +402,10 @@ class LSTM(RNNBase):
     References
     ----------
     S. Hochreiter, J. Schmidhuber, "Long short-term memory", Neural Computation 9 (1997).
+
+    See Also
+    --------
+    GRU, RNN, LSTMCell, nn.utils.rnn.pack_padded_sequence
 
     Examples
     --------
@@ -535,6 +547,10 @@ class RNNCell(RNNCellBase):
     ----------
     nonlinearity : {"tanh", "relu"}
 
+    See Also
+    --------
+    RNN, LSTMCell
+
     Examples
     --------
     >>> import gradscope as gs
@@ -564,6 +580,10 @@ class RNNCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One step of a gated recurrent unit, see :class:`GRU`.
 
+    See Also
+    --------
+    GRU, LSTMCell
+
     Examples
     --------
     >>> import gradscope as gs
@@ -583,6 +603,10 @@ class GRUCell(RNNCellBase):
 
 class LSTMCell(RNNCellBase):
     """One step of a long short-term memory, see :class:`LSTM`.
+
+    See Also
+    --------
+    LSTM, GRUCell
 
     Examples
     --------

@@ -63,6 +63,10 @@ class Embedding(_Table):
     sparse : bool
         Taken for PyTorch's sake: gradients are dense.
 
+    See Also
+    --------
+    EmbeddingBag, nn.functional.embedding
+
     Examples
     --------
     >>> import gradscope as gs
@@ -150,6 +154,10 @@ class EmbeddingBag(_Table):
         The offsets end with where the last bag ends.
     padding_idx : int, optional
         A row of zeros that does not count.
+
+    See Also
+    --------
+    Embedding, nn.functional.embedding_bag
 
     Examples
     --------

@@ -135,6 +135,10 @@ class TransformerEncoderLayer(_Layer):
     bias : bool
         Learn biases of linear layers and normalisations.
 
+    See Also
+    --------
+    TransformerEncoder, MultiheadAttention
+
     Examples
     --------
     >>> import gradscope as gs
@@ -170,6 +174,10 @@ class TransformerDecoderLayer(_Layer):
     """As :class:`TransformerEncoderLayer`, with attention to the encoded sequence in between.
 
     The parameters are those of :class:`TransformerEncoderLayer`.
+
+    See Also
+    --------
+    TransformerDecoder, MultiheadAttention
 
     Examples
     --------
@@ -236,6 +244,10 @@ class TransformerEncoder(Module):
     enable_nested_tensor, mask_check : bool
         Have no effect: all places are computed, those of the padding too, which PyTorch's inference puts to zero.
 
+    See Also
+    --------
+    TransformerEncoderLayer, TransformerDecoder
+
     Examples
     --------
     >>> import gradscope as gs
@@ -279,6 +291,10 @@ class TransformerDecoder(Module):
     ----------
     norm : Module, optional
         Applied at the end.
+
+    See Also
+    --------
+    TransformerDecoderLayer, TransformerEncoder
 
     Examples
     --------
@@ -331,6 +347,10 @@ class Transformer(Module):
         As in :class:`TransformerEncoderLayer`.
     custom_encoder, custom_decoder : Module, optional
         Instead of those that would be made.
+
+    See Also
+    --------
+    TransformerEncoder, TransformerDecoder
 
     Examples
     --------

@@ -25,6 +25,10 @@ class Upsample(Module):
     recompute_scale_factor : bool
         Read where the sizes say, not where `scale_factor` says.
 
+    See Also
+    --------
+    nn.functional.interpolate, ConvTranspose2d
+
     Examples
     --------
     >>> import gradscope as gs
@@ -71,6 +75,10 @@ class Upsample(Module):
 class UpsamplingNearest2d(Upsample):
     """Bring images to another size, each pixel that of its nearest neighbour.
 
+    See Also
+    --------
+    Upsample, nn.functional.interpolate
+
     Examples
     --------
     >>> import gradscope as gs
@@ -85,6 +93,10 @@ class UpsamplingNearest2d(Upsample):
 
 class UpsamplingBilinear2d(Upsample):
     """Bring images to another size, linearly between neighbours, with the corners aligned.
+
+    See Also
+    --------
+    Upsample, nn.functional.interpolate
 
     Examples
     --------

@@ -41,6 +41,10 @@ def get_total_norm(
     RuntimeError
         If it is not finite and `error_if_nonfinite`.
 
+    See Also
+    --------
+    clip_grads_with_norm_, clip_grad_norm_
+
     Examples
     --------
     >>> import gradscope as gs
@@ -65,6 +69,10 @@ def get_total_norm(
 
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
     """Scale the gradients so that a total norm of `total_norm` becomes at most `max_norm`.
+
+    See Also
+    --------
+    clip_grad_norm_, get_total_norm
 
     Examples
     --------
@@ -104,6 +112,10 @@ def clip_grad_norm_(
     Tensor
         The norm before.
 
+    See Also
+    --------
+    clip_grad_value_, get_total_norm
+
     Examples
     --------
     >>> import gradscope as gs
@@ -120,6 +132,10 @@ def clip_grad_norm_(
 
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
     """Limit every element of the gradients to [-clip_value, clip_value].
+
+    See Also
+    --------
+    clip_grad_norm_
 
     Examples
     --------

@@ -14,6 +14,10 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 def parameters_to_vector(parameters: Iterable[Any]) -> Tensor:
     """Return all elements of the parameters in one dimension, recorded.
 
+    See Also
+    --------
+    vector_to_parameters
+
     Examples
     --------
     >>> import gradscope as gs
@@ -30,6 +34,10 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     ------
     TypeError
         If `vec` is no tensor.
+
+    See Also
+    --------
+    parameters_to_vector
 
     Examples
     --------

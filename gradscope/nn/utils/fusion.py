@@ -26,6 +26,10 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     AssertionError
         If one of them is training, or `bn` has no running statistics.
 
+    See Also
+    --------
+    fuse_conv_bn_weights, fuse_linear_bn_eval
+
     Examples
     --------
     >>> import gradscope as gs
@@ -44,6 +48,10 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     ------
     AssertionError
         If one of them is training, the numbers of features differ, or `bn` has no running statistics.
+
+    See Also
+    --------
+    fuse_linear_bn_weights, fuse_conv_bn_eval
 
     Examples
     --------
@@ -89,6 +97,10 @@ def fuse_conv_bn_weights(
     bn_rm, bn_rv : Tensor
         Running mean and variance.
 
+    See Also
+    --------
+    fuse_conv_bn_eval
+
     Examples
     --------
     >>> import gradscope as gs
@@ -112,6 +124,10 @@ def fuse_linear_bn_weights(
     bn_b: Tensor | None,
 ) -> tuple[Parameter, Parameter]:
     """Return weight and bias of the fused linear layer, see :func:`fuse_conv_bn_weights`.
+
+    See Also
+    --------
+    fuse_linear_bn_eval
 
     Examples
     --------

@@ -25,6 +25,10 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     RuntimeError
         If it is no such class.
 
+    See Also
+    --------
+    nn.init
+
     Examples
     --------
     >>> import gradscope as gs

@@ -138,6 +138,10 @@ def orthogonal(
     ValueError
         If the weight is no matrix, or there is no such map.
 
+    See Also
+    --------
+    nn.utils.parametrize.register_parametrization, nn.init.orthogonal_
+
     Examples
     --------
     >>> import gradscope as gs

@@ -46,6 +46,10 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     ----------
     Salimans and Kingma, "Weight normalization", 2016.
 
+    See Also
+    --------
+    spectral_norm, nn.utils.parametrize.register_parametrization
+
     Examples
     --------
     >>> import gradscope as gs
@@ -126,6 +130,10 @@ def spectral_norm(
     References
     ----------
     Miyato et al., "Spectral normalization for generative adversarial networks", 2018.
+
+    See Also
+    --------
+    weight_norm, nn.utils.parametrize.register_parametrization
 
     Examples
     --------

@@ -31,6 +31,10 @@ _cache: dict[tuple[int, str], Any] = {}
 def cached() -> Iterator[None]:
     """Compute each parametrized tensor once for the length of the block, and read it again from there.
 
+    See Also
+    --------
+    register_parametrization
+
     Examples
     --------
     >>> import gradscope as gs
@@ -240,6 +244,10 @@ def register_parametrization(
     ValueError
         If there is no such tensor, or the result does not fit.
 
+    See Also
+    --------
+    remove_parametrizations, nn.utils.parametrizations
+
     Examples
     --------
     >>> import gradscope as gs
@@ -354,6 +362,10 @@ def _property(name: str) -> property:
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     """Return whether a module has parametrizations, or one of a tensor of this name.
 
+    See Also
+    --------
+    register_parametrization
+
     Examples
     --------
     >>> import gradscope as gs
@@ -383,6 +395,10 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     ------
     ValueError
         If there is no such parametrization, or there are several originals and one is to be left.
+
+    See Also
+    --------
+    register_parametrization
 
     Examples
     --------
@@ -420,6 +436,10 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 def type_before_parametrizations(module: Module) -> type:
     """Return the class that a module has without its parametrizations.
+
+    See Also
+    --------
+    is_parametrized
 
     Examples
     --------

@@ -49,6 +49,10 @@ class BasePruningMethod(ABC):
     ``PRUNING_TYPE`` says what a second pruning chooses among: ``"unstructured"``, the elements that are left;
     ``"structured"``, the channels that are; ``"global"``, all.
 
+    See Also
+    --------
+    custom_from_mask, PruningContainer
+
     Examples
     --------
     >>> import gradscope as gs
@@ -157,6 +161,10 @@ def _joined(hook: BasePruningMethod, method: BasePruningMethod) -> BasePruningMe
 
 class PruningContainer(BasePruningMethod):
     """Several prunings of one parameter, one after the other.
+
+    See Also
+    --------
+    BasePruningMethod
 
     Examples
     --------
@@ -323,6 +331,10 @@ class RandomUnstructured(_Unstructured):
     amount : int or float
         How many elements, or which share of them.
 
+    See Also
+    --------
+    random_unstructured
+
     Examples
     --------
     >>> import gradscope as gs
@@ -343,6 +355,10 @@ class L1Unstructured(_Unstructured):
     ----------
     amount : int or float
         How many elements, or which share of them.
+
+    See Also
+    --------
+    l1_unstructured
 
     Examples
     --------
@@ -480,6 +496,10 @@ class CustomFromMask(BasePruningMethod):
 def identity(module: Module, name: str) -> Module:
     """Mask nothing of a parameter; return the module.
 
+    See Also
+    --------
+    custom_from_mask
+
     Examples
     --------
     >>> import gradscope as gs
@@ -493,6 +513,10 @@ def identity(module: Module, name: str) -> Module:
 
 def random_unstructured(module: Module, name: str, amount: Any) -> Module:
     """Mask elements of a parameter at random, by number or share; return the module.
+
+    See Also
+    --------
+    l1_unstructured, random_structured
 
     Examples
     --------
@@ -508,6 +532,10 @@ def random_unstructured(module: Module, name: str, amount: Any) -> Module:
 def l1_unstructured(module: Module, name: str, amount: Any, importance_scores: Tensor | None = None) -> Module:
     """Mask the elements of a parameter with the smallest absolute values (or scores); return the module.
 
+    See Also
+    --------
+    ln_structured, global_unstructured, remove
+
     Examples
     --------
     >>> import gradscope as gs
@@ -522,6 +550,10 @@ def l1_unstructured(module: Module, name: str, amount: Any, importance_scores: T
 
 def random_structured(module: Module, name: str, amount: Any, dim: int) -> Module:
     """Mask channels of a parameter at random, by number or share; return the module.
+
+    See Also
+    --------
+    ln_structured, random_unstructured
 
     Examples
     --------
@@ -539,6 +571,10 @@ def ln_structured(
 ) -> Module:
     """Mask the channels of a parameter with the smallest norms of order `n`; return the module.
 
+    See Also
+    --------
+    l1_unstructured, random_structured
+
     Examples
     --------
     >>> import gradscope as gs
@@ -552,6 +588,10 @@ def ln_structured(
 
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
     """Mask a parameter by a given mask; return the module.
+
+    See Also
+    --------
+    identity, remove
 
     Examples
     --------
@@ -584,6 +624,10 @@ def global_unstructured(
     ------
     TypeError
         If an argument is of the wrong type.
+
+    See Also
+    --------
+    l1_unstructured
 
     Examples
     --------
@@ -623,6 +667,10 @@ def remove(module: Module, name: str) -> Module:
     ValueError
         If it is not pruned.
 
+    See Also
+    --------
+    is_pruned
+
     Examples
     --------
     >>> import gradscope as gs
@@ -641,6 +689,10 @@ def remove(module: Module, name: str) -> Module:
 
 def is_pruned(module: Module) -> bool:
     """Return whether a parameter of a module, or of one in it, is pruned.
+
+    See Also
+    --------
+    remove
 
     Examples
     --------

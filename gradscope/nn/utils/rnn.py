@@ -43,6 +43,10 @@ class PackedSequence(_Packed):
     sorted_indices, unsorted_indices : Tensor or None
         How the sequences were put into order of length, and the inverse.
 
+    See Also
+    --------
+    pack_padded_sequence
+
     Examples
     --------
     >>> import gradscope as gs
@@ -125,6 +129,10 @@ class PackedSequence(_Packed):
 def invert_permutation(permutation: Any) -> Any:
     """Return the permutation that undoes `permutation`; None for None.
 
+    See Also
+    --------
+    argsort
+
     Examples
     --------
     >>> import gradscope as gs
@@ -152,6 +160,10 @@ def pack_padded_sequence(
         `input` is (batch, time, ...).
     enforce_sorted : bool
         The sequences come in order of decreasing length; otherwise they are sorted.
+
+    See Also
+    --------
+    pad_packed_sequence, pack_sequence
 
     Examples
     --------
@@ -219,6 +231,10 @@ def pad_packed_sequence(
     total_length : int, optional
         Pad to this length; to that of the longest sequence unless given.
 
+    See Also
+    --------
+    pack_padded_sequence
+
     Examples
     --------
     >>> import gradscope as gs
@@ -265,6 +281,10 @@ def pad_sequence(
         Return (batch, time, ...) instead of (time, batch, ...).
     padding_side : {"right", "left"}
 
+    See Also
+    --------
+    unpad_sequence, pack_sequence
+
     Examples
     --------
     >>> import gradscope as gs
@@ -297,6 +317,10 @@ def pad_sequence(
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:
     """Undo :func:`pad_sequence`: return the sequences as a list.
 
+    See Also
+    --------
+    pad_sequence
+
     Examples
     --------
     >>> import gradscope as gs
@@ -318,6 +342,10 @@ def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence
     enforce_sorted : bool
         They come in order of decreasing length; otherwise they are sorted.
 
+    See Also
+    --------
+    unpack_sequence, pack_padded_sequence
+
     Examples
     --------
     >>> import gradscope as gs
@@ -330,6 +358,10 @@ def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
     """Undo :func:`pack_sequence`: return the sequences as a list.
+
+    See Also
+    --------
+    pack_sequence
 
     Examples
     --------

@@ -41,6 +41,10 @@ def functional_call(
     ValueError
         If a name, or one tied to it, is given twice.
 
+    See Also
+    --------
+    stack_module_state, grad
+
     Examples
     --------
     >>> import gradscope as gs

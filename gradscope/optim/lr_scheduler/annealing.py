@@ -28,6 +28,10 @@ class CosineAnnealingLR(LRScheduler):
     last_epoch : int
         See :class:`LRScheduler`.
 
+    See Also
+    --------
+    CosineAnnealingWarmRestarts
+
     Examples
     --------
     >>> import gradscope as gs
@@ -79,6 +83,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         The lowest learning rate.
     last_epoch : int
         See :class:`LRScheduler`.
+
+    See Also
+    --------
+    CosineAnnealingLR
 
     Examples
     --------

@@ -44,6 +44,10 @@ class LRScheduler:
     KeyError
         If a group has no ``"initial_lr"`` to go on from.
 
+    See Also
+    --------
+    LambdaLR
+
     Examples
     --------
     >>> import gradscope as gs

@@ -63,6 +63,10 @@ class SequentialLR(_Composition):
     last_epoch : int
         See :class:`LRScheduler`.
 
+    See Also
+    --------
+    ChainedScheduler
+
     Examples
     --------
     >>> import gradscope as gs
@@ -135,6 +139,10 @@ class ChainedScheduler(_Composition):
         The schedules.
     optimizer : Optimizer, optional
         Theirs, by default.
+
+    See Also
+    --------
+    SequentialLR
 
     Examples
     --------

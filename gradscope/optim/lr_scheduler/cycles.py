@@ -74,6 +74,10 @@ class CyclicLR(_MomentumScheduler):
     last_epoch : int
         See :class:`LRScheduler`.
 
+    See Also
+    --------
+    OneCycleLR
+
     Examples
     --------
     >>> import gradscope as gs
@@ -192,6 +196,10 @@ class OneCycleLR(_MomentumScheduler):
         Come down to where it started in as many steps as it went up, and only then go further.
     last_epoch : int
         See :class:`LRScheduler`.
+
+    See Also
+    --------
+    CyclicLR
 
     Examples
     --------

@@ -39,6 +39,10 @@ class LambdaLR(LRScheduler):
     -----
     The state holds the attributes of callable objects, and nothing of functions.
 
+    See Also
+    --------
+    MultiplicativeLR
+
     Examples
     --------
     >>> import gradscope as gs
@@ -88,6 +92,10 @@ class MultiplicativeLR(LambdaLR):
     optimizer, lr_lambda, last_epoch
         As for :class:`LambdaLR`.
 
+    See Also
+    --------
+    LambdaLR
+
     Examples
     --------
     >>> import gradscope as gs
@@ -127,6 +135,10 @@ class StepLR(LRScheduler):
     last_epoch : int
         See :class:`LRScheduler`.
 
+    See Also
+    --------
+    MultiStepLR, ExponentialLR
+
     Examples
     --------
     >>> import gradscope as gs
@@ -163,6 +175,10 @@ class MultiStepLR(LRScheduler):
         The factor.
     last_epoch : int
         See :class:`LRScheduler`.
+
+    See Also
+    --------
+    StepLR
 
     Examples
     --------
@@ -204,6 +220,10 @@ class ConstantLR(LRScheduler):
     last_epoch : int
         See :class:`LRScheduler`.
 
+    See Also
+    --------
+    LinearLR
+
     Examples
     --------
     >>> import gradscope as gs
@@ -244,6 +264,10 @@ class LinearLR(LRScheduler):
         Epochs from one to the other.
     last_epoch : int
         See :class:`LRScheduler`.
+
+    See Also
+    --------
+    ConstantLR, PolynomialLR
 
     Examples
     --------
@@ -300,6 +324,10 @@ class ExponentialLR(LRScheduler):
     last_epoch : int
         See :class:`LRScheduler`.
 
+    See Also
+    --------
+    StepLR
+
     Examples
     --------
     >>> import gradscope as gs
@@ -333,6 +361,10 @@ class PolynomialLR(LRScheduler):
         The power.
     last_epoch : int
         See :class:`LRScheduler`.
+
+    See Also
+    --------
+    LinearLR
 
     Examples
     --------

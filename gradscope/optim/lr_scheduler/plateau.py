@@ -34,6 +34,10 @@ class ReduceLROnPlateau(LRScheduler):
     eps : float
         A smaller change of the learning rate is not made.
 
+    See Also
+    --------
+    StepLR
+
     Examples
     --------
     >>> import gradscope as gs

@@ -62,6 +62,10 @@ def backward(
     SavedTensorModifiedError
         When a saved tensor has been written in place.
 
+    See Also
+    --------
+    grad, Tensor.backward
+
     Examples
     --------
     >>> import gradscope as gs
@@ -167,6 +171,10 @@ def grad(
         The first dimension of each of `grad_outputs` is a batch; so is that of the results.
     materialize_grads : bool
         Return zeros instead of None.
+
+    See Also
+    --------
+    backward, autograd.functional.jacobian, func.grad
 
     Examples
     --------
@@ -441,6 +449,10 @@ def queue_callback(callback: Callable[[], None]) -> None:
     ------
     RuntimeError
         Outside a backward.
+
+    See Also
+    --------
+    autograd.graph.register_multi_grad_hook
 
     Examples
     --------

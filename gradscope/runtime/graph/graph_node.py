@@ -109,6 +109,10 @@ class Node:
     metadata : dict
         Free for the user's notes; it lives as long as the node.
 
+    See Also
+    --------
+    get_gradient_edge, Tensor.grad_fn
+
     Examples
     --------
     >>> import gradscope as gs
@@ -366,6 +370,10 @@ class SavedTensor:
     ----------
     name : str
         Under which name the node saved it.
+
+    See Also
+    --------
+    saved_tensors_hooks
 
     Examples
     --------

@@ -41,6 +41,10 @@ class device:  # noqa: N801 - PyTorch's name
     RuntimeError
         If the string names no known device type.
 
+    See Also
+    --------
+    set_default_device, Tensor.to
+
     Examples
     --------
     >>> import gradscope as gs
@@ -100,6 +104,10 @@ _chosen = _Chosen()
 def set_default_device(device: Any) -> None:
     """Set where factories make tensors that are given no device, on this thread; None is the CPU again.
 
+    See Also
+    --------
+    get_default_device, set_default_dtype
+
     Examples
     --------
     >>> import gradscope as gs
@@ -113,6 +121,10 @@ def set_default_device(device: Any) -> None:
 
 def get_default_device() -> device:
     """Return where factories make tensors that are given no device.
+
+    See Also
+    --------
+    set_default_device
 
     Examples
     --------

@@ -43,6 +43,10 @@ class dtype:  # noqa: N801 - PyTorch's name
     itemsize : int
         Bytes an element.
 
+    See Also
+    --------
+    finfo, iinfo, promote_types
+
     Examples
     --------
     >>> import gradscope as gs
@@ -164,6 +168,10 @@ default_dtype = _Defaults
 def get_default_dtype() -> dtype:
     """Return the dtype that factories give to Python floats (``gs.float32`` unless changed).
 
+    See Also
+    --------
+    set_default_dtype
+
     Examples
     --------
     >>> import gradscope as gs
@@ -180,6 +188,10 @@ def set_default_dtype(d: dtype) -> None:
     ------
     TypeError
         If `d` is not a floating-point dtype.
+
+    See Also
+    --------
+    get_default_dtype, set_default_device
 
     Examples
     --------
@@ -215,6 +227,10 @@ def to_dtype(value: Any) -> dtype:
 
 def promote_types(a: dtype, b: dtype) -> dtype:
     """Return the smallest dtype that both promote to, by PyTorch's table.
+
+    See Also
+    --------
+    result_type, can_cast
 
     Examples
     --------
@@ -283,6 +299,10 @@ def scalar_dtype(number: Any) -> np.dtype:
 class finfo:  # noqa: N801 - PyTorch's name
     """Limits of a floating-point dtype (``eps``, ``max``, ``min``, ``tiny``, ``smallest_normal``, ``bits``).
 
+    See Also
+    --------
+    iinfo, get_default_dtype
+
     Examples
     --------
     >>> import gradscope as gs
@@ -313,6 +333,10 @@ class finfo:  # noqa: N801 - PyTorch's name
 
 class iinfo:  # noqa: N801 - PyTorch's name
     """Limits of an integer dtype (``max``, ``min``, ``bits``).
+
+    See Also
+    --------
+    finfo
 
     Examples
     --------

@@ -130,6 +130,10 @@ def tensor(
     TypeError, RuntimeError
         If the data holds something that is no number.
 
+    See Also
+    --------
+    as_tensor, from_numpy, Tensor.clone
+
     Examples
     --------
     >>> import gradscope as gs
@@ -169,6 +173,10 @@ def _place(array: Any, where: Any) -> Any:
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """Return `data` as a tensor, sharing memory (and history) where dtype and device allow.
 
+    See Also
+    --------
+    tensor, asarray, from_numpy
+
     Examples
     --------
     >>> import gradscope as gs
@@ -207,6 +215,10 @@ def asarray(
     ValueError
         If `copy` is False and a copy is needed.
 
+    See Also
+    --------
+    as_tensor, from_numpy, from_dlpack
+
     Examples
     --------
     >>> import gradscope as gs
@@ -238,6 +250,10 @@ def from_numpy(array: numpy.ndarray) -> Tensor:
     ValueError
         If a stride is negative or no multiple of the element size, or the byte order is not the machine's.
 
+    See Also
+    --------
+    as_tensor, Tensor.numpy, from_dlpack
+
     Examples
     --------
     >>> import gradscope as gs
@@ -266,6 +282,10 @@ def from_dlpack(source: Any) -> Tensor:
     ------
     ValueError
         If a stride is negative.
+
+    See Also
+    --------
+    from_numpy, asarray
 
     Examples
     --------
@@ -303,6 +323,10 @@ def zeros(
 ) -> Tensor:
     """Return a tensor of zeros.
 
+    See Also
+    --------
+    zeros_like, ones, empty, full
+
     Examples
     --------
     >>> import gradscope as gs
@@ -326,6 +350,10 @@ def ones(
     pin_memory: bool = False,
 ) -> Tensor:
     """Return a tensor of ones.
+
+    See Also
+    --------
+    ones_like, zeros, full
 
     Examples
     --------
@@ -351,6 +379,10 @@ def empty(
     memory_format: Any = None,
 ) -> Tensor:
     """Return an uninitialised tensor.
+
+    See Also
+    --------
+    zeros, empty_like, empty_strided
 
     Examples
     --------
@@ -382,6 +414,10 @@ def empty_strided(
     ------
     RuntimeError
         If there are not as many strides as sizes, or one is negative.
+
+    See Also
+    --------
+    empty_permuted, as_strided
 
     Examples
     --------
@@ -428,6 +464,10 @@ def empty_permuted(
     RuntimeError
         If `physical_layout` is no order of the dimensions.
 
+    See Also
+    --------
+    empty_strided, empty
+
     Examples
     --------
     >>> import gradscope as gs
@@ -464,6 +504,10 @@ def full(
     pin_memory: bool = False,
 ) -> Tensor:
     """Return a tensor filled with one number.
+
+    See Also
+    --------
+    full_like, zeros, ones
 
     Examples
     --------
@@ -512,6 +556,10 @@ def zeros_like(
 ) -> Tensor:
     """Return zeros of the shape, dtype, device and memory order of `input`.
 
+    See Also
+    --------
+    zeros, ones_like, empty_like
+
     Examples
     --------
     >>> import gradscope as gs
@@ -535,6 +583,10 @@ def ones_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Return ones of the shape, dtype, device and memory order of `input`.
+
+    See Also
+    --------
+    ones, zeros_like
 
     Examples
     --------
@@ -560,6 +612,10 @@ def empty_like(
 ) -> Tensor:
     """Return an uninitialised tensor of the shape, dtype, device and memory order of `input`.
 
+    See Also
+    --------
+    empty, zeros_like
+
     Examples
     --------
     >>> import gradscope as gs
@@ -584,6 +640,10 @@ def full_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Return a tensor like `input` filled with one number.
+
+    See Also
+    --------
+    full, zeros_like
 
     Examples
     --------
@@ -615,6 +675,10 @@ def arange(
     pin_memory: bool = False,
 ) -> Tensor:
     """Return the values from `start` (0) to `end`, exclusive, in steps of `step`.
+
+    See Also
+    --------
+    linspace, logspace, randperm
 
     Examples
     --------
@@ -736,6 +800,10 @@ def linspace(
 ) -> Tensor:
     """Return `steps` values from `start` to `end`, both included.
 
+    See Also
+    --------
+    logspace, arange
+
     Examples
     --------
     >>> import gradscope as gs
@@ -764,6 +832,10 @@ def logspace(
     pin_memory: bool = False,
 ) -> Tensor:
     """Return `steps` values from ``base**start`` to ``base**end``, evenly spaced in the exponent.
+
+    See Also
+    --------
+    linspace, arange
 
     Examples
     --------
@@ -794,6 +866,10 @@ def eye(
 ) -> Tensor:
     """Return the identity matrix of `n` rows and `m` (or `n`) columns.
 
+    See Also
+    --------
+    diag, nn.functional.one_hot
+
     Examples
     --------
     >>> import gradscope as gs
@@ -823,6 +899,10 @@ def scalar_tensor(
 ) -> Tensor:
     """Return a 0-d tensor of the default dtype.
 
+    See Also
+    --------
+    tensor, full
+
     Examples
     --------
     >>> import gradscope as gs
@@ -843,6 +923,10 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     ------
     RuntimeError
         If there is none.
+
+    See Also
+    --------
+    broadcast_tensors, broadcast_to
 
     Examples
     --------

@@ -40,6 +40,10 @@ def set_printoptions(
     ValueError
         If `profile` is not ``"default"``, ``"short"`` or ``"full"``.
 
+    See Also
+    --------
+    Tensor
+
     Examples
     --------
     >>> import gradscope as gs

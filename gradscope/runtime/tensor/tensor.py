@@ -45,6 +45,10 @@ _new = object.__new__
 class Size(tuple):
     """A shape; a tuple with :meth:`numel`.
 
+    See Also
+    --------
+    Tensor.size
+
     Examples
     --------
     >>> import gradscope as gs

@@ -127,6 +127,10 @@ def set_default_tensor_type(t: Any) -> None:
 def typename(obj: Any) -> str:
     """Return the name of an object's type, with its module; of a tensor's, that of the legacy type.
 
+    See Also
+    --------
+    Tensor.type
+
     Examples
     --------
     >>> import gradscope as gs

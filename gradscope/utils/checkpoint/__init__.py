@@ -52,6 +52,10 @@ Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 def noop_context_fn() -> Contexts:
     """Return two contexts that do nothing: the default of :func:`checkpoint`.
 
+    See Also
+    --------
+    checkpoint
+
     Examples
     --------
     >>> from gradscope.utils.checkpoint import noop_context_fn
@@ -110,6 +114,10 @@ def checkpoint(
     CheckpointError
         In the backward pass, if `function` did not compute the same again.
 
+    See Also
+    --------
+    checkpoint_sequential, autograd.graph.save_on_cpu
+
     Examples
     --------
     >>> import gradscope as gs
@@ -154,6 +162,10 @@ def checkpoint_sequential(
     ------
     ValueError
         If another keyword is given.
+
+    See Also
+    --------
+    checkpoint
 
     Examples
     --------

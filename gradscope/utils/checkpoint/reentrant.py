@@ -24,6 +24,10 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     RuntimeError
         If it is no tuple.
 
+    See Also
+    --------
+    Tensor.detach
+
     Examples
     --------
     >>> import gradscope as gs
@@ -49,6 +53,10 @@ def _detached(tensor: Tensor) -> Tensor:
 
 def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warn if no tensor among some arguments requires grad: then the parameters inside get no gradient either.
+
+    See Also
+    --------
+    checkpoint
 
     Examples
     --------

@@ -225,6 +225,10 @@ def create_selective_checkpoint_contexts(
         In the backward pass: if it is the second through the same checkpoint, if a result that is kept was written in
         place, or if the function called other operators than before.
 
+    See Also
+    --------
+    checkpoint
+
     Examples
     --------
     >>> import functools

@@ -21,6 +21,10 @@ _stack = PUBLIC["stack"]
 def default_convert(data: Any) -> Any:
     """Return NumPy arrays and numbers inside `data` as tensors; all else stays as it is.
 
+    See Also
+    --------
+    default_collate
+
     Examples
     --------
     >>> import numpy
@@ -50,6 +54,10 @@ def default_collate(batch: Any) -> Any:
         If the samples are something else.
     RuntimeError
         If sequences, or tensors, differ in size.
+
+    See Also
+    --------
+    default_convert
 
     Examples
     --------

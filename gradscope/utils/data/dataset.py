@@ -32,6 +32,10 @@ class Dataset(Generic[T_co]):
 
     Where it defines ``__getitems__(indices)`` too, a loader asks for a whole batch at once.
 
+    See Also
+    --------
+    TensorDataset, IterableDataset
+
     Examples
     --------
     >>> import gradscope as gs
@@ -56,6 +60,10 @@ class IterableDataset(Dataset[T_co], ABC):
     """Samples one after the other: a subclass defines ``__iter__``.
 
     With workers each of them has the whole data set: :func:`get_worker_info` says which part is whose.
+
+    See Also
+    --------
+    Dataset, get_worker_info
 
     Examples
     --------
@@ -82,6 +90,10 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     ----------
     *tensors : Tensor
         Of one first size.
+
+    See Also
+    --------
+    StackDataset, DataLoader
 
     Examples
     --------
@@ -113,6 +125,10 @@ class StackDataset(Dataset[Any]):
     ----------
     *args, **kwargs : Dataset
         One or the other, all of one length.
+
+    See Also
+    --------
+    TensorDataset, ConcatDataset
 
     Examples
     --------
@@ -169,6 +185,10 @@ def _several(dataset: Any, indices: list[Any]) -> Any:
 
 class ConcatDataset(Dataset[T_co]):
     """Data sets one after the other, by index.
+
+    See Also
+    --------
+    StackDataset, Subset
 
     Examples
     --------
@@ -248,6 +268,10 @@ class ChainDataset(IterableDataset[Any]):
 class Subset(Dataset[T_co]):
     """Some samples of a data set.
 
+    See Also
+    --------
+    random_split, SubsetRandomSampler
+
     Examples
     --------
     >>> import gradscope as gs
@@ -289,6 +313,10 @@ def random_split(
     ------
     ValueError
         If the lengths do not add up to the data set's.
+
+    See Also
+    --------
+    Subset
 
     Examples
     --------

@@ -32,6 +32,10 @@ class DistributedSampler(Sampler[int]):
     ValueError
         If `rank` is not below `num_replicas`.
 
+    See Also
+    --------
+    RandomSampler
+
     Examples
     --------
     >>> [list(DistributedSampler(range(5), num_replicas=2, rank=rank, shuffle=False)) for rank in (0, 1)]

@@ -70,6 +70,10 @@ class DataLoader:
     ValueError
         If options contradict each other.
 
+    See Also
+    --------
+    Dataset, Sampler, default_collate
+
     Examples
     --------
     >>> import gradscope as gs

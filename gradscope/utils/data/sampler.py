@@ -27,6 +27,10 @@ _AT_ONCE = 1024
 class Sampler(Generic[T_co]):
     """Base of all samplers: a subclass defines ``__iter__``, which yields indices, and usually ``__len__``.
 
+    See Also
+    --------
+    RandomSampler, BatchSampler
+
     Examples
     --------
     >>> import gradscope as gs
@@ -43,6 +47,10 @@ class Sampler(Generic[T_co]):
 
 class SequentialSampler(Sampler[int]):
     """All indices in order.
+
+    See Also
+    --------
+    RandomSampler
 
     Examples
     --------
@@ -72,6 +80,10 @@ class RandomSampler(Sampler[int]):
         How many are drawn: all, unless said.
     generator : Generator, optional
         Without one, each pass is seeded by the default generator.
+
+    See Also
+    --------
+    SequentialSampler, WeightedRandomSampler
 
     Examples
     --------
@@ -122,6 +134,10 @@ class RandomSampler(Sampler[int]):
 class SubsetRandomSampler(Sampler[int]):
     """Given indices in random order.
 
+    See Also
+    --------
+    Subset, RandomSampler
+
     Examples
     --------
     >>> import gradscope as gs
@@ -150,6 +166,10 @@ class WeightedRandomSampler(Sampler[int]):
         Of each index; they need not add up to 1.
     replacement : bool
         Whether an index may come again.
+
+    See Also
+    --------
+    RandomSampler
 
     Examples
     --------
@@ -194,6 +214,10 @@ class BatchSampler(Sampler[list[int]]):
     ----------
     drop_last : bool
         Whether a last list that would be shorter is left out.
+
+    See Also
+    --------
+    RandomSampler, DataLoader
 
     Examples
     --------

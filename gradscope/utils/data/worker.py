@@ -73,6 +73,10 @@ _here: WorkerInfo | None = None
 def get_worker_info() -> WorkerInfo | None:
     """Return what the calling worker process knows of itself; None in the process of the loader.
 
+    See Also
+    --------
+    IterableDataset
+
     Examples
     --------
     >>> import gradscope as gs

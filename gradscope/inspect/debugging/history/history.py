@@ -31,6 +31,10 @@ class HistoryPolicy:
         Record while the program runs free too, so that :meth:`Debugger.back` can go everywhere; otherwise from the
         first stop or breakpoint on.
 
+    See Also
+    --------
+    Debugger
+
     Examples
     --------
     >>> import gradscope as gs

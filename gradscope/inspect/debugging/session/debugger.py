@@ -59,6 +59,10 @@ class Debugger(TimeTravel, StopSettings, SessionFindings, ModelQueries, TensorQu
     :meth:`inspect`, :meth:`evaluate`, :meth:`set_grad` and their kin run on the paused program's thread and block until
     it has answered; call them from a worker thread where blocking matters.
 
+    See Also
+    --------
+    set_trace, listen, Recorder
+
     Examples
     --------
     >>> import gradscope as gs

@@ -8,6 +8,10 @@ __all__ = ["ProgramEndedError", "SessionError"]
 class SessionError(RuntimeError):
     """A verb that makes no sense in the state the session is in.
 
+    See Also
+    --------
+    Debugger
+
     Examples
     --------
     >>> import gradscope as gs

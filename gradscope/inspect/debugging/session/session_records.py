@@ -209,6 +209,10 @@ class TaskRecord:
     node : str
         The name of the node it is at.
 
+    See Also
+    --------
+    Debugger
+
     Examples
     --------
     >>> import gradscope as gs
@@ -239,6 +243,10 @@ class ThreadRecord:
         Whether the session stops in it; the others run through.
     backwards : int
         How many it has in progress, one inside the other.
+
+    See Also
+    --------
+    TaskRecord
 
     Examples
     --------

@@ -25,6 +25,10 @@ USAGE = (
 class BreakpointError(ValueError):
     """A breakpoint that cannot be understood, or is not there.
 
+    See Also
+    --------
+    Debugger
+
     Examples
     --------
     >>> import gradscope as gs

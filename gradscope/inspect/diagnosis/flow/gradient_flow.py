@@ -82,6 +82,10 @@ class GradientFlow(Explanation):
     first : str
         Where gradients vanish or explode: the name of the parameter at the model's beginning that shows it.
 
+    See Also
+    --------
+    gradient_flow
+
     Examples
     --------
     >>> import gradscope as gs

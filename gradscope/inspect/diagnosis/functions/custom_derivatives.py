@@ -140,6 +140,10 @@ class functions(Observer):  # noqa: N801 - a context manager, called like a func
     adapter : Adapter, optional
         Of one framework only; all by default.
 
+    See Also
+    --------
+    updates
+
     Examples
     --------
     >>> import gradscope as gs

@@ -107,6 +107,10 @@ def second_backward(loss: Any, *, adapter: Adapter | None = None) -> SecondBackw
     RuntimeError
         If the loss has no graph.
 
+    See Also
+    --------
+    functions
+
     Examples
     --------
     >>> import gradscope as gs

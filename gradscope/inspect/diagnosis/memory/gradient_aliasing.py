@@ -50,6 +50,10 @@ class GradientAliasing(Explanation):
     gradients : int
         How many gradients were looked at.
 
+    See Also
+    --------
+    aliasing
+
     Examples
     --------
     >>> import gradscope as gs
@@ -96,6 +100,10 @@ def aliasing(params: Any, *, others: Any = None, adapter: Adapter | None = None)
         Whose ``.grad`` are compared, with each other, with the parameters and with `others`.
     others : mapping of str to Tensor, optional
         Further tensors to compare with: the ``grad_output`` that was passed to backward(), a buffer.
+
+    See Also
+    --------
+    check.Sanitizer
 
     Examples
     --------

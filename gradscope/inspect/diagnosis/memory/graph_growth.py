@@ -466,6 +466,10 @@ class growth:  # noqa: N801 - a context manager, called like a function
     result : Growth
         What has been seen so far.
 
+    See Also
+    --------
+    leaks
+
     Examples
     --------
     >>> import gradscope as gs

@@ -141,6 +141,10 @@ class leaks(Observer):  # noqa: N801 - a context manager, called like a function
     result : Leaks
         Set when the block has ended.
 
+    See Also
+    --------
+    growth
+
     Examples
     --------
     >>> import gradscope as gs

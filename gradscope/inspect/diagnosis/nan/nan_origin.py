@@ -153,6 +153,10 @@ def watch_nan(*, stop: bool = False, adapter: Adapter | None = None) -> Iterator
     FloatingPointError
         With `stop`.
 
+    See Also
+    --------
+    nan_origin
+
     Examples
     --------
     >>> import gradscope as gs

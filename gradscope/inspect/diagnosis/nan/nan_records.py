@@ -118,6 +118,10 @@ class NanOrigin(Explanation):
     parameters : tuple of str
         The parameters that a bad gradient reached, as a sentence names them.
 
+    See Also
+    --------
+    nan_origin
+
     Examples
     --------
     >>> import gradscope as gs

@@ -80,6 +80,10 @@ def ledger(*, adapter: Adapter | None = None, limit: int = 100_000) -> Ledger:
     limit : int
         How many operators to remember.
 
+    See Also
+    --------
+    why_no_grad
+
     Examples
     --------
     >>> import gradscope as gs

@@ -75,6 +75,10 @@ class NoGradient(Explanation):
     suspects : tuple of Suspect
         Without a ledger: lines that would explain it, the most plausible first.
 
+    See Also
+    --------
+    why_no_grad
+
     Examples
     --------
     >>> import gradscope as gs

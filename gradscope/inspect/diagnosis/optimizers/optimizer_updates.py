@@ -433,6 +433,10 @@ class updates:  # noqa: N801 - a context manager, called like a function
     result : Updates
         What has been seen so far.
 
+    See Also
+    --------
+    gradient_flow
+
     Examples
     --------
     >>> import gradscope as gs

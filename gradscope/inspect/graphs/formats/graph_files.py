@@ -64,6 +64,10 @@ def render_graph(graph: BackwardGraph, format: str = "svg", *, fit: bool = True)
     ValueError
         If there is no such format, or the picture would be too large to look at.
 
+    See Also
+    --------
+    write_graph, graph
+
     Examples
     --------
     >>> import gradscope as gs
@@ -98,6 +102,10 @@ def write_graph(
         If there is no such format, or the picture would be too large to look at.
     OSError
         If the file cannot be written.
+
+    See Also
+    --------
+    render_graph
 
     Examples
     --------

@@ -88,6 +88,10 @@ HAPPENED = (
 class RecordingError(Exception):
     """A recording that cannot be written or read: what is wrong with the file, and what to do.
 
+    See Also
+    --------
+    open_recording
+
     Examples
     --------
     >>> import os, tempfile

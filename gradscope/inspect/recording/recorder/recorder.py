@@ -41,6 +41,10 @@ class Recorder:
     failure : str
         Why; empty while all is well.
 
+    See Also
+    --------
+    record, open_recording
+
     Examples
     --------
     >>> import os, tempfile

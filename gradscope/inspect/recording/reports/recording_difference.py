@@ -206,6 +206,10 @@ def difference(
     RecordingError
         If an iteration or run is not there.
 
+    See Also
+    --------
+    graph_difference
+
     Examples
     --------
     >>> import os, tempfile

@@ -16,7 +16,7 @@ import numpy
 from ...memory import dtype as dtypes
 from ...tensor.creation import from_numpy
 from ...tensor.tensor import Tensor
-from ..execution.codegen.compiling import HEADING
+from ..execution.codegen.docstrings import HEADING
 from .annotations import Cases
 
 if TYPE_CHECKING:

@@ -62,6 +62,7 @@ from ...graph.graph_node import Node
 from ...tensor.overrides import is_overridable, overridable
 from ..execution import codegen, general
 from ..execution.bare_functions import ARRAY_FORMS, keeping_channels_last, writable_copy
+from ..execution.codegen.docstrings import with_neighbours
 from .extremes import elementwise, substituted
 from .keywords import as_function, as_method
 
@@ -483,6 +484,7 @@ def public(
     def register(body: Callable[..., Any]) -> Callable[..., Any]:
         if arrays is not None:
             ARRAY_FORMS[body.__name__] = arrays
+        body.__doc__ = with_neighbours(body.__name__, body.__doc__ or "", namespace)
         if namespace is not None:
             NAMESPACES[namespace][body.__name__] = _composite(body)
             return body

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...late_attributes import ATTACHED
 from ...tensor.tensor import Tensor
-from ..execution.codegen.compiling import EXAMPLES
+from ..execution.codegen.docstrings import EXAMPLES
 from ..families import METHODS, NAMESPACES, PUBLIC
 from . import examples
 from .registry import Operator, Parameter

@@ -462,6 +462,10 @@ def linear(input: Array, weight: Array, bias: Array = None, *, out: Any = None) 
     bias : Tensor, optional
         Of shape (out_features).
 
+    See Also
+    --------
+    nn.Linear, bilinear, addmm
+
     Examples
     --------
     >>> import gradscope as gs

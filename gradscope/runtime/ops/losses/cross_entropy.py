@@ -296,6 +296,10 @@ def nll_loss(
     ValueError
         If the batch sizes differ.
 
+    See Also
+    --------
+    nn.NLLLoss, cross_entropy, log_softmax
+
     Examples
     --------
     >>> import gradscope as gs
@@ -335,6 +339,10 @@ def cross_entropy(
         What `reduction` was before; where one is given it decides.
     label_smoothing : float
         Share of the target that is spread over all classes, in [0, 1].
+
+    See Also
+    --------
+    nn.CrossEntropyLoss, nll_loss, linear_cross_entropy
 
     Examples
     --------
@@ -389,6 +397,10 @@ def linear_cross_entropy(
     ------
     RuntimeError
         If shapes do not fit, or `ignore_index` is given with probabilities.
+
+    See Also
+    --------
+    linear, cross_entropy
 
     Examples
     --------

@@ -61,6 +61,10 @@ def scaled_dot_product_attention(
     ----------
     A. Vaswani et al., "Attention is all you need", NeurIPS 2017.
 
+    See Also
+    --------
+    nn.MultiheadAttention, multi_head_attention_forward, nn.attention.sdpa_kernel
+
     Examples
     --------
     >>> import gradscope as gs

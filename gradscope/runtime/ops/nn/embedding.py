@@ -141,6 +141,10 @@ def embedding(
     IndexError
         If an index names no row.
 
+    See Also
+    --------
+    nn.Embedding, embedding_bag, one_hot
+
     Examples
     --------
     >>> import gradscope as gs

@@ -387,6 +387,10 @@ def batch_norm(
     ----------
     S. Ioffe, C. Szegedy, "Batch normalization", ICML 2015.
 
+    See Also
+    --------
+    nn.BatchNorm2d, layer_norm, group_norm
+
     Examples
     --------
     >>> import gradscope as gs
@@ -804,6 +808,10 @@ def dropout(input: Array, p: float = 0.5, training: bool = True, inplace: bool =
     References
     ----------
     N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever, R. Salakhutdinov, "Dropout", JMLR 15 (2014).
+
+    See Also
+    --------
+    nn.Dropout, dropout2d, alpha_dropout
 
     Examples
     --------

@@ -132,6 +132,10 @@ _SATURATION = SELU_ALPHA * SELU_SCALE
 def alpha_dropout(input: Array, p: float = 0.5, training: bool = False, inplace: bool = False) -> Array:
     """Put elements to where SELU saturates, with probability `p`, and keep mean 0 and variance 1; only in training.
 
+    See Also
+    --------
+    nn.AlphaDropout, dropout, selu
+
     Examples
     --------
     >>> import gradscope as gs
@@ -144,6 +148,10 @@ def alpha_dropout(input: Array, p: float = 0.5, training: bool = False, inplace:
 
 def feature_alpha_dropout(input: Array, p: float = 0.5, training: bool = False, inplace: bool = False) -> Array:
     """Put whole channels (of dimension 1) to where SELU saturates; otherwise as :func:`alpha_dropout`.
+
+    See Also
+    --------
+    nn.FeatureAlphaDropout, alpha_dropout
 
     Examples
     --------

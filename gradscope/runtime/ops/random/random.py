@@ -59,6 +59,10 @@ class Generator:
     device : str or device
         Where the numbers are made and stay.
 
+    See Also
+    --------
+    manual_seed, random.fork_rng
+
     Examples
     --------
     >>> import gradscope as gs
@@ -235,6 +239,10 @@ def generator_for(where: Any, given: Generator | None = None) -> Generator:
 def manual_seed(seed: int) -> Generator:
     """Seed the default generators of all devices; return the CPU's.
 
+    See Also
+    --------
+    seed, initial_seed, random.fork_rng
+
     Examples
     --------
     >>> import gradscope as gs
@@ -255,6 +263,10 @@ def manual_seed(seed: int) -> Generator:
 def seed() -> int:
     """Seed the default generators from the system; return the seed.
 
+    See Also
+    --------
+    manual_seed, initial_seed
+
     Examples
     --------
     >>> import gradscope as gs
@@ -269,6 +281,10 @@ def seed() -> int:
 def initial_seed() -> int:
     """Return the seed the CPU's default generator started from.
 
+    See Also
+    --------
+    manual_seed, seed
+
     Examples
     --------
     >>> import gradscope as gs
@@ -281,6 +297,10 @@ def initial_seed() -> int:
 
 def get_rng_state() -> Tensor:
     """Return the state of the CPU's default generator as a tensor of bytes.
+
+    See Also
+    --------
+    set_rng_state, random.fork_rng
 
     Examples
     --------
@@ -296,6 +316,10 @@ def get_rng_state() -> Tensor:
 
 def set_rng_state(new_state: Tensor) -> None:
     """Put the CPU's default generator into a state from :func:`get_rng_state`.
+
+    See Also
+    --------
+    get_rng_state, manual_seed
 
     Examples
     --------
@@ -357,6 +381,10 @@ def rand(
 ) -> Tensor:
     """Return numbers drawn uniformly from [0, 1).
 
+    See Also
+    --------
+    randn, rand_like, randint, manual_seed
+
     Examples
     --------
     >>> import gradscope as gs
@@ -381,6 +409,10 @@ def randn(
     pin_memory: bool = False,
 ) -> Tensor:
     """Return numbers drawn from the standard normal distribution.
+
+    See Also
+    --------
+    rand, randn_like, normal
 
     Examples
     --------
@@ -415,6 +447,10 @@ def rand_like(
 ) -> Tensor:
     """Return uniform numbers of the shape, dtype, device and memory order of `input`.
 
+    See Also
+    --------
+    rand, randn_like
+
     Examples
     --------
     >>> import gradscope as gs
@@ -440,6 +476,10 @@ def randn_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Return normal numbers of the shape, dtype, device and memory order of `input`.
+
+    See Also
+    --------
+    randn, rand_like
 
     Examples
     --------
@@ -472,6 +512,10 @@ def randint(
     ------
     RuntimeError
         If `high` is not above `low`.
+
+    See Also
+    --------
+    randint_like, randperm, rand
 
     Examples
     --------
@@ -507,6 +551,10 @@ def randint_like(
 ) -> Tensor:
     """Return integers of the shape, dtype, device and memory order of `input`.
 
+    See Also
+    --------
+    randint, rand_like
+
     Examples
     --------
     >>> import gradscope as gs
@@ -533,6 +581,10 @@ def randperm(
     pin_memory: bool = False,
 ) -> Tensor:
     """Return the integers below `n` in random order.
+
+    See Also
+    --------
+    randint, arange
 
     Examples
     --------
@@ -564,6 +616,10 @@ def multinomial(
     ------
     RuntimeError
         If the weights are no probabilities, or too few for a draw without replacement.
+
+    See Also
+    --------
+    bernoulli, distributions.Categorical
 
     Examples
     --------
@@ -818,6 +874,10 @@ def normal(
     ------
     TypeError
         If neither a tensor nor a size says how many.
+
+    See Also
+    --------
+    randn, Tensor.normal_
 
     Examples
     --------

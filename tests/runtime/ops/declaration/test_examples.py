@@ -10,7 +10,7 @@ import pytest
 import gradscope as gs
 from gradscope.runtime.ops.declaration import examples
 from gradscope.runtime.ops.declaration.registry import OPERATORS, PUBLIC
-from gradscope.runtime.ops.execution.codegen.compiling import EXAMPLES, HEADING
+from gradscope.runtime.ops.execution.codegen.docstrings import EXAMPLES, HEADING
 
 # Those in declarations: of operators that draw, and have no samples, or whose samples say little.
 DECLARED = {name: op.doc for name, op in OPERATORS.items() if ">>>" in op.doc}

@@ -13,6 +13,7 @@ the same step by step.
 - :mod:`~.inplace`: ``name_``
 - :mod:`~.nodes`: the node's class: slots for what is saved, and ``apply``
 - :mod:`~.compiling`: text to function, at the first call
+- :mod:`~.docstrings`: what ``help()`` shows: facts, neighbours, an example
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ import numpy
 from .. import general
 from .calls import function_scope, is_simple, simple_body
 from .calls_with_lists import body_with_lists
-from .compiling import call_signature, compile_function, docstring, own_name, signature
+from .compiling import call_signature, compile_function, own_name, signature
+from .docstrings import docstring
 from .inplace import make_inplace
 from .nodes import build_node_class
 

@@ -7,7 +7,6 @@ import inspect
 import linecache
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -15,22 +14,12 @@ if TYPE_CHECKING:
     from ...declaration.registry import Operator
 
 __all__ = [
-    "EXAMPLES",
-    "HEADING",
     "call_signature",
     "compile_function",
-    "docstring",
     "indented",
     "own_name",
     "signature",
 ]
-
-
-EXAMPLES = Path(__file__).parents[2] / "declaration" / "examples.txt"
-"""The examples of operators, each below :data:`HEADING` and the operator's name: declaration/stubs.py writes them."""
-
-HEADING = "# "
-_SECTION = "\n\nExamples\n--------\n"
 
 
 def compile_function(make_source: Callable[[], str], name: str, scope: dict[str, Any], op: Operator) -> Any:
@@ -85,36 +74,6 @@ def call_signature(op: Operator, *, with_out: bool) -> inspect.Signature:
     if with_out:
         parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
     return inspect.Signature(parameters)
-
-
-def docstring(op: Operator) -> str:
-    """Return the operator's docstring: its schema, what the declaration says, what follows from it, and an example."""
-    doc = inspect.cleandoc(op.doc) if "\n" in op.doc else op.doc
-    told, heading, shown = doc.partition(_SECTION)
-    if not heading and (example := _examples().get(op.name)):
-        heading, shown = _SECTION, f">>> import gradscope as gs\n{example}"
-    return f"{op.schema}\n\n{told.rstrip()}\n\n{_facts(op)}{heading}{shown}\n"
-
-
-@cache
-def _examples() -> dict[str, str]:
-    """Return the examples by the names of operators; none before they have been written for the first time."""
-    text = EXAMPLES.read_text(encoding="utf-8") if EXAMPLES.exists() else ""
-    blocks = ("\n" + text).split("\n" + HEADING)[1:]
-    return {name: example.rstrip("\n") for name, _, example in (block.partition("\n") for block in blocks)}
-
-
-def _facts(op: Operator) -> str:
-    names = [f"`{parameter.name}`" for parameter in op.edged] if op.differentiable else []
-    told = f"Gradients flow to {' and '.join(filter(None, [', '.join(names[:-1]), names[-1]]))}." if names else ""
-    facts = [
-        told or "It has no derivative.",
-        "The result is a view: it shares memory and version with the tensor." if op.view else "",
-        f"In place: ``{op.name.partition('.')[0]}_``." if op.inplace else "",
-        "``out=`` takes a tensor for the result." if op.out else "",
-        f"Other names: {', '.join(f'``{name}``' for name in op.alias)}." if op.alias else "",
-    ]
-    return " ".join(filter(None, facts))
 
 
 def keyword_of(op: Operator, name: str) -> str:
