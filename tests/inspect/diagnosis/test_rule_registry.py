@@ -71,7 +71,7 @@ def test_codes_keep_their_meaning():
         "D327": "gradients clipped after the step",
         "D328": "gradients clipped before they are unscaled",
         "D329": "units that start alike",
-        "D330": "an initialisation that explodes",
+        "D330": "an initialisation that explodes or fades",
         "D331": "units that are saturated",
         "D332": "a mask that is inverted",
         "D333": "a hidden state that is detached at every step",

@@ -10,24 +10,24 @@ from ..explanation import at
 from ..limits import Limits
 from ..program_facts import LIMITS
 from ..rule_registry import Found, Rule
-from ..training.initial_weights import INITIAL_WEIGHTS, InitialWeights
+from ..training.initial_weights import INITIAL_WEIGHTS, InitialWeights, LayerGain
 
 __all__ = ["ExplodingInitialisation"]
 
 
 class ExplodingInitialisation(Rule):
-    """Weights start so large that the signal explodes from layer to layer."""
+    """Weights start so large or small that the signal explodes or fades from layer to layer."""
 
     code = "D330"
-    title = "an initialisation that explodes"
+    title = "an initialisation that explodes or fades"
     severity = "warning"
     needs = (INITIAL_WEIGHTS, LIMITS)
     kind = "initialisation"
-    explains = ("D302", "D315", "D316", "D317", "D324", "D331")
+    explains = ("D302", "D314", "D315", "D316", "D317", "D324", "D325", "D331")
     what = """
-        In the first forward pass each layer makes the signal several times larger, before anything was learned: its
-        weights are drawn with a variance that does not fit their number. Gradients grow by the same factors. Variance
-        1 / fan_in (with ReLU 2 / fan_in) keeps the size.
+        In the first forward pass each layer makes the signal several times larger, or smaller, before anything was
+        learned: its weights are drawn with a variance that does not fit their number. Gradients grow or vanish by the
+        same factors. Variance 1 / fan_in (with ReLU 2 / fan_in) keeps the size.
         """
     bad = """
         layers = [gs.nn.Linear(64, 64) for _ in range(6)]
@@ -47,16 +47,31 @@ class ExplodingInitialisation(Rule):
         """Yield what is found, and where."""
         growing = [layer for layer in weights.gains if layer.gain > limits.layer_gain]
         total = math.prod(min(layer.gain, 1e12) for layer in growing)
-        if len(growing) < 2 or not total > limits.forward_gain:
+        if len(growing) >= 2 and total > limits.forward_gain:
+            worst = max(growing, key=lambda layer: layer.gain)
+            yield _found(weights, growing, worst, f"large{at(worst.written)}", total, growing[-1])
+        fading = [layer for layer in weights.gains if 0 < layer.gain < 1 / limits.layer_gain]
+        total = math.prod(max(layer.gain, 1e-12) for layer in fading)
+        if len(fading) < 2 or not total < 1 / limits.forward_gain:
             return
-        worst = max(growing, key=lambda layer: layer.gain)
-        last = growing[-1]
-        text = (
-            f"the weights of {count(len(growing), 'layer')} start too large{at(worst.written)}: {worst.kind} "
-            f"`{worst.name}` makes the signal {worst.gain:.3g} times as large, all of them together {total:.1e} times; "
-            f"at `{last.name}` it is {last.rms:.1e}\n"
-            "  Draw them with a standard deviation of 1 / sqrt(fan_in): kaiming_normal_(), xavier_normal_()."
-        )
-        # What comes after the first of them is given what has grown.
-        behind = weights.gains[weights.gains.index(growing[0]) :]
-        yield Found(text, worst.written, tuple(layer.parameter for layer in behind if layer.parameter))
+        least = min(fading, key=lambda layer: layer.rms)
+        before = max(layer.rms / layer.gain for layer in fading)
+        # Where a norm layer or a residual connection follows on each of them, the signal is as large as before.
+        if 0 < least.rms <= limits.faded_signal * min(1.0, before):
+            worst = min(fading, key=lambda layer: layer.gain)
+            yield _found(weights, fading, worst, f"small{at(worst.written)}", total, least)
+
+
+def _found(
+    weights: InitialWeights, layers: list[LayerGain], worst: LayerGain, size: str, total: float, last: LayerGain
+) -> Found:
+    """Say which layers start too large or small, and what becomes of the signal."""
+    text = (
+        f"the weights of {count(len(layers), 'layer')} start too {size}: {worst.kind} `{worst.name}` makes the signal "
+        f"{worst.gain:.3g} times as large, all of them together {total:.1e} times; "
+        f"at `{last.name}` it is {last.rms:.1e}\n"
+        "  Draw them with a standard deviation of 1 / sqrt(fan_in): kaiming_normal_(), xavier_normal_()."
+    )
+    # What comes after the first of them is given what has grown or faded; what comes before, its gradient.
+    behind = weights.gains[weights.gains.index(layers[0]) :] if worst.gain > 1 else weights.gains
+    return Found(text, worst.written, tuple(layer.parameter for layer in behind if layer.parameter))
