@@ -124,7 +124,7 @@ def _layers(adapter: Adapter, view: TaskView) -> Iterator[tuple[int, _Layer]]:
     leaves = [(view.parameter_of(node), adapter.variable(node)) for node in nodes]
     names = {adapter.memory_key(leaf): name for name, leaf in leaves if name and leaf is not None}
     for index, node in enumerate(nodes):
-        matrices = [one for one in adapter.saved(node) if _is_matrix(adapter, one.data)]
+        matrices = [one for one in adapter.saved(node) if not one.released and _is_matrix(adapter, one.data)]
         weights = [one for one in matrices if adapter.memory_key(one.data) in names]
         given = [one for one in matrices if one not in weights]
         if len(weights) == len(given) == 1:
