@@ -32,6 +32,12 @@ def test_columns_and_the_scale_of_norms_are_set(tmp_path):
     assert settings.scale == NormScale(least=1e-12, most=1, vanishing=1e-5)
 
 
+def test_the_protocol_of_pictures_is_set(tmp_path):
+    assert read(tmp_path, 'graphics = "sixel"', "") == (Settings(graphics="sixel"), [])
+    _, problems = read(tmp_path, 'theme = "nord"\ngraphics = "png"')
+    assert [line.partition(":")[2] for line in problems] == ["2: graphics is one of auto, kitty, sixel, off, got 'png'"]
+
+
 def test_files_that_are_not_there_set_nothing(tmp_path):
     assert read_settings([tmp_path / "none.toml"]) == (Settings(), [])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -41,6 +42,7 @@ from gradscope_tui.refusal import refuse
 from gradscope_tui.run_verbs import RunVerbs
 from gradscope_tui.screens.confirm_screen import ConfirmScreen
 from gradscope_tui.screens.help_screen import HelpScreen
+from gradscope_tui.screens.tensor_screen import TensorScreen
 from gradscope_tui.sessions.saved_breakpoints import SavedBreakpoints
 from gradscope_tui.sessions.saved_view import SavedView, View
 from gradscope_tui.sessions.session_protocol import Session, has_ended, is_paused
@@ -48,8 +50,9 @@ from gradscope_tui.sessions.session_watcher import SessionWatcher, unless_closed
 from gradscope_tui.settings import read_settings, settings_files
 from gradscope_tui.terminal.ascii_text import AsciiText, speaks_ascii
 from gradscope_tui.terminal.changed_cells import ChangedCells, ShownFrame
+from gradscope_tui.terminal.pixel_graphics import PixelGraphics
 from gradscope_tui.terminal.shutdown_signals import SIGNALLED, ended_by_signals
-from gradscope_tui.terminal.terminal_output import VisibleText, own_terminal
+from gradscope_tui.terminal.terminal_output import TerminalAnswered, VisibleText, own_terminal
 from gradscope_tui.widgets.findings_bar import FindingsBar
 from gradscope_tui.widgets.graph_columns import GraphView
 from gradscope_tui.widgets.key_bar import KeyBar, ranked
@@ -137,6 +140,7 @@ class GradscopeApp(App[int]):
         self._first_theme = self.theme
         self._watches_wait = bool(self._view.watches)
         self._on_terminal = ShownFrame()
+        self._graphics = PixelGraphics(self._write_to_terminal, self._settings.graphics, os.environ)
         self._loop_to_tell: asyncio.AbstractEventLoop | None = None
         self.watcher = SessionWatcher(
             self, session, script, self._stopped, self._keep_breakpoints, self._settings.scale
@@ -145,7 +149,7 @@ class GradscopeApp(App[int]):
         parts = self, session, self.watcher, self.pane_layout
         self.run_verbs = RunVerbs(*parts)
         self.navigation = Navigation(*parts)
-        self.pane_verbs = PaneVerbs(*parts)
+        self.pane_verbs = PaneVerbs(*parts, self._graphics)
         self.command_line = CommandLine(*parts, self.run_verbs, self.navigation, self.pane_verbs)
 
     # Begin -----------------------------------------------------------------------------------------------------------
@@ -223,8 +227,19 @@ class GradscopeApp(App[int]):
         """Write what Textual wants painted anew, but no cell that stands on the terminal as it is to be."""
         update: Any = renderable
         if isinstance(renderable, (LayoutUpdate, ChopsUpdate)) and screen is self.screen:
-            update = ChangedCells(self._on_terminal, screen._compositor.render_strips)
+            update = ChangedCells(self._on_terminal, screen._compositor.render_strips, self._graphics)
         super()._display(screen, update)
+
+    def _write_to_terminal(self, text: str) -> None:
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(text)
+            self._driver.flush()
+
+    def on_terminal_answered(self, message: TerminalAnswered) -> None:
+        """Learn what the terminal can draw, and draw what is seen anew."""
+        self._graphics.take(message.text)
+        if isinstance(self.screen, TensorScreen):
+            self.screen.show_anew()
 
     def _redraw(self) -> None:
         for pane in self.query(LinePane):

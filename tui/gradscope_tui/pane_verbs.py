@@ -18,6 +18,7 @@ from gradscope_tui.screens.tensor_screen import TensorScreen
 from gradscope_tui.sessions.session_protocol import Session
 from gradscope_tui.sessions.session_watcher import SessionWatcher
 from gradscope_tui.terminal.external_editor import edit_command, run_editor
+from gradscope_tui.terminal.pixel_graphics import PixelGraphics
 from gradscope_tui.widgets.labels import basename
 from gradscope_tui.widgets.prompt_line import Prompt
 
@@ -27,11 +28,19 @@ __all__ = ["PaneVerbs"]
 class PaneVerbs:
     """The verbs that the active pane answers, and those for the node under the cursor of the graph."""
 
-    def __init__(self, app: App[Any], session: Session, watcher: SessionWatcher, layout: PaneLayout) -> None:
+    def __init__(
+        self,
+        app: App[Any],
+        session: Session,
+        watcher: SessionWatcher,
+        layout: PaneLayout,
+        graphics: PixelGraphics,
+    ) -> None:
         self._app = app
         self._session = session
         self._watcher = watcher
         self._layout = layout
+        self._graphics = graphics
 
     def action_break(self) -> None:
         """Set or remove a breakpoint on the operator under the cursor."""
@@ -89,11 +98,14 @@ class PaneVerbs:
         """Look into a tensor of the node under the cursor; the same one a backward before is there to compare with."""
         backward = self._session.task_index - 1
         before = link.expression.replace(")", f", backward={backward})", 1) if backward > 0 else ""
-        self._app.push_screen(TensorScreen(self._session, TensorSubject(link.expression), link.title, before))
+        self._push(TensorSubject(link.expression), link.title, before)
 
     def open_variable(self, name: str) -> None:
         """Look into a tensor that is a variable of the function that is paused."""
-        self._app.push_screen(TensorScreen(self._session, TensorSubject(name), name, ""))
+        self._push(TensorSubject(name), name)
+
+    def _push(self, subject: TensorSubject, title: str, other: str = "") -> None:
+        self._app.push_screen(TensorScreen(self._session, subject, title, other, self._graphics))
 
     def action_editor(self) -> None:
         """Open the line that made the node under the cursor in the person's editor."""

@@ -19,12 +19,13 @@ from typing import Any
 from textual.theme import BUILTIN_THEMES
 
 from gradscope_tui.actions import ACTIONS, keys_in
+from gradscope_tui.terminal.pixel_graphics import GRAPHICS
 from gradscope_tui.widgets.graph_columns import COLUMNS
 from gradscope_tui.widgets.norm_columns import NormScale
 
 __all__ = ["Settings", "read_settings", "settings_files"]
 
-_SETTINGS = ("theme", "keys", "graph", "norms")
+_SETTINGS = ("theme", "graphics", "keys", "graph", "norms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,15 @@ class Settings:
         The columns of the graph; None where they follow from the room.
     scale : NormScale
         What bars of norms stand for, and which norms are set off.
+    graphics : str
+        How the heat map of a tensor is drawn where the terminal draws pictures: one of `GRAPHICS`.
     """
 
     theme: str = ""
     keys: Mapping[str, str] = field(default_factory=dict)
     columns: tuple[str, ...] | None = None
     scale: NormScale = field(default_factory=NormScale)
+    graphics: str = GRAPHICS[0]
 
 
 def settings_files() -> tuple[Path, ...]:
@@ -100,6 +104,7 @@ def _with(settings: Settings, found: dict[str, Any], keys: Mapping[str, str]) ->
         keys,
         settings.columns if columns is None else tuple(columns),
         replace(settings.scale, **found.get("norms", {})),
+        found.get("graphics", settings.graphics),
     )
 
 
@@ -117,6 +122,9 @@ def _problems(found: dict[str, Any], merged: Mapping[str, str], scale: NormScale
     theme = found.get("theme", "")
     if not isinstance(theme, str) or (theme and theme not in BUILTIN_THEMES):
         yield "theme", f"there is no theme {theme!r}{_meant(str(theme), BUILTIN_THEMES)}"
+    graphics = found.get("graphics", GRAPHICS[0])
+    if graphics not in GRAPHICS:
+        yield "graphics", f"graphics is one of {', '.join(GRAPHICS)}, got {graphics!r}"
     keys = found.get("keys", {})
     if not isinstance(keys, dict):
         yield "keys", 'keys is a table: [keys], and below it lines such as step = "a, f10"'

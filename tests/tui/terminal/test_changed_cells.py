@@ -12,10 +12,12 @@ from rich.style import Style
 from textual.strip import Strip
 
 from gradscope_tui.terminal.changed_cells import ChangedCells, ShownFrame, changed_runs
+from gradscope_tui.terminal.pixel_graphics import PixelGraphics
 from tests.tui.fake import play, until
 
 CONSOLE = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor")
 WIDTH = 30
+PLAIN = PixelGraphics(print, "off")
 
 styles = st.sampled_from([None, Style.parse("red"), Style.parse("bold on blue"), Style(meta={"@click": "a"})])
 texts = st.text(st.sampled_from("ab 漢字é\u0301█"), max_size=8)
@@ -59,19 +61,19 @@ class Terminal:
 def test_the_terminal_shows_each_frame_though_only_changes_are_sent(shown):
     frame, terminal = ShownFrame(), Terminal()
     for new in shown:
-        terminal.write(ChangedCells(frame, lambda new=new: new).render_segments(CONSOLE))
+        terminal.write(ChangedCells(frame, lambda new=new: new, PLAIN).render_segments(CONSOLE))
         whole = Terminal()
-        whole.write(ChangedCells(ShownFrame(), lambda new=new: new).render_segments(CONSOLE))
+        whole.write(ChangedCells(ShownFrame(), lambda new=new: new, PLAIN).render_segments(CONSOLE))
         assert terminal.cells == whole.cells
 
 
 @given(frames)
 def test_what_stands_there_is_not_sent_again(new):
     frame = ShownFrame()
-    ChangedCells(frame, lambda: new).render_segments(CONSOLE)
-    assert ChangedCells(frame, lambda: new).render_segments(CONSOLE) == ""
+    ChangedCells(frame, lambda: new, PLAIN).render_segments(CONSOLE)
+    assert ChangedCells(frame, lambda: new, PLAIN).render_segments(CONSOLE) == ""
     frame.forget()
-    assert ChangedCells(frame, lambda: new).render_segments(CONSOLE)
+    assert ChangedCells(frame, lambda: new, PLAIN).render_segments(CONSOLE)
 
 
 def test_runs_that_are_near_each_other_are_sent_as_one():
@@ -85,7 +87,7 @@ def test_a_step_sends_a_small_part_of_the_screen():
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes)
         screen, frame = app.screen, ShownFrame()
-        update = ChangedCells(frame, screen._compositor.render_strips)
+        update = ChangedCells(frame, screen._compositor.render_strips, PLAIN)
         sent.append(len(update.render_segments(CONSOLE)))
         await pilot.press("n")
         await until(pilot, lambda: app.session.current == 1)

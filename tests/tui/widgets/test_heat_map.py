@@ -4,7 +4,7 @@ from math import inf, nan
 
 import pytest
 
-from gradscope_tui.widgets.heat_map import heat_lines, level_of
+from gradscope_tui.widgets.heat_map import heat_lines, heat_raster, level_of
 
 LINES = [[1.0, -1.0, 0.0], [nan, inf, 1e-9], [1e-3, 0.0, (0.6, 0.8)]]
 
@@ -22,6 +22,32 @@ def test_two_lines_of_numbers_share_a_line_and_signs_have_colours():
     assert tiny != zero
     assert colors(second)[0][0].triplet == (255, 255, 255)
     assert colors(second)[0][1] is None
+
+
+def dot(raster, x, y):
+    return raster.palette[raster.rows[y][x]]
+
+
+@pytest.mark.parametrize("size", [3, 8])
+def test_a_picture_has_the_colours_of_the_half_blocks(size):
+    raster = heat_raster(LINES, 1.0, (2, 0), size)
+    assert (raster.width, raster.height) == (3 * size, 3 * size)
+    middle = size // 2
+    seen = [[dot(raster, x * size + middle, y * size + middle) for x in range(3)] for y in range(3)]
+    first, _ = heat_lines(LINES, 1.0, (2, 1))
+    assert [(upper, lower) for upper, lower in zip(seen[0], seen[1])] == [
+        (tuple(above.triplet), tuple(below.triplet)) for above, below in colors(first)
+    ]
+    assert len(raster.palette) <= 256
+
+
+def test_what_is_marked_has_a_frame_and_large_numbers_a_gap():
+    raster = heat_raster(LINES, 1.0, (1, 2), 8)
+    white, black = (255, 255, 255), (0, 0, 0)
+    assert [dot(raster, x, 8) for x in range(16, 23)] == [white] * 7
+    assert [dot(raster, x, 12) == white for x in range(16, 23)] == [True, False, False, False, False, False, True]
+    assert {dot(raster, x, 7) for x in range(24)} == {dot(raster, 7, y) for y in range(24)} == {black}
+    assert dot(heat_raster(LINES, 1.0, (1, 2), 3), 7, 4) == white
 
 
 def test_a_small_slice_is_drawn_larger():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import isfinite, isnan, prod
+from math import ceil, isfinite, isnan, isqrt, prod, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +14,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
+from textual.geometry import Region
 from textual.screen import ModalScreen
 from textual.strip import Strip
 from textual.widget import Widget
@@ -21,7 +22,8 @@ from textual.widgets import Input, Static
 
 from gradscope.inspect.records.records import TensorSubject
 from gradscope_tui.refusal import refuse
-from gradscope_tui.widgets.heat_map import LEGEND, PLAIN_LEGEND, heat_lines, magnitude_of
+from gradscope_tui.terminal.pixel_graphics import Picture, PixelGraphics
+from gradscope_tui.widgets.heat_map import LEGEND, PLAIN_LEGEND, heat_lines, heat_raster, magnitude_of
 from gradscope_tui.widgets.histogram import HistogramAxis
 from gradscope_tui.widgets.labels import short_value
 from gradscope_tui.widgets.tensor_window import TensorWindow
@@ -37,7 +39,10 @@ MOST_COPIED = 1 << 16
 """Numbers of a slice up to which it is copied."""
 
 MOST_ZOOM = 4
-"""Dots that a number of a small slice is wide and high."""
+"""Half blocks that a number of a small slice is wide and high."""
+
+LEAST_DOT, MOST_DOT, MOST_DRAWN = 3, 48, 1 << 14
+"""Dots of a picture that a number is wide and high, and numbers that are drawn at once: a picture is sent whole."""
 
 _MODES = ("numbers", "heat map", "histogram")
 _MEASURES = ("difference", "relative error")
@@ -75,6 +80,8 @@ class TensorScreen(ModalScreen[None]):
         What to call it.
     other : str
         What is proposed to compare it with.
+    graphics : PixelGraphics, optional
+        Draws the heat map where the terminal draws pictures.
     """
 
     BINDINGS: ClassVar[list[Any]] = [
@@ -103,7 +110,14 @@ class TensorScreen(ModalScreen[None]):
         Binding("s", "ask('save as ')", "Save as .npy", show=False),
     ]
 
-    def __init__(self, session: Session, subject: TensorSubject, title: str, other: str = "") -> None:
+    def __init__(
+        self,
+        session: Session,
+        subject: TensorSubject,
+        title: str,
+        other: str = "",
+        graphics: PixelGraphics | None = None,
+    ) -> None:
         super().__init__()
         self.subject = subject
         self.window = TensorWindow(())
@@ -116,6 +130,7 @@ class TensorScreen(ModalScreen[None]):
         self._question = ""
         self._problem = ""
         self._zoom = 1
+        self._graphics = graphics
 
     def compose(self) -> ComposeResult:
         """Lay out the tensor between what is known of it and the keys."""
@@ -132,9 +147,18 @@ class TensorScreen(ModalScreen[None]):
         self.query_one(TensorGrid).focus()
         self._load()
 
+    def on_unmount(self) -> None:
+        """Take the picture away."""
+        if self._graphics is not None:
+            self._graphics.show(None)
+
     def on_resize(self, event: events.Resize) -> None:
         """Show as much as there is room for now."""
         self.call_after_refresh(self._show)
+
+    def show_anew(self) -> None:
+        """Draw again: the terminal has said what it can draw."""
+        self._show()
 
     # What the program is asked ---------------------------------------------------------------------------------------
 
@@ -181,7 +205,11 @@ class TensorScreen(ModalScreen[None]):
 
     def _fit(self) -> None:
         width, height = self.query_one(TensorGrid).size
-        if self.mode == "heat map":
+        if self._draws is not None:
+            wide, high = self._draws.cell
+            self._zoom = self._dot(width * wide, height * high)
+            self.window.fit(height * high // self._zoom, width * wide // self._zoom)
+        elif self.mode == "heat map":
             self._zoom = self._zoom_in(2 * height, width)
             self.window.fit(height if self._plain else 2 * height // self._zoom, width // self._zoom)
         else:
@@ -194,6 +222,26 @@ class TensorScreen(ModalScreen[None]):
             return 1
         lines, columns = self.window.extent
         return max(1, min(MOST_ZOOM, height // max(1, lines), width // max(1, columns)))
+
+    def _dot(self, width: int, height: int) -> int:
+        """Return how many dots of a picture a number may be wide and high, so that the slice fits."""
+        least = max(LEAST_DOT, ceil(sqrt(width * height / MOST_DRAWN)))
+        if len(self.window.shape) < 2:
+            fits = isqrt(width * height // max(1, prod(self.window.shape)))
+        else:
+            lines, columns = self.window.extent
+            fits = min(height // max(1, lines), width // max(1, columns))
+        return max(least, min(MOST_DOT, fits))
+
+    @property
+    def _draws(self) -> PixelGraphics | None:
+        """What draws the heat map, where that is seen and the terminal draws pictures."""
+        graphics = self._graphics
+        return (
+            graphics
+            if graphics is not None and graphics.ready and self.mode == "heat map" and not self._plain
+            else None
+        )
 
     @property
     def _cell(self) -> int:
@@ -212,12 +260,24 @@ class TensorScreen(ModalScreen[None]):
             return
         grid = self.query_one(TensorGrid)
         self.query_one("#tensor-facts", Static).update(self._facts())
-        grid.lines = self._drawn() if self._summary is not None else ()
+        picture = self._picture(grid.content_region)
+        grid.lines = self._drawn() if self._summary is not None and picture is None else ()
+        if self._graphics is not None:
+            self._graphics.show(picture)
         grid.refresh()
         self.query_one("#tensor-cell", Static).update(self._below())
         keys = _KEYS["compared" if self.subject.against else "numbers"]
         following = _MODES[(_MODES.index(self.mode) + 1) % len(_MODES)].capitalize()
         self.query_one("#tensor-keys", Static).update(Text(f"Esc Close  {keys}".replace("Heat map", following)))
+
+    def _picture(self, room: Region) -> Picture | None:
+        """Return the heat map as a picture, where the terminal draws it."""
+        graphics = self._draws
+        if graphics is None or self._summary is None or self.window.empty or not self._page:
+            return None
+        raster = heat_raster(self._page, self._largest, self._marked, self._zoom)
+        rows, columns = -(-raster.height // graphics.cell[1]), -(-raster.width // graphics.cell[0])
+        return Picture(room.y, room.x, rows, columns, raster)
 
     def _facts(self) -> Text:
         summary, subject = self._summary, self.subject
@@ -336,6 +396,8 @@ class TensorScreen(ModalScreen[None]):
         """Go from numbers to a heat map, to a histogram, and back."""
         self.mode = _MODES[(_MODES.index(self.mode) + 1) % len(_MODES)]
         self._page = []
+        if self._graphics is not None and self.mode == "heat map" and not self._plain:
+            self._graphics.ask()
         self._show()
 
     def action_measure(self) -> None:

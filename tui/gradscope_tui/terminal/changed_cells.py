@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from rich.cells import cell_len
@@ -11,6 +11,8 @@ from rich.control import Control
 from rich.style import Style
 from textual._compositor import CompositorUpdate
 from textual.strip import Strip
+
+from gradscope_tui.terminal.pixel_graphics import Picture, PixelGraphics
 
 __all__ = ["ChangedCells", "ShownFrame", "changed_runs"]
 
@@ -26,19 +28,27 @@ class ShownFrame:
 
     def __init__(self) -> None:
         self._lines: list[Strip] = []
+        self._unknown: frozenset[int] = frozenset()
 
     def forget(self) -> None:
         """Know of nothing: somebody else has written there."""
         self._lines = []
 
+    def forget_rows(self, rows: Iterable[int]) -> None:
+        """Know nothing of some rows: there is more in their cells than has been written."""
+        self._unknown |= frozenset(rows)
+
     def replace(self, lines: Sequence[Strip]) -> Iterator[tuple[int, int, Strip]]:
         """Yield what must be written for other lines to stand there: row, column and cells."""
         before, self._lines = self._lines, list(lines)
+        unknown, self._unknown = self._unknown, frozenset()
         if [line.cell_length for line in before] != [line.cell_length for line in lines]:
             yield from ((row, 0, line) for row, line in enumerate(lines))
             return
         for row, (old, new) in enumerate(zip(before, lines)):
-            if old != new:
+            if row in unknown:
+                yield row, 0, new
+            elif old != new:
                 yield from ((row, start, new.crop(start, stop)) for start, stop in changed_runs(old, new))
 
 
@@ -51,17 +61,31 @@ class ChangedCells(CompositorUpdate):
         What stands there.
     lines : callable
         Returns what is to stand there.
+    graphics : PixelGraphics
+        Draws the picture that lies on the cells, if there is one.
     """
 
-    def __init__(self, frame: ShownFrame, lines: Callable[[], Sequence[Strip]]) -> None:
-        self._frame, self._lines = frame, lines
+    def __init__(self, frame: ShownFrame, lines: Callable[[], Sequence[Strip]], graphics: PixelGraphics) -> None:
+        self._frame, self._lines, self._graphics = frame, lines, graphics
 
     def render_segments(self, console: Console) -> str:
         """Return the escape sequences and the text."""
-        return "".join(
-            Control.move_to(column, row).segment.text + cells.render(console)
-            for row, column, cells in self._frame.replace(self._lines())
-        )
+        lines = self._lines()
+        self._frame.forget_rows(self._graphics.rows_to_clear())
+        runs = list(self._frame.replace(lines))
+        text = "".join(Control.move_to(column, row).segment.text + cells.render(console) for row, column, cells in runs)
+        written = [(row, column, column + cells.cell_length) for row, column, cells in runs]
+        return text + self._graphics.update(written, covered=_is_covered(self._graphics.picture, lines))
+
+
+def _is_covered(picture: Picture | None, lines: Sequence[Strip]) -> bool:
+    """Whether there is text where a picture is to lie: a message, a question."""
+    if picture is None:
+        return False
+    cells = (
+        line.crop(picture.column, picture.column + picture.columns) for line in lines[picture.row :][: picture.rows]
+    )
+    return any(strip.text.strip() for strip in cells)
 
 
 def changed_runs(old: Strip, new: Strip) -> list[tuple[int, int]]:

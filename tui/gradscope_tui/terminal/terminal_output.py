@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import io
 import os
+import select
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -18,11 +19,16 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.driver import Driver
 from textual.filter import LineFilter
+from textual.message import Message
 
 from gradscope.inspect.output.terminal_text import visible
+from gradscope_tui.terminal.pixel_graphics import split_answers
 from gradscope_tui.terminal.terminal_restore import terminal_restored
 
-__all__ = ["VisibleText", "own_terminal"]
+__all__ = ["TerminalAnswered", "VisibleText", "own_terminal"]
+
+_PATIENCE = 0.1
+"""Seconds after which what is typed is looked at again: Escape alone begins no sequence then."""
 
 
 class VisibleText(LineFilter):
@@ -33,6 +39,14 @@ class VisibleText(LineFilter):
         if all(segment.text.isprintable() for segment in segments):
             return segments
         return [Segment(visible(text), style, control) for text, style, control in segments]
+
+
+class TerminalAnswered(Message):
+    """The terminal has answered what it was asked."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
 
 
 @contextmanager
@@ -95,6 +109,7 @@ class _Screen(io.TextIOWrapper):
 
 def _driver(screen: Any, descriptor: int) -> type[Driver]:
     """Return a driver that draws on `screen`, whatever has become of file descriptors 1 and 2."""
+    from textual._xterm_parser import XTermParser
     from textual.drivers.linux_driver import LinuxDriver  # Windows cannot import it
 
     class OwnTerminalDriver(LinuxDriver):
@@ -112,6 +127,24 @@ def _driver(screen: Any, descriptor: int) -> type[Driver]:
             except OSError:
                 return super()._get_terminal_size()
             return width or 80, height or 24
+
+        def run_input_thread(self) -> None:
+            """Tell what is typed, and what the terminal answers; Textual would take the answers for typed."""
+            parser = XTermParser(self._debug)
+            decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+            begun = ""
+            while not self.exit_event.is_set():
+                if select.select([self.fileno], [], [], _PATIENCE)[0]:
+                    data = os.read(self.fileno, 4096)
+                    answers, typed, begun = split_answers(begun + decode(data, not data))
+                    for answer in answers:
+                        self.process_message(TerminalAnswered(answer))
+                else:
+                    typed, begun = begun, ""
+                for event in parser.feed(typed) if typed else ():
+                    self.process_message(event)
+                for event in parser.tick():
+                    self.process_message(event)
 
     return OwnTerminalDriver
 

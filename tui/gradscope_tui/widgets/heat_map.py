@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, repeat
 from math import isfinite, isnan, log10
 
 from rich.color import Color
 from rich.style import Style
 from rich.text import Text
 
-__all__ = ["DECADES", "LEGEND", "heat_lines", "level_of", "magnitude_of"]
+from gradscope_tui.terminal.raster import Raster
+
+__all__ = ["DECADES", "LEGEND", "heat_lines", "heat_raster", "level_of", "magnitude_of"]
 
 DECADES = 6
 """Powers of ten below the largest magnitude that are told apart."""
@@ -21,7 +24,12 @@ Rgb = tuple[int, int, int]
 Number = bool | int | float | tuple[float, float]
 
 _RAMP = " .:-=+*#%@"
+_SHADES = 64
+"""Shades of a colour that a picture has: terminals may have no more than 256 colours for one."""
+_SPACED = 6
+"""Dots of a number from which on there is a gap behind it."""
 _NAN, _INF, _ZERO, _CURSOR, _NOTHING = (255, 215, 0), (200, 80, 255), (28, 28, 28), (255, 255, 255), None
+_BLACK = (0, 0, 0)
 
 
 def magnitude_of(value: Number) -> float:
@@ -79,6 +87,44 @@ def heat_lines(
     ]
 
 
+def heat_raster(lines: Sequence[Sequence[Number]], largest: float, cursor: tuple[int, int], dot: int) -> Raster:
+    """Draw numbers as a picture.
+
+    Parameters
+    ----------
+    lines, largest, cursor
+        As for `heat_lines`; what is marked has a frame.
+    dot : int
+        How many dots wide and high a number is.
+
+    Returns
+    -------
+    Raster
+        The picture.
+    """
+    places: dict[Rgb, int] = {_BLACK: 0, _CURSOR: 1}
+    gap = int(dot >= _SPACED)
+    rows: list[bytes] = []
+    for at, line in enumerate(lines):
+        colors = (_color(value, largest, _SHADES) for value in line)
+        numbers = [places.setdefault(color, len(places)) for color in colors]
+        plain = b"".join(bytes([place]) * (dot - gap) + bytes(gap) for place in numbers)
+        marked = cursor[1] if at == cursor[0] and 0 <= cursor[1] < len(line) else -1
+        rows += [plain] * (dot - gap) if marked < 0 else _framed(plain, numbers[marked], marked * dot, dot - gap)
+        rows += [bytes(len(plain))] * gap
+    return Raster(list(places), rows)
+
+
+def _framed(row: bytes, place: int, start: int, size: int) -> Iterator[bytes]:
+    """Yield the rows of a line of numbers, of which one has a frame."""
+    edge = max(1, size // 6)
+    inner = max(0, size - 2 * edge)
+    full = bytes([1]) * size
+    sides = bytes([1]) * edge + bytes([place]) * inner + bytes([1]) * edge if inner else full
+    for middle in chain(repeat(full, edge), repeat(sides, inner), repeat(full, size - inner - edge)):
+        yield row[:start] + middle + row[start + size :]
+
+
 def _cells(upper: Sequence[Rgb | None], lower: Sequence[Rgb | None], zoom: int) -> Text:
     text = Text(end="")
     for above, below in zip(upper, lower):
@@ -102,13 +148,15 @@ def _character(value: Number, largest: float) -> str:
     return _RAMP[max(least, round(level_of(value, largest) * (len(_RAMP) - 1)))]
 
 
-def _color(value: Number, largest: float) -> Rgb:
+def _color(value: Number, largest: float, shades: int = 0) -> Rgb:
+    """Return the colour of a number, where `shades` are given one of so many."""
     magnitude = magnitude_of(value)
     if not isfinite(magnitude):
         return _NAN if isnan(magnitude) else _INF
     if not magnitude:
         return _ZERO
-    bright = 60 + round(195 * level_of(value, largest))
+    level = level_of(value, largest)
+    bright = 60 + round(195 * (round(level * shades) / shades if shades else level))
     return (30, bright // 2, bright) if not isinstance(value, tuple) and value < 0 else (bright, bright // 4, 30)
 
 
