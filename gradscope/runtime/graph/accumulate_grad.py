@@ -122,12 +122,29 @@ def _measure_unshared() -> int:
 UNSHARED = _measure_unshared()
 
 
+def _base_references(grad: Any) -> int:
+    return getrefcount(grad.base)
+
+
+# The same of the array of which only the gradient is a view.
+UNSHARED_BASE = _base_references(device.numpy.zeros(2).reshape(1, 2))
+
+
+def _is_all_of_a_lone_base(grad: Any) -> bool:
+    """Whether a gradient is a view of all of an array that nobody else holds: what a formula has reshaped."""
+    base = grad.base
+    if type(base) is not device.ndarray or base.nbytes != grad.nbytes or not base.flags.owndata:
+        return False
+    del base
+    return _base_references(grad) <= UNSHARED_BASE
+
+
 def _as_gradient(grad: Any, variable: Any, held: int) -> Any:
     """Return `grad` itself if it can be taken over, else a copy laid out like the leaf."""
     on_host = type(grad) is device.ndarray
     if not on_host and not device.is_array(grad):  # NumPy's operators return numbers, not 0-d arrays
         return device.array_module(variable).asarray(grad)
-    unshared = held <= UNSHARED and grad.base is None
+    unshared = held <= UNSHARED and (grad.base is None or _is_all_of_a_lone_base(grad))
     if unshared and grad.strides == variable.strides and (not on_host or grad.flags.writeable):  # CuPy has no such flag
         return grad
     if not variable.flags.c_contiguous and variable.size:

@@ -34,6 +34,53 @@ def test_a_gradient_only_its_leaf_holds_is_taken_over():
     assert y.grad.data_ptr() == produced[0]
 
 
+def gradient_of(view, monkeypatch):
+    """Return where the gradient of a leaf lies whose node returns `view(arrays)`, and what that put into the list."""
+    arrays = []
+    x = gs.ones(2, 3, requires_grad=True)
+    y = x.exp()
+    monkeypatch.setattr(type(y.grad_fn), "spend", lambda node, grad: (view(arrays),))
+    y.backward(gs.ones(2, 3))
+    return x.grad.data_ptr(), arrays
+
+
+def test_a_formula_that_reshapes_what_it_returns_gives_it_away(monkeypatch):
+    def view(arrays):
+        flat = np.arange(6, dtype="f")
+        arrays.append(flat.__array_interface__["data"][0])
+        return flat.reshape(2, 3)
+
+    taken, (made,) = gradient_of(view, monkeypatch)
+    assert taken == made
+
+
+def test_a_view_of_an_array_that_somebody_holds_is_copied(monkeypatch):
+    def view(arrays):
+        arrays.append(np.arange(6, dtype="f"))
+        return arrays[0].reshape(2, 3)
+
+    taken, (held,) = gradient_of(view, monkeypatch)
+    assert taken != held.__array_interface__["data"][0]
+
+
+def test_a_part_of_an_array_is_copied_so_that_the_rest_can_go(monkeypatch):
+    def view(arrays):
+        many = np.zeros(600, dtype="f")
+        arrays.append(many.__array_interface__["data"][0])
+        return many[:6].reshape(2, 3)
+
+    taken, (made,) = gradient_of(view, monkeypatch)
+    assert taken != made
+
+
+def test_a_callers_gradient_that_is_a_view_is_not_aliased():
+    seed = gs.ones(6).view(2, 3)
+    x = gs.ones(6, requires_grad=True)
+    x.view(2, 3).backward(seed)
+    x.grad.mul_(5)
+    assert seed.tolist() == [[1.0] * 3] * 2
+
+
 def test_the_callers_gradient_is_never_aliased():
     x = gs.ones(3, requires_grad=True)
     seed = gs.ones(3)
