@@ -84,6 +84,16 @@ def test_rows_do_not_depend_on_the_number_of_threads(width):
             threads.set_count(before)
 
 
+@pytest.mark.parametrize("shape", [(3, 5), (1, 1), (127, 128), (2, 3, 5), (7,)])
+def test_small_arrays_give_in_one_call_what_the_formula_gives(shape):
+    x, g = normal(*shape), normal(*shape[::-1]).T  # a gradient in another order is read in its own
+    y = np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+    formula = lambda g, y: y * (g - (g * y).sum(-1, keepdims=True))  # noqa: E731
+    found = forms.rowwise("softmax.softmax_backward", formula, g, y)
+    np.testing.assert_allclose(found, formula(g, y), rtol=1e-4, atol=1e-6)
+    assert (found.shape, found.dtype, found.base) == (shape, y.dtype, None)
+
+
 def test_another_layout_keeps_its_own():
     x = normal(200, 300).T
     result = forms.pointwise(SILU, silu, x)

@@ -55,6 +55,15 @@ def test_rows_keep_the_shape_and_statistics_are_those_of_each_row():
     np.testing.assert_allclose(rstd, 1 / np.sqrt(x.reshape(3, 20).var(1) + 0.5))
 
 
+@pytest.mark.parametrize("size", [4, 5000])
+def test_rows_without_scale_and_shift_leave_no_memory_of_others(size):
+    x = np.random.default_rng(0).standard_normal((2, size)).astype("f")
+    plain = rows(x, None, None, size, 1e-5)[0]
+    scaled = rows(x, np.full(size, 2, "f"), np.full(size, 3, "f"), size, 1e-5)[0]
+    np.testing.assert_allclose(scaled, plain * 2 + 3, rtol=1e-5)
+    np.testing.assert_array_equal(rows(x, None, None, size, 1e-5)[0], plain)
+
+
 def test_sums_over_rows_do_not_depend_on_how_many_there_are_at_once():
     rng = np.random.default_rng(0)
     x, g = rng.standard_normal((2, 2000, 300)).astype("f")

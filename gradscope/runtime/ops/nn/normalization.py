@@ -95,6 +95,26 @@ def _layer_norm(xp: Namespace, input: Array, weight: Array, bias: Array, normali
             f"Given normalized_shape={list(normalized_shape)}, expected input with shape "
             f"[*{''.join(f', {s}' for s in normalized_shape)}], but got input of size{list(input.shape)}"
         )
+    if weight is not None or bias is not None:
+        _check_scale_and_shift(input, weight, bias, normalized_shape)
+    if is_half(input):
+        result, mean, rstd = _layer_norm(xp, single(input), single(weight), single(bias), normalized_shape, eps)
+        return result.astype(input.dtype), mean, rstd
+    input = in_rows(xp, input)
+    if kernel.is_worth_it(input, weight, bias):
+        result, mean, rstd = kernel.rows(input, weight, bias, math.prod(normalized_shape), eps)
+        kept = (*input.shape[:-count], *(1,) * count)
+        return result, mean.reshape(kept), rstd.reshape(kept)
+    centred, mean, _, rstd = _moments(xp, input, tuple(range(input.ndim - count, input.ndim)), eps)
+    centred *= rstd
+    if weight is not None:
+        centred *= weight
+    if bias is not None:
+        centred += bias
+    return centred, mean, rstd
+
+
+def _check_scale_and_shift(input: Array, weight: Array, bias: Array, normalized_shape: Ints) -> None:
     for name, value in (("weight", weight), ("bias", bias)):
         if value is None:
             continue
@@ -108,21 +128,6 @@ def _layer_norm(xp: Namespace, input: Array, weight: Array, bias: Array, normali
                 "mixed dtype (CPU): all inputs must share same datatype.\n"
                 f"The input is {input.dtype.name}, the {name} {value.dtype.name}: convert one of them."
             )
-    if is_half(input):
-        result, mean, rstd = _layer_norm(xp, single(input), single(weight), single(bias), normalized_shape, eps)
-        return result.astype(input.dtype), mean, rstd
-    input = in_rows(xp, input)
-    if kernel.is_worth_it(input, weight, bias):
-        result, mean, rstd = kernel.rows(input, weight, bias, math.prod(normalized_shape), eps)
-        kept = (*input.shape[: input.ndim - count], *[1] * count)
-        return result, mean.reshape(kept), rstd.reshape(kept)
-    centred, mean, _, rstd = _moments(xp, input, tuple(range(input.ndim - count, input.ndim)), eps)
-    centred *= rstd
-    if weight is not None:
-        centred *= weight
-    if bias is not None:
-        centred += bias
-    return centred, mean, rstd
 
 
 def _layer_norm_joint(
