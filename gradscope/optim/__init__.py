@@ -1,6 +1,7 @@
 """Optimizers; schedules of the learning rate are in :mod:`.lr_scheduler`, averages of weights in :mod:`.swa_utils`.
 
 - :mod:`~.optimizer`: groups, state, hooks, and how an update is written
+- :mod:`~.foreach`: small parameters that are updated together
 - :mod:`~.sgd`: with momentum, and Nesterov's
 - :mod:`~.moments`: the two running moments that Adam and its relatives keep
 - :mod:`~.adam`: ``Adam`` and ``AdamW``

@@ -47,6 +47,8 @@ class Adadelta(ParameterwiseOptimizer):
     tensor([0.9968])
     """
 
+    _elementwise = True
+
     def __init__(
         self,
         params: Any,

@@ -52,6 +52,8 @@ class Adagrad(ParameterwiseOptimizer):
     tensor([0.9000])
     """
 
+    _elementwise = True
+
     def __init__(
         self,
         params: Any,
@@ -98,7 +100,7 @@ class Adagrad(ParameterwiseOptimizer):
         return state
 
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
-        state = self.state[parameter] or self._start(parameter)
+        state = self._held(parameter) or self._start(parameter)
         lr = setting(group, "lr") / (1 + (counted(state) - 1) * group["lr_decay"])
         for xp, p, g, total, w, t in self._blocks(2, group, parameter, grad, state["sum"]):
             g = descent(xp, p, g, group["weight_decay"], group["maximize"], t)

@@ -56,6 +56,8 @@ class Adam(MomentOptimizer):
     tensor([0.9000])
     """
 
+    _elementwise = True
+
     def __init__(
         self,
         params: Any,
@@ -98,9 +100,7 @@ class Adam(MomentOptimizer):
         step_size = lr / (1 - beta1**count)
         root = math.sqrt(1 - beta2**count)
         held = [state["exp_avg"], state["exp_avg_sq"], *([state["max_exp_avg_sq"]] if amsgrad else [])]
-        whole = None
-        if not amsgrad and not group["differentiable"]:
-            whole = updates.vectors(*[one._array for one in (parameter, grad, *held)])
+        whole = None if amsgrad else self._vectors(group, parameter, grad, *held)
         if whole is not None:
             sign, moments = -1 if group["maximize"] else 1, (1 - beta1, beta2, 1 - beta2)
             updates.run("adam", whole, *decays(group, lr), sign, *moments, root, eps, step_size)

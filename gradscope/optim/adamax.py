@@ -47,6 +47,8 @@ class Adamax(ParameterwiseOptimizer):
     tensor([0.9000])
     """
 
+    _elementwise = True
+
     def __init__(
         self,
         params: Any,

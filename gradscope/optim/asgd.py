@@ -49,6 +49,8 @@ class ASGD(ParameterwiseOptimizer):
     tensor([0.8000])
     """
 
+    _elementwise = True
+
     def __init__(
         self,
         params: Any,

@@ -52,6 +52,8 @@ class NAdam(MomentOptimizer):
     tensor([0.8944])
     """
 
+    _elementwise = True
+
     def __init__(
         self,
         params: Any,

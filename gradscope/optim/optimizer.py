@@ -11,16 +11,18 @@ import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 from ..runtime import events
 from ..runtime.graph.hooks import HookTable, RemovableHandle, add_hook
+from ..runtime.kernels import updates
 from ..runtime.memory import device as devices
 from ..runtime.memory.dtype import float64, get_default_dtype
 from ..runtime.modes import enable_grad
 from ..runtime.ops.declaration.registry import OPERATORS
 from ..runtime.tensor.tensor import Tensor
 from .differentiable_steps import recorded_parts
+from .foreach import SCALARS, Bundle, Layout, bundles
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 
@@ -103,8 +105,9 @@ class Optimizer:
 
     Notes
     -----
-    The settings that most optimizers share: with `maximize` they go up the gradient; `foreach`, `capturable` and
-    `fused` are accepted for PyTorch's sake and change nothing, for there is one implementation. With `differentiable`
+    The settings that most optimizers share: with `maximize` they go up the gradient; with ``foreach=False`` they update
+    one small parameter after another, which takes longer and gives the same numbers; `capturable` and `fused` are
+    accepted for PyTorch's sake and change nothing. With `differentiable`
     steps are recorded, as functions of the parameters before, of their gradients, and of a learning rate or weight
     decay that is a tensor; the parameters are no leaves then.
 
@@ -123,6 +126,9 @@ class Optimizer:
 
     param_groups: list[dict[str, Any]]
     state: defaultdict[Tensor, Any]
+
+    _elementwise: ClassVar[bool] = False
+    """Whether what becomes of a number depends on the state of that number alone, so that parameters may be joined."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -159,6 +165,7 @@ class Optimizer:
     def _make_transient(self) -> None:
         """Make what is neither copied nor saved: work arrays and hooks."""
         self._scratch: dict[Any, Any] = {}
+        self._layouts: dict[Any, Layout] = {}
         self._step_pre_hooks: HookTable = HookTable()
         self._step_post_hooks: HookTable = HookTable()
         self._state_dict_pre_hooks: HookTable = HookTable()
@@ -322,7 +329,7 @@ class Optimizer:
                 work = [w[: size - start] for w in work]
             yield (xp, *[f[start : start + block] for f in flat], *work)
 
-    def _buffer(self, like: Any, number: int) -> Any:
+    def _buffer(self, like: Any, number: Any) -> Any:
         """Return one of the work arrays that all blocks of a dtype share."""
         key = like.dtype, number
         buffer = self._scratch.get(key)
@@ -330,6 +337,45 @@ class Optimizer:
             # Parts of one size are up to half as large again: 1.49 blocks are one part.
             buffer = self._scratch[key] = devices.array_module(like).empty(BLOCK * 3 // 2, dtype=like.dtype)
         return buffer
+
+    # --- small parameters together ---
+
+    def _with_gradients(self, group: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+        """Yield the parameters of a group that have a gradient, and it: small ones as bundles, where they may be."""
+        if self._elementwise and group.get("foreach") is not False and not group.get("differentiable"):
+            return bundles(group, self.state, self._layout)
+        return ((p, p._meta.grad) for p in group["params"] if p._meta is not None and p._meta.grad is not None)
+
+    def _layout(self, kind: Any, shapes: list[Any]) -> Layout:
+        """Return the layout of a bundle, as a rule that of the last step; all layouts share their vectors."""
+        key = kind, tuple(shapes)
+        layout = self._layouts.get(key)
+        if layout is None:
+            if len(self._layouts) >= _KEPT_LAYOUTS:
+                self._layouts.clear()
+            buffer = functools.partial(self._buffer, devices.numpy.empty(0, kind))
+            layout = self._layouts[key] = Layout(shapes, lambda number: buffer(("bundle", number)))
+        return layout
+
+    def _held(self, parameter: Any) -> dict[str, Any]:
+        """Return what is kept of a parameter, or of a bundle of them."""
+        return parameter.state if type(parameter) is Bundle else self.state[parameter]
+
+    def _vectors(self, group: dict[str, Any], parameter: Any, *others: Any) -> list[Any] | None:
+        """Return arrays for a compiled pass; None where there is none for them.
+
+        What a bundle joins is too small for one, and the numbers of a parameter do not depend on what is beside it.
+        """
+        if group["differentiable"] or type(parameter) is Bundle:
+            return None
+        return updates.vectors(parameter._array, *[other._array for other in others])
+
+    def _finish(self, parameter: Any, name: str, writes: int) -> None:
+        """Write the numbers of a bundle back, and count the writes to each parameter."""
+        if type(parameter) is Bundle:
+            parameter.write_back()
+        for _ in range(writes):
+            parameter._bump(name)
 
     # --- state ---
 
@@ -417,7 +463,7 @@ class ParameterwiseOptimizer(Optimizer):
         super().__setstate__(state)
         complete_groups(self)
         for held in self.state.values():
-            for name in _SCALARS & held.keys():
+            for name in SCALARS & held.keys():
                 if not isinstance(held[name], Tensor):
                     held[name] = scalar_state(held[name])
 
@@ -428,13 +474,9 @@ class ParameterwiseOptimizer(Optimizer):
         for group in self.param_groups:
             # Recorded operators count their writes themselves.
             writes = self._writes(group) if not group.get("differentiable") else 0
-            for parameter in group["params"]:
-                meta = parameter._meta
-                if meta is None or meta.grad is None:
-                    continue
-                self._update(parameter, meta.grad, group)
-                for _ in range(writes):
-                    parameter._bump(name)
+            for parameter, grad in self._with_gradients(group):
+                self._update(parameter, grad, group)
+                self._finish(parameter, name, writes)
         return loss
 
     def _writes(self, group: dict[str, Any]) -> int:
@@ -444,7 +486,7 @@ class ParameterwiseOptimizer(Optimizer):
 
     def _state_of(self, parameter: Tensor, *zeros: str, **numbers: float) -> dict[str, Any]:
         """Return the state of a parameter: before its first step a count, zeros like it and `numbers`, by name."""
-        state = self.state[parameter]
+        state = self._held(parameter)
         if not state:
             state["step"] = scalar_state(0)
             state.update({name: scalar_state(number) for name, number in numbers.items()})
@@ -452,15 +494,15 @@ class ParameterwiseOptimizer(Optimizer):
         return state
 
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
-        """Update `parameter` and its state; `grad` stays as it is."""
+        """Update `parameter`, which may be a :class:`Bundle`, and its state; `grad` stays as it is."""
         raise NotImplementedError(f"{type(self).__name__} does not define _update()")
 
 
 BLOCK = 1 << 16
 """About how many elements of a parameter are updated at once on the CPU."""
 
-_SCALARS = frozenset(["step", "eta", "mu", "mu_product"])
-"""What older versions kept as plain numbers in the state."""
+_KEPT_LAYOUTS = 64
+"""How many layouts of bundles are kept; there are more where other parameters have gradients at each step."""
 
 _ADDED_LATER = {
     "amsgrad": False,

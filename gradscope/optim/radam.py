@@ -51,6 +51,8 @@ class RAdam(MomentOptimizer):
     tensor([0.8000])
     """
 
+    _elementwise = True
+
     def __init__(
         self,
         params: Any,

@@ -61,6 +61,8 @@ class RMSprop(ParameterwiseOptimizer):
     tensor([5.9605e-08])
     """
 
+    _elementwise = True
+
     def __init__(
         self,
         params: Any,

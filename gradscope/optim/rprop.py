@@ -48,6 +48,8 @@ class Rprop(ParameterwiseOptimizer):
     tensor([0.9000])
     """
 
+    _elementwise = True
+
     def __init__(
         self,
         params: Any,
@@ -89,7 +91,7 @@ class Rprop(ParameterwiseOptimizer):
         return state
 
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
-        state = self.state[parameter] or self._start(parameter, group)
+        state = self._held(parameter) or self._start(parameter, group)
         counted(state)
         shrink, grow = group["etas"]
         shortest, longest = group["step_sizes"]

@@ -14,8 +14,8 @@ from .optimizer import Optimizer, check_settings, complete_groups, setting
 
 __all__ = ["SGD"]
 
-# Elements up to which a temporary array costs less than being handed a work array.
-_AT_ONCE = 1 << 15
+# Elements up to which a temporary array costs less than being handed a work array, or than a compiled call.
+_AT_ONCE = (1 << 14) - 1
 
 
 class SGD(Optimizer):
@@ -56,6 +56,8 @@ class SGD(Optimizer):
     >>> w
     tensor([0.7000], requires_grad=True)
     """
+
+    _elementwise = True
 
     def __init__(
         self,
@@ -98,27 +100,35 @@ class SGD(Optimizer):
         loss = self._evaluate(closure)
         for group in self.param_groups:
             lr, decay = setting(group, "lr"), setting(group, "weight_decay")
-            momentum, up, recorded = group["momentum"], group["maximize"], group["differentiable"]
+            up, recorded = group["maximize"], group["differentiable"]
+            if group["momentum"]:
+                for parameter, grad in self._with_gradients(group):
+                    self._with_momentum(parameter, grad, group, lr, decay)
+                    self._finish(parameter, "SGD.step", not recorded)
+                continue
+            kind = rate = None
+            plain = not decay and not recorded
             for parameter in group["params"]:
                 meta = parameter._meta
                 if meta is None or meta.grad is None:
                     continue
-                if momentum:
-                    self._with_momentum(parameter, meta.grad, group, lr, decay)
-                else:
+                array = parameter._array
+                if parameter._dtype is not kind:
+                    kind = parameter._dtype
+                    rate = devices.numpy.array(-lr if up else lr, kind) if plain and kind.kind in FLOATING else None
+                if rate is None or type(array) is not devices.ndarray or array.size > _AT_ONCE:
                     self._plain(parameter, meta.grad, group, -lr if up else lr, -decay if up else decay)
+                else:
+                    # Two calls of NumPy, with a rate that it need not convert: to join small parameters takes as long.
+                    array -= meta.grad._array * rate
                 if not recorded:
                     parameter._bump("SGD.step")
         return loss
 
     def _plain(self, parameter: Tensor, grad: Tensor, group: dict[str, Any], lr: Any, decay: Any) -> None:
-        array = parameter._array
-        whole = None if group["differentiable"] else updates.vectors(array, grad._array)
+        whole = self._vectors(group, parameter, grad)
         if whole is not None:
             updates.run("sgd", whole, lr, decay)
-            return
-        if not decay and not group["differentiable"] and array.size <= _AT_ONCE and array.dtype.kind in FLOATING:
-            array -= grad._array * lr
             return
         for xp, p, g, w in self._blocks(1, group, parameter, grad):
             if decay:
@@ -131,15 +141,13 @@ class SGD(Optimizer):
 
     def _with_momentum(self, parameter: Tensor, grad: Tensor, group: dict[str, Any], lr: Any, decay: Any) -> None:
         momentum, keep = group["momentum"], 1 - group["dampening"]
-        state = self.state[parameter]
+        state = self._held(parameter)
         buffer = state.get("momentum_buffer")
         first = buffer is None
         if buffer is None:
             array = parameter._array
             buffer = state["momentum_buffer"] = Tensor._wrap(devices.array_module(array).empty_like(array))
-        whole = None
-        if not first and not group["differentiable"]:
-            whole = updates.vectors(parameter._array, grad._array, buffer._array)
+        whole = None if first else self._vectors(group, parameter, grad, buffer)
         if whole is not None:
             sign = -1 if group["maximize"] else 1
             updates.run("sgd_momentum", whole, lr, decay, sign, momentum, keep, group["nesterov"])
