@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _show(answer: Answer, form: str) -> None:
     # The instruments load when the command runs.
-    from ..inspect.recording.reports.text_view import table_text
+    from ..inspect.output.terminal_text import table_text
 
     if form == "json":
         say(json_text([dict(zip(answer.columns, map(_plain, row))) for row in answer.rows]))

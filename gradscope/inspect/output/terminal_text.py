@@ -6,9 +6,10 @@ import json
 import re
 import sys
 import unicodedata
+from collections.abc import Sequence
 from typing import Any, TextIO
 
-__all__ = ["json_text", "one_line", "printable", "say", "visible"]
+__all__ = ["json_text", "one_line", "printable", "say", "table_text", "visible"]
 
 _JOINERS = "\u200c\u200d"  # they join letters in Persian and Hindi, and emoji
 _SUSPECT = re.compile(r"[^ -~\n\t]")
@@ -84,3 +85,17 @@ def json_text(value: Any, **options: Any) -> str:
     ["\u001b", "\u007f", "\u202e"]
     """
     return json.dumps(value, allow_nan=False, **options).replace("\x7f", "\\u007f")
+
+
+def table_text(rows: Sequence[tuple[str, ...]]) -> str:
+    """Return rows of cells, of which the first has the headings, in columns.
+
+    Examples
+    --------
+    >>> print(table_text([("node", "norm"), ("Addmm", "1.5")]))
+    node   norm
+    Addmm  1.5
+    """
+    rows = [tuple(map(one_line, row)) for row in rows]
+    widths = [max(len(cell) for cell in column) for column in zip(*rows)]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)

@@ -144,10 +144,10 @@ def _outside(found: Disagreement) -> Iterator[tuple[str, str]]:
 
 def _from_an_earlier_backward(found: Disagreement) -> Iterator[tuple[str, str]]:
     for rank, step in found.steps.items():
-        *earlier, last = step.look.passes or [None]
-        if last is None or step.look.reaches(last, found.name):
+        passes = step.look.passes
+        if not passes or step.look.reaches(passes[-1], found.name):
             continue
-        if any(step.look.reaches(backward, found.name) for backward in earlier if backward is not None):
+        if any(step.look.reaches(backward, found.name) for backward in passes[:-1]):
             yield (
                 f"the gradient of {found.name} on rank {rank} came in an earlier backward of the iteration, under "
                 "no_sync(); the last one, which is reduced, did not use it",

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from ..debugging.prompt.plain_text import number as number_text
 from ..output.number_format import format_duration, format_shape
-from ..output.terminal_text import one_line
+from ..output.terminal_text import one_line, table_text
 from ..recording import BackwardRecord, IterationRecord, RecordingError
 from ..recording.file.step_rows import StepRecord
-from ..recording.reports.text_view import table_text
 from .agreement import whole_norm
 from .recorded_ranks import RankRecording, RecordedRanks
 

@@ -109,6 +109,7 @@ class _Screen(io.TextIOWrapper):
 
 def _driver(screen: Any, descriptor: int) -> type[Driver]:
     """Return a driver that draws on `screen`, whatever has become of file descriptors 1 and 2."""
+    # The parser is loaded with the driver, which Windows cannot import.
     from textual._xterm_parser import XTermParser
     from textual.drivers.linux_driver import LinuxDriver  # Windows cannot import it
 

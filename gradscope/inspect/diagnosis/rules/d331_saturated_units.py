@@ -68,7 +68,7 @@ class SaturationWatch(Observer):
         if self._backwards < self._first and not self._tracker.inside_module():
             for tensor in tensors_in(inputs, self._adapter.tensor_classes()):
                 if tensor.is_floating_point():
-                    # Inside of a transform PyTorch before 2.5 shows nobody the elements.
+                    # Inside of a transform an older PyTorch shows nobody the elements.
                     self._largest = max(self._largest, float(abs(self._adapter.to_host(tensor)).max(initial=0.0)))
 
     def task_started(self, task: Any) -> None:

@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 
 from ...debugging.prompt.plain_text import number
 from ...output.sparkline import linear_sparkline, sparkline
+from ...output.terminal_text import table_text
 from ..file.run_series import Bucket, SeriesRecord
 from ..file.schema import RecordingError
-from .text_view import table_text
 
 __all__ = [
     "SHOWN",

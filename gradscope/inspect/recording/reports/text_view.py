@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from ...debugging.prompt.plain_text import list_text, node_text
 from ...output.number_format import format_duration
-from ...output.terminal_text import one_line
+from ...output.terminal_text import table_text
 from ...records.records import NodeRecord
 from ..file.recording_records import BackwardRecord
+from .series_view import faded_text
 
 if TYPE_CHECKING:
     from ..file.reader import Recording
@@ -24,7 +25,6 @@ __all__ = [
     "node_page",
     "nodes_text",
     "overview_text",
-    "table_text",
     "tasks_text",
     "violations_text",
 ]
@@ -62,9 +62,6 @@ def overview_text(recording: Recording) -> str:
 
 def _over_the_run(recording: Recording, run: int) -> Iterator[str]:
     """Yield what can be said of a run though iterations of it have been left out."""
-    # That module has the tables of this one.
-    from .series_view import faded_text
-
     faded = faded_text(recording.series(run))
     if faded:
         yield f"  {faded}"
@@ -223,13 +220,6 @@ def events_text(recording: Recording) -> str:
         place += f", node {event.node}" if event.node is not None else ""
         rows.append((format_duration(event.time), place, event.kind, event.text))
     return table_text(rows) if rows else "no event"
-
-
-def table_text(rows: Sequence[tuple[str, ...]]) -> str:
-    """Return rows of cells, of which the first has the headings, in columns."""
-    rows = [tuple(map(one_line, row)) for row in rows]
-    widths = [max(len(cell) for cell in column) for column in zip(*rows)]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
 
 
 def _count(number: int, what: str) -> str:
