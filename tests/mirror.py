@@ -22,6 +22,7 @@ ACROSS = {
     "inspect/diagnosis/test_healthy_programs.py": "programs that are as they should be, and of which nothing is said",
     "inspect/ranks/test_identical_training.py": "ranks compute the same numbers under the instruments",
     "inspect/ranks/test_killed_ranks.py": "recordings of ranks that are killed at any moment",
+    "inspect/ranks/test_ranks_started_by_hand.py": "recordings of ranks that learn late which they are",
     "inspect/ranks/lake/test_lake_recipes.py": "what the documentation recommends for reading the dataset elsewhere",
     "inspect/test_conjugates.py": "the instruments on lazily conjugated tensors",
     "inspect/test_devices.py": "the instruments on another device",

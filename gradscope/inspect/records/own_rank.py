@@ -6,7 +6,7 @@ import os
 import sys
 from typing import NamedTuple
 
-__all__ = ["OwnRank", "own_rank"]
+__all__ = ["OwnRank", "own_rank", "rank_of_process_group"]
 
 _LONGEST = 256
 """Characters of a job's name that are told: a message before the proof is short."""
@@ -51,12 +51,19 @@ def own_rank() -> OwnRank:
     """
     rank, world = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
     if not (rank.isdecimal() and world.isdecimal()) or int(rank) >= int(world):
-        return _of_process_group()
+        return rank_of_process_group()
     restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "")
     return OwnRank(int(rank), int(world), _job(), int(restart) if restart.isdecimal() else 0)
 
 
-def _of_process_group() -> OwnRank:
+def rank_of_process_group() -> OwnRank:
+    """Return which rank this process is in the program's process group; no rank where there is none, as yet.
+
+    Examples
+    --------
+    >>> rank_of_process_group()
+    OwnRank(rank=None, world=1, job='', restart=0)
+    """
     # A program that has no process group need not have loaded PyTorch, and is not made to.
     distributed = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():

@@ -16,6 +16,7 @@ from .file_watch import read_header
 
 __all__ = [
     "APPLICATION_ID",
+    "BusyRecordingError",
     "HAPPENED",
     "SCHEMA",
     "TABLES",
@@ -102,6 +103,10 @@ class RecordingError(Exception):
     ...     print("there is no such recording")
     there is no such recording
     """
+
+
+class BusyRecordingError(RecordingError):
+    """A recording that another process is writing now."""
 
 
 def create(path: str) -> None:

@@ -30,7 +30,7 @@ from .iteration_thinning import around_changes, iterations_to_leave_out
 from .node_descriptions import NodeDescriptions
 from .node_pages import Batch, encode_page
 from .run_series import SERIES_COLUMNS, RunSeries
-from .schema import RecordingError
+from .schema import BusyRecordingError, RecordingError
 from .series_samples import SeriesSamples
 from .untrusted_database import Database
 
@@ -242,6 +242,28 @@ class Store:
             raise RecordingError(f"the file is {path} now, where it cannot be written: {why}") from None
         self._limit_pages()
         self.path, self._logged = path, 0
+
+    def rename(self, path: str) -> bool:
+        """Go on under another name; return whether that could be.
+
+        It cannot where a file is there that is no recording or is being recorded to, or while somebody reads this one.
+        A finished recording is replaced, as one that begins there would.
+        """
+        if os.path.abspath(path) == self._watch.path:
+            return True
+        try:
+            if os.path.lexists(path):
+                schema.check_file(path)
+                _refuse_running(path)
+            busy, logged, moved = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if busy or logged != moved:
+                return False
+            schema.remove(path)
+            os.replace(self._watch.path, path)
+        except (RecordingError, OSError, sqlite3.Error):
+            return False
+        self._move_to(path)
+        return True
 
     def _abandon(self) -> None:
         """Let go of a file that is no longer ours, without another byte: closing it would write the log into it."""
@@ -704,7 +726,9 @@ def _refuse_running(path: str) -> None:
         return
     for pid, host in rows:
         if host == socket.gethostname() and pid != os.getpid() and is_alive(pid):
-            raise RecordingError(f"{path} is being recorded to by process {pid}\nGive each recorder a file of its own.")
+            raise BusyRecordingError(
+                f"{path} is being recorded to by process {pid}\nGive each recorder a file of its own."
+            )
 
 
 def is_alive(pid: Any) -> bool:

@@ -126,7 +126,9 @@ class EventRecorder(Observer):
         self.module_entered = self._tracker.module_entered  # type: ignore[method-assign]
         self.module_left = self._tracker.module_left  # type: ignore[method-assign]
         self.operator_recorded = self._tracker.operator_recorded  # type: ignore[method-assign]
-        self._looker = StepLooker(adapter, self._tracker) if one_of_many and self._looks else None
+        self._looker: StepLooker | None = None
+        if one_of_many:
+            self.become_rank()
         self._looked: dict[int, StepLook] = {}
         self._lock = threading.RLock()
         self._tasks: dict[Any, _Task] = {}
@@ -154,6 +156,11 @@ class EventRecorder(Observer):
         self._rows: dict[tuple[Any, ...], int] = {}
         self._plans = PlanCache()
         self._captures: dict[str, GradientCapture] = {}
+
+    def become_rank(self) -> None:
+        """Record what optimizers are about to use from now on: it is known that this is one of many ranks."""
+        if self._looks:
+            self._looker = StepLooker(self._adapter, self._tracker)
 
     # --- a backward ---
 

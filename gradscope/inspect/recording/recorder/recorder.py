@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 
 from ...adapters import Adapter, AnyAdapter
 from ...records.optimizer_steps import OptimizerHooks
-from ...records.own_rank import own_rank
+from ...records.own_rank import OwnRank, own_rank, rank_of_process_group
 from ...source.source_paths import program_name
-from ..file.schema import RecordingError
+from ..file.schema import BusyRecordingError, RecordingError
 from .keep_policy import Policy
 from .recorded_events import EventRecorder
-from .recording_names import recording_path
+from .recording_names import one_at_a_time, path_beside, recording_path
 from .writer_thread import Writer, report
 
 __all__ = ["Recorder", "record"]
@@ -77,6 +77,7 @@ class Recorder:
         self._observation: Any = None
         self._hooks: OptimizerHooks | None = None
         self._run = 0
+        self._ranked = False
         self._calls = _Calls(self)
 
     @property
@@ -126,21 +127,22 @@ class Recorder:
             raise RecordingError(f"{self.path} is being recorded to already\nCall stop() first.")
         adapter = self._adapter or default_adapter()
         place = own_rank()
-        # The ranks that torchrun starts anew add to what those before them have recorded.
-        append = self._append or place.restart > 0
-        writer = self._writer = Writer(recording_path(self._path, place), self._policy, append=append, **self._limits)
-        self._run = writer.counter("runs")()
-        facts = (
-            self._run, self._title or program_name(), adapter.name,
-            self._policy.keep, os.getpid(), socket.gethostname(), *place, os.getcwd(), time.time_ns(), None, "running",
-        )  # fmt: skip
-        writer.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(facts))})", facts)
-        writer.flush()
+        path = recording_path(self._path, place)
+        with one_at_a_time(path):
+            writer = self._writer = self._open(path, place)
+            self._run = writer.counter("runs")()
+            facts = (
+                self._run, self._title or program_name(), adapter.name, self._policy.keep,
+                os.getpid(), socket.gethostname(), *place, os.getcwd(), time.time_ns(), None, "running",
+            )  # fmt: skip
+            writer.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(facts))})", facts)
+            writer.flush()
+        self._ranked = place.world > 1
         hooks = OptimizerHooks(
             before=lambda optimizer: events.about_to_step(optimizer), after=lambda optimizer: events.stepped(optimizer)
         )
         events = EventRecorder(
-            adapter, self._policy, writer, self._run, before_task=hooks.look, failed=self._fail,
+            adapter, self._policy, writer, self._run, before_task=self._before_task, failed=self._fail,
             one_of_many=place.world > 1,
         )  # fmt: skip
         hooks.look()
@@ -149,6 +151,34 @@ class Recorder:
         self._observation = adapter.observe(events, forward=True, backward=True)
         atexit.register(self.stop)
         return self
+
+    def _open(self, path: str, place: OwnRank) -> Writer:
+        """Return the writer of a file; of one beside it, where another process is writing that one."""
+        # The ranks that torchrun starts anew add to what those before them have recorded.
+        append = self._append or place.restart > 0
+        try:
+            return Writer(path, self._policy, append=append, **self._limits)
+        except BusyRecordingError as busy:
+            if append or place.world > 1:
+                raise
+            beside = path_beside(path)
+            report(f"gradscope: {str(busy).splitlines()[0]}: this process records to {beside}")
+            return Writer(beside, self._policy, **self._limits)
+
+    def _before_task(self) -> None:
+        """Look for optimizers that have been imported, and for the rank that a process group has given meanwhile."""
+        if self._hooks is not None:
+            self._hooks.look()
+        if self._ranked or self._writer is None or self._events is None:
+            return
+        place = rank_of_process_group()
+        if place.world > 1:
+            self._ranked = True
+            facts = (*place, self._run)
+            self._writer.execute("UPDATE runs SET rank = ?, world = ?, job = ?, restart = ? WHERE id = ?", facts)
+            self._events.become_rank()
+            if not self._append:
+                self._writer.rename(recording_path(self._path, place))
 
     def stop(self) -> None:
         """End the recording, with all that was handed over on the disk; doing so twice is harmless."""

@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ...records.own_rank import OwnRank
 from ..file.schema import RecordingError
 
-__all__ = ["ENDING", "recording_path"]
+__all__ = ["ENDING", "one_at_a_time", "path_beside", "recording_path"]
 
 ENDING = ".gscope"
 """What the files of a directory are called that are recordings."""
 
 _KNOWN = ("rank", "pid", "time")
+_PATIENCE = 5.0  # seconds in which another recorder must have begun
+_POLL = 0.01
 
 
 def recording_path(path: str, place: OwnRank) -> str:
@@ -79,3 +83,52 @@ def _make(folder: str) -> None:
         raise RecordingError(
             f"the directory {folder} cannot be made: {error.strerror}\nName another, or a file that can be written."
         ) from None
+
+
+def path_beside(path: str) -> str:
+    """Return the name of this process's own recording beside one that another process writes.
+
+    Examples
+    --------
+    >>> path_beside("run.gscope").startswith("run-")
+    True
+    """
+    stem, ending = os.path.splitext(path)
+    return f"{stem}-{os.getpid()}{ending}"
+
+
+@contextmanager
+def one_at_a_time(path: str) -> Iterator[None]:
+    """Let one process of many begin to record in a directory at a time, so that each finds the files of the others.
+
+    Ranks that a person starts with one line of the shell begin at once, and do not know yet which they are.
+    """
+    descriptor = _locked(os.path.dirname(path) or ".")
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _locked(folder: str) -> int | None:
+    """Return a descriptor that holds the lock of a directory; None where that cannot be had, or takes too long."""
+    try:
+        import fcntl  # Windows has none
+
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except (ImportError, OSError):
+        return None
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
+        except BlockingIOError:
+            if time.monotonic() < end:
+                time.sleep(_POLL)
+                continue
+        except OSError:  # this file system has no locks
+            pass
+        os.close(descriptor)
+        return None

@@ -74,6 +74,7 @@ class Writer:
         self._bytes = 0
         self._took = self._done = 0
         self._stopping = self._hurry = False
+        self._name: str | None = None  # under which to go on
         self._idle = True  # whether the thread must be told of the next item
         self.gather: Callable[[], bool] = bool
         # Reentrant, for a signal handler of the program that runs a backward.
@@ -113,6 +114,10 @@ class Writer:
     def execute(self, sql: str, parameters: Sequence[Any]) -> None:
         """Hand over a statement."""
         self.put(Statement(sql, parameters))
+
+    def rename(self, path: str) -> None:
+        """Go on under another name, as soon as nobody else has it: see :meth:`.Store.rename`."""
+        self._name = path
 
     def flush(self) -> None:
         """Wait until all that was handed over is committed."""
@@ -174,9 +179,15 @@ class Writer:
             self.committed += self._store.commit(batch)
         else:
             self._store.idle()
+        self._take_name()
+
+    def _take_name(self) -> None:
+        if self._name is not None and self._store.rename(self._name):
+            self.path, self._name = self._store.path, None
 
     def _finish(self, batch: list[Any]) -> None:
         self._follow()
+        self._take_name()
         self._store.finish()
 
     def _follow(self) -> None:
