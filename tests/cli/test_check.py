@@ -7,6 +7,8 @@ from textwrap import dedent
 
 import pytest
 
+from tests.gradscope_command import gradscope
+
 BUG = """\
 import sys
 import gradscope as gs
@@ -23,8 +25,7 @@ CAUGHT = BUG.replace("y.sum().backward()", "try:\n    y.sum().backward()\nexcept
 
 def check(tmp_path, source, *arguments, before=()):
     (tmp_path / "script.py").write_text(dedent(source))
-    command = [sys.executable, "-m", "gradscope", "check", *before, "script.py", *arguments]
-    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    return gradscope("check", *before, "script.py", *arguments, cwd=tmp_path)
 
 
 def test_a_finding(tmp_path):
@@ -225,9 +226,8 @@ def test_sources_are_read_and_not_run(tmp_path):
     ],
 )
 def test_what_sources_are_not(tmp_path, arguments, message):
-    command = [sys.executable, "-m", "gradscope", "check", "--static", *arguments]
-    command += ["script"] * (arguments == ["-m"])
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    script = ["script"] * (arguments == ["-m"])
+    done = gradscope("check", "--static", *arguments, *script, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
 
@@ -249,22 +249,19 @@ def test_a_missing_script(tmp_path):
 
 @pytest.mark.parametrize("arguments", [["--format", "yaml", "script.py"], []])
 def test_usage_errors(tmp_path, arguments):
-    command = [sys.executable, "-m", "gradscope", "check", *arguments]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = gradscope("check", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert "usage: gradscope check" in done.stderr
 
 
 def test_explain(tmp_path):
-    command = [sys.executable, "-m", "gradscope", "check", "--explain", "gs102"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = gradscope("check", "--explain", "gs102", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.startswith("GS102: parameter modified between forward and backward (error)\n")
 
 
 def test_explain_an_unknown_code(tmp_path):
-    command = [sys.executable, "-m", "gradscope", "check", "--explain", "GS999"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = gradscope("check", "--explain", "GS999", cwd=tmp_path)
     assert done.returncode == 2
     assert "no code 'GS999'; there are GS101, GS102" in done.stderr
 

@@ -1,20 +1,18 @@
 """What `gradscope check` tells, and where: formats, selections, suppressions, baselines, settings."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from tests.cli.test_check import BUG, CAUGHT
+from tests.gradscope_command import gradscope
 
 TWO = CAUGHT + "z = x.tanh()\nz.data.add_(1)\nz.sum().backward()\n"
 MISSING = "there is no baseline 'known.json'; --update-baseline writes one"
 
 
 def check(folder, *arguments, script="script.py"):
-    command = [sys.executable, "-m", "gradscope", "check", *arguments, *([script] if script else [])]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    return gradscope("check", *arguments, *([script] if script else []), cwd=folder)
 
 
 def codes(done):

@@ -10,6 +10,7 @@ import pytest
 
 from gradscope.cli import main
 from gradscope.runtime.kernels import forms
+from tests.gradscope_command import gradscope
 
 SCRIPT = """\
 import sys
@@ -38,8 +39,7 @@ main()
 
 def doctor(tmp_path, source, *arguments, before=()):
     (tmp_path / "train.py").write_text(dedent(source))
-    command = [sys.executable, "-m", "gradscope", "doctor", *before, "train.py", *arguments]
-    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    return gradscope("doctor", *before, "train.py", *arguments, cwd=tmp_path)
 
 
 def test_findings(tmp_path):

@@ -1,13 +1,12 @@
 """``gradscope graph`` as a user runs it: in a process of its own, on real scripts."""
 
 import json
-import subprocess
-import sys
 from textwrap import dedent
 
 import pytest
 
 from gradscope.cli import main
+from tests.gradscope_command import gradscope
 
 TRAIN = """\
 import sys
@@ -31,8 +30,7 @@ for step in range(3):
 def graph(tmp_path, source, *options, arguments=()):
     """Run ``gradscope graph`` on a script in a process of its own."""
     (tmp_path / "script.py").write_text(dedent(source))
-    command = [sys.executable, "-m", "gradscope", "graph", *options, "script.py", *arguments]
-    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    return gradscope("graph", *options, "script.py", *arguments, cwd=tmp_path)
 
 
 def test_without_a_file_it_prints_numbers_and_a_tree(tmp_path):
