@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import os
 import shutil
 import signal
@@ -32,6 +33,27 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
         folder = os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="gradscope-bytecode-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+PYTORCH = importlib.util.find_spec("torch") is not None
+
+
+def pytest_report_header() -> str | None:
+    """Say what is left out."""
+    return None if PYTORCH else "PyTorch is not installed: the tests that compare with it are left out"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the thousands of tests that could do nothing but say one by one that there is no PyTorch."""
+    if PYTORCH:
+        return
+    needing = [
+        item for item in items if item.get_closest_marker("torch") or "torch" in getattr(item, "fixturenames", ())
+    ]
+    if needing:
+        left_out = set(needing)
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=needing)
 
 
 def pytest_collection_finish() -> None:

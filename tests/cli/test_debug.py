@@ -12,6 +12,8 @@ from textwrap import dedent
 
 import pytest
 
+from tests.gradscope_command import gradscope
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 TRAIN = """\
@@ -39,8 +41,7 @@ DUMP = TRAIN + "for p in model.parameters():\n    print(p.detach().numpy().tobyt
 def debug(tmp_path, source, *arguments, before=(), text=None):
     """Run ``gradscope debug`` on a script in a process of its own, without a terminal."""
     (tmp_path / "script.py").write_text(dedent(source))
-    command = [sys.executable, "-m", "gradscope", "debug", *before, "script.py", *arguments]
-    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, input=text or "")
+    return gradscope("debug", *before, "script.py", *arguments, cwd=tmp_path, input=text or "")
 
 
 def test_places_are_named_from_where_the_script_was_started(tmp_path):

@@ -561,7 +561,7 @@ CHECKS: dict[str, tuple[Callable[..., None], Callable[[Operator], Any]]] = {
 # What draws random numbers has tests of its own; transfer() needs two devices: tests/runtime/memory/test_device.py.
 REPEATABLE = [op for op in OPERATORS.values() if not op.draws and op.name != "transfer"]
 CASES = [
-    pytest.param(op, check, id=f"{op.name}-{check}")
+    pytest.param(op, check, id=f"{op.name}-{check}", marks=[pytest.mark.torch] * check.startswith("torch"))
     for op in OPERATORS.values()
     if op.samples is not None
     for check, (_, applies) in CHECKS.items()

@@ -2,8 +2,6 @@
 
 import json
 import sqlite3
-import subprocess
-import sys
 import time
 import zlib
 from contextlib import closing
@@ -14,6 +12,7 @@ import gradscope.inspect as gi
 from gradscope.inspect.recording import RecordingError
 from gradscope.inspect.recording.file import untrusted_database as module
 from gradscope.inspect.recording.file.array_blobs import unpack_array
+from tests.gradscope_command import gradscope
 from tests.inspect.recording.killing import read_all
 from tests.inspect.recording.programs import mlp, recorded, train
 
@@ -65,10 +64,7 @@ def test_an_endless_view_hangs_no_command(path, command):
     alter(path, f"DROP TABLE runs; CREATE VIEW runs AS {ENDLESS} i, 't', 'f', 'k', 1, 'h', '', '', 1, 1, 's' FROM n")
     name, *options = command
     files = [path.name] * (2 if name == "diff" else 1)
-    done = subprocess.run(
-        [sys.executable, "-m", "gradscope", name, *files, *options],
-        cwd=path.parent, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+    done = gradscope(name, *files, *options, cwd=path.parent, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 2
     assert "is refused: its view 'runs'" in done.stderr
