@@ -89,7 +89,7 @@ class Sanitizer:
         self._first = first
         self._watch: type[Watcher] = ContinuingWatcher if keep_going else Watcher
         self._found: dict[tuple[Any, ...], Finding] = {}
-        # What nobody has heard of being written, by the key of the finding.
+        # The saved tensors whose write no event told of, by the key of the finding: a second run looks for the line.
         self._unheard: dict[tuple[Any, ...], SavedOnce] = {}
         self._lock = threading.Lock()
         self._native: Watcher | None = None
@@ -188,7 +188,7 @@ class Sanitizer:
     def _operator_ran(self, event: events.Event) -> None:
         """Note that the program uses gradscope; the first operator tells."""
         self._native_used = True
-        if self._first_operator is not None:  # else it is another thread's, and subscribe() has not returned yet
+        if self._first_operator is not None:  # None while another thread is in subscribe()
             self._first_operator.unsubscribe()
 
     def _torch_imported(self, shared_writes: SharedWriteWatch) -> None:

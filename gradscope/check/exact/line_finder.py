@@ -53,7 +53,7 @@ class LineFinder(Observer):
         for saved in wanted:
             if saved.framework == adapter.name:
                 self._wanted.setdefault(saved.number, []).append(saved)
-        # What is looked at: the tensor, the checksum of what was saved, and the key of the node.
+        # The saved tensors that are still watched: each with the checksum of what was saved, and its node's key.
         self._open: dict[SavedOnce, tuple[Any, int, int]] = {}
         self._trace = LineTrace(self._look)
         self._observation = adapter.observe(self, forward=True, backward=True)

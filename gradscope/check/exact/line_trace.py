@@ -55,6 +55,6 @@ class LineTrace:
     def _in_frame(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event in ("line", "return"):
             self._look(self._line)
-            # The caller's line goes on when a function has returned.
+            # When a function has returned, the line of its caller is the one that runs.
             self._stand_at(frame if event == "line" else user_frame(frame.f_back) if frame.f_back else None)
         return self._in_frame

@@ -55,7 +55,7 @@ def find_lines(
         file = Path(folder) / "lines.json"
         file.write_text(json.dumps({"wanted": list(wanted)}), encoding="utf-8")
         command = [sys.executable, "-m", __name__, str(file), *["-m"] * module, path, *arguments]
-        # The interpreter is to find what the first run has found, from wherever it starts.
+        # The second interpreter must import the same gradscope, whatever directory it starts in.
         found_by = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), str(Path(gs.__file__).parents[1])]))
         nothing = subprocess.DEVNULL
         subprocess.run(

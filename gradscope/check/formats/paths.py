@@ -23,7 +23,7 @@ def below(filename: str, directory: str) -> str | None:
         return filename
     try:
         relative = os.path.relpath(filename, directory or os.sep)
-    except ValueError:  # another drive
+    except ValueError:  # the two paths are on different drives
         return None
     return None if relative.split(os.sep)[0] == os.pardir else relative
 

@@ -102,7 +102,7 @@ def _result(finding: Finding, directory: str) -> dict[str, Any]:
     return found
 
 
-# What happens before what, in the program.
+# The steps of a code flow are in the order in which the program takes them.
 _ORDER = ("made", "source", "viewed", "shared", "saved", "freed", "written", "written again", "read")
 
 

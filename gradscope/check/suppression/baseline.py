@@ -40,7 +40,7 @@ def fingerprint(finding: Finding, directory: str) -> Fingerprint:
     if os.path.isabs(filename):
         try:
             filename = Path(os.path.relpath(filename, directory)).as_posix()
-        except ValueError:  # another drive
+        except ValueError:  # the two paths are on different drives
             filename = Path(filename).as_posix()
     function = " > ".join([place.function, *(frame.function for frame in finding.frames[1:][-1:])])
     return finding.code, filename, function, " ".join(place.source.split())

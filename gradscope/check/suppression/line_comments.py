@@ -104,7 +104,7 @@ def _comment_tokens(text: str) -> list[tuple[int, str]]:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
                 found.append((token.start[0], token.string))
-    except (tokenize.TokenError, SyntaxError):  # up to there it is Python
+    except (tokenize.TokenError, SyntaxError):  # the comments before the error have been read
         pass
     return found
 

@@ -39,7 +39,7 @@ class ContinuingWatcher(Watcher):
     ) -> None:
         self.gradients = WrongGradients(adapter)
         self._kept = KeptValues(adapter)
-        # By thread, of the node that runs: the memories that have other values, and what puts back what was there.
+        # For the node that runs on each thread: memories that hold their saved values again, and calls that undo it.
         self._exchanged: dict[int, tuple[set[Hashable], list[Callable[[], None]]]] = {}
         super().__init__(adapter, tell, shared_writes)
 

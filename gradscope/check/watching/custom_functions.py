@@ -93,7 +93,7 @@ class FunctionCalls:
             if tensor is None or adapter.version(tensor) == entry.version or adapter.is_leaf(tensor):
                 continue
             root = adapter.root(tensor)
-            if root is not None and root[0] is not node:  # mark_dirty() hangs it on the node
+            if root is not None and root[0] is not node:  # a tensor given to mark_dirty() has this node for its root
                 yield tensor
 
     def changed(self, node: Any) -> Iterator[KeptTensor]:

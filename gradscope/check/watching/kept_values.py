@@ -130,7 +130,7 @@ class KeptValues:
             if kept.copy is not None:
                 if changed or not values.intact(node, place):
                     yield WrittenTensor(saved, kept.copy, kept.version)
-            elif memory_key(saved.data) != memory_key(kept.alias):  # `parameter.data = other`
+            elif memory_key(saved.data) != memory_key(kept.alias):  # the program has assigned `parameter.data = other`
                 yield WrittenTensor(saved, kept.alias, kept.version)
             elif changed and values.intact(node, place):
                 yield WrittenTensor(saved, None, kept.version)

@@ -44,7 +44,7 @@ class SavedValues:
     def __init__(self, adapter: Adapter, account: WriteAccount) -> None:
         self._adapter = adapter
         self._account = account
-        self._notes, self._fingerprints = adapter.notes, adapter.fingerprints  # asked at every node
+        self._notes, self._fingerprints = adapter.notes, adapter.fingerprints  # called at every node
 
     def note(self, node: Any) -> None:
         """Remember what a node has just saved."""

@@ -66,7 +66,7 @@ class _RunningBackward:
         self.task = task
         self.called = called
         self.written: dict[Any, _GradientWrite] = {}
-        # Gradients that a node has handed to several, by their memory: the keys of those, and which of their gradients.
+        # A gradient that a node handed to several others, by its memory: who got it, as (key, number of the input).
         self.shared: dict[Any, list[tuple[int, int]]] = {}
 
 
@@ -249,7 +249,7 @@ class SharedWriteWatch(Observer):
                 continue
             key = self._adapter.key(call.node)
             if not gradient.below:
-                gradient.below.add(key)  # a hook runs right before the node that it belongs to
+                gradient.below.add(key)  # the first node that reads it is the one whose hook wrote it
                 self._look_for_others(running, gradient, call.node)
             elif key not in gradient.below:
                 gradient.told = True

@@ -169,7 +169,7 @@ class Watcher(Observer):
             for saved in self._adapter.saved(node):
                 then, now = saved.saved_version, saved.current_version
                 reached = node is error.node and (saved.name, then, now) == met
-                # Who reads a saved tensor by hand, outside of a backward, is told of this one alone.
+                # Outside of a backward the program has read one saved tensor itself, and only that one is reported.
                 if reached or (running is not None and then != now):
                     facts = self._modified(node, saved, read, leaves, reached=reached)
                     self._tell(facts, error if reached else None)

@@ -62,7 +62,7 @@ class WrongGradients:
         self.unmeasured: dict[str, None] = {}
         self._adapter = adapter
         self._found: dict[tuple[Any, ...], WrongGradient] = {}
-        # By task: what is to be added to the gradients that have yet to enter nodes, by key and number of the input.
+        # For each task, the error of the gradients that nodes have yet to receive, by the node's key and input number.
         self._coming: dict[int, dict[tuple[int, int], Any]] = {}
         self._beside: dict[int, Sequence[Any]] = {}
 
@@ -159,7 +159,7 @@ def _difference(wrong: Any, right: Any) -> Any:
         return None if right is None else -right
     if right is None:
         return wrong
-    # What a node has broadcast the engine adds up, and converts.
+    # The engine sums a gradient to its receiver's shape and casts it; the difference is taken after that.
     difference = wrong.sum_to_size(*right.shape).to(right.dtype) - right
     return difference if bool((difference != 0).any()) else None
 

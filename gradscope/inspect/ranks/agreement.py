@@ -296,7 +296,7 @@ class Comparison:
         """Whether all ranks have the same tensors, and those hold the same: nearly always, and quick to see."""
         looks = [step.look for step in steps.values()]
         first, *others = looks
-        key = tuple(id(look.tensors) for look in looks)  # a recording has each layout once
+        key = tuple(id(look.tensors) for look in looks)  # each layout is one object in a recording
         if key not in self._layouts:
             alike = all(look.tensors == first.tensors for look in others)
             compared = numpy.array([held.kind not in (IGNORED, BROADCAST) for held in first.tensors], numpy.bool_)

@@ -27,12 +27,12 @@ from .agreement_report import agreement_text
 
 __all__ = ["LiveAgreement", "RanksDisagreeError"]
 
-_PATIENCE = 10.0  # seconds in which rank 0 must have come to its step, once: it may have no batch left
+_PATIENCE = 10.0  # seconds that others wait for rank 0's step, once: it may have no batch left
 _AFTERTHOUGHT = 3.0  # seconds in which parameters that differ may turn out to be those of a later step (join)
 _POLL = 0.002
-_KEPT = 128  # steps of rank 0 in the store
+_KEPT = 128  # steps of rank 0 that the store keeps
 
-_next_session = itertools.count().__next__  # all ranks open as many, in the same order
+_next_session = itertools.count().__next__  # the numbers agree, as all ranks open sessions in the same order
 
 
 class RanksDisagreeError(RuntimeError):
@@ -87,7 +87,7 @@ class LiveAgreement:
     def _about_to_step(self, optimizer: Any) -> None:
         if self._exchange is None:
             store = self._adapter.rank_store()
-            if store is None:  # nobody to compare with, yet
+            if store is None:  # there is no process group yet
                 return
             self._exchange = _Exchange(store, self._session)
         look = self._looker.look(optimizer)

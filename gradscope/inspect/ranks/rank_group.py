@@ -99,7 +99,7 @@ class RankGroup:
     def _go_on(self, name: str, *args: Any, **keywords: Any) -> None:
         """Let all ranks go on, or the chosen one alone; ``start`` is for all."""
         self._impatient = False
-        if name == "cont" and self.chosen.state is SessionState.RUNNING:  # it was left waiting, and is waited for again
+        if name == "cont" and self.chosen.state is SessionState.RUNNING:  # a wait was interrupted and begins again
             return
         if self.non_stop and name != "start":
             getattr(self.chosen, name)(*args, **keywords)
@@ -209,7 +209,7 @@ class RankGroup:
         self._pause_all()
         deadline = time.monotonic() + _PAUSING
         while not self._until(lambda: not self._running(), _ASKING) and time.monotonic() < deadline:
-            if all(map(_waits, self._running())):  # for one that has stopped, most likely
+            if all(map(_waits, self._running())):  # they most likely wait for a rank that has stopped
                 return
 
     def _choose_first(self, candidates: Sequence[RemoteDebugger]) -> None:
@@ -227,7 +227,7 @@ class RankGroup:
     def join(self) -> None:
         """Start the ranks that have not begun, and pause those that run."""
         for member in self.members:
-            with contextlib.suppress(SessionError):  # it has stopped by itself meanwhile, or has ended
+            with contextlib.suppress(SessionError):  # the rank has stopped by itself meanwhile, or has ended
                 if member.state is SessionState.NOT_STARTED:
                     member.start()
                 elif member.state is SessionState.RUNNING:
@@ -318,7 +318,7 @@ def _at_once(members: Sequence[RemoteDebugger], verb: Callable[[RemoteDebugger],
     sent: list[RemoteDebugger] = []
 
     def carry_out(member: RemoteDebugger) -> None:
-        with contextlib.suppress(SessionError, ValueError):  # it runs, has ended, or has no such node
+        with contextlib.suppress(SessionError, ValueError):  # the rank runs, has ended, or has no such node
             verb(member)
             sent.append(member)
 

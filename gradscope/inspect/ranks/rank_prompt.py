@@ -32,7 +32,7 @@ class RankPrompt(LineMode):
         super().__init__(self.group)  # type: ignore[arg-type] # it has the same verbs
 
     def _begin_echo(self) -> Callable[[], None]:
-        return lambda: None  # who has started the ranks has what they write
+        return lambda: None  # the output of the ranks goes to whoever has started them
 
     def say_stop(self) -> None:
         """Say where the chosen rank has stopped, and where the others are."""
@@ -80,7 +80,7 @@ class StartedRankPrompt(RankPrompt):
         super().__init__([process.debugger for process in processes], non_stop=non_stop)
         self._processes = processes
         self.group.renew = partial(renew_ranks, processes)
-        # From before their start until after their ends: signal and exit handlers may have something to say.
+        # The echo begins before the ranks start and ends after they do: signal and exit handlers may write something.
         self._end_echo = self.group.echo_to(self._echo)
 
     def conclude(self) -> tuple[int, str]:

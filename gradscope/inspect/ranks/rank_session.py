@@ -69,7 +69,7 @@ class RankSession(RankGroup):
         if event.kind in ("output", "log"):
             event = replace(event, text=f"[rank {rank}] {event.text}")
         elif event.kind == "state" and member.state not in (SessionState.RUNNING, SessionState.FINISHED):
-            if self.non_stop or not ends_by_itself(member):  # of a step that all take, the one looked at ends its own
+            if self.non_stop or not ends_by_itself(member):  # of a step that all take, the chosen rank's end counts
                 self._turn_to(rank)
             if not self.non_stop:
                 threading.Thread(target=self._stop_others, args=(rank,), daemon=True).start()

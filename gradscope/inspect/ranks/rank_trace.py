@@ -25,7 +25,7 @@ def rank_events(ranks: RecordedRanks) -> Iterator[dict[str, Any]]:
         later = (member.run.started - first) / 1000
         yield {"ph": "M", "pid": member.rank, "name": "process_sort_index", "args": {"sort_index": member.rank}}
         for event in trace_events(member.recording):
-            if event["pid"] == member.run.id:  # the recording may have runs of earlier starts
+            if event["pid"] == member.run.id:  # a recording may hold runs of earlier starts
                 moved = {"ts": event["ts"] + later} if "ts" in event else {}
                 yield {**event, "pid": member.rank, **moved}
 

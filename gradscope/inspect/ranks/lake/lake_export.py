@@ -27,7 +27,7 @@ from .lake_schema import BLOCK, MARKER, TABLES, VERSION, check_lake
 
 __all__ = ["Exported", "export_run", "follow_run"]
 
-_ROWS = 1 << 20  # of a file, about
+_ROWS = 1 << 20  # rows of a file, roughly
 _HELD_BACK = 2  # newest iterations of a program that runs, to which backwards may still be moved
 _PAUSE = 1.0  # seconds between looks at a program that runs
 
@@ -130,7 +130,7 @@ def _write_run(member: RankRecording, folder: str, name: str) -> None:
     arrow, run = load_arrow(), member.run
     path = os.path.join(folder, "run.parquet")
     if os.path.exists(path):
-        import pyarrow.parquet  # loaded already
+        import pyarrow.parquet  # load_arrow() has loaded it
 
         (started,) = pyarrow.parquet.read_table(path, columns=["started_ns"]).column(0).to_pylist()
         if started != run.started:
@@ -265,7 +265,7 @@ def _write_steps(steps: Sequence[StepRecord], folder: str) -> int:
 
 def _write(table: Any, path: str) -> None:
     """Write a file that is there whole or not at all."""
-    import pyarrow.parquet  # loaded already
+    import pyarrow.parquet  # load_arrow() has loaded it
 
     os.makedirs(os.path.dirname(path), exist_ok=True)
     half = f"{path}.half-{os.getpid()}"

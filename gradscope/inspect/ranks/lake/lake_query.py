@@ -14,7 +14,7 @@ from .lake_schema import TABLES, check_lake
 
 __all__ = ["Answer", "QueryError", "ask"]
 
-_LOOK = 0.5  # seconds between looks at how far a question is
+_LOOK = 0.5  # seconds between two reports of progress
 
 _QUESTIONS = {"SELECT", "EXPLAIN"}
 
@@ -77,9 +77,9 @@ def ask(
             raise QueryError("only questions are answered\nWrite one SELECT, WITH, EXPLAIN or DESCRIBE.")
         for table in TABLES:
             connection.execute(_view(lake, table))
-        # What follows is the question, which somebody may have sent.
+        # From here on the connection runs the question, which somebody may have sent.
         folder = os.path.join(os.path.abspath(lake), "")
-        allowed = {folder, glob.escape(folder)}  # patterns are looked at too, before what they find
+        allowed = {folder, glob.escape(folder)}  # DuckDB checks the pattern as well as the files that it finds
         connection.execute(f"SET allowed_directories = [{', '.join(map(_quoted, sorted(allowed)))}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
@@ -149,7 +149,8 @@ def _view(lake: str, table: str) -> str:
     pattern = os.path.join(glob.escape(os.path.abspath(lake)), table, "**", "*.parquet")
     if glob.glob(pattern, recursive=True):
         found = [column for column in TABLES[table] if column.name in ("run", "rank", "from_iteration")]
-        kinds = ", ".join(f"{column.name}: {_SQL_TYPES[column.type]}" for column in found)  # a run may be called 2026
+        # Without types a run called 2026 would be a number.
+        kinds = ", ".join(f"{column.name}: {_SQL_TYPES[column.type]}" for column in found)
         options = f"hive_partitioning = true, hive_types = {{{kinds}}}, union_by_name = true"
         return f"CREATE VIEW {table} AS SELECT * FROM read_parquet({_quoted(pattern)}, {options})"
     typed = (f'NULL::{_SQL_TYPES.get(column.type, "DOUBLE")} AS "{column.name}"' for column in TABLES[table])

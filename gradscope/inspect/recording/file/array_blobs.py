@@ -17,8 +17,8 @@ MOST_BYTES = 1 << 30
 
 _KINDS = "biufc"
 _DTYPE = re.compile(rf"[<|][{_KINDS}]\d\d?")
-_LEVEL = 1  # gradients hardly compress: zeros do, and level 1 finds them
-_SMALL = 4096  # bytes that are not worth it
+_LEVEL = 1  # gradients hardly compress, but zeros do, and level 1 finds them
+_SMALL = 4096  # bytes below which compressing is not worth the time
 
 
 def pack_array(array: Any) -> bytes:
@@ -66,7 +66,7 @@ def unpack_array(data: bytes) -> numpy.ndarray:
     ValueError
         If the bytes are damaged.
     """
-    if not isinstance(data, bytes):  # of a number, bytes() would make as many zeros
+    if not isinstance(data, bytes):  # bytes(7) would be seven zeros
         raise ValueError(f"a recorded value is damaged: it is {data!r:.40}")
     header, found, body = data.partition(b"\n")
     try:

@@ -7,7 +7,7 @@ import sys
 
 __all__ = ["FileWatch", "read_header"]
 
-_HEADER = 100  # bytes of a database in which every writer leaves a trace
+_HEADER = 100  # bytes of the header, in which every writer leaves a trace
 _watched: dict[tuple[int, int], FileWatch] = {}
 _POSIX = os.name == "posix"  # elsewhere an open file can neither be moved nor deleted
 
@@ -113,7 +113,7 @@ def _path_of(descriptor: int) -> str | None:
     """Return the path that the system knows of an open file."""
     try:
         if sys.platform == "darwin":
-            import fcntl  # Windows has none
+            import fcntl  # Windows has no such module
 
             return os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
         return os.readlink(f"/proc/self/fd/{descriptor}")

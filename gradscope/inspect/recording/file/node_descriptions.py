@@ -16,8 +16,8 @@ __all__ = ["NodeDescriptions"]
 _PARTS = ", ".join(f"json_extract(value, '$[{i}]')" for i in range(9))
 _INSERT = f"INSERT INTO nodes SELECT {_PARTS} FROM json_each(?)"
 _COLUMNS = {"nodes": 9, "modules": 2, "locations": 5}
-_MODULE, _LOCATION = 2, 4  # places of columns in `nodes`
-_MOST_GONE = 200_000  # the recorder forgets the row of a node when it has described so many others
+_MODULE, _LOCATION = 2, 4  # the positions of these columns in a row of `nodes`
+_MOST_GONE = 200_000  # nodes after which the recorder forgets the oldest rows
 _FEW = 1_000
 
 

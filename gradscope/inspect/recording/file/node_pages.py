@@ -39,7 +39,7 @@ SMALL_FORM = numpy.dtype([("at", "<u4"), ("spec", "<i4"), ("size", "u1"), ("widt
 """A gradient that the page keeps itself: which of the page's it is, its row in the table `specs`, how many elements it
 has, and how many bytes each of them."""
 
-_MOST_BINS = 2200  # of a histogram: no float has an exponent below -1100 or above 1100
+_MOST_BINS = 2200  # bins that a histogram has at most: exponents of floats lie within ±1100
 
 RAW = 64
 """Elements up to which the page keeps a gradient itself: its statistics take no less room, and time to make."""
@@ -305,14 +305,14 @@ def encode_page(batches: Sequence[Batch]) -> PackedPage:
 def _describe(met: Sequence[GradientSnapshot | None]) -> tuple[Any, Any, dict[int, str]]:
     """Return the rows of gradients, their histograms, and their first elements where they are text."""
     rows = numpy.zeros(len(met), TENSOR)
-    rows["spec"] = rows["value"] = -1  # of an undefined gradient
+    rows["spec"] = rows["value"] = -1  # -1 stands for an undefined gradient
     snapshots = [(at, snapshot) for at, snapshot in enumerate(met) if snapshot is not None]
     if not snapshots:
         return rows, numpy.zeros(0, ENTRY), {}
     fresh = list(dict.fromkeys(snapshot for _, snapshot in snapshots if snapshot.measured is None))
     found = digest([snapshot.array for snapshot in fresh])
     for index, snapshot in enumerate(fresh):
-        # Another node may have it too, on another page, when the copy is gone.
+        # The snapshot may come again on another page, after its copy has been let go.
         snapshot.measured = found.measured(index)
     told: dict[GradientSnapshot, TensorStatistics] = {snapshot: snapshot.measured for _, snapshot in snapshots}  # type: ignore[misc]
     lengths = numpy.array([len(measured.counts) for measured in told.values()], numpy.int64)

@@ -47,7 +47,7 @@ _TASKS_AT_ONCE = 256
 _PAGES_AT_ONCE = 32
 _NODES_AT_ONCE = 2048
 _STEPS_AT_ONCE = 64
-_LONGEST = 200  # letters of what SQLite or NumPy say of damage
+_LONGEST = 200  # characters quoted of what SQLite or NumPy say of damage
 _DAMAGE = (
     sqlite3.Error, ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError, RecursionError,
     MemoryError,
@@ -360,7 +360,7 @@ class Recording:
         try:
             pages = decode_pages(blobs)
         except _DAMAGE:
-            pages = decode_pages(blobs[:1])  # what is damaged on another is told where that is asked for
+            pages = decode_pages(blobs[:1])  # damage on another page is reported when that page is read
         for which, parts, page in zip(numbers, blobs, pages):
             self._count_bytes(which, parts)
             self._pages[which] = page

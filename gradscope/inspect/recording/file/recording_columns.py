@@ -117,7 +117,7 @@ def _statistics(page: Page, group: str) -> dict[str, Any]:
     found["max"] = numpy.where(low <= high, high, numpy.nan)
     for name in ("mean", "std"):
         found[name] = numpy.full(len(counts), numpy.nan)
-        found[name][owner[::-1]] = tensors[name][::-1]  # the first of a node is written last
+        found[name][owner[::-1]] = tensors[name][::-1]  # in reverse, so that a node's first gradient has the last word
     return found
 
 

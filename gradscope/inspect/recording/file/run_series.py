@@ -36,7 +36,7 @@ _FACTS = numpy.dtype([
 _PLACES = ("first", "last", "bad_first", "bad_last", "zero_first", "zero_last")
 _NOWHERE = -1
 _UNMET = numpy.array((_NOWHERE, math.nan, _NOWHERE, math.nan, *[_NOWHERE] * 4), _FACTS)
-_GROWN = 16  # rows that are made at first
+_GROWN = 16  # rows that the table begins with
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ class RunSeries:
     def _note_places(self, rows: Any, iterations: Any, values: Any) -> None:
         facts = self._facts
         fresh = facts["first"][rows] < 0
-        # Of several samples of one series the first is written last, and then the last one.
+        # A series may have several samples here: in reverse its first has the last word, forwards its last.
         facts["first_value"][rows[fresh][::-1]] = values[fresh][::-1]
         facts["last_value"][rows] = values
         self._note(rows, iterations, "first", "last")

@@ -13,8 +13,8 @@ from .run_series import RunSeries
 
 __all__ = ["SeriesSamples"]
 
-_MOST_NODES = 200_000  # the recorder forgets the row of a node when it has described so many others
-_NAME, _PARAMETER = 0, 3  # places of columns in `nodes`
+_MOST_NODES = 200_000  # nodes after which the recorder forgets the oldest rows
+_NAME, _PARAMETER = 0, 3  # the positions of these columns in a row of `nodes`
 
 
 class _Places(NamedTuple):
@@ -53,7 +53,7 @@ class SeriesSamples:
     def __init__(self, series: RunSeries) -> None:
         self.series = series
         self._loss = series.row("loss", "")
-        self._parameters: dict[int, int] = {}  # rows of the table `nodes`, and of the series
+        self._parameters: dict[int, int] = {}  # from a row of the table `nodes` to the row of its series
         self._places: dict[int, tuple[PageTemplate, _Places]] = {}
         self._waiting: dict[int, list[tuple[int, Batch]]] = {}
         self._losses: list[tuple[int, float]] = []
@@ -105,7 +105,7 @@ class SeriesSamples:
         if known is None:
             if len(self._places) >= _MOST_NODES // 100:
                 self._places.clear()
-            # With the template itself, so that no other gets its number.
+            # The entry keeps the template alive, so that no other template gets its id().
             known = self._places[id(template)] = template, self._look(template)
         return known[1]
 
@@ -151,7 +151,7 @@ def _small_norms(raws: Sequence[bytes], places: _Places) -> Any:
     starts = numpy.cumsum(sizes) - sizes
     with numpy.errstate(all="ignore"):
         norms = numpy.sqrt(numpy.add.reduceat(flat * flat, starts, axis=1))
-        if not (numpy.isfinite(norms) & (norms > 0)).all():  # squares may have left float64
+        if not (numpy.isfinite(norms) & (norms > 0)).all():  # a square may have over- or underflowed
             largest = numpy.maximum.reduceat(numpy.abs(flat), starts, axis=1)
             scale = numpy.where((largest > 0) & numpy.isfinite(largest), largest, 1.0)
             shares = flat / numpy.repeat(scale, sizes, axis=1)

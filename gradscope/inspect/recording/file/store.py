@@ -39,17 +39,17 @@ __all__ = ["LEAST_BUDGET", "RowUpdate", "IterationChange", "Statement", "Store",
 LEAST_BUDGET = 1 << 20
 """Bytes of a file that no budget can forbid: an empty recording takes a tenth of them."""
 
-_PAGE = 2048  # nodes
-_LOG = 8 << 20  # bytes that may be in the log alone
-_COMMIT = 1 << 16  # bytes, about, that a commit writes besides blobs
-_AGES = 20  # looks at how old iterations are, in the time that they may have
-_ROW = 256  # bytes, at most, that a row takes besides them
-_SERIES_ROOM = 64 << 20  # bytes of series, where no budget holds; where one does, an eighth of it
-_SERIES_PACE = 1 << 18  # bytes of them that are written in a second
-_SERIES_PAUSE = 60.0  # seconds between writings of them, at most
-_ITERATIONS = 1_000  # whose numbers are known: backwards that run are of some of the newest
-_SERIES_RUNS = 8  # runs of a file whose series are kept
-_VARIABLES = 32_000 if sqlite3.sqlite_version_info >= (3, 32) else 999  # of one statement
+_PAGE = 2048  # nodes of one page
+_LOG = 8 << 20  # bytes that only the write-ahead log may hold
+_COMMIT = 1 << 16  # bytes that a commit writes besides its blobs, roughly
+_AGES = 20  # how often ages are checked within the age that the policy allows
+_ROW = 256  # bytes that a row takes besides its blobs, at most
+_SERIES_ROOM = 64 << 20  # bytes that series may take without a budget; with one they get an eighth of it
+_SERIES_PACE = 1 << 18  # bytes of series that are written per second
+_SERIES_PAUSE = 60.0  # seconds after which series are written at the latest
+_ITERATIONS = 1_000  # newest iterations whose numbers are kept: running backwards belong to those
+_SERIES_RUNS = 8  # newest runs of a file that keep their series
+_VARIABLES = 32_000 if sqlite3.sqlite_version_info >= (3, 32) else 999  # that one statement may have
 
 _COLUMNS = {
     "iterations": ("id", "run", "number", "started", "ended", "label"),
@@ -129,12 +129,12 @@ class Store:
         self._last = self._last_rows(path)
         self._page_limit = page_limit
         self._limit_pages()
-        self._logged = 0  # bytes, about, that are in the log alone
+        self._logged = 0  # bytes that only the log holds, roughly
         self._most = None if policy.budget is None else max(policy.budget, LEAST_BUDGET)
         self._log = _LOG if self._most is None else min(_LOG, self._most // 4)
-        self._left_out = 0  # iterations
+        self._left_out = 0  # number of iterations that were dropped
         self._node_rows = int(self._connection.execute("SELECT coalesce(sum(nodes), 0) FROM tasks").fetchone()[0])
-        self._aged = 0  # when it was looked last for iterations that are too old
+        self._aged = 0  # the time of the last search for iterations that are too old
         self._rows: dict[str, dict[int, dict[str, Any]]] = {"iterations": {}, "tasks": {}}
         self._changed: dict[str, set[int]] = {"iterations": set(), "tasks": set()}
         self._value_bytes = 0
@@ -144,7 +144,7 @@ class Store:
         series = RunSeries(self._last["runs"] + 1, room=room, first_id=self._last["series"] + 1)
         self._samples = SeriesSamples(series)
         self._series_due = time.monotonic()
-        self._series_bytes = 0  # in the file
+        self._series_bytes = 0  # bytes of series in the file
 
     def counter(self, table: str) -> Callable[[], int]:
         """Return a function that numbers the rows of a table."""
@@ -193,7 +193,7 @@ class Store:
         if watch.in_place():
             return ""
         there = watch.moved_to()
-        if there == watch.path:  # its log alone has been deleted
+        if there == watch.path:  # only the log has been deleted
             self._reopen(there)
             return ""
         if there is not None:
@@ -441,7 +441,7 @@ class Store:
     ) -> None:
         """Write pages, the values of their gradients, and what has gone of the rows in `described` that they need."""
         kept = sum(value[2] for value in values)
-        while self._most is not None and kept > self._most // 2:  # of one backward, which has more than there is room
+        while self._most is not None and kept > self._most // 2:  # one backward has more values than there is room for
             gone = values.pop(0)[2]
             kept, self._value_bytes = kept - gone, self._value_bytes - gone
         nbytes = kept + sum(len(part) for page in pages for part in page[3:7])
@@ -468,7 +468,7 @@ class Store:
                     taken.array = None
                     continue
                 data = pack_array(taken.array)
-                taken.array = None  # another node may have it too
+                taken.array = None  # another node may have the same snapshot
                 self._value_bytes += len(data)
                 yield taken.value, iteration, len(data), data
 
@@ -538,7 +538,7 @@ class Store:
         age = self._policy.age
         if age is None:
             return
-        of_run = "run = (SELECT max(id) FROM runs)"  # another run's times are since its own beginning
+        of_run = "run = (SELECT max(id) FROM runs)"  # times count from the start of their run
         (newest,) = self._connection.execute(
             f"SELECT coalesce(max(started), 0) FROM iterations WHERE {of_run}"
         ).fetchone()
@@ -642,7 +642,7 @@ class Store:
             return
         try:
             self._connection.close()
-        except sqlite3.Error:  # it has been reported
+        except sqlite3.Error:  # the error has been reported by the write that met it
             pass
         self._watch.close()
 
@@ -681,7 +681,7 @@ def _open(path: str, append: bool) -> tuple[FileWatch, sqlite3.Connection]:
         if not append:
             schema.create(path)
         return _connected(path)
-    except (sqlite3.Error, OSError, ValueError) as error:  # of a damaged file SQLite may complain in no UTF-8
+    except (sqlite3.Error, OSError, ValueError) as error:  # SQLite's message on a damaged file may be invalid UTF-8
         raise RecordingError(
             f"{path} cannot be written: {error}\nCheck that its directory is there and writable, or name another file."
         ) from None
@@ -705,8 +705,8 @@ def _connected(path: str) -> tuple[FileWatch, sqlite3.Connection]:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA busy_timeout = 10000")
-            connection.execute("PRAGMA wal_autocheckpoint = 0")  # when, the store says: the file changes only then
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the log
+            connection.execute("PRAGMA wal_autocheckpoint = 0")  # the store decides when the file changes
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # the first query opens the log
             watch.learn()
         except BaseException:
             connection.close()

@@ -21,11 +21,11 @@ from .schema import RecordingError
 __all__ = ["Database", "check_schema"]
 
 _TIMEOUT = 20.0  # seconds of this thread's own time that a statement may take
-_STEPS = 50_000  # of SQLite's machine, between looks at the clock
-_ROW = 16  # bytes, at least, of a row that a recorder has written
+_STEPS = 50_000  # instructions of SQLite's machine between two looks at the clock
+_ROW = 16  # bytes that a row of a recorder has at least
 _LEAST_ROWS = 4096
 _LEAST_LENGTH = 1 << 20
-_MOST_LENGTH = 10**9  # SQLite's own
+_MOST_LENGTH = 10**9  # SQLite's own limit
 
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
@@ -52,7 +52,7 @@ class Database:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.size = 0  # bytes, with its log
+        self.size = 0  # bytes of the file and its log
         self._ends = 0.0
         self._connection = self._opened()
 
@@ -133,7 +133,8 @@ def check_schema(connection: sqlite3.Connection, path: str) -> None:
     RecordingError
         If a table, index, trigger or view is there that the recorder does not make, or one is missing.
     """
-    connection.text_factory = functools.partial(str, encoding="utf-8", errors="replace")  # a damaged one is no text
+    # The schema of a damaged file may be no text.
+    connection.text_factory = functools.partial(str, encoding="utf-8", errors="replace")
     found = set(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 100"))
     connection.text_factory = str
     strange = min(found - _schema(), key=str, default=None)

@@ -104,7 +104,7 @@ class _SentGradient:
     __slots__ = ("address", "checksum", "host", "snapshot")
 
     def __init__(self, host: Any, address: int, checksum: int, snapshot: GradientSnapshot) -> None:
-        self.host = host  # kept, so that its memory is not used again
+        self.host = host  # the reference keeps its memory from being used again
         self.address = address
         self.checksum = checksum
         self.snapshot = snapshot
@@ -132,7 +132,7 @@ class GradientCapture:
         self._intern_spec = intern_spec
         self._next_value = next_value
         self._forms: dict[tuple[Any, Any], GradientFormat] = {}
-        self.nbytes = 0  # of all copies so far
+        self.nbytes = 0  # bytes of all copies so far
 
     def take(self, gradients: list[Any], flow: Flow, place: int, node: NodePlan, call: Any) -> tuple[int, int]:
         """Append the gradients of a node; return how many it was given and how many it has produced."""

@@ -45,14 +45,15 @@ _DENSE = 1 << 22
 _TOGETHER = 1 << 18  # elements of small tensors reduced at once; each call may wait for the interpreter
 _PIECE = 8192
 _ONES, _ONES32 = numpy.ones(_BLOCK), numpy.ones(_BLOCK, numpy.float32)
-_SAFE_SINGLE = 1e-12, 1e12  # the same for float32, with room for sums
-_COMPILED = 4096  # elements from which a compiled pass is worth its call, and numbers that may differ in the last digit
-# Integers of the same bits; where in them the exponent begins, how many there are, and which stands for 2**0.
+_SAFE_SINGLE = 1e-12, 1e12  # magnitudes whose squares and their sums float32 holds
+_COMPILED = 4096  # elements from which a compiled pass is worth its call; its last digit may differ
+# For each dtype: the integer of its size, the bit at which the exponent begins, how many exponents there are, and
+# the one that stands for 2**0.
 _LAYOUTS = {
     numpy.dtype(numpy.float32): (numpy.uint32, 23, 256, 127),
     numpy.dtype(numpy.float64): (numpy.uint64, 52, 2048, 1023),
 }
-_ROW, _FIRST = struct.Struct("<4i4q11d"), struct.Struct("<6d")  # as TENSOR, and the end of it
+_ROW, _FIRST = struct.Struct("<4i4q11d"), struct.Struct("<6d")  # the layout of TENSOR, and of its last six fields
 FLOATS = frozenset(map(numpy.dtype, ("float16", "float32", "float64")))
 
 
@@ -218,7 +219,7 @@ def _in_passes(blocks: list[Any], size: int) -> _Measured | None:
     low = float(numpy.minimum.reduce([numpy.minimum.reduce(block) for block in blocks]))
     high = float(numpy.maximum.reduce([numpy.maximum.reduce(block) for block in blocks]))
     largest = max(high, -low)
-    if not (largest == 0.0 or _SAFE[0] < largest < _SAFE[1]):  # NaN and Inf too
+    if not (largest == 0.0 or _SAFE[0] < largest < _SAFE[1]):  # NaN and Inf come here too
         return None
     single = blocks[0].dtype == numpy.float32 and _SAFE_SINGLE[0] < largest < _SAFE_SINGLE[1]
     moments = (single and _single(blocks, size)) or _double(blocks, size)
@@ -234,12 +235,12 @@ def _in_one_pass(loops: Any, blocks: list[Any], size: int) -> _Measured | None:
         loops.moments_and_exponents(block, extremes[index], sums[index], found[index])
     low, high = float(extremes[:, 0].min()), float(extremes[:, 1].max())
     counts = found.sum(0)
-    if counts[-1]:  # NaN and Inf
+    if counts[-1]:  # some elements are NaN or Inf
         return None
     total, squares = sums.sum(0).tolist()
     mean = total / size
     variance = squares / size - mean * mean
-    if variance < 1e-6 * mean * mean:  # the difference of two numbers that agree in most digits
+    if variance < 1e-6 * mean * mean:  # nearly all digits have cancelled
         squares, mean, variance = _double(blocks, size)
     return _Measured(low, high, squares, mean, variance, _exponents(blocks, counts))
 
@@ -288,7 +289,7 @@ def _count_exponents(block: Any) -> Any:
     bits, digits, exponents, _ = _LAYOUTS[block.dtype]
     places = _scratch.places[: block.size]
     numpy.right_shift(block.view(bits), digits, out=places, casting="unsafe")
-    # The sign stands before the exponent.
+    # The sign bit stands before the exponent: each exponent has two counts, which are added.
     return numpy.bincount(places, minlength=2 * exponents).reshape(2, exponents).sum(0)
 
 
@@ -300,7 +301,7 @@ def _exponents(blocks: list[Any], counts: Any) -> tuple[Any, Any, int]:
     there = counts.nonzero()[0]
     if small == zeros:
         return there - bias, counts[there], zeros
-    # Denormal numbers: they have no exponent of their own.
+    # Denormal numbers share one exponent in their bits; frexp() finds their own.
     tiny = numpy.concatenate([block[(abs(block) < numpy.finfo(block.dtype).tiny) & (block != 0)] for block in blocks])
     powers, more = numpy.unique(numpy.frexp(tiny)[1] - 1, return_counts=True)
     return numpy.concatenate([powers, there - bias]), numpy.concatenate([more, counts[there]]), zeros

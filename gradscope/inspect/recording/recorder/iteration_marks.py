@@ -32,7 +32,7 @@ class IterationCounter:
         self._by_hand = False
         self._round: set[Any] = set()
         self._size = 0
-        self._since = 0  # the first task since a step
+        self._since = 0  # the first task since the last step
         self._last_round: set[Any] = set()
         self._ended = False
 

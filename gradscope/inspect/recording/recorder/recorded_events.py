@@ -43,8 +43,8 @@ _INSERT = {
     }.items()
 }
 
-_MOST = 512 * ROW_LENGTH  # entries of a buffer's rows
-_HEAVY = 4 << 20  # bytes of copies in it
+_MOST = 512 * ROW_LENGTH  # entries that a buffer's rows may have
+_HEAVY = 4 << 20  # bytes of copies that a buffer may hold
 
 _clock = time.perf_counter_ns
 _thread = threading.get_ident
@@ -65,15 +65,15 @@ class _Task:
         self.id = number
         self.iteration = iteration
         self.flow: Flow = {}
-        self.ran = 0  # nodes that have been handed over
-        self.lock = threading.RLock()  # of what is handed over
+        self.ran = 0  # number of nodes that have been handed over
+        self.lock = threading.RLock()  # held by whoever hands rows over
         self.handing = False
 
     def begin(self, plan: CachedPlan, places: dict[Any, Any], sequence_nrs: Any) -> None:
         """Start the clock, with all that is known of the nodes that may run."""
         self.plan, self.places, self.sequence_nrs = plan, places, sequence_nrs
         self.started = _clock()
-        self.buffer = RowBuffer(self.started)  # of the thread on which the last node ran
+        self.buffer = RowBuffer(self.started)  # the buffer of the thread on which the last node ran
         self.buffers = {self.buffer.thread: self.buffer}
 
     def buffer_here(self) -> RowBuffer:
@@ -285,7 +285,8 @@ class EventRecorder(Observer):
         """Hand over what waits of all backwards; return whether one runs. The writer's thread asks now and then."""
         views = list(self._tasks.values())
         for view in views:
-            if view.lock.acquire(blocking=False):  # whoever holds it may wait for the writer
+            # Blocking could deadlock: the holder may wait for the writer's thread.
+            if view.lock.acquire(blocking=False):
                 try:
                     self._hand_over(view)
                 except Exception as error:
@@ -299,7 +300,7 @@ class EventRecorder(Observer):
         if self._writer.failure:
             return
         with view.lock:
-            if view.handing:  # by this thread, which a signal has interrupted
+            if view.handing:  # a signal has interrupted this thread while it handed over
                 return
             view.handing = True
             try:
@@ -344,7 +345,7 @@ class EventRecorder(Observer):
             and self._policy.wants(NodeRecord(-1, place, name, operator_name(name), 0, told, parameter, location, ()))
         )
         with self._lock:
-            number = self._rows.get(text)  # the same line can have several call sites
+            number = self._rows.get(text)  # several call sites can have the same line
             if number is None:
                 number = self._rows[text] = self._next["nodes"]()
                 self._writer.put([
@@ -403,7 +404,7 @@ class EventRecorder(Observer):
                 if moved is not None:
                     self._move(*moved)
                 look = self._looked.pop(id(optimizer), None)
-                if look is not None:  # now that it is known to which iteration it belongs
+                if look is not None:  # the step says to which iteration the look belongs
                     self._step(look)
         except Exception as error:
             self._failed(error)
@@ -440,7 +441,7 @@ class EventRecorder(Observer):
             row = self._next["iterations"]()
             self._iteration_now = self._iterations[number] = row, facts
             self._writer.put(RowUpdate("iterations", row, **facts))
-            # Backwards are moved to the first iteration or to the one before.
+            # Backwards are only ever moved to the first iteration or to the one before: other numbers can go.
             self._iterations.pop(number - 2 if number > 2 else -1, None)
         return self._iterations[number][0]
 

@@ -19,10 +19,10 @@ from .keep_policy import Policy
 __all__ = ["Writer", "report"]
 
 _INTERVAL = 0.05  # seconds between commits
-_IDLE = 0.5  # seconds after which a file that nothing is written to is looked after
-_ITEM = 512  # bytes, about, that a node or another item takes besides its tensors
-_HURRY = 4096 * _ITEM  # bytes that wait: commit now
-_ROOM = 64 << 20  # bytes that may wait
+_IDLE = 0.5  # seconds between looks at a file to which nothing is written
+_ITEM = 512  # bytes that a node or another item takes besides its tensors, roughly
+_HURRY = 4096 * _ITEM  # waiting bytes at which a commit is made at once
+_ROOM = 64 << 20  # bytes that may wait before the program is held up
 
 _writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 
@@ -74,10 +74,10 @@ class Writer:
         self._bytes = 0
         self._took = self._done = 0
         self._stopping = self._hurry = False
-        self._name: str | None = None  # under which to go on
-        self._idle = True  # whether the thread must be told of the next item
+        self._name: str | None = None  # under which the file goes on
+        self._idle = True  # whether the thread sleeps, and must be told of the next item
         self.gather: Callable[[], bool] = bool
-        # Reentrant, for a signal handler of the program that runs a backward.
+        # The lock is reentrant, for a signal handler of the program may run a backward.
         self._lock = threading.RLock()
         self._change = threading.Condition(self._lock)
         self._store = Store(path, policy, append=append, page_limit=page_limit)

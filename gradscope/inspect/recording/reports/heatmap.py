@@ -105,7 +105,7 @@ def _short(name: str) -> str:
 
 def _color(part: float) -> str:
     if math.isnan(part):
-        return "#9e9e9e"  # a gradient of zeros
+        return "#9e9e9e"  # a gradient of zeros has no logarithm
     place = min(max(part, 0.0), 1.0) * (len(_COLORS) - 1)
     at = min(int(place), len(_COLORS) - 2)
     mixed = (a + (b - a) * (place - at) for a, b in zip(_COLORS[at], _COLORS[at + 1]))

@@ -27,8 +27,8 @@ SHOWN = ("over the run", "first", "last", "least", "most", "")
 """What the columns of :func:`series_row` are called."""
 
 _CELLS = 32
-_FALLEN = (1e-1, 1e-2, 1e-3)  # parts of the highest level
-_TOLD = 1e-2  # below which it is worth a word: a tenth is what training itself brings about
+_FALLEN = (1e-1, 1e-2, 1e-3)  # parts of the highest level whose crossing is told
+_TOLD = 1e-2  # the part below which anything is told: training itself brings about a tenth
 _NAMED = 3
 
 
@@ -109,7 +109,7 @@ def _falls(series: SeriesRecord) -> Iterator[str]:
     level = series.level
     zero = series.since(0.0)
     if level > 0 and series.since(level * _TOLD) is not None:
-        crossed = {  # what is crossed last stands for all that is crossed in the same bucket
+        crossed = {  # of several parts that are crossed in one bucket, the last is told
             bucket.first: f"{part:g} since {_since(series, bucket)}"
             for part in _FALLEN
             if (bucket := series.since(level * part)) is not None and bucket != zero
