@@ -45,7 +45,7 @@ __all__ = ["Diagnosis", "Doctor", "Symptom"]
 
 _RULES = load_rules(f"{__package__}.rules")
 _WORST_FIRST = ("error", "silent-wrong", "warning")
-# What a diagnosis tells of, whether a rule needs it or not.
+# The facts that every diagnosis reports, whether a rule needs them or not.
 _ALWAYS = (EXAMINATION, UPDATES, NAN, GROWTH, BLIND_REGIONS, FAILURE)
 
 
@@ -254,7 +254,7 @@ class Doctor:
         if steps is not None:
             if steps < 1:
                 raise ValueError(f"steps must be at least 1, got {steps}\nIt is how many steps of an optimizer to see.")
-            needed[step_limit(steps)] = None  # the last: all others have heard of the step
+            needed[step_limit(steps)] = None  # this fact comes last, when all others have heard of the step
         self._program = WatchedProgram(self._adapter, needed, limits)
         self._program.watch_of(FUNCTIONS).each_input = functions
 
@@ -286,7 +286,8 @@ class Doctor:
 
     def explain(self, error: BaseException | None) -> bool:
         """Look into what has ended the program; return whether the diagnosis says where it comes from."""
-        if error is None or isinstance(error, (KeyboardInterrupt, EnoughSeen)):  # which do not come from the gradients
+        # These do not come from the gradients.
+        if error is None or isinstance(error, (KeyboardInterrupt, EnoughSeen)):
             return False
         missing = self._program.watch_of(EXAMINATION).missing
         refused, of_none = loss_without_graph(self._adapter, error), gradients_of_none(self._adapter, error)

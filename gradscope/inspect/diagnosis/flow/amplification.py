@@ -15,7 +15,7 @@ from ..nan.nan_producers import saved_values
 
 __all__ = ["Gain", "GainVisitor", "loss_scale"]
 
-# What stands between a parameter and the operator that uses it.
+# Operators that stand between a parameter and the one that uses it.
 _BESIDE_A_LEAF = {"Clone", "Expand", "Permute", "T", "ToCopy", "Transpose", "Unsqueeze", "View"}
 
 
@@ -49,7 +49,7 @@ class GainVisitor:
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
         self._nodes: dict[int, tuple[str, Location | None]] = {}
-        # By (node, child): the logarithm of what the node multiplies the gradient by that it sends there.
+        # For each edge (node, child): the logarithm of the factor by which the gradient grows from one to the other.
         self._factors: dict[tuple[int, int], float] = {}
         self._senders: dict[int, list[int]] = {}
         self._leaves: dict[int, int] = {}

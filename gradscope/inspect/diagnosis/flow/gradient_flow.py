@@ -23,7 +23,7 @@ from .dead_units import DeadUnits, dead_units
 
 __all__ = ["GradientFlow", "ParameterFlow", "gradient_flow", "verdict_of"]
 
-# The size of an update beside its weight at which training stands still, or jumps, with the usual learning rates.
+# The size of an update beside its weight below which training stands still, and above which it jumps.
 _STILL, _WILD = 1e-7, 10.0
 
 _NOT_YET = "no gradient has arrived yet: call backward() first, or pass the loss: gi.gradient_flow(model, loss)"

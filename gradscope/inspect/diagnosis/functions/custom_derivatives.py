@@ -24,7 +24,7 @@ from ..limits import Limits
 
 __all__ = ["CheckedFunction", "Functions", "functions"]
 
-_MOST_ELEMENTS = 1 << 20  # of the tensors that a call was given, which are copied
+_MOST_ELEMENTS = 1 << 20  # elements that the tensors of a call may have: they are copied
 
 _WRONG_HELP = "Compare the formulas; `gradscope.testing.assert_gradients` shows the elements."
 
@@ -213,7 +213,7 @@ class functions(Observer):  # noqa: N801 - a context manager, called like a func
         if not any(_takes_part(tensor) for tensor in tensors):
             return
         if sum(tensor.numel() for tensor in tensors) > _MOST_ELEMENTS:
-            return  # a later call may be smaller
+            return  # a later call may be small enough to check
         copies = tuple(self._copied(value) if self._adapter.is_tensor(value) else value for value in args)
         given = tuple(value for value in args if not self._adapter.is_tensor(value))
         self._calls[function] = _Call(function, copies, location_of(user_site(2)), given)
@@ -308,7 +308,7 @@ def _trial(adapter: Adapter, call: _Call, smooth: float) -> _Trial:
         return _Trial(adapter, call, _DOUBLE, smooth)
     except _UnknownError:
         raise
-    except Exception:  # it may be written for one dtype
+    except Exception:  # the function may support one dtype alone
         return _Trial(adapter, call, _AS_GIVEN, smooth)
 
 

@@ -76,7 +76,7 @@ def failed_backward(adapter: Adapter, error: BaseException) -> FailedBackward | 
     return FailedBackward(name, recorded, returns or recorded, text, way_out, certain=True)
 
 
-# What both frameworks say of the gradients that a custom Function has returned.
+# The words of both frameworks for wrong gradients of a custom Function.
 _RETURNED = ("returned an incorrect number of gradients", "returned an invalid gradient")
 
 

@@ -15,7 +15,7 @@ from ..explanation import Explanation, element_bytes, parameters_of, storage_byt
 
 __all__ = ["GradientAliasing", "SharedMemory", "aliasing"]
 
-# Whether two strided layouts meet is hard to tell in the worst case; then they are taken to.
+# Whether two strided layouts overlap can take very long to decide; past this many steps the answer is yes.
 _MOST_WORK = 10_000
 
 
@@ -115,7 +115,7 @@ def aliasing(params: Any, *, others: Any = None, adapter: Adapter | None = None)
     the gradients of `a` and `b` share memory: writing one changes the other
     """
     adapter, pairs = parameters_of(params, None, adapter)
-    once = {id(tensor): (name, tensor) for name, tensor in reversed(pairs)}  # under its first name, should it be tied
+    once = {id(tensor): (name, tensor) for name, tensor in reversed(pairs)}  # a tied parameter goes by its first name
     pairs = list(reversed(once.values()))
     found = [(name, adapter.leaf_grad(tensor)) for name, tensor in pairs]
     grads = [(name, grad) for name, grad in found if grad is not None and element_bytes(grad)]

@@ -30,10 +30,10 @@ _TOKEN = "gradscope.inspect.born"
 # A trend needs so many backward passes of one line to show.
 _TREND = 4
 _CANDIDATES = 16
-# What no variable keeps takes seconds to be searched for among millions of objects.
+# Finding what keeps an object that no variable holds takes seconds among millions of objects.
 _IN_VAIN = 2
 _SEARCHES = 3
-# How many nodes of a graph are looked at.
+# At most so many nodes of a graph are counted.
 _WALKED = 10_000
 _INDEX = re.compile(r"\[\d+\]$")
 _CREATING = re.compile(r"\.backward\(.*create_graph=True")
@@ -253,7 +253,7 @@ class GrowthWatch(Observer):
         self._samples: list[Sample] = []
         self._living = _LivingNodes()
         self._collector = _Collector(self._living)
-        # At each sample, how many nodes the cyclic collector had taken.
+        # The number of nodes that the cyclic collector had taken, at each sample.
         self._taken: list[int] = []
         self._joint: Location | None = None
         self._keepers: tuple[RetainingVariable, ...] = ()
@@ -415,7 +415,7 @@ class GrowthWatch(Observer):
     def _has_old_graph(self, tensor: Any) -> bool:
         try:
             root = self.adapter.root(tensor) if self.adapter.is_leaf(tensor) is False else None
-        except (AttributeError, RuntimeError):  # half made by another thread
+        except (AttributeError, RuntimeError):  # another thread has the object half made
             return False
         if root is None:
             return False

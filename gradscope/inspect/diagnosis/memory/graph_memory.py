@@ -114,7 +114,7 @@ class MemoryReport(Explanation):
 
     def by_module(self) -> tuple[MemoryGroup, ...]:
         """Return the memory that is there for backward only, by module, largest first."""
-        # Where lines were recorded, so were modules.
+        # Modules are recorded wherever lines are.
         return self._grouped(
             lambda piece: piece.module or ("(module not known)" if piece.location is None else "(outside of modules)")
         )

@@ -84,7 +84,7 @@ class Roots:
                 continue
             if code.co_name != "<module>":
                 self._add(variables_of(frame), f"function {code.co_qualname}")
-            elif id(frame.f_globals) not in of_modules:  # exec() has been given names that are no module's
+            elif id(frame.f_globals) not in of_modules:  # a frame of exec() may have globals that are no module's
                 self._add(frame.f_globals, f"module {frame.f_globals.get('__name__', code.co_filename)}")
 
     def _add(self, variables: dict[str, Any], scope: str) -> None:
@@ -147,7 +147,7 @@ def _referring_to(items: list[Any], ways: dict[int, str], seen: set[int]) -> tup
 
 
 _KEY = re.compile(r"\['(\w+)'\]")
-# Where a module keeps what it has; a program writes the name alone.
+# A module keeps its parts in these dictionaries; a program writes only the name of the part.
 _TABLES = ("_parameters", "_buffers", "_modules")
 _IN_TABLE = re.compile(rf"\.(?:{'|'.join(_TABLES)})\['(\w+)'\]")
 

@@ -197,7 +197,7 @@ _FORWARD: dict[str, _Rule] = {
 }
 
 
-# Nodes whose gradient at an element depends on what arrives at that element only.
+# Nodes whose gradient at an element depends only on the gradient that arrives at that element.
 _ELEMENTWISE_NODES = {
     "Abs", "Acos", "Add", "Asin", "Atan2", "Atanh", "Clamp", "Cos", "Div", "Exp", "Log", "Log10", "Log1P", "Log2",
     "MaskedFill", "Mul", "NanToNum", "Neg", "Pow", "Reciprocal", "Relu", "Rsqrt", "Sigmoid", "Sin", "Sqrt", "Sub",

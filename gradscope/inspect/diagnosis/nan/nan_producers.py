@@ -32,7 +32,7 @@ __all__ = [
 _FEW = 16
 _BAD = b"\0"
 
-# A chain is made to be read: of a longer one the two ends are kept.
+# A chain is for reading: of a longer one only the two ends are kept.
 _CHAIN = 12
 
 # Operators that put an infinity where the program asks for it: nothing has gone wrong there.
@@ -42,7 +42,7 @@ _PUTTING = {
     "set", "arange", "to", "amax", "max",
 }  # fmt: skip
 
-# What they return holds anything until it is written.
+# These operators return memory that holds anything until it is written.
 _UNINITIALISED = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "resize"}
 
 # Nodes that send a gradient of 0 to what was not selected.
@@ -187,9 +187,9 @@ class BackwardVisitor:
         self._module_of = module_of
         self._names = names
         self._arriving: dict[tuple[int, int], NanTrace] = {}
-        # The nodes that have run, each with which of its gradients there were.
+        # The nodes that have run, each with the numbers of the gradients that it was given.
         self._ran: list[tuple[Any, list[bool]]] = []
-        self._clean: Sequence[Any] = ()  # what the last node has made
+        self._clean: Sequence[Any] = ()  # the gradients that the last node has made
         self._senders_known: dict[tuple[int, int], tuple[int, str]] = {}
 
     def is_clean(self, node: Any, given: Sequence[Any], made: Sequence[Any]) -> bool:
@@ -200,7 +200,7 @@ class BackwardVisitor:
         given, made : sequence
             What :meth:`gradscope.inspect.adapters.Adapter.carried` returns.
         """
-        # Most of what a node is given is what another has just made.
+        # Most gradients that enter a node have just left another one.
         new = [grad for grad in given if not any(grad is seen for seen in self._clean)]
         if not all_finite(new) or not all_finite(made):
             self._clean = ()
@@ -275,7 +275,7 @@ class BackwardVisitor:
             known = self._arriving.get((key, nr))
             if known is not None:
                 return known
-            # It came from outside: from the loss itself, or from a hook that replaced the gradient.
+            # The NaN came from outside: from the loss itself, or from a hook that replaced the gradient.
             sender = self._senders().get((key, nr), (0, "the gradient that entered backward"))[1]
             values = self._adapter.to_host(grad)
             text = "the gradient arrived with it: the loss is not finite, or a hook put it there"
@@ -390,14 +390,15 @@ def all_finite(values: Iterable[Any]) -> bool:
     for array in values:
         if array is None:
             continue
-        if type(array) is not numpy.ndarray and not isinstance(array, numpy.generic):  # a number is a 0-d result
+        # A plain number is a result without dimensions.
+        if type(array) is not numpy.ndarray and not isinstance(array, numpy.generic):
             return False
         kind = array.dtype.kind
         if kind == "f":
-            if array.size <= _FEW and array.ndim == 1:  # a third of the time of an array of truth values
+            if array.size <= _FEW and array.ndim == 1:  # this takes a third of the time of an array of truth values
                 if not all(map(math.isfinite, array.tolist())):
                     return False
-            elif _BAD in numpy.isfinite(array).tobytes():  # quicker than all()
+            elif _BAD in numpy.isfinite(array).tobytes():  # this is quicker than all()
                 return False
         elif kind not in "iub":
             return False
@@ -497,7 +498,7 @@ class ForwardVisitor:
                 self._known.pop(id(output), None)
                 continue
             clean = False
-            if operator_of(call.name) == "grad":  # the backward was looked at itself
+            if operator_of(call.name) == "grad":  # the nodes of this backward have been watched themselves
                 self._know(output, self._traces.latest())
                 continue
             name, step = operator_of(call.name), NanStep(operator_of(call.name), module, call.location)

@@ -29,7 +29,7 @@ __all__ = ["RESCALING", "DataflowObserver", "TensorKinds", "operator_of", "overf
 # in which case it has left the optimizer's step out.
 RESCALING = "_amp_update_scale"
 
-# What overwrites all of a tensor, whatever it was.
+# Operators that overwrite all of a tensor, whatever it held.
 _FILLING = {"copy", "fill", "normal", "uniform", "zero"}
 _MAKERS = 4_096
 _RAN = "gradscope.inspect.ran"
@@ -97,7 +97,7 @@ class DataflowObserver(Tracker):
         self._by_memory: dict[Any, tuple[weakref.ref[Any], LedgerEntry]] = {}
         self._gone = _forgets(self._by_id, self._by_memory)
         self._written: dict[Any, tuple[weakref.ref[Any], LedgerEntry]] = {}
-        # By address, the entry that made its memory last; right only for memory that is alive since, such as a leaf's.
+        # The entry that last made the memory at an address: right for memory that has lived since, such as a leaf's.
         self._makers: dict[Any, weakref.ref[LedgerEntry]] = {}
         self._most_makers = _MAKERS
         self._runs: dict[int, BackwardRun] = {}
@@ -125,7 +125,7 @@ class DataflowObserver(Tracker):
         written = set(map(id, inputs)).intersection(map(id, outputs))
         if written and all(id(t) in written and self._is_leaf(t) for t in outputs):
             self._initialised(outputs, location, operator_of(call.name))
-            return  # a parameter was initialised or updated, which is no use of it
+            return  # initialising or updating a parameter is no use of it
         entry = LedgerEntry(operator_of(call.name), tuple(dict.fromkeys([self._used(t, location) for t in inputs])))
         entry.location = location
         stack = self._running.modules
@@ -365,7 +365,7 @@ class DataflowObserver(Tracker):
     def _keep(self, entry: LedgerEntry) -> None:
         self._entries.append(entry)
         if len(self._entries) > self._limit:
-            # What it was computed from is let go with it; a chain of entries may not grow for ever.
+            # The entry lets go of its sources, or a chain of entries would grow for ever.
             oldest = self._entries.popleft()
             oldest.inputs, oldest.forgotten = (), True
 
@@ -387,7 +387,7 @@ class DataflowObserver(Tracker):
         known = self._by_id.get(id(tensor))
         if known is None or known() is not tensor:
             known = self._know(tensor, entry, self._address(tensor))
-            # What an operator has recorded anew is no leaf, which takes long to ask.
+            # A result that an operator has just recorded is no leaf; asking would take long.
             if (entry.recorded and not written) or not self._is_leaf(tensor):
                 self._by_id[id(tensor)] = known
         elif not self._is_leaf(tensor):

@@ -38,7 +38,7 @@ class LedgerEntry:
         Of a comparison, what broadcasting has made of a column and a row; else empty.
     """
 
-    # One is made for every operator: what is mostly the same stands here.
+    # An entry is made for every operator: defaults that nearly all share stand on the class.
     recorded = False
     grad_enabled = True
     differentiable = True

@@ -78,7 +78,7 @@ class MissingGradients:
         self._recorder = recorder
         self._adapter: Adapter = recorder.adapter
         self._names = names
-        # By the parameter's id: the parameter, and what each line that called backward() answered.
+        # For each parameter, by its id: itself, and the answer of each line that called backward().
         self._answers: dict[int, tuple[weakref.ref[Any], dict[Location | None, NoGradient]]] = {}
         self._wanted: dict[int, Location | None] = {}
         # The leaves that a failed backward would have reached.
@@ -136,7 +136,7 @@ class MissingGradients:
             diagnosis, replaced = None, set[int]()
             for path, tensor in self._adapter.named_parameters(model):
                 if self._adapter.is_leaf(tensor) is False:
-                    continue  # meta-learning has put a result in the place of a parameter
+                    continue  # in meta-learning a result may stand in the place of a parameter
                 answers = self._answers_of(tensor)
                 if location in answers or (loss is None and self._has_gradient(tensor)):
                     continue

@@ -219,7 +219,7 @@ def _step_of(statement: ast.stmt, quiet: int, loop: int) -> Iterator[_Step]:
         case ast.Expr(value=ast.Yield() | ast.YieldFrom()):
             values, end = [statement.value], True
         case ast.Expr(value=ast.Call(func=ast.Attribute() as method) as call):
-            # out.add_(h), losses.append(h): what is given goes into whose method it is.
+            # In out.add_(h) and losses.append(h) the argument flows into the object of the method.
             targets = [method.value]
             values = [call]
         case ast.Expr():

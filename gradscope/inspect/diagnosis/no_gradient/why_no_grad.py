@@ -370,7 +370,7 @@ class LossDiagnosis:
         )
 
 
-# What people write over a parameter, meaning to change it: `w = w * 2`, `w = w.cuda()`, `w = w / w.norm()`.
+# Operators in lines that rebind a parameter instead of changing it: `w = w * 2`, `w = w.cuda()`, `w = w / w.norm()`.
 _REBINDING = {
     "Add", "Clamp", "Clone", "Div", "Mul", "Neg", "Sub", "ToCopy", "View", "Where", "MaskedFill", "Pow", "T",
     "CopySlices", "Copy",

@@ -70,7 +70,7 @@ class IdleOptimizers:
         self._versions: dict[int, int] = {}
         self._stepped: weakref.WeakSet[Any] = weakref.WeakSet()
         self._changed: set[int] = set()
-        # What an optimizer should have changed by now: gradients cleared again and again, with nothing done.
+        # The ids of leaves whose gradients were cleared again and again, with nothing done.
         self._wasted: set[int] = set()
         self._waiting: dict[int, _UnsteppedOptimizer] = {}
         self._backwards = 0
@@ -87,7 +87,7 @@ class IdleOptimizers:
     def cleared(self, leaf: Any) -> None:
         """Note that the gradient of a leaf has been cleared, and that nothing had been done with it but to clip it."""
         self._cleared[id(leaf)] += 1
-        if leaf._version != self._versions[id(leaf)]:  # by a step that torch.compile has compiled, or by hand
+        if leaf._version != self._versions[id(leaf)]:  # a compiled step, or the program's own line, has updated it
             self._changed.add(id(leaf))
         if self._cleared[id(leaf)] >= self._least:
             self._wasted.add(id(leaf))

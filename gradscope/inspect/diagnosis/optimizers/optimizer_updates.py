@@ -24,9 +24,9 @@ from .parameters_without_optimizer import ParameterWithoutOptimizer, WithoutOpti
 __all__ = ["StaleGradients", "UnusedGradients", "UpdateWatch", "Updates", "updates"]
 
 _SHOWN = 4
-# What zero_grad() does with a gradient that it does not set to None.
+# The operators by which zero_grad() clears a gradient that it does not set to None.
 _CLEARING = {"zero", "zero_", "_foreach_zero_", "detach_", "requires_grad_"}
-# What clipping asks of a gradient, and what it does with many at once; one it writes in place.
+# The operators by which clipping measures one gradient, and many at once; it scales each in place.
 _NORMS = {"norm", "linalg_vector_norm", "_foreach_norm"}
 _CLIPPING = {"_foreach_mul", "_foreach_clamp_min", "_foreach_clamp_max"}
 
@@ -275,7 +275,7 @@ class UpdateWatch(Observer):
         self._runs: dict[int, _BackwardRun] = {}
         self._all_runs: list[_BackwardRun] = []
         self._gradients: dict[int, _LeafGradient] = {}
-        # The tensors that are such gradients, by id, and whose they are: an operator that reads one looks at it.
+        # Gradients by the id of their tensor, with their parameter: an operator that reads one uses the gradient.
         self._owners: dict[int, int] = {}
         self._stale: dict[tuple[Location | None, Location | None], _StaleCalls] = {}
         self._unheld = WithoutOptimizerWatch(self.adapter)
@@ -294,7 +294,7 @@ class UpdateWatch(Observer):
             overflow = overflowed(self.adapter, call)
             for looked_at in self._gradients.values():
                 looked_at.read = True
-                looked_at.used |= overflow  # which is why there was no step
+                looked_at.used |= overflow  # a bad gradient is why the step was left out
         owners = self._owners
         for tensor in call.inputs:
             if id(tensor) not in owners:

@@ -95,11 +95,11 @@ class WithoutOptimizerWatch:
 
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
-        # By the parameter's id; what has no object of its own, by the key of its AccumulateGrad, negative.
+        # Keyed by the parameter's id, or, where no Python object is known, by minus the key of its AccumulateGrad.
         self._waiting: dict[int, _ParameterWithGradient] = {}
         self._found: dict[int, _ParameterWithGradient] = {}
         self._gone: list[_ParameterWithGradient] = []
-        # What an optimizer holds, and tensors that are no parameters and hang in no module.
+        # The ids of parameters that an optimizer holds, and of tensors that belong to no module.
         self._held: dict[int, weakref.ref[Any]] = {}
         self._looks = 0
 

@@ -18,7 +18,7 @@ from ..sampled_graphs import RESHAPING, senders, users_of
 
 __all__ = ["SoftmaxDimension"]
 
-# What stands between attention's weights and the product with the values: a dropout, and the bmm() that matmul() is.
+# Operators between the weights of attention and the values: a dropout, and the reshapes of the bmm() in matmul().
 _BESIDE_WEIGHTS = RESHAPING | {"Mul", "NativeDropout", "Div"}
 _PRODUCTS = {"Bmm", "Mm", "Baddbmm"}
 _HELP_ONE = "\n  Use a sigmoid for one output."

@@ -49,7 +49,7 @@ class StepsOfOptimizers(Observer):
         self._adapter = program.adapter
         self._names = program.watch_of(EXAMINATION).names.paths
         self._hooks = OptimizerHooks(before=self._steps, after=self._stepped)
-        # Those that step, the innermost last: one that wraps another takes no step of its own.
+        # The optimizers whose step() runs, the innermost last: one that wraps another takes no step of its own.
         self._running: list[Any] = []
         self._wrappers: set[int] = set()
         self._since_backward: dict[int, tuple[weakref.ref[Any], str, Location | None]] = {}
@@ -70,7 +70,7 @@ class StepsOfOptimizers(Observer):
 
     def _stepped(self, optimizer: Any) -> None:
         while self._running and self._running.pop() is not optimizer:
-            pass  # a step that has failed
+            pass  # an earlier step has raised
         if id(optimizer) in self._wrappers:
             return
         line, kind, told = caller(), type(optimizer).__name__, set()

@@ -72,6 +72,6 @@ def _found(
         f"at `{last.name}` it is {last.rms:.1e}\n"
         "  Draw them with a standard deviation of 1 / sqrt(fan_in): kaiming_normal_(), xavier_normal_()."
     )
-    # What comes after the first of them is given what has grown or faded; what comes before, its gradient.
+    # Layers after the first of them get a signal that has grown or faded, those before it such a gradient.
     behind = weights.gains[weights.gains.index(layers[0]) :] if worst.gain > 1 else weights.gains
     return Found(text, worst.written, tuple(layer.parameter for layer in behind if layer.parameter))

@@ -87,7 +87,7 @@ class SaturationWatch(Observer):
     def _measured(self, links: dict[int, NodeLinks], link: NodeLinks) -> Saturated | None:
         name = operator_name(self._adapter.node_name(link.node))
         result = saved_values(self._adapter, link.node).get("result") if name in _ENDS else None
-        # What has no layer behind it is no unit.
+        # An element without a layer behind it is no unit.
         if result is None or not result.numel() or source_of(self._adapter, links, link.edges[0][0]) is None:
             return None
         values = self._adapter.to_host(result)

@@ -17,7 +17,7 @@ from ..rule_registry import Rule
 
 __all__ = ["InvertedMask"]
 
-# What masks that are added put where nothing is to be seen: this, the least number of a dtype, or an infinity.
+# An additive mask hides a place by this number or less: the least of a dtype, or minus infinity.
 _HIDING = -1e4
 _NEGATE = (
     "masked_fill() and key_padding_mask hide where the mask is True, scaled_dot_product_attention() shows: hand it the "
@@ -72,7 +72,7 @@ class MaskWatch(Observer):
     def _shown(self, node: Any) -> tuple[Any, bool]:
         """Return which positions (..., query, key) an attention shows or None, and whether it is PyTorch's own."""
         name = operator_name(self._adapter.node_name(node))
-        if name in ("Softmax", "SafeSoftmax"):  # the latter is a part of attention that was not fused
+        if name in ("Softmax", "SafeSoftmax"):  # SafeSoftmax is a part of attention that was not fused
             weights = saved_values(self._adapter, node).get("result")
             values = None if weights is None else self._adapter.to_host(weights)
             return (None if values is None or not numpy.isfinite(values).all() else values != 0), name != "Softmax"

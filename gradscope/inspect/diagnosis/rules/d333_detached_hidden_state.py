@@ -59,7 +59,7 @@ class RecurrenceWatch(Observer):
         self._least = program.limits.recurrent_calls
         self._recorder = program.ledger.recorder
         self._calls: dict[int, _Calls] = {}
-        # By place: the last chain that was cut at all its steps; None once a backward has reached several calls.
+        # For each place, the last chain that was cut at all its steps; None once a backward has reached several calls.
         self._chains: dict[tuple[str, Location | None], CutChain | None] = {}
 
     @property

@@ -25,7 +25,7 @@ _OWN_NODE = re.compile(r"AccumulateGrad|\w+Backward\d+")
 _RECURRENT = re.compile(r"\w*(Rnn|Lstm|Gru)\w*")
 # Layers whose backward writes into the workspace that they have saved: they are not run a second time.
 _WORKSPACE = re.compile(r"(Mkldnn|Cudnn|Miopen)\w*")
-# What brings rows together because it is asked to: statistics of a batch, the edges of a graph.
+# Operators that mix rows on purpose: statistics of a batch, the edges of a graph.
 _MEANT = re.compile(r"(\w*BatchNorm|\w*Mm|Index|Gather|Scatter|Embedding|Cumsum|Sum|Mean|Var|Std|Norm)\w*")
 _PRODUCT = "Bmm"
 

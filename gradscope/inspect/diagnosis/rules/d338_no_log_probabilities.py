@@ -18,7 +18,7 @@ from ..sampled_graphs import source_of
 
 __all__ = ["NoLogProbabilities"]
 
-# Losses of log-probabilities, and under which name they save them.
+# Losses of log-probabilities, and the name under which each saves them.
 _LOSSES = {"NllLoss": "self", "NllLoss2d": "self", "CtcLoss": "log_probs"}
 _CALLED = {"NllLoss": "nll_loss", "NllLoss2d": "nll_loss", "CtcLoss": "ctc_loss"}
 
@@ -49,7 +49,7 @@ class LogProbabilityWatch(Observer):
                 continue
             given = saved_values(self._adapter, link.node).get(_LOSSES[name])
             source = source_of(self._adapter, links, link.edges[0][0])
-            # What squashed them is named by the rule of losses that are given probabilities.
+            # D320 names the softmax or sigmoid that made probabilities of them.
             squashed = source is not None and operator_name(self._adapter.node_name(source.node)) == "Softmax"
             if given is None or squashed:
                 continue

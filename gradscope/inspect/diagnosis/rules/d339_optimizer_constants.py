@@ -18,7 +18,7 @@ from ..rule_registry import Rule
 
 __all__ = ["OptimizerConstants"]
 
-# Those that divide a running mean of gradients by a running mean of their squares.
+# Optimizers that divide a running mean of gradients by the root of a running mean of their squares.
 _ADAM = {"Adam", "AdamW", "NAdam", "RAdam", "SparseAdam"}
 
 

@@ -15,7 +15,7 @@ from ..training.update_sizes import UPDATE_SIZES, OptimizerRun
 
 __all__ = ["MinimisedLikelihood"]
 
-# By operator, whether it turns the sign of what it is given; another one may do either.
+# Whether an operator turns the sign of its input; one that is not here may do either.
 _SIGNS = {**dict.fromkeys(RESHAPING | {"Gather", "Index", "Mean", "Sum"}, 1), "Neg": -1, "NllLoss": -1, "NllLoss2d": -1}
 
 

@@ -23,7 +23,7 @@ from ..program_facts import Fact, WatchedProgram
 
 __all__ = ["CLIPPING", "IDLE_CLIPPING", "ClippedGradients", "ClippingWatch", "IdleClipping", "clips_beside"]
 
-# What clipping does with a gradient, in either framework.
+# The operators by which clipping scales a gradient, in either framework.
 _CLIPS = {"clip_grad_norm", "clip_grad_value", "mul", "div", "clamp", "clamp_min", "clamp_max"}
 _CLIPS |= {f"_foreach_{name}" for name in _CLIPS}
 _CLIPPING_CALLS = {"clip_grad_norm_", "clip_grad_value_"}

@@ -90,11 +90,11 @@ class InitialWeightWatch(Observer):
         self._recorder = program.ledger.recorder
         self._names = program.watch_of(EXAMINATION).names
         self._written: dict[int, tuple[weakref.ref[Any], Location | None]] = {}
-        self._gains: list[tuple[int, LayerGain]] = []  # each with the id of its weight
+        self._gains: list[tuple[int, LayerGain]] = []  # products, each with the id of its weight
         self._measured: set[int] = set()
         self._weights: set[int] = set()
         self._backwards = 0
-        # By the id of a weight: in how many of the first backward passes its units were alike.
+        # For each weight, by its id: in how many of the first backward passes its units were alike.
         self._alike: dict[int, tuple[AlikeUnits, int]] = {}
 
     @property

@@ -50,9 +50,9 @@ class ModuleModes:
 class _Followed:
     modes: ModuleModes
     reference: weakref.ref[Any]
-    trained: bool = False  # since the last step, in training mode
-    evaluated: bool = False  # since the last step, in eval mode, recorded
-    line: Location | None = None  # where that was, the last time
+    trained: bool = False  # called in training mode since the last step
+    evaluated: bool = False  # called in eval mode since the last step, with its results recorded
+    line: Location | None = None  # the line of the last such call
 
 
 class ModeWatch(Observer):
@@ -64,7 +64,7 @@ class ModeWatch(Observer):
         self._recorder = program.ledger.recorder
         self._hooks = OptimizerHooks(before=self._steps)
         self._followed: dict[int, _Followed] = {}
-        # What a module gave in training mode with nothing recorded, by its entry in the ledger.
+        # Results of modules in training mode that were not recorded, by their entry in the ledger.
         self._unrecorded: dict[Any, tuple[_Followed, Location | None]] = {}
         self._used: set[Location | None] = set()
 

@@ -24,7 +24,7 @@ from ..sampled_graphs import BackwardSampler, is_sampled
 
 __all__ = ["UPDATE_SIZES", "LossSum", "OptimizerRun", "StepSample", "UpdateSizeWatch"]
 
-# The norm of fewer weights is chance.
+# The norm of fewer weights than this is chance.
 _WEIGHTS = 16
 # Losses of which each element's gradient is at most 1 before it is divided by their number.
 _BOUNDED = {"NllLoss", "NllLoss2d", "BinaryCrossEntropyWithLogits"}
@@ -222,7 +222,7 @@ class UpdateSizeWatch(Observer):
                 continue
             values = numpy.array(self._adapter.to_host(leaf))
             size = norm_of(values)
-            # What starts at zero, as adapters do, moves by more than its norm whatever the learning rate.
+            # A weight that starts at zero, as in an adapter, moves by more than its norm at any learning rate.
             if followed.first_sizes.setdefault(id(leaf), size):
                 followed.before.append((leaf, values, size))
             reference, norm = self._norms.get(id(leaf), (None, 0.0))
