@@ -169,7 +169,7 @@ class GradscopeApp(App[int]):
     def on_mount(self) -> None:
         """Start."""
         self._loop_to_tell = asyncio.get_running_loop()
-        self._graph = self.query_one(GraphPane)  # what it shows is kept when the widgets are gone
+        self._graph = self.query_one(GraphPane)  # the pane keeps what it shows when the widgets are gone
         if self.signalled:
             self.run_worker(self._leave(), group="leave")
             return
@@ -469,7 +469,7 @@ class GradscopeApp(App[int]):
         """Leave without a question because of a signal; may be called at any moment, once or again."""
         again, self.signalled = self.signalled, self.signalled or number
         if not again and self._loop_to_tell is not None:
-            with suppress(RuntimeError):  # the loop is closed: it has been left already
+            with suppress(RuntimeError):  # the loop is closed: the app has been left already
                 self._loop_to_tell.call_soon_threadsafe(lambda: self.run_worker(self._leave(), group="leave"))
 
 
@@ -534,7 +534,7 @@ def view_recording(recording: Recording) -> int:
     RecordingError
         If it turns out to be damaged while it is looked at.
     """
-    from gradscope_tui.sessions.recorded_session import RecordedSession  # a program that runs has no need of it
+    from gradscope_tui.sessions.recorded_session import RecordedSession  # only a recording needs this module
 
     path = recording.path
     session = RecordedSession(recording)
@@ -542,7 +542,7 @@ def view_recording(recording: Recording) -> int:
 
 
 def _run(app: GradscopeApp) -> int:
-    late: list[str] = []  # what is written when the screen is gone, such as the app's own traceback
+    late: list[str] = []  # words written after the screen is gone, such as the app's own traceback
 
     def take(line: str) -> None:
         if app.is_running:

@@ -216,7 +216,7 @@ class CommandLine:
         session: Any = self._session
 
         async def find() -> None:
-            with suppress(RuntimeError):  # the program runs, or has ended: then its names cannot be asked for
+            with suppress(RuntimeError):  # a program that runs, or has ended, cannot be asked for its names
                 self._app.query_one(Prompt).complete(typed, await on_thread(lambda: completions(session, line)))
 
         self._app.run_worker(find(), group="completion", exclusive=True)

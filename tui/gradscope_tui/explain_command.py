@@ -60,7 +60,7 @@ def _explain_violation(reason: StopReason) -> str:
 def _topic(word: str) -> str:
     from gradscope.check.findings import (
         finding_codes,
-    )  # with the sanitizer and its rules, which the first paint does without
+    )  # this import loads the sanitizer and its rules, which the first paint does without
 
     if finding_codes.find_code(word) is not None:
         return finding_codes.explain(word)

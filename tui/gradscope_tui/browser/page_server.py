@@ -112,7 +112,7 @@ class PageServer(Server):
         async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
             return await self._admit(request, handler)
 
-        app.middlewares.append(web.middleware(admit))  # it marks the function, and a method takes no mark
+        app.middlewares.append(web.middleware(admit))  # the decorator marks its function, and a method takes no mark
         return app
 
     async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -61,7 +61,7 @@ class BreakpointsPane(CursorPane):
     def update(self, snapshot: Snapshot) -> None:
         """Show the breakpoints, and at which kinds of trouble the session stops."""
         breakpoints, catching = snapshot.breakpoints, snapshot.catching
-        shown = [copy(point) for point in breakpoints], dict(catching)  # they count their hits
+        shown = [copy(point) for point in breakpoints], dict(catching)  # the breakpoints count their hits
         if shown == self._shown:
             return
         self._shown = shown

@@ -458,7 +458,7 @@ def _made(
     diagram = diagram_of(outline, names, opened, MOST)
     norms, brought = norms_of(diagram, snapshot.nodes)
     signs = {diagram.box_of(index): ("", "bad") for index in _not_finite(snapshot.nodes)}
-    for finding in reversed(snapshot.findings):  # the worst come first
+    for finding in reversed(snapshot.findings):  # the worst findings come first
         signs[diagram.box_of(finding.index)] = FINDING_SIGNS[finding.severity]
     arrows = [Arrow(*pair, norm_text(norm), _arrow_color(norm, snapshot.scale)) for pair, norm in brought.items()]
     for size in (2, 1, 0) if zoom is None else (zoom,):
@@ -471,7 +471,7 @@ def _made(
 
 def _width(box: Box, size: int, record: ModuleRecord | None) -> int:
     """Return how wide a box has to be for what stands in it."""
-    title = min(len(box.title) + 3, _MOST_TITLE)  # signs may come to stand before it
+    title = min(len(box.title) + 3, _MOST_TITLE)  # signs of findings may come to stand before the name
     if size == 0:
         return title + LABEL + 2
     kind = min(len(f"{record.kind} {record.arguments}"), _MOST_KIND) if size == 2 and record is not None else 0

@@ -518,7 +518,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
             least = text.cell_len + _NARROW_OPERATOR + _LEAST_LABEL
             fits = wide or (room >= least and columns.plain.strip())
             self._label(text, first, room if fits else width - len(tail), wide, strong, dim)
-        if not wide and text.cell_len > room:  # where there is little, the name is worth more than the number
+        if not wide and text.cell_len > room:  # in a narrow pane the name is worth more than the number
             columns, room = Text(), width - len(tail)
         text.truncate(room, overflow="ellipsis")
         text.pad_right(room - text.cell_len)

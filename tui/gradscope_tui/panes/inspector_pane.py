@@ -164,7 +164,7 @@ class InspectorPane(CursorPane):
             self.scroll_to(0, 0, animate=False, force=True)
             self.set_reactive(InspectorPane.cursor, 0)
             self.cursor = self._first_row()
-        elif link is not None:  # more may be known by now, and stand above
+        elif link is not None:  # more lines may stand above by now
             self.cursor = next((row for row, line in enumerate(self._shown.lines) if line.link == link), row)
 
     def _first_row(self) -> int:

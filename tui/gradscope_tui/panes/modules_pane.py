@@ -135,7 +135,7 @@ class ModulesPane(CursorPane):
             self._describe_module(text, one, here)
         else:
             self._describe_parameter(text, one, here, width)
-        if not width:  # it is searched
+        if not width:  # a width of 0 asks for the text that a search goes through
             return text
         columns = self._columns(one, width)
         room = max(1, width - columns.cell_len)

@@ -39,7 +39,7 @@ _GUTTER = 7
 
 def breaks_on(point: Breakpoint, location: Location) -> bool:
     """Whether a breakpoint on lines is one on this line."""
-    made_there: Any = SimpleNamespace(location=location)  # all that such a breakpoint asks of a node
+    made_there: Any = SimpleNamespace(location=location)  # a breakpoint on lines asks nothing else of a node
     return point.matches(made_there)
 
 

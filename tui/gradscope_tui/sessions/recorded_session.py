@@ -111,7 +111,7 @@ class RecordedSession:
         self._recording = recording
         self._tasks: list[BackwardRecord] = recording.tasks()
         self._nodes: RecordedNodes | None = None
-        self._place = 0  # of the backward among the tasks
+        self._place = 0  # the position of the backward among the tasks
         self._current = 0
         self._found: tuple[int, tuple[BackwardFinding, ...]] | None = None
         self._table = BreakpointTable()
@@ -414,7 +414,7 @@ class RecordedSession:
         node = self.nodes[self._current]
         if not any(s is not None and (s.nans or s.infs) for s in node.grad_inputs or ()):
             return ""
-        from gradscope.inspect.diagnosis.nan.nan_stops import bad_value_at  # the first paint needs no diagnosis
+        from gradscope.inspect.diagnosis.nan.nan_stops import bad_value_at  # the first paint does without the diagnosis
 
         try:
             return bad_value_at(node, self.evaluate("grads"), self.evaluate("produced"), {})

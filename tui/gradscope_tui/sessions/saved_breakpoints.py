@@ -77,7 +77,7 @@ def edited(session: Session, point: Breakpoint, text: str) -> None:
         for number in {other.id for other in session.breakpoints} - known:
             session.remove_breakpoint(number)
         raise
-    if any(other.id == point.id for other in session.breakpoints):  # it may have gone meanwhile
+    if any(other.id == point.id for other in session.breakpoints):  # the breakpoint may have gone meanwhile
         session.remove_breakpoint(point.id)
 
 

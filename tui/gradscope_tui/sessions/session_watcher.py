@@ -187,7 +187,7 @@ class SessionWatcher:
     def _listen(self, event: DebuggerEvent) -> None:
         """Hear of a change on whatever thread it happens."""
         if event.kind == "output" and self._own_terminal:
-            return  # it has come as it was written
+            return  # the text has come as it was written
         if event.kind == "output":
             self.take_output(event.text, "warn" if event.stream == "stderr" else "")
         elif event.kind == "log":
@@ -262,7 +262,7 @@ class SessionWatcher:
         """Ask a program that runs at which line it is, where it can be asked without stopping it."""
         ask: Callable[[], str] | None = getattr(self._session, "whereabouts", None)
         if ask is not None:
-            with contextlib.suppress(RuntimeError, ValueError):  # it has ended meanwhile
+            with contextlib.suppress(RuntimeError, ValueError):  # the program has ended meanwhile
                 self._whereabouts = await on_thread(ask)
 
     def _show_question(self) -> None:
@@ -487,7 +487,7 @@ class SessionWatcher:
                 if not done:
                     self._focus_on(node, derivative)
                 node, derivative = await asked
-            except (RuntimeError, ValueError):  # it has gone on meanwhile: what is known is shown
+            except (RuntimeError, ValueError):  # the program has gone on meanwhile: what is known is shown
                 pass
             finally:
                 asked.cancel()

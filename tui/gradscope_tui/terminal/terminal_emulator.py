@@ -81,7 +81,7 @@ class TerminalEmulator:
         *lines, begun = (self._begun + text).split("\n")
         settled: list[Text] = []
         if self._screen is not None and len(lines) > self._rows and not any(map(_moves, lines)):
-            settled = self._end()  # all that could still change scrolls away
+            settled = self._end()  # everything that could still change scrolls away
         for line in lines:
             settled += self._take_line(line)
         if len(begun) > _LONGEST:

@@ -111,7 +111,7 @@ def _driver(screen: Any, descriptor: int) -> type[Driver]:
     """Return a driver that draws on `screen`, whatever has become of file descriptors 1 and 2."""
     # The parser is loaded with the driver, which Windows cannot import.
     from textual._xterm_parser import XTermParser
-    from textual.drivers.linux_driver import LinuxDriver  # Windows cannot import it
+    from textual.drivers.linux_driver import LinuxDriver  # Windows has no such module
 
     class OwnTerminalDriver(LinuxDriver):
         """Draws on a copy of the terminal's file descriptor."""

@@ -10,12 +10,13 @@ from contextlib import contextmanager, suppress
 
 __all__ = ["terminal_restored"]
 
-_MODES = (1000, 1002, 1003, 1006, 1015, 1004, 2004)  # reports of the mouse and of focus, and bracketed paste
-# Out of the alternate screen, with a cursor and wrapped lines, and without those, reports of keys and colours.
+_MODES = (1000, 1002, 1003, 1006, 1015, 1004, 2004)  # these modes report the mouse, the focus and pasted text
+# The sequence leaves the alternate screen, shows the cursor, wraps lines, and turns those modes, reports of keys
+# and colours off.
 _PLAIN = "\x1b[?1049l\x1b[?25h\x1b[?7h" + "".join([f"\x1b[?{mode}l" for mode in _MODES]) + "\x1b[<u\x1b[0m"
 _WORDS = "gradscope: the program has died without a word: it was killed, or has crashed in a library\r\n"
 
-# It is nobody's child, so that no program that waits for its children meets it, and in a session of its own.
+# The process is nobody's child, so that no program waiting for its children meets it, and has its own session.
 _WATCHER = """
 import os, sys, termios
 
@@ -38,7 +39,7 @@ def terminal_restored(terminal: int) -> Iterator[None]:
         Its file descriptor; as it is now, it will be.
     """
     reader, writer = os.pipe()
-    terminal = os.dup(terminal)  # its first three descriptors lead nowhere
+    terminal = os.dup(terminal)  # the watcher's first three descriptors lead nowhere
     command = [sys.executable, "-I", "-S", "-c", _WATCHER, str(terminal), str(reader), _PLAIN + _WORDS]
     quiet = subprocess.DEVNULL
     with suppress(OSError):
@@ -59,6 +60,6 @@ def terminal_restored(terminal: int) -> Iterator[None]:
         yield
     finally:
         watched = False
-        with suppress(OSError):  # nobody waits
+        with suppress(OSError):  # the watcher has gone
             os.write(writer, b"x")
         os.close(writer)

@@ -178,7 +178,7 @@ class _Channels:
                 for place, number in enumerate(numbers):
                     # The head and the label to its right stand in the middle of their share.
                     found[number][end] = lefts[box] + int(place * share + max(0.0, (share - LABEL - 1) / 2))
-        for number, (start, stop) in enumerate(found):  # one below the other, a line need not turn
+        for number, (start, stop) in enumerate(found):  # between boxes one below the other a line need not turn
             box = self._arrows[number].source
             alone = abs(start - stop) <= _NEAR and self._leaving[box] == 1
             if alone and not self._columns[number] and lefts[box] <= stop < lefts[box] + widths[box]:
@@ -284,7 +284,7 @@ def _bends(route: Sequence[tuple[float, float]], layers: Sequence[int], arrow: A
     passed = layers[arrow.target] - layers[arrow.source] - 1
     if passed <= 0:
         return []
-    if len(route) == 2:  # there are too many bends: it goes straight
+    if len(route) == 2:  # with too many bends the line goes straight
         return [round(route[1][0] / _ACROSS)] * passed
     return [round(x / _ACROSS) for x, _ in route[1:-1:2]]
 

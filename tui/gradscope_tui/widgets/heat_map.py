@@ -143,7 +143,7 @@ def _character(value: Number, largest: float) -> str:
     magnitude = magnitude_of(value)
     if not isfinite(magnitude):
         return "N" if isnan(magnitude) else "I"
-    # What is there at all is seen.
+    # A value that is not zero is seen, however small.
     least = 1 if magnitude else 0
     return _RAMP[max(least, round(level_of(value, largest) * (len(_RAMP) - 1)))]
 

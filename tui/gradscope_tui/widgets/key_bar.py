@@ -114,7 +114,7 @@ def entries(
     while True:
         chosen = _entries(wanted, own, keys or {})
         spare = [action for action in wanted if action.id not in KeyBar.ALWAYS]
-        if not spare or sum(entry.width for entry in chosen) - 1 <= width:  # one cell before, none after
+        if not spare or sum(entry.width for entry in chosen) - 1 <= width:  # one cell of space before a key, none after
             return chosen
         wanted.remove(spare[-1])
 

@@ -113,7 +113,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     `zoom`) and verbs (`copied`, `open`, `switch`, `delete`); keys of its own are Textual's `BINDINGS`.
     """
 
-    BINDINGS = [  # only while something is looked for; the app has other uses for these keys
+    BINDINGS = [  # the pane has these keys only during a search; else the app has other uses for them
         Binding("n", "seek(1)", "Next match", show=False),
         Binding("N", "seek(-1)", "Match before", show=False),
         Binding("escape", "forget", "End of the search", show=False),
@@ -356,7 +356,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         """Render one line of the screen."""
         left = self.scroll_offset.x
         row, width = self.row_at(y), self.size.width
-        base = self.visual_style.rich_style  # unlike self.rich_style, remembered
+        base = self.visual_style.rich_style  # this style is remembered, unlike self.rich_style
         count = self.line_count()
         if row >= max(count, 1):
             return Strip.blank(width, base)

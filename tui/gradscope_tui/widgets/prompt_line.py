@@ -160,7 +160,7 @@ class Prompt(Horizontal):
         if not self.display or entry.value != typed or not words:
             return
         head, space, word = typed.rpartition(" ")
-        first, last = min(words), max(words)  # what these two agree in, all between them have too
+        first, last = min(words), max(words)  # a prefix of the first and the last in order is one of all
         common = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last)))
         more = " " if len(words) == 1 and not common.endswith((":", "(")) else ""
         entry.value = head + space + (common if len(common) >= len(word) else word) + more
@@ -190,7 +190,7 @@ class Prompt(Horizontal):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Pass the answer on."""
         event.stop()
-        typed = self._kind == "type"  # a line of the script's, which may be empty
+        typed = self._kind == "type"  # the script reads a line, which may be empty
         text = event.value if typed else event.value.strip()
         history = self._history[self._kind]
         if text and history[-1:] != [text]:
