@@ -216,17 +216,19 @@ operator(
 
 
 def _cat(xp: Namespace, tensors: Array, dim: int) -> Array:
-    arrays = tensors if _are_alike(tensors) else _joinable(tensors, dim)
+    if xp is numpy and tensors and tensors[0].size and _are_of_one_dtype(tensors):
+        try:
+            return in_rows(xp, xp.concatenate(tensors, axis_of(dim, tensors[0].ndim)))
+        except ValueError:
+            pass  # they do not fit, which is told in PyTorch's words, or one of them is empty and does not count
+    arrays = _joinable(tensors, dim)
     return in_rows(xp, xp.concatenate(arrays, axis_of(dim, arrays[0].ndim)))
 
 
-def _are_alike(arrays: list[Array]) -> bool:
-    """Whether there are arrays, of one shape that has dimensions and of one dtype."""
-    if not arrays or not arrays[0].ndim:
-        return False
-    shape, kind = arrays[0].shape, arrays[0].dtype
+def _are_of_one_dtype(arrays: list[Array]) -> bool:
+    kind = arrays[0].dtype
     for array in arrays:  # noqa: SIM110 - all() of a generator takes twice as long
-        if array.dtype is not kind or array.shape != shape:
+        if array.dtype is not kind:
             return False
     return True
 

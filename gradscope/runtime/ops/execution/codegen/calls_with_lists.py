@@ -156,12 +156,12 @@ def _edge_lines(parameter: Parameter) -> list[str]:
     name = parameter.name
     if parameter.is_tensor_list:  # None where no tensor has an edge
         return [
-            f"_e_{name} = None; _es_{name} = []",
-            f"for _t in {name}:",
-            "    _e = _t._edge",
-            "    if _e is None and _t._flags: _e = edge_of(_t)",
-            f"    if _e is not None: _e_{name} = _e",
-            f"    _es_{name}.append(_e)",
+            f"_es_{name} = [_t._edge for _t in {name}]; _e_{name} = _es_{name}[0] if _es_{name} else None",
+            f"if None in _es_{name}:",
+            f"    for _nr, _t in enumerate({name}):",
+            f"        _e = _es_{name}[_nr]",
+            f"        if _e is None and _t._flags: _e = _es_{name}[_nr] = edge_of(_t)",
+            f"        if _e is not None: _e_{name} = _e",
         ]
     known = f"{name}._edge" if parameter.type == "Tensor" else f"None if {name} is None else {name}._edge"
     return [f"_e_{name} = {known}", f"if _e_{name} is None and _f_{name}: _e_{name} = edge_of({name})"]
