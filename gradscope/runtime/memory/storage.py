@@ -131,18 +131,19 @@ def is_viewable(array: Any, shape: tuple[int, ...]) -> bool:
     """
     if not array.size:
         return True
+    sizes, strides = array.shape, array.strides
     left, taken = list(shape), 1
-    run, step = 1, array.strides[-1] if array.ndim else 0
-    for axis in reversed(range(array.ndim)):
-        run *= array.shape[axis]
-        if axis and (array.shape[axis - 1] == 1 or array.strides[axis - 1] == run * step):
+    run, step = 1, strides[-1] if sizes else 0
+    for axis in range(len(sizes) - 1, -1, -1):
+        run *= sizes[axis]
+        if axis and (sizes[axis - 1] == 1 or strides[axis - 1] == run * step):
             continue
         while left and (taken < run or left[-1] == 1):
             taken *= left.pop()
         if taken != run:
             return False
         if axis:
-            run, taken, step = 1, 1, array.strides[axis - 1]
+            run, taken, step = 1, 1, strides[axis - 1]
     return True
 
 

@@ -419,10 +419,10 @@ def _range(self: Array, dim: int, item: slice) -> Tensor:
 def _bounds(item: slice) -> tuple[int | None, int | None, int]:
     start, stop, step = item.start, item.stop, item.step
     if step is None:
-        if (start is None or type(start) is int) and (stop is None or type(stop) is int):
-            return start, stop, 1
         step = 1
-    elif operators.index(step) <= 0:
+    if type(step) is int and step > 0 and (start is None or type(start) is int) and (stop is None or type(stop) is int):
+        return start, stop, step
+    if operators.index(step) <= 0:
         raise ValueError("step must be greater than zero\nUse flip() to reverse a dimension.")
     if type(start) not in (int, type(None)) or type(stop) not in (int, type(None)):
         # operator.index() says what slices say of a wrong bound.
@@ -434,6 +434,8 @@ def _bounds(item: slice) -> tuple[int | None, int | None, int]:
 
 def _is_whole(item: slice, size: int) -> bool:
     start, stop, step = item.start, item.stop, item.step
+    if start is None and stop is None:
+        return step is None or bool(step == 1)
     return (
         (start is None or start == 0)
         and (stop is None or (isinstance(stop, int) and stop >= size))

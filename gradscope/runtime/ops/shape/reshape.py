@@ -86,12 +86,14 @@ def full_shape(shape: tuple[int, ...], count: int) -> tuple[int, ...]:
     if shape.count(-1) > 1:
         raise RuntimeError("only one dimension can be inferred")
     known = 1
-    for size in shape:
-        known *= 1 if size == -1 else size
     if -1 not in shape:
+        for size in shape:
+            known *= size
         if known != count:
             raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {count}")
         return shape
+    for size in shape:
+        known *= 1 if size == -1 else size
     if known == 0 or count % known:
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {count}")
     return tuple(count // known if size == -1 else size for size in shape)
@@ -124,7 +126,10 @@ def _reshape_alias(xp: Namespace, self: Array, size: Sizes) -> Array:
         result = self.reshape(size)
     except (TypeError, ValueError):
         return _view(xp, self, size)
-    return result if memory_of(result) is memory_of(self) else _view(xp, self, size)
+    base = self.base
+    if result.base is (self if base is None else base) or memory_of(result) is memory_of(self):
+        return result
+    return _view(xp, self, size)
 
 
 operator(
@@ -710,6 +715,8 @@ def squeeze(self: Tensor, dim: Dims = None) -> Tensor:
     >>> gs.squeeze(gs.zeros(1, 3, 1)).shape
     gradscope.Size([3])
     """
+    if type(dim) is int:
+        return OPERATORS["squeeze.dim"].function(self, dim)
     op, arguments = _squeeze_form(dim)
     return op.function(self, *arguments)
 
