@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import itertools
 import math
@@ -14,7 +13,7 @@ import numpy
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from ...records.checksums import BLOCK, checksum, factor
+from ...records.checksums import BLOCK, checksum
 from ...records.tensor_statistics import quick_norm
 from ..protocol import DataParallel
 
@@ -124,16 +123,20 @@ def checksums_of(tensors: Sequence[torch.Tensor | None]) -> tuple[list[int], lis
 
     Of a DTensor they are those of the part that is here; the checksums of all parts add up to that of the whole.
     """
-    sums, norms = [], []
+    sums, norms = [0] * len(tensors), [0.0] * len(tensors)
+    elsewhere: dict[torch.device, list[tuple[int, list[tuple[torch.Tensor, int]]]]] = {}
     with torch._C.DisableTorchFunction(), torch.no_grad():
-        for tensor in tensors:
-            if tensor is None:
-                sums.append(0)
-                norms.append(0.0)
+        for at, tensor in enumerate(tensors):
+            runs = list(_runs(tensor)) if tensor is not None else []
+            if runs and runs[0][0].device.type != "cpu":
+                elsewhere.setdefault(runs[0][0].device, []).append((at, runs))
                 continue
-            runs = list(_runs(tensor))
-            sums.append(sum(_checksum(run, start) for run, start in runs) % (1 << 64))
-            norms.append(math.hypot(*(_norm(run) for run, _ in runs)))
+            sums[at] = sum(checksum(_bits(run), start) for run, start in runs) % (1 << 64)
+            norms[at] = math.hypot(*(_norm(run) for run, _ in runs))
+        for found in elsewhere.values():
+            table = _looks_on_device([runs for _, runs in found]).cpu().numpy()
+            for (at, _), total, norm in zip(found, table[0].view(numpy.uint64), table[1].view(numpy.float64)):
+                sums[at], norms[at] = int(total), float(norm)
     return sums, norms
 
 
@@ -165,12 +168,6 @@ def _rows(local: torch.Tensor, tensor: Any) -> Iterator[tuple[torch.Tensor, int]
         yield row, begin + sum(at * stride for at, stride in zip(index, strides))
 
 
-def _checksum(flat: torch.Tensor, start: int) -> int:
-    if flat.device.type == "cpu":
-        return checksum(_bits(flat), start)
-    return _checksum_on_device(flat, start)
-
-
 def _bits(flat: torch.Tensor) -> Any:
     """Return the elements as a NumPy array of some type of their size."""
     try:
@@ -179,33 +176,56 @@ def _bits(flat: torch.Tensor) -> Any:
         return flat.resolve_conj().resolve_neg().view(torch.uint8).numpy().view(f"V{flat.element_size()}")
 
 
-def _checksum_on_device(flat: torch.Tensor, start: int) -> int:
-    """Return what `checksum` does, computed where the elements are: one number comes to the host."""
+def _looks_on_device(tensors: Sequence[Sequence[tuple[torch.Tensor, int]]]) -> torch.Tensor:
+    """Return the checksums of tensors on a device, and the bits of their norms, there: one table comes to the host.
+
+    Nothing in it waits for the device, which is given some ten operators for each tensor.
+
+    Parameters
+    ----------
+    tensors : sequence
+        The runs of each, as :func:`_runs` yields them.
+    """
+    sums = [torch.stack([_checksum_on_device(run, start) for run, start in runs]).sum() for runs in tensors]
+    norms = [torch.linalg.vector_norm(torch.stack([_norm_on_device(run) for run, _ in runs])) for runs in tensors]
+    return torch.stack([torch.stack(sums), torch.stack(norms).view(torch.int64)])
+
+
+def _checksum_on_device(flat: torch.Tensor, start: int) -> torch.Tensor:
+    """Return what `checksum` does, of the same bits as a signed number, computed where the elements are."""
     offset = start * flat.element_size()
     content = flat.resolve_conj().resolve_neg().contiguous().view(torch.uint8)
-    before, first = offset % 8, offset // 8
-    words = -(-(before + content.numel()) // 8)
-    padded = torch.zeros(words * 8, dtype=torch.uint8, device=flat.device)
-    padded[before : before + content.numel()] = content
-    places = torch.arange(first, first + words, device=flat.device)
-    inside, outside = (
-        _factors(flat.device, 0, BLOCK),
-        _factors(flat.device, BLOCK + first // BLOCK, BLOCK + (first + words) // BLOCK + 1),
-    )
-    factors = inside[places % BLOCK] * outside[places // BLOCK - first // BLOCK]
-    total = int((padded.view(torch.int64) * factors).sum()) if words else 0
-    return total % (1 << 64)
+    before, first = offset % (8 * BLOCK), offset // (8 * BLOCK)
+    blocks = -(-(before + content.numel()) // (8 * BLOCK))
+    padded = torch.nn.functional.pad(content, (before, blocks * 8 * BLOCK - before - content.numel()))
+    words = padded.view(torch.int64).view(blocks, BLOCK)
+    inside = _factors(torch.arange(BLOCK, device=flat.device))
+    outside = _factors(torch.arange(BLOCK + first, BLOCK + first + blocks, device=flat.device))
+    return ((words * inside).sum(1) * outside).sum()
 
 
-@functools.lru_cache(maxsize=64)
-def _factors(device: torch.device, begin: int, end: int) -> torch.Tensor:
-    numbers = numpy.array([factor(index) for index in range(begin, end)], numpy.uint64)
-    return torch.from_numpy(numbers.view(numpy.int64)).to(device)
+def _factors(indices: torch.Tensor) -> torch.Tensor:
+    """Return :func:`.checksums.factor` of many indices: products of signed numbers have the same bits."""
+    mixed = (indices + 1) * _signed(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ _shifted(mixed, 30)) * _signed(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ _shifted(mixed, 27)) * _signed(0x94D049BB133111EB)
+    return (mixed ^ _shifted(mixed, 31)) | 1
+
+
+def _signed(number: int) -> int:
+    return number - (1 << 64) if number >> 63 else number
+
+
+def _shifted(numbers: torch.Tensor, places: int) -> torch.Tensor:
+    """Return numbers shifted to the right, with zeros where their signs were."""
+    return (numbers >> places) & ((1 << (64 - places)) - 1)
+
+
+def _norm_on_device(flat: torch.Tensor) -> torch.Tensor:
+    return torch.linalg.vector_norm(flat if flat.is_complex() else flat.double()).double()
 
 
 def _norm(flat: torch.Tensor) -> float:
-    if flat.device.type != "cpu":
-        return float(torch.linalg.vector_norm(flat if flat.is_complex() else flat.double()))
     try:
         return quick_norm(flat.resolve_conj().resolve_neg().numpy())
     except TypeError:  # NumPy has no such dtype

@@ -12,7 +12,13 @@ from gradscope.inspect.records.checksums import checksum
 torch = pytest.importorskip("torch", reason="the adapter for PyTorch")
 pytestmark = pytest.mark.torch
 
-from gradscope.inspect.adapters.torch.data_parallel import _checksum_on_device, checksums_of  # noqa: E402
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+
+from gradscope.inspect.adapters.torch.data_parallel import (  # noqa: E402
+    _checksum_on_device,
+    _looks_on_device,
+    checksums_of,
+)
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int8, torch.bool, torch.complex64]
 
@@ -22,7 +28,36 @@ DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int
 def test_the_device_computes_what_the_host_does(dtype, size, start):
     values = torch.randn(size, generator=torch.Generator().manual_seed(0)).to(dtype)
     bits = values.view(torch.uint8).numpy().view(f"V{values.element_size()}")
-    assert _checksum_on_device(values, start) == checksum(bits, start)
+    assert int(_checksum_on_device(values, start)) % 2**64 == checksum(bits, start)
+
+
+def looks(tensors):
+    """Return what the device would compute, and the host reads."""
+    table = _looks_on_device([[(tensor.reshape(-1), 0)] for tensor in tensors])
+    return [total % 2**64 for total in table[0].tolist()], table[1].view(torch.float64).tolist()
+
+
+def test_one_table_has_the_checksums_and_norms_of_all():
+    tensors = [torch.randn(3, 5), torch.ones(20_000).bfloat16(), torch.randn(7, dtype=torch.complex64), torch.zeros(0)]
+    sums, norms = checksums_of(tensors)
+    assert looks(tensors)[0] == sums
+    assert looks(tensors)[1] == pytest.approx(norms, rel=1e-6)
+
+
+def test_nothing_waits_for_the_device():
+    """A number that the host asked for would raise: these tensors have none."""
+    with FakeTensorMode():
+        tensors = [torch.empty(size, device="cuda") for size in (3, 8192, 100_000)]
+        table = _looks_on_device([[(tensor, 5), (tensor, 7)] for tensor in tensors])
+    assert (table.device.type, tuple(table.shape), table.dtype) == ("cuda", (2, 3), torch.int64)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_cuda_tensor_has_the_checksum_of_its_copy():
+    tensors = [torch.randn(100_003), torch.randn(5, 3).T, torch.ones(3).half(), None]
+    there = checksums_of([None if tensor is None else tensor.cuda() for tensor in tensors])
+    assert there[0] == checksums_of(tensors)[0]
+    assert there[1] == pytest.approx(checksums_of(tensors)[1], rel=1e-6)
 
 
 def test_checksums_and_norms_of_any_layout():
