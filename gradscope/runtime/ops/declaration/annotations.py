@@ -17,10 +17,17 @@ __all__ = [
     "Dims",
     "Formula",
     "Gradient",
+    "GraphNode",
+    "Index",
+    "Layout",
     "Make",
+    "MemoryFormat",
     "Namespace",
+    "NormOrder",
     "Number",
     "Operand",
+    "Out",
+    "RandomSource",
     "Shape",
     "Sizes",
 ]
@@ -45,6 +52,19 @@ Device: TypeAlias = Any
 Number: TypeAlias = Any
 # What stands on the other side of an operator: an Array, a tensor, or a Number.
 Operand: TypeAlias = Any
+# A node of the operator's own class, which has a slot for each saved name.
+GraphNode: TypeAlias = Any
+# What a caller writes between brackets: numbers, slices, None, Ellipsis, tensors, or a tuple of them.
+Index: TypeAlias = Any
+# What a caller gives for ``out=``: the tensor to write into, a tuple of them for several results, or None.
+Out: TypeAlias = Any
+# What a caller gives for ``generator=``: a Generator, or None for the one that all share.
+RandomSource: TypeAlias = Any
+# What a caller gives for a memory format or a layout: PyTorch's name for one as an attribute of the package, or None.
+MemoryFormat: TypeAlias = Any
+Layout: TypeAlias = Any
+# The order of a norm: a number, an infinity, ``"fro"`` or ``"nuc"``.
+NormOrder: TypeAlias = Any
 # ``make`` of a declaration's samples: called with sizes, it makes a tensor of them.
 Make: TypeAlias = Any
 # What samples make: the arguments of each call, by place and by name.

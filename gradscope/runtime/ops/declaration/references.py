@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from .annotations import Array, Gradient, Shape, Sizes
+from .annotations import Array, Gradient, Index, Shape, Sizes
 
 __all__ = [
     "adaptive_windows",
@@ -85,7 +85,7 @@ def slices_at(ndim: int, dim: int, index: Array) -> tuple[Any, ...]:
     return (*[slice(None)] * (dim % ndim), numpy.atleast_1d(index))
 
 
-def placed(array: Array, index: Any, values: Any, *, add: bool = False) -> Array:
+def placed(array: Array, index: Index, values: Any, *, add: bool = False) -> Array:
     """Return a copy of `array` with `values` written (or added) at `index`, one after the other."""
     result = numpy.array(array)
     if add:

@@ -12,7 +12,7 @@ from ... import state
 from ...memory import dtype
 from ...memory.dtype import scalar_type
 from ...memory.elements import as_element, is_number
-from ..declaration.annotations import Array, Namespace, Number
+from ..declaration.annotations import Array, Namespace, Number, Operand
 
 if TYPE_CHECKING:
     from ..declaration.registry import Operator
@@ -76,7 +76,7 @@ def checked_ufunc(ufunc: str, name: str, kinds: str) -> Callable[..., Any]:
     """Return the forward of a ufunc that takes more dtypes than PyTorch's kernel `name`: see :func:`refuse_kinds`."""
     known = getattr(numpy, ufunc)
 
-    def forward(xp: Namespace, self: Array, *others: Any) -> Array:
+    def forward(xp: Namespace, self: Array, *others: Operand) -> Array:
         if self.dtype.kind in kinds:
             refuse_kinds(name, self, kinds)
         return known(self, *others) if xp is numpy else getattr(xp, ufunc)(self, *others)

@@ -26,7 +26,7 @@ from ...tensor import overrides, tangents
 from ...tensor.math_bits import resolve_bits
 from ...tensor.tensor import Tensor
 from ...tensor.views import edge_of, reread
-from ..declaration.annotations import Array, Gradient, Namespace, Number
+from ..declaration.annotations import Array, Gradient, GraphNode, Namespace, Number
 from . import forward_mode
 from .array_errors import forward_error, refuse_bools
 from .bare_functions import HALF, HALVES, SINGLE, array_operators
@@ -485,7 +485,7 @@ def flagged(op: Operator, output: Tensor, flags: int, operands: tuple[Any, ...])
 # --- instruments ------------------------------------------------------------------------------------------------------
 
 
-def instrument(op: Any, node: Any, operands: list[Any], outputs: list[Tensor], *, fresh: bool = True) -> None:
+def instrument(op: Any, node: GraphNode, operands: list[Any], outputs: list[Tensor], *, fresh: bool = True) -> None:
     """Do what listeners, anomaly mode, saved-tensor hooks and inference mode ask of a recorded call.
 
     Outputs that are not `fresh` share memory with a tensor from before, and are what it is in inference mode.
@@ -527,7 +527,7 @@ def tell_recorded(node: Node) -> None:
                 listener(event)
 
 
-def tell_ran(op: Any, node: Any, operands: list[Any], outputs: list[Tensor]) -> None:
+def tell_ran(op: Any, node: GraphNode, operands: list[Any], outputs: list[Tensor]) -> None:
     """Tell the listeners of an operator's call."""
     site = node.call_site if node is not None else events.call_site_if_wanted()
     events.emit(events.OperatorRecorded(node, op.name, tuple(tensors_among(operands)), tuple(outputs), site))
@@ -541,7 +541,7 @@ def announce_saved(node: Node) -> None:
         events.emit(events.TensorSaved(node, saved.name, tensor, saved.saved_version))
 
 
-def pack_all(node: Any) -> None:
+def pack_all(node: GraphNode) -> None:
     """Run the innermost pack hook of this thread over everything a node has saved, but for what is packed already."""
     hooks = modes.saved_hooks[-1]
     for name in type(node).saved_names:
@@ -565,7 +565,7 @@ def unpack_tensor(node: Node, name: str) -> Any:
     return unpack(node, name, as_tensor=True)
 
 
-def derive(node: Any, given: dict[str, Any], saved: Callable[[str], Any]) -> tuple[Gradient, ...]:
+def derive(node: GraphNode, given: dict[str, Any], saved: Callable[[str], Any]) -> tuple[Gradient, ...]:
     """Run a node's formulas on what is `given` to them by name, and on what it has saved, which `saved` returns."""
     op: Operator = type(node).op
     g = given["g"]
@@ -604,21 +604,21 @@ def _wide_saved(value: Any) -> Array:
     return widened(value)
 
 
-def apply_rounding(node: Any, g: Gradient) -> tuple[Gradient]:
+def apply_rounding(node: GraphNode, g: Gradient) -> tuple[Gradient]:
     """Run the derivative of a node of bfloat16 on bare arrays."""
     wide = _on_each(_wide_saved)
     given = {"g": wide(g), "F": array_operators(numpy)}
     return derive(node, given, lambda name: wide(unpack_array(node, name)))
 
 
-def spend_rounding(node: Any, g: Gradient) -> tuple[Gradient]:
+def spend_rounding(node: GraphNode, g: Gradient) -> tuple[Gradient]:
     """The same as apply_rounding(), and release what the node has saved."""
     results = apply_rounding(node, g)
     node.release()
     return results
 
 
-def apply_graph_rounding(node: Any, g: Gradient) -> Any:
+def apply_graph_rounding(node: GraphNode, g: Gradient) -> Any:
     """Run the derivative of a node of bfloat16 on tensors: the same formulas, recorded."""
     wide = _on_each(_wide_saved)
     given = {"g": wide(g), "F": TENSOR_OPERATORS}
@@ -637,7 +637,7 @@ def shown_name(op: Operator, name: str) -> str:
 def saved_getter(name: str) -> Callable[[Any], Any]:
     """Return the getter of ``node._saved_NAME``."""
 
-    def get(node: Any) -> Any:
+    def get(node: GraphNode) -> Any:
         value = unpack_tensor(node, name)
         return tuple(value) if isinstance(value, list) else value
 
@@ -647,7 +647,7 @@ def saved_getter(name: str) -> Callable[[Any], Any]:
 def raw_saved_getter(name: str) -> Callable[[Any], Any]:
     """Return the getter of ``node._raw_saved_NAME``."""
 
-    def get(node: Any) -> Any:
+    def get(node: GraphNode) -> Any:
         value = getattr(node, "s_" + name)
         if isinstance(value, list):
             return tuple(SavedTensor(node, name, i) for i in range(len(value)))

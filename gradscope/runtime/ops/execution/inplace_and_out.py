@@ -26,7 +26,7 @@ from ...memory.storage import (
 )
 from ...tensor import overrides, tangents
 from ...tensor.views import RereadView, check_inplace, saved_result, strided_step
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, GraphNode, Namespace, Out
 from . import forward_mode, general
 from .array_errors import forward_error, wrong_argument
 from .saving import save_value, tensors_among
@@ -112,7 +112,7 @@ def run_relayout(op: Operator, operands: list[Any], bare: list[Array], xp: Names
     return target
 
 
-def hang_relaid(target: Tensor, node: Any) -> None:
+def hang_relaid(target: Tensor, node: GraphNode) -> None:
     """Make `node` the history of a tensor that got another shape.
 
     What retain_grad() asked for stays with the node before, in the shape of then, as in PyTorch.
@@ -155,7 +155,7 @@ def inplace_node(op: Operator, operands: list[Any], aux: dict[str, Any]) -> Any:
     return node
 
 
-def commit_inplace(op: Any, target: Tensor, result: Any, node: Any, operands: list[Any]) -> Tensor:
+def commit_inplace(op: Any, target: Tensor, result: Any, node: GraphNode, operands: list[Any]) -> Tensor:
     """Write `result` (None if it is written already), bump the version, rebase the history onto `node`."""
     if result is not None:
         target._write(result)
@@ -193,7 +193,7 @@ def check_castable(name: str, target: Array, result: Array) -> None:
         )
 
 
-def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
+def run_out(op: Operator, arguments: tuple[Any, ...], out: Out) -> Any:
     """Call `op` with ``out=``: the result is written into `out`, which is resized if its shape differs.
 
     Of an operator with several results `out` is a tuple of as many tensors.
@@ -234,7 +234,7 @@ def _is_part(result: Array, target: Tensor, bare: Any) -> bool:
     return result.dtype.kind == "f" and target._dtype.kind == "c" and target._dtype == getattr(bare[0], "dtype", None)
 
 
-def in_dtype_of(out: Any, op: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+def in_dtype_of(out: Out, op: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the arguments of a call that may be told a dtype, with that of `out` where it was told none."""
     last = len(arguments) - 1
     if op.parameters[last].name != "dtype":
@@ -242,7 +242,7 @@ def in_dtype_of(out: Any, op: Operator, arguments: tuple[Any, ...]) -> tuple[Any
     return (*arguments[:last], dtype_of(out, arguments[last]))
 
 
-def dtype_of(out: Any, told: Any) -> Any:
+def dtype_of(out: Out, told: Any) -> Any:
     """Return the dtype in which a reduction is made: the one it was told, else that of its ``out=``."""
     return getattr(out, "dtype", None) if told is None else told
 
@@ -257,7 +257,7 @@ def check_same(target: Array, result: Array) -> None:
         )
 
 
-def several_out(op: Operator, out: Any) -> tuple[Tensor, ...]:
+def several_out(op: Operator, out: Out) -> tuple[Tensor, ...]:
     """Return the tensors given as ``out=`` to an operator with several results."""
     if not isinstance(out, (tuple, list)) or (len(out) != len(op.outputs) and not op.output_list):
         name = op.name.partition(".")[0]
@@ -277,7 +277,7 @@ def into(out: Tensor, name: str, operands: list[Any], compute: Callable[[], Tens
     return store_out(name, result, operands, out)
 
 
-def refuse_out(name: str, operands: list[Any], out: Any, differentiable: bool = True) -> None:
+def refuse_out(name: str, operands: list[Any], out: Out, differentiable: bool = True) -> None:
     """Raise when `out` is no tensor, or when it or an operand of what is `differentiable` requires grad."""
     if not hasattr(out, "_array"):
         raise TypeError(

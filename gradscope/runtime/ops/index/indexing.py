@@ -25,7 +25,7 @@ from ...tensor import creation, tangents
 from ...tensor.from_python import to_array
 from ...tensor.tensor import Tensor
 from ...tensor.views import CopySlices, edge_of
-from ..declaration.annotations import Array, Cases, Dims, Make, Namespace, Shape, Sizes
+from ..declaration.annotations import Array, Cases, Dims, Index, Make, Namespace, Shape, Sizes
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import general, inplace_and_out
@@ -138,7 +138,7 @@ def _add_rows(xp: Namespace, flat: Array, places: Array, rows: Array) -> None:
 # --- the operators ----------------------------------------------------------------------------------------------------
 
 
-def _refuse_in_nothing(shape: tuple[int, ...], indices: Any, dims: Dims) -> None:
+def _refuse_in_nothing(shape: tuple[int, ...], indices: Index, dims: Dims) -> None:
     """Raise where an index would choose from a dimension of size 0, at which NumPy looks only if something is left."""
     if any(index.dtype.kind == "b" or not index.size for index in indices):
         return
@@ -146,7 +146,7 @@ def _refuse_in_nothing(shape: tuple[int, ...], indices: Any, dims: Dims) -> None
         raise IndexError(f"index is out of bounds for dimension with size 0\nThe shape is {list(shape)}.")
 
 
-def _index(xp: Namespace, self: Array, indices: Any, dims: Dims) -> Array:
+def _index(xp: Namespace, self: Array, indices: Index, dims: Dims) -> Array:
     first = indices[0]
     check_masks(self.shape, indices, dims)
     if not self.size:
@@ -160,7 +160,7 @@ def _index(xp: Namespace, self: Array, indices: Any, dims: Dims) -> Array:
         raise index_error(self.shape, indices, error) from None
 
 
-def _index_backward(xp: Namespace, self: Array, indices: Any, dims: Dims, size: Sizes) -> Array:
+def _index_backward(xp: Namespace, self: Array, indices: Index, dims: Dims, size: Sizes) -> Array:
     whole = xp.zeros(size, dtype=self.dtype)
     if len(indices) == 1 and indices[0].dtype.kind == "b":
         whole[key_of(indices, dims)] = self
@@ -184,12 +184,12 @@ def _index_samples(make: Make) -> Cases:
     ]
 
 
-def _index_reference(indices: Any, dims: Dims) -> tuple[Any, ...]:
+def _index_reference(indices: Index, dims: Dims) -> tuple[Any, ...]:
     given = dict(zip(dims, indices, strict=True))
     return tuple(given.get(axis, slice(None)) for axis in range(max(dims) + 1))
 
 
-def _index_put_reference(self: Array, indices: Any, dims: Dims, values: Array, accumulate: bool = False) -> Array:
+def _index_put_reference(self: Array, indices: Index, dims: Dims, values: Array, accumulate: bool = False) -> Array:
     return placed(self, _index_reference(indices, dims), values, add=accumulate)
 
 
@@ -221,7 +221,7 @@ operator(
 )
 
 
-def _index_put(xp: Namespace, self: Array, indices: Any, dims: Dims, values: Array, accumulate: bool = False) -> None:
+def _index_put(xp: Namespace, self: Array, indices: Index, dims: Dims, values: Array, accumulate: bool = False) -> None:
     check_masks(self.shape, indices, dims)
     if self.dtype != values.dtype:
         if not values.ndim and not accumulate and len(indices) == 1 and indices[0].dtype.kind == "b":
@@ -247,13 +247,13 @@ def _index_put(xp: Namespace, self: Array, indices: Any, dims: Dims, values: Arr
         raise _shape_mismatch(xp, self, indices, dims, values) from None
 
 
-def _rank_of_index(self: Array, indices: Any) -> int:
+def _rank_of_index(self: Array, indices: Index) -> int:
     """Return the number of dimensions of what `indices` choose: NumPy writes values of more, if their size is 1."""
     chosen = max(1 if index.dtype.kind == "b" else index.ndim for index in indices)
     return int(self.ndim - sum(width_of(index) for index in indices) + chosen)
 
 
-def _shape_mismatch(xp: Namespace, self: Array, indices: Any, dims: Dims, values: Array) -> RuntimeError:
+def _shape_mismatch(xp: Namespace, self: Array, indices: Index, dims: Dims, values: Array) -> RuntimeError:
     found = _index(xp, self, indices, dims).shape
     return RuntimeError(
         f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
@@ -261,7 +261,7 @@ def _shape_mismatch(xp: Namespace, self: Array, indices: Any, dims: Dims, values
     )
 
 
-def _index_clear(xp: Namespace, self: Array, indices: Any, dims: Dims) -> Array:
+def _index_clear(xp: Namespace, self: Array, indices: Index, dims: Dims) -> Array:
     result = writable_copy(xp, self)
     result[key_of(indices, dims)] = 0
     return result
@@ -319,7 +319,7 @@ _fill = OPERATORS["fill.Tensor"]
 # --- reading an index -------------------------------------------------------------------------------------------------
 
 
-def _items_of(self: Array, index: Any) -> tuple[Any, ...]:
+def _items_of(self: Array, index: Index) -> tuple[Any, ...]:
     """Return what stands between the brackets as a tuple."""
     if isinstance(index, tuple):
         return index
@@ -333,7 +333,7 @@ def _items_of(self: Array, index: Any) -> tuple[Any, ...]:
     return tuple(index)
 
 
-def _nested(index: Any) -> bool:
+def _nested(index: Index) -> bool:
     """Whether PyTorch reads a short list as a tuple: where it holds a slice, a tensor, None or a list."""
     if not isinstance(index, (list, range)) or len(index) >= 32:
         return False
@@ -503,7 +503,7 @@ def _flag_index(self: Array, item: Any) -> Tensor:
 
 
 @public(method="__getitem__", function_too=False)
-def getitem(self: Tensor, index: Any) -> Tensor:
+def getitem(self: Tensor, index: Index) -> Tensor:
     """Return ``self[index]``: a view for integers, slices, None and Ellipsis, else a copy."""
     kind = type(index)
     if kind is int:
@@ -567,7 +567,7 @@ def _trimmed(value: Any, always: bool = False) -> Array:
 _BIGGEST_SINGLE = float(numpy.finfo(numpy.float32).max)
 
 
-def _is_view_key(index: Any) -> bool:
+def _is_view_key(index: Index) -> bool:
     """Whether a key is of integers, slices, None and Ellipsis alone, of which NumPy makes the same view."""
     kind = type(index)
     if kind is int:
@@ -595,7 +595,7 @@ def _requires_grad(value: Any) -> bool:
     return type(value) is Tensor and value.requires_grad
 
 
-def _assigned(self: Array, index: Any, value: Any) -> bool:
+def _assigned(self: Array, index: Index, value: Any) -> bool:
     """Let NumPy assign what is neither recorded nor converted, and tell whether it has.
 
     Anything rarer, and what NumPy complains of, is left to the views and writes that raise PyTorch's errors.
@@ -631,7 +631,7 @@ def _assigned(self: Array, index: Any, value: Any) -> bool:
     return True
 
 
-def _copied(self: Array, index: Any, value: Any) -> bool:
+def _copied(self: Array, index: Index, value: Any) -> bool:
     """Let NumPy assign a tensor of the part's shape and dtype, and record it as copy_() of the part would be."""
     array = self._memory
     if type(value) is not Tensor or self._view is not None or state.local.before_write is not None:
@@ -657,14 +657,14 @@ def _copied(self: Array, index: Any, value: Any) -> bool:
     return True
 
 
-def _as_view_key(index: Any) -> Any:
+def _as_view_key(index: Index) -> Any:
     """Return a key of integers and slices with which NumPy gives an array, and no number, of one element too."""
     items = index if type(index) is tuple else (index,)
     return items if Ellipsis in items else (*items, Ellipsis)
 
 
 @public(method="__setitem__", function_too=False)
-def setitem(self: Tensor, index: Any, value: Any) -> None:
+def setitem(self: Tensor, index: Index, value: Any) -> None:
     """Write `value`, a number or a tensor, to ``self[index]``."""
     if not state.special and _assigned(self, index, value):
         return
@@ -684,7 +684,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     OPERATORS["index_put"].inplace_function(target, tensors, tuple(dims), _trimmed(value), False)  # type: ignore[misc]
 
 
-def _put_arguments(self: Array, indices: Any, values: Array, accumulate: bool) -> tuple[Any, ...]:
+def _put_arguments(self: Array, indices: Index, values: Array, accumulate: bool) -> tuple[Any, ...]:
     if hasattr(indices, "_array") or not all(hasattr(item, "_array") for item in indices):
         found = "Tensor" if hasattr(indices, "_array") else "other items"
         raise TypeError(

@@ -43,7 +43,7 @@ def routine(name: str, kind: str) -> Callable[..., Any]:
     return getattr(blas, letter + name, None) or getattr(lapack, letter + name)
 
 
-def _matrices(*arrays: Any) -> Iterator[tuple[Any, ...]]:
+def _matrices(*arrays: Array) -> Iterator[tuple[Any, ...]]:
     """Return the matrices of batches side by side; of arrays that are written, contiguous ones, they are views."""
     return zip(*(array.reshape(-1, *array.shape[-2:]) for array in arrays), strict=True)
 

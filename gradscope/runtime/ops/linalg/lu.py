@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace, Shape
+from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace, Out, Shape
 from ..declaration.references import each_matrix, solved
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import dominant
@@ -402,7 +402,7 @@ def _same(found: Any) -> Array:
     return found
 
 
-def into_each(out: Any, name: str, operands: list[Any], found: Any) -> Any:
+def into_each(out: Out, name: str, operands: list[Any], found: Any) -> Any:
     """Give a composite function of several results its ``out=``; return the tuple of the tensors written."""
     if not isinstance(out, (tuple, list)) or len(out) != len(found):
         raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
@@ -14,7 +13,7 @@ from ...memory.elements import as_element
 from ...tensor import overrides
 from ...tensor.creation import broadcast_shapes
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Formula, Gradient, Namespace, Number, Shape
+from ..declaration.annotations import Array, Formula, Gradient, Namespace, Number, Out, Shape
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
 from ..execution.array_errors import as_multiple, broadcast_mismatch, refuse_kinds
@@ -450,7 +449,7 @@ _linear_with_bias = OPERATORS["linear.bias"].function
 
 
 @overrides.asking
-def linear(input: Array, weight: Array, bias: Array = None, *, out: Any = None) -> Array:
+def linear(input: Array, weight: Array, bias: Array = None, *, out: Out = None) -> Array:
     """Return ``input @ weight.T + bias``.
 
     Parameters

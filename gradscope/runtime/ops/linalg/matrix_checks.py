@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ...memory import device as devices
 from ...memory.dtype import INEXACT, scalar_type
@@ -90,7 +89,7 @@ def is_vector(A_shape: Sequence[int], B_shape: Sequence[int]) -> bool:
     return len(B_shape) == 1 or tuple(B_shape) == tuple(A_shape[:-1])
 
 
-def batch_of(xp: Namespace, *arrays: Any) -> list[Array]:
+def batch_of(xp: Namespace, *arrays: Array) -> list[Array]:
     """Return matrices broadcast to one batch shape."""
     shapes = {array.shape[:-2] for array in arrays}
     if len(shapes) == 1:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Dims, DType
+from ..declaration.annotations import Array, Dims, DType, NormOrder
 from ..declaration.registry import OPERATORS, public
 from ..execution.inplace_and_out import into
 from ..shape.reshape import axis_of
@@ -18,7 +18,13 @@ __all__ = ["matrix_norm", "norm", "vector_norm"]
 
 @public(namespace="linalg")
 def vector_norm(
-    x: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType = None, out: Tensor | None = None
+    x: Tensor,
+    ord: NormOrder = 2,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Return the norm of order `ord` of all elements, or of those along dimension(s) `dim`.
 
@@ -42,7 +48,7 @@ def vector_norm(
 @public(namespace="linalg")
 def matrix_norm(
     A: Tensor,
-    ord: Any = "fro",
+    ord: NormOrder = "fro",
     dim: Dims = (-2, -1),
     keepdim: bool = False,
     *,
@@ -91,7 +97,7 @@ def matrix_norm(
     return _extreme(sums, ord, chosen, keepdim)
 
 
-def _extreme(values: Array, ord: Any, dim: int, keepdim: bool) -> Array:
+def _extreme(values: Array, ord: NormOrder, dim: int, keepdim: bool) -> Array:
     """Return the largest or smallest of values that are not negative: the largest of none is 0."""
     if ord < 0:
         return values.amin(dim, keepdim)
@@ -117,7 +123,7 @@ def _matrix_dims(A: Array, dim: Dims) -> tuple[int, int]:
     return first, second
 
 
-def _norm_of_singular_values(A: Array, ord: Any, dims: tuple[int, int], keepdim: bool) -> Array:
+def _norm_of_singular_values(A: Array, ord: NormOrder, dims: tuple[int, int], keepdim: bool) -> Array:
     if dims != (A.ndim - 2, A.ndim - 1):
         A = A.movedim(dims, (-2, -1))
     values = svdvals(A)
@@ -131,7 +137,7 @@ def _norm_of_singular_values(A: Array, ord: Any, dims: tuple[int, int], keepdim:
 @public(namespace="linalg")
 def norm(
     A: Tensor,
-    ord: Any = None,
+    ord: NormOrder = None,
     dim: Dims = None,
     keepdim: bool = False,
     *,

@@ -12,7 +12,7 @@ from ... import autocast, state
 from ...memory import device as devices
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Number
 from ..declaration.references import each_matrix, solved
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..declaration.samples import dominant
@@ -167,7 +167,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 # --- pseudoinverses ---------------------------------------------------------------------------------------------------
 
 
-def _tolerance(xp: Namespace, A: Array, largest: Array, atol: Any, rtol: Any) -> Array:
+def _tolerance(xp: Namespace, A: Array, largest: Array, atol: Number, rtol: Number) -> Array:
     """Return what singular values must exceed to count: ``max(atol, rtol * largest)``, as columns of them."""
     atol, rtol = (getattr(value, "_array", value) for value in (atol, rtol))
     if rtol is None:
@@ -179,7 +179,7 @@ def _tolerance(xp: Namespace, A: Array, largest: Array, atol: Any, rtol: Any) ->
     return xp.maximum(xp.asarray(absolute), relative * largest)
 
 
-def _pinv(xp: Namespace, self: Array, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Array:
+def _pinv(xp: Namespace, self: Array, atol: Number = None, rtol: Number = None, hermitian: bool = False) -> Array:
     if self.ndim < 2 or self.dtype.kind not in "fc" or self.dtype.itemsize < 4:
         raise RuntimeError(
             f"linalg.pinv({scalar_type(self.dtype)}{{{list(self.shape)}}}): expected a tensor with 2 or more "
@@ -229,8 +229,8 @@ def pinv(
     rcond: Any = None,
     hermitian: bool = False,
     *,
-    atol: Any = None,
-    rtol: Any = None,
+    atol: Number = None,
+    rtol: Number = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """Return the Moore-Penrose pseudoinverse of matrices.
@@ -486,8 +486,8 @@ def matrix_rank(
     tol: Any = None,
     hermitian: bool = False,
     *,
-    atol: Any = None,
-    rtol: Any = None,
+    atol: Number = None,
+    rtol: Number = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """Return the rank of matrices: how many singular values exceed ``max(atol, rtol * largest)``.
@@ -531,7 +531,7 @@ def matrix_rank(
 
 
 @public(namespace="linalg")
-def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
+def cond(A: Tensor, p: Number = None, *, out: Tensor | None = None) -> Tensor:
     """Return the condition number of matrices, the product of the norms of a matrix and of its inverse.
 
     Parameters
@@ -574,7 +574,7 @@ def _nuclear_condition(A: Array) -> Array:
     return values.sum(-1) * values.reciprocal().sum(-1)
 
 
-def _norm(A: Array, p: Any) -> Array:
+def _norm(A: Array, p: Number) -> Array:
     vector_norm = OPERATORS["linalg_vector_norm"].function
     if p == "fro":
         return vector_norm(A, 2, (-2, -1))

@@ -17,7 +17,7 @@ from ...memory import device as devices
 from ...memory.dtype import INEXACT, scalar_type
 from ...tensor import tangents
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Operand
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import dominant
 from ..execution import forward_mode, general, inplace_and_out
@@ -259,7 +259,7 @@ operator(
 )
 
 
-def _recorded(*tensors: Any) -> bool:
+def _recorded(*tensors: Operand) -> bool:
     """Whether a call is to be differentiated, so that vectors are needed where only values were asked for."""
     return general.wants_grad(list(tensors)) or (tangents.active() and forward_mode.has_tangent(tensors))
 

@@ -55,7 +55,7 @@ _BITS = {size: device.numpy.dtype(f"int{8 * size}") for size in (1, 2, 4, 8)}
 _BYTE = _BITS[1]
 
 
-def _threshold_backward(xp: Namespace, grad_output: Gradient, self: Array, threshold: Any) -> Array:
+def _threshold_backward(xp: Namespace, grad_output: Gradient, self: Array, threshold: Number) -> Array:
     kind = grad_output.dtype
     if grad_output.size < 1024 or kind.kind != "f" or grad_output.shape != self.shape:
         return xp.where(self <= threshold, 0, grad_output)
@@ -148,7 +148,7 @@ operator(
 )
 
 
-def _threshold(xp: Namespace, self: Array, threshold: Any, value: Number) -> Array:
+def _threshold(xp: Namespace, self: Array, threshold: Number, value: Number) -> Array:
     refuse_kinds("threshold_cpu", self, "bc")
     threshold, value = as_element(threshold, self), as_element(value, self)
     return xp.where(self <= threshold, value, self).astype(self.dtype, copy=False)
@@ -608,7 +608,7 @@ operator(
 )
 
 
-def _softplus(xp: Namespace, self: Array, beta: Number = 1, threshold: Any = 20) -> Array:
+def _softplus(xp: Namespace, self: Array, beta: Number = 1, threshold: Number = 20) -> Array:
     need_floating("softplus_cpu", self)
     if is_half(self):
         return _softplus(xp, single(self), beta, threshold).astype(self.dtype)

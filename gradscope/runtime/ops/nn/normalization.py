@@ -14,7 +14,7 @@ from ...memory import device
 from ...memory.bfloat16 import cast
 from ...memory.dtype import finfo
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Gradient, Namespace, Out, Shape, Sizes
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import HALVES, constant, in_rows, is_half, single
 from ..linalg.lu import into_each
@@ -185,7 +185,7 @@ operator(
 
 @public(method=False)
 def layer_norm(
-    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+    input: Tensor, normalized_shape: Sizes, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
     """Normalise the last dimensions, of shape `normalized_shape`, to mean 0 and variance 1; then scale and shift.
 
@@ -593,7 +593,7 @@ def _check_groups(shape: Ints, num_groups: int) -> None:
 
 
 @public(method=False)
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+def rms_norm(input: Tensor, normalized_shape: Sizes, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Divide by the root of the mean square of the last dimensions, of shape `normalized_shape`; then scale.
 
     `eps`, added to the mean square, is the smallest step of the dtype unless given.
@@ -639,7 +639,7 @@ def _statistics(input: Array, axes: Ints, eps: float, result: Array, *parameters
 
 @public(method=False)
 def native_layer_norm(
-    input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
+    input: Tensor, normalized_shape: Sizes, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Any, Any, Any]:
     """Return :func:`layer_norm` with what it computed on the way.
 
@@ -687,7 +687,7 @@ def native_batch_norm(
     momentum: float,
     eps: float,
     *,
-    out: Any = None,
+    out: Out = None,
 ) -> tuple[Any, Any, Any]:
     """Return :func:`gradscope.nn.functional.batch_norm` with what it computed on the way.
 

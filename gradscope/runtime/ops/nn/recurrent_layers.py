@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from ...kernels import recurrent_kernels as kernels
-from ..declaration.annotations import Array, Gradient, Make, Namespace, Sizes
+from ..declaration.annotations import Array, Gradient, Make, Namespace, Operand, Sizes
 from ..declaration.extremes import mixed, substituted
 from ..declaration.registry import OPERATORS, operator
 from ..linalg.matmul import linear
@@ -465,19 +465,19 @@ def _reference(step: Callable[..., Any]) -> Callable[..., Any]:
     return layer
 
 
-def _lstm_reference(input: Array, hx: Array, cx: Array, *others: Any) -> list[Any]:
+def _lstm_reference(input: Array, hx: Array, cx: Array, *others: Operand) -> list[Any]:
     return _reference(_lstm_reference_step)(input, [hx, cx], *others)
 
 
 def _mkldnn_reference(
-    input: Array, w_ih: Array, w_hh: Array, b_ih: Array, b_hh: Array, hx: Array, cx: Array, *others: Any
+    input: Array, w_ih: Array, w_hh: Array, b_ih: Array, b_hh: Array, hx: Array, cx: Array, *others: Operand
 ) -> list[Any]:
     return _lstm_reference(input, hx, cx, w_ih, w_hh, b_ih, b_hh, None, *others)
 
 
 def _reference_of_one_state(step: Callable[..., Any]) -> Callable[..., Any]:
     def reference(
-        input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array, b_hh: Array, *others: Any
+        input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array, b_hh: Array, *others: Operand
     ) -> list[Any]:
         return _reference(step)(input, [hx], w_ih, w_hh, b_ih, b_hh, None, *others)
 

@@ -16,7 +16,7 @@ import numpy
 from ...memory import device
 from ...memory.bfloat16 import cast
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Gradient, Namespace, RandomSource, Shape
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.array_errors import cannot_hold
 from ..random.random import generator_for
@@ -68,7 +68,7 @@ operator(
 )
 
 
-def _slopes(self: Array, lower: float, upper: float, training: bool, generator: Any) -> Array:
+def _slopes(self: Array, lower: float, upper: float, training: bool, generator: RandomSource) -> Array:
     """Return what rrelu_with_noise multiplies by in training: 1 where the input is positive."""
     array = self._array
     xp = device.array_module(array)

@@ -488,14 +488,14 @@ operator(
 )
 
 
-def _pow_choice(self: Tensor, exponent: Any) -> tuple[Any, bool]:
+def _pow_choice(self: Tensor, exponent: Number) -> tuple[Any, bool]:
     number = isinstance(exponent, (int, float, complex))
     integers = number and getattr(self, "_array", self).dtype.kind in "iub"
     return ("pow.tensor" if not number or integers else "pow.scalar"), bool(integers)
 
 
 @public(method=True)
-def pow(self: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
+def pow(self: Any, exponent: Number, *, out: Tensor | None = None) -> Tensor:
     """Return ``self ** exponent``, elementwise.
 
     Raises

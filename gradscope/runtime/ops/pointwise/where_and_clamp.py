@@ -465,13 +465,13 @@ def _clamp_form(name: str, *bounds: Any) -> Any:
     return OPERATORS[f"{name}.Tensor" if any(hasattr(b, "_array") for b in bounds) else f"{name}.Scalar"]
 
 
-def _need_bound(min: Any, max: Any) -> None:
+def _need_bound(min: Number, max: Number) -> None:
     if min is None and max is None:
         raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None\nGive one, or use clone().")
 
 
 @public
-def clamp(self: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
+def clamp(self: Tensor, min: Number = None, max: Number = None, *, out: Tensor | None = None) -> Tensor:
     """Limit every element to the range from `min` to `max`, numbers or tensors; `max` wins where they cross.
 
     Raises
@@ -516,7 +516,7 @@ def clip_(self: Tensor, min: Number = None, max: Number = None) -> Tensor:
 
 
 @public
-def clamp_min(self: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
+def clamp_min(self: Tensor, min: Number, *, out: Tensor | None = None) -> Tensor:
     """Limit every element from below by `min`, a number or a tensor.
 
     Examples
@@ -535,7 +535,7 @@ def clamp_min_(self: Tensor, min: Number) -> Tensor:
 
 
 @public
-def clamp_max(self: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
+def clamp_max(self: Tensor, max: Number, *, out: Tensor | None = None) -> Tensor:
     """Limit every element from above by `max`, a number or a tensor.
 
     Examples

@@ -22,7 +22,21 @@ from ...memory.memory_format import check_memory
 from ...tensor.creation import array_like, finish, numpy_dtype, shape_of
 from ...tensor.overrides import overridable
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Device, DType, Formula, Namespace, Shape, Sizes
+from ..declaration.annotations import (
+    Array,
+    Device,
+    DType,
+    Formula,
+    Layout,
+    MemoryFormat,
+    Namespace,
+    Number,
+    Operand,
+    Out,
+    RandomSource,
+    Shape,
+    Sizes,
+)
 from ..declaration.registry import METHODS, OPERATORS, operator
 from ..execution import general, inplace_and_out
 
@@ -215,7 +229,7 @@ _defaults: dict[tuple[str, int], Generator] = {("cpu", 0): default_generator}
 _common_seed: int | None = None
 
 
-def generator_for(where: Any, given: Generator | None = None) -> Generator:
+def generator_for(where: Operand, given: Generator | None = None) -> Generator:
     """Return the generator given, or the default one of a device."""
     place = devices.CPU if where is None else devices.device(where) if not isinstance(where, int) else where
     if not isinstance(place, devices.device):
@@ -347,7 +361,7 @@ def _draw(generator: Generator, distribution: str, shape: Shape, kind: numpy.dty
     return drawn if own is kind else cast(drawn, kind)
 
 
-def _source_of(where: Any, generator: Generator | None) -> Generator:
+def _source_of(where: Operand, generator: Generator | None) -> Generator:
     """Return the generator given, or that of the device given, or of the default device."""
     where = devices.wanted(where)
     return generator_for(where if where is not None or generator is None else generator.device, generator)
@@ -361,7 +375,14 @@ def _floating(name: str, kind: numpy.dtype) -> numpy.dtype:
 
 
 def _random(
-    name: str, distribution: str, shape: Shape, kind: Any, where: Any, generator: Any, requires_grad: bool, out: Any
+    name: str,
+    distribution: str,
+    shape: Shape,
+    kind: Any,
+    where: Operand,
+    generator: RandomSource,
+    requires_grad: bool,
+    out: Out,
 ) -> Tensor:
     target = _floating(name, numpy_dtype(kind, out))
     source = _source_of(where, generator)
@@ -369,14 +390,14 @@ def _random(
 
 
 def rand(
-    *sizes: Any,
+    *sizes: Sizes,
     size: Sizes = None,
-    out: Any = None,
+    out: Out = None,
     generator: Generator | None = None,
     dtype: DType = None,
     device: Device = None,
     requires_grad: bool = False,
-    layout: Any = None,
+    layout: Layout = None,
     pin_memory: bool = False,
 ) -> Tensor:
     """Return numbers drawn uniformly from [0, 1).
@@ -398,14 +419,14 @@ def rand(
 
 
 def randn(
-    *sizes: Any,
+    *sizes: Sizes,
     size: Sizes = None,
-    out: Any = None,
+    out: Out = None,
     generator: Generator | None = None,
     dtype: DType = None,
     device: Device = None,
     requires_grad: bool = False,
-    layout: Any = None,
+    layout: Layout = None,
     pin_memory: bool = False,
 ) -> Tensor:
     """Return numbers drawn from the standard normal distribution.
@@ -426,7 +447,7 @@ def randn(
     return _random("normal_kernel_cpu", "standard_normal", shape, dtype, device, generator, requires_grad, out)
 
 
-def _filled_like(drawn: Tensor, input: Tensor, requires_grad: bool, memory_format: Any) -> Tensor:
+def _filled_like(drawn: Tensor, input: Tensor, requires_grad: bool, memory_format: MemoryFormat) -> Tensor:
     """Return what was drawn in the memory order of `input`, or as `memory_format` says."""
     array = array_like("empty", input, drawn.dtype, drawn.device, memory_format)
     array[...] = drawn._array
@@ -440,10 +461,10 @@ def rand_like(
     dtype: DType = None,
     device: Device = None,
     requires_grad: bool = False,
-    layout: Any = None,
+    layout: Layout = None,
     pin_memory: bool = False,
     generator: Generator | None = None,
-    memory_format: Any = None,
+    memory_format: MemoryFormat = None,
 ) -> Tensor:
     """Return uniform numbers of the shape, dtype, device and memory order of `input`.
 
@@ -470,10 +491,10 @@ def randn_like(
     dtype: DType = None,
     device: Device = None,
     requires_grad: bool = False,
-    layout: Any = None,
+    layout: Layout = None,
     pin_memory: bool = False,
     generator: Generator | None = None,
-    memory_format: Any = None,
+    memory_format: MemoryFormat = None,
 ) -> Tensor:
     """Return normal numbers of the shape, dtype, device and memory order of `input`.
 
@@ -498,12 +519,12 @@ def randint(
     high: Any = None,
     size: Sizes = None,
     *,
-    out: Any = None,
+    out: Out = None,
     generator: Generator | None = None,
     dtype: DType = None,
     device: Device = None,
     requires_grad: bool = False,
-    layout: Any = None,
+    layout: Layout = None,
     pin_memory: bool = False,
 ) -> Tensor:
     """Return integers drawn uniformly from `low` (0) to `high`, exclusive.
@@ -544,10 +565,10 @@ def randint_like(
     dtype: DType = None,
     device: Device = None,
     requires_grad: bool = False,
-    layout: Any = None,
+    layout: Layout = None,
     pin_memory: bool = False,
     generator: Generator | None = None,
-    memory_format: Any = None,
+    memory_format: MemoryFormat = None,
 ) -> Tensor:
     """Return integers of the shape, dtype, device and memory order of `input`.
 
@@ -572,12 +593,12 @@ def randint_like(
 def randperm(
     n: int,
     *,
-    out: Any = None,
+    out: Out = None,
     generator: Generator | None = None,
     dtype: DType = None,
     device: Device = None,
     requires_grad: bool = False,
-    layout: Any = None,
+    layout: Layout = None,
     pin_memory: bool = False,
 ) -> Tensor:
     """Return the integers below `n` in random order.
@@ -676,34 +697,34 @@ def _source(array: Array, generator: Generator | None) -> Generator:
     return generator_for(devices.device_of(array), generator)
 
 
-def _uniform(xp: Namespace, self: Array, low: float, high: float, generator: Any) -> Array:
+def _uniform(xp: Namespace, self: Array, low: float, high: float, generator: RandomSource) -> Array:
     _floating("uniform_", self.dtype)
     if low > high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
     return _draw(_source(self, generator), "random", self.shape, self.dtype) * (high - low) + low
 
 
-def _normal(xp: Namespace, self: Array, mean: float, std: float, generator: Any) -> Array:
+def _normal(xp: Namespace, self: Array, mean: float, std: float, generator: RandomSource) -> Array:
     _floating("normal_kernel_cpu", self.dtype)
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     return _draw(_source(self, generator), "standard_normal", self.shape, self.dtype) * std + mean
 
 
-def _bernoulli_fill(xp: Namespace, self: Array, p: float, generator: Any) -> Array:
+def _bernoulli_fill(xp: Namespace, self: Array, p: float, generator: RandomSource) -> Array:
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     return (_source(self, generator).draw("random", self.shape) < p).astype(self.dtype)
 
 
-def _exponential(xp: Namespace, self: Array, lambd: float, generator: Any) -> Array:
+def _exponential(xp: Namespace, self: Array, lambd: float, generator: RandomSource) -> Array:
     _floating("exponential_", self.dtype)
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     return -xp.log1p(-_draw(_source(self, generator), "random", self.shape, self.dtype)) / lambd
 
 
-def _integers(xp: Namespace, self: Array, low: Any, high: Any, generator: Any) -> Array:
+def _integers(xp: Namespace, self: Array, low: Any, high: Any, generator: RandomSource) -> Array:
     if high is None and low is not None:
         low, high = 0, low
     if high is None:
@@ -807,7 +828,7 @@ operator(
 )
 
 
-def _normal_around(xp: Namespace, mean: Array, std: Any, generator: Any) -> Array:
+def _normal_around(xp: Namespace, mean: Array, std: Any, generator: RandomSource) -> Array:
     like = mean + std
     return mean + std * _draw(_source(like, generator), "standard_normal", like.shape, like.dtype)
 
@@ -865,7 +886,7 @@ def normal(
     dtype: DType = None,
     device: Device = None,
     requires_grad: bool = False,
-    layout: Any = None,
+    layout: Layout = None,
     pin_memory: bool = False,
 ) -> Tensor:
     """Return normal numbers of the given mean and standard deviation, tensors or (with `size`) numbers.
@@ -910,7 +931,7 @@ poisson = OPERATORS["poisson"].function
 bernoulli_fill = METHODS["bernoulli_"]
 
 
-def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+def bernoulli_(self: Tensor, p: Number = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with ones, with probability `p` (a number, or a tensor of probabilities), else zeros."""
     if isinstance(p, Tensor):
         self._check_inplace(general.wants_grad([self]))

@@ -9,10 +9,10 @@ H. Takahasi, M. Mori, "Double exponential formulas for numerical integration", 1
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...memory import device as devices
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, Namespace, RandomSource
 from ..declaration.registry import METHODS, operator
 from ..special import gamma as gammas
 from .random import _draw, _floating, _source
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 __all__ = ["binomial", "standard_gamma"]
 
 
-def _open_uniform(self: Array, generator: Any) -> Array:
+def _open_uniform(self: Array, generator: RandomSource) -> Array:
     """Return numbers drawn uniformly from (0, 1]."""
     kind = self.dtype if self.dtype.kind == "f" else devices.numpy.dtype(devices.numpy.float64)
     return 1 - _draw(_source(self, generator), "random", self.shape, kind)
 
 
-def _log_normal(xp: Namespace, self: Array, mean: float, std: float, generator: Any) -> Array:
+def _log_normal(xp: Namespace, self: Array, mean: float, std: float, generator: RandomSource) -> Array:
     _floating("log_normal_", self.dtype)
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
     return xp.exp(_draw(_source(self, generator), "standard_normal", self.shape, self.dtype) * std + mean)
 
 
-def _geometric(xp: Namespace, self: Array, p: float, generator: Any) -> Array:
+def _geometric(xp: Namespace, self: Array, p: float, generator: RandomSource) -> Array:
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     trials = xp.ceil(xp.log(_open_uniform(self, generator)) / math.log1p(-p))
     return xp.maximum(trials, 1).astype(self.dtype)
 
 
-def _cauchy(xp: Namespace, self: Array, median: float, sigma: float, generator: Any) -> Array:
+def _cauchy(xp: Namespace, self: Array, median: float, sigma: float, generator: RandomSource) -> Array:
     _floating("cauchy", self.dtype)
     if sigma <= 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")

@@ -10,7 +10,7 @@ from ... import autocast, state
 from ...memory import device as devices
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, Namespace, Operand, Out
 from ..declaration.references import by_lines
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -24,7 +24,7 @@ from .sort_and_cumulate import back_along, need_length, pick, sorted_order
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _levels(name: str, self: Array, q: Any, interpolation: str) -> Array:
+def _levels(name: str, self: Array, q: Operand, interpolation: str) -> Array:
     """Return `q` as a tensor of the dtype of `self`, after the checks."""
     array = self._array
     if array.dtype.kind != "f" or array.dtype.itemsize < 4:
@@ -82,7 +82,9 @@ def _interpolated(ranked: Any, ranks: Any, interpolation: str) -> Array:
     return METHODS["lerp"](low, high, weight)
 
 
-def _quantile(name: str, self: Array, q: Any, dim: int | None, keepdim: bool, interpolation: str, out: Any) -> Array:
+def _quantile(
+    name: str, self: Array, q: Operand, dim: int | None, keepdim: bool, interpolation: str, out: Out
+) -> Array:
     if out is not None:
         return inplace_and_out.into(
             out, name, [self], lambda: _quantile(name, self, q, dim, keepdim, interpolation, None), exact=True
@@ -105,7 +107,7 @@ def _quantile(name: str, self: Array, q: Any, dim: int | None, keepdim: bool, in
 @public
 def quantile(
     self: Tensor,
-    q: Any,
+    q: Operand,
     dim: int | None = None,
     keepdim: bool = False,
     *,
@@ -138,7 +140,7 @@ def quantile(
 @public
 def nanquantile(
     self: Tensor,
-    q: Any,
+    q: Operand,
     dim: int | None = None,
     keepdim: bool = False,
     *,

@@ -14,7 +14,7 @@ from ...memory import dtype as dtypes
 from ...memory.bfloat16 import cast
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Dims, DType, Formula, Gradient, Namespace, Operand, Shape
+from ..declaration.annotations import Array, Dims, DType, Formula, Gradient, Namespace, Operand, Out, Shape, Sizes
 from ..declaration.keywords import numpy_dims
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -234,7 +234,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     return reduced.reshape(shape) if extra else reduced
 
 
-def _sum_to(xp: Namespace, array: Array, size: Any) -> Array:
+def _sum_to(xp: Namespace, array: Array, size: Sizes) -> Array:
     return sum_to(array, tuple(size))
 
 
@@ -488,7 +488,7 @@ operator(
 )
 
 
-def _extreme(name: str, self: Array, dim: Dims, keepdim: bool, other: Array, out: Any) -> Array:
+def _extreme(name: str, self: Array, dim: Dims, keepdim: bool, other: Array, out: Out) -> Array:
     if other is not None or hasattr(dim, "_array"):
         return OPERATORS[f"{name}imum"].function(self, dim if other is None else other, out=out)
     if dim is None:

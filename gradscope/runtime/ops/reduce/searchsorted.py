@@ -8,14 +8,14 @@ from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Operand
+from ..declaration.annotations import Array, Operand
 from ..declaration.registry import public
 from ..execution import inplace_and_out
 
 # --- places among sorted numbers --------------------------------------------------------------------------------------
 
 
-def _need_integers_or_floats(name: str, *arrays: Any) -> None:
+def _need_integers_or_floats(name: str, *arrays: Array) -> None:
     for array in arrays:
         if array.dtype.kind in "bc":
             raise RuntimeError(

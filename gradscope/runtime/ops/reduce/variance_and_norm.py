@@ -12,7 +12,7 @@ from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Cases, Dims, DType, Formula, Gradient, Make, Namespace, Number
+from ..declaration.annotations import Array, Cases, Dims, DType, Formula, Gradient, Make, Namespace, NormOrder, Number
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
 from ..execution.bare_functions import conj, in_rows, is_half, over, single
@@ -315,7 +315,7 @@ def std_mean(
 # --- norms ------------------------------------------------------------------------------------------------------------
 
 
-def _vector_norm(xp: Namespace, self: Array, ord: Any = 2, dim: Dims = None, keepdim: bool = False) -> Array:
+def _vector_norm(xp: Namespace, self: Array, ord: NormOrder = 2, dim: Dims = None, keepdim: bool = False) -> Array:
     _need_floats("linalg.vector_norm", self)
     axes = reduced_axes(dim, self.ndim)
     if (ord < 0 or ord == math.inf) and not count_of(self.shape, dim):
@@ -339,7 +339,7 @@ def _vector_norm(xp: Namespace, self: Array, ord: Any = 2, dim: Dims = None, kee
 
 
 def _vector_norm_self(
-    g: Gradient, self: Array, result: Array, ord: Any, dim: Dims, keepdim: bool, F: Namespace
+    g: Gradient, self: Array, result: Array, ord: NormOrder, dim: Dims, keepdim: bool, F: Namespace
 ) -> Gradient:
     shape = self.shape
     if ord == 0:
@@ -364,7 +364,7 @@ def _vector_norm_self(
     return F.sgn(self) * scale * F.where(size == 0, F.zeros_like(size), away ** (ord - 1))
 
 
-def _norm_reference(self: Array, ord: Any = 2, dim: Dims = None, keepdim: bool = False) -> Array:
+def _norm_reference(self: Array, ord: NormOrder = 2, dim: Dims = None, keepdim: bool = False) -> Array:
     sizes = numpy.abs(self)
     if ord in (math.inf, -math.inf):
         return (numpy.max if ord > 0 else numpy.min)(sizes, axis=_axes(dim), keepdims=keepdim)
@@ -417,7 +417,7 @@ def _other_dims(dim: int, ndim: int) -> tuple[int, ...]:
     return tuple(d for d in range(ndim) if d != axis)
 
 
-def _renorm(xp: Namespace, self: Array, p: Number, dim: int, maxnorm: Any) -> Array:
+def _renorm(xp: Namespace, self: Array, p: Number, dim: int, maxnorm: Number) -> Array:
     if self.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
     if p <= 0:
@@ -432,7 +432,7 @@ def _renorm(xp: Namespace, self: Array, p: Number, dim: int, maxnorm: Any) -> Ar
     )
 
 
-def _renorm_self(g: Gradient, self: Array, p: Number, dim: int, maxnorm: Any, F: Namespace) -> Gradient:
+def _renorm_self(g: Gradient, self: Array, p: Number, dim: int, maxnorm: Number, F: Namespace) -> Gradient:
     # Where the norm n is too large the result is self * maxnorm / n, and n a function of self too.
     dims = _other_dims(dim, len(self.shape))
     norms = F.linalg_vector_norm(self, p, dims, True)
@@ -441,7 +441,7 @@ def _renorm_self(g: Gradient, self: Array, p: Number, dim: int, maxnorm: Any, F:
     return F.where(norms > maxnorm, g * scale + _vector_norm_self(along, self, norms, p, dims, True, F), g)
 
 
-def _renorm_reference(self: Array, p: Number, dim: int, maxnorm: Any) -> Array:
+def _renorm_reference(self: Array, p: Number, dim: int, maxnorm: Number) -> Array:
     lines = numpy.moveaxis(self.copy(), dim, 0)
     for line in lines:
         size = numpy.sum(numpy.abs(line) ** p) ** (1 / p)
@@ -470,7 +470,7 @@ operator(
 @public
 def norm(
     self: Tensor,
-    p: Any = "fro",
+    p: Number = "fro",
     dim: Dims = None,
     keepdim: bool = False,
     *,

@@ -15,14 +15,14 @@ from ...memory.memory_format import check_rank, format_name
 from ...memory.storage import in_order
 from ...tensor import tangents
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Device, DType, Gradient, Namespace
+from ..declaration.annotations import Array, Device, DType, Gradient, MemoryFormat, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..declaration.samples import unary
 from ..execution import general, inplace_and_out
 from ..execution.array_errors import broadcast_mismatch
 
 
-def _clone(xp: Namespace, self: Array, memory_format: Any = None) -> Array:
+def _clone(xp: Namespace, self: Array, memory_format: MemoryFormat = None) -> Array:
     name = format_name(memory_format)
     if name == "channels_last":
         return _channels_last(self)
@@ -94,7 +94,7 @@ def to(
     device: Device = None,
     non_blocking: bool = False,
     copy: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat = None,
 ) -> Tensor:
     """Convert: ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(other)``; itself if nothing changes.
 
@@ -175,7 +175,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @public(function_too=False)
-def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+def cpu(self: Tensor, memory_format: MemoryFormat = None) -> Tensor:
     """Return the tensor in host memory.
 
     Examples
@@ -188,7 +188,7 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 @public(function_too=False)
-def cuda(self: Tensor, device: Device = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+def cuda(self: Tensor, device: Device = None, non_blocking: bool = False, memory_format: MemoryFormat = None) -> Tensor:
     """Return the tensor on a CUDA device.
 
     Raises
@@ -200,7 +200,7 @@ def cuda(self: Tensor, device: Device = None, non_blocking: bool = False, memory
 
 
 def _conversion(name: str, kind: dtypes.dtype) -> None:
-    def convert(self: Array, memory_format: Any = None) -> Array:
+    def convert(self: Array, memory_format: MemoryFormat = None) -> Array:
         return to(self, dtype=kind, memory_format=memory_format)
 
     convert.__name__ = convert.__qualname__ = name
@@ -226,7 +226,7 @@ for _name, _kind in (
 
 
 @public(function_too=False)
-def contiguous(self: Tensor, memory_format: Any = "contiguous_format") -> Tensor:
+def contiguous(self: Tensor, memory_format: MemoryFormat = "contiguous_format") -> Tensor:
     """Return the tensor itself if its elements lie in row-major order, else a copy in which they do.
 
     Parameters

@@ -11,7 +11,19 @@ from ...memory import dtype as dtypes
 from ...memory.memory_format import check_memory
 from ...memory.storage import in_order, restrided
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Device, Dims, DType, Formula, Gradient, Namespace, Number, Shape, Sizes
+from ..declaration.annotations import (
+    Array,
+    Device,
+    Dims,
+    DType,
+    Formula,
+    Gradient,
+    Layout,
+    Namespace,
+    Number,
+    Shape,
+    Sizes,
+)
 from ..declaration.references import adjoint
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -146,7 +158,7 @@ operator(
 # --- repetitions ------------------------------------------------------------------------------------------------------
 
 
-def _repeat(xp: Namespace, self: Array, repeats: Any) -> Array:
+def _repeat(xp: Namespace, self: Array, repeats: Sizes) -> Array:
     if len(repeats) < self.ndim:
         raise RuntimeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor\n"
@@ -157,7 +169,7 @@ def _repeat(xp: Namespace, self: Array, repeats: Any) -> Array:
     return in_rows(xp, xp.tile(self, tuple(repeats))) if repeats else self.copy()
 
 
-def _repeat_self(g: Gradient, self_shape: Shape, repeats: Any, F: Namespace) -> Gradient:
+def _repeat_self(g: Gradient, self_shape: Shape, repeats: Sizes, F: Namespace) -> Gradient:
     extra = len(repeats) - len(self_shape)
     shape: list[int] = []
     for count, size in zip(repeats, (*(1,) * extra, *self_shape), strict=True):
@@ -178,7 +190,7 @@ operator(
 
 
 @public(function_too=False)
-def repeat(self: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
+def repeat(self: Tensor, *counts: Any, repeats: Sizes = None) -> Tensor:
     """Return a copy repeated so many times along each dimension, new ones in front.
 
     Examples
@@ -206,7 +218,7 @@ def tile(self: Tensor, *repeats: Any, dims: Dims = None) -> Tensor:
 
 @public
 def repeat_interleave(
-    self: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+    self: Tensor, repeats: Sizes = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
     """Repeat each element (each slice along `dim`) `repeats` times, a number or a tensor of one number each.
 
@@ -596,7 +608,7 @@ def tril_indices(
     *,
     dtype: DType = None,
     device: Device = None,
-    layout: Any = None,
+    layout: Layout = None,
     pin_memory: bool = False,
 ) -> Tensor:
     """Return the indices of the lower triangle of a matrix, rows above columns.
@@ -621,7 +633,7 @@ def triu_indices(
     *,
     dtype: DType = None,
     device: Device = None,
-    layout: Any = None,
+    layout: Layout = None,
     pin_memory: bool = False,
 ) -> Tensor:
     """Return the indices of the upper triangle of a matrix, rows above columns.

@@ -167,7 +167,7 @@ operator(
 
 
 @public(arrays=lambda xp, self, shape: self.reshape(shape))
-def reshape(self: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
+def reshape(self: Tensor, *sizes: Sizes, shape: Any = None) -> Tensor:
     """Return the elements in another shape: a view where the strides allow, else a copy.
 
     Parameters
@@ -192,7 +192,7 @@ def reshape(self: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
 
 
 @public(function_too=False)
-def view(self: Tensor, *shape: Any, size: Sizes = None, dtype: DType = None) -> Tensor:
+def view(self: Tensor, *shape: Sizes, size: Sizes = None, dtype: DType = None) -> Tensor:
     """Return a view with another shape, or (given a dtype) the same bytes as another dtype.
 
     Of another dtype the last dimension is as much longer or shorter as its elements are smaller or larger. It shares
@@ -596,7 +596,7 @@ operator(
 
 
 @public(function_too=False)
-def expand(self: Tensor, *sizes: Any, size: Sizes = None, implicit: bool = False) -> Tensor:
+def expand(self: Tensor, *sizes: Sizes, size: Sizes = None, implicit: bool = False) -> Tensor:
     """Return a view in which dimensions of size 1 are repeated; -1 keeps a size.
 
     Examples

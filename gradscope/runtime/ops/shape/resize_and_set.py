@@ -28,7 +28,7 @@ from ...memory.storage import (
 )
 from ...tensor.tensor import Tensor
 from ...tensor.views import check_inplace
-from ..declaration.annotations import Array, Sizes
+from ..declaration.annotations import Array, MemoryFormat, Operand, Sizes
 from ..declaration.registry import public
 from ..execution import general
 from ..execution.inplace_and_out import check_overlap
@@ -38,7 +38,7 @@ from .reshape import sizes_of
 
 
 @public(function_too=False)
-def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+def resize_(self: Tensor, *size: Any, memory_format: MemoryFormat = None) -> Tensor:
     """Give the tensor another shape; its storage keeps its elements, and grows where it is too small.
 
     Nothing changes where it has the shape already, whatever its strides are. Memory of an array cannot grow in place:
@@ -69,7 +69,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
 
 
 @public
-def resize_as_(self: Tensor, the_template: Any, *, memory_format: Any = None) -> Tensor:
+def resize_as_(self: Tensor, the_template: Any, *, memory_format: MemoryFormat = None) -> Tensor:
     """Give the tensor the shape of another one, as :meth:`Tensor.resize_` does.
 
     Parameters
@@ -250,7 +250,7 @@ def _chosen_part(self: Array, source: Array, storage_offset: int, size: Sizes, s
 # --- other elements ---------------------------------------------------------------------------------------------------
 
 
-def _refuse_grad(name: str, *tensors: Any) -> None:
+def _refuse_grad(name: str, *tensors: Operand) -> None:
     if any(tensor.requires_grad for tensor in tensors):
         raise RuntimeError(
             f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.\n"
@@ -258,7 +258,7 @@ def _refuse_grad(name: str, *tensors: Any) -> None:
         )
 
 
-def _replace(self: Array, name: str, function: Callable[..., Any], *others: Any) -> Array:
+def _replace(self: Array, name: str, function: Callable[..., Any], *others: Operand) -> Array:
     """Write what `function` returns for each element, one Python call each."""
     _refuse_grad(name, self, *others)
     if type(self._array) is not devices.ndarray:

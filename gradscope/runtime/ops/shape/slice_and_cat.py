@@ -372,7 +372,7 @@ def _split_sizes(size: int, split: Any) -> list[int]:
     return list(split)
 
 
-def _split(xp: Namespace, self: Array, split_size: Any, dim: int) -> list[Array]:
+def _split(xp: Namespace, self: Array, split_size: Sizes, dim: int) -> list[Array]:
     _need_dimension("split", self)
     axis = axis_of(dim, self.ndim)
     parts, start = [], 0
@@ -382,7 +382,7 @@ def _split(xp: Namespace, self: Array, split_size: Any, dim: int) -> list[Array]
     return parts
 
 
-def _split_backward(g: Gradient, self_shape: Shape, split_size: Any, dim: int, F: Namespace) -> Gradient:
+def _split_backward(g: Gradient, self_shape: Shape, split_size: Sizes, dim: int, F: Namespace) -> Gradient:
     axis = axis_of(dim, len(self_shape))
     if all(part is not None for part in g):
         return F.cat(g, axis)
@@ -445,7 +445,7 @@ operator(
 
 @public
 def split(
-    self: Tensor, split_size: Any = None, dim: int = 0, *, split_size_or_sections: Any = None
+    self: Tensor, split_size: Sizes = None, dim: int = 0, *, split_size_or_sections: Any = None
 ) -> tuple[Tensor, ...]:
     """Return views of consecutive parts of a dimension, each `split_size` long, or as long as a list says.
 

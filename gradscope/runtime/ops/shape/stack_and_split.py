@@ -8,7 +8,7 @@ from typing import Any
 from ...memory import dtype as dtypes
 from ...tensor.creation import broadcast_shapes
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Gradient, Namespace, Operand, Out, Shape, Sizes
 from ..declaration.references import from_library
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from .reshape import axis_of
@@ -28,7 +28,7 @@ def _each(tensors: tuple[Any, ...], function: Any) -> Any:
 
 
 @public(method=False)
-def atleast_1d(*tensors: Any) -> Tensor:
+def atleast_1d(*tensors: Operand) -> Tensor:
     """Return each tensor with one dimension at least.
 
     Examples
@@ -41,7 +41,7 @@ def atleast_1d(*tensors: Any) -> Tensor:
 
 
 @public(method=False)
-def atleast_2d(*tensors: Any) -> Any:
+def atleast_2d(*tensors: Operand) -> Any:
     """Return each tensor with two dimensions at least, new ones in front.
 
     Examples
@@ -60,7 +60,7 @@ def atleast_2d(*tensors: Any) -> Any:
 
 
 @public(method=False)
-def atleast_3d(*tensors: Any) -> Any:
+def atleast_3d(*tensors: Operand) -> Any:
     """Return each tensor with three dimensions at least; a matrix gets a last one, a vector a first and a last one.
 
     Examples
@@ -81,7 +81,7 @@ def atleast_3d(*tensors: Any) -> Any:
     return _each(tensors, widened)
 
 
-def _joined(name: str, tensors: Any, dim: int, out: Any) -> Array:
+def _joined(name: str, tensors: Any, dim: int, out: Out) -> Array:
     if not len(tensors):
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     return _cat(list(tensors), dim, out=out)
@@ -204,7 +204,7 @@ _blocks = operator(
 
 
 @public(method=False)
-def block_diag(*tensors: Any) -> Tensor:
+def block_diag(*tensors: Operand) -> Tensor:
     """Return the matrix with the given matrices on its diagonal and zeros elsewhere.
 
     Examples
@@ -221,7 +221,7 @@ def block_diag(*tensors: Any) -> Tensor:
 
 
 @public
-def tensor_split(self: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def tensor_split(self: Tensor, indices_or_sections: Sizes, dim: int = 0) -> tuple[Tensor, ...]:
     """Return views of parts of a dimension: so many (the first ones longer by one), or between positions.
 
     Examples
@@ -248,7 +248,7 @@ def tensor_split(self: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[
     return tuple(_slice(self, axis, a, b, 1) for a, b in pairwise(bounds))
 
 
-def _split_along(name: str, self: Array, indices_or_sections: Any, dim: int, least: int) -> Any:
+def _split_along(name: str, self: Array, indices_or_sections: Sizes, dim: int, least: int) -> Any:
     if self._array.ndim < least:
         raise RuntimeError(
             f"{name} requires a tensor with at least {least} dimension, but got a tensor with "
@@ -264,7 +264,7 @@ def _split_along(name: str, self: Array, indices_or_sections: Any, dim: int, lea
 
 
 @public
-def hsplit(self: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def hsplit(self: Tensor, indices_or_sections: Sizes) -> tuple[Tensor, ...]:
     """Split along the second dimension; a vector along its only one.
 
     Examples
@@ -279,7 +279,7 @@ def hsplit(self: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
 
 @public
-def vsplit(self: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def vsplit(self: Tensor, indices_or_sections: Sizes) -> tuple[Tensor, ...]:
     """Split along the first dimension of two or more.
 
     Examples
@@ -292,7 +292,7 @@ def vsplit(self: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
 
 @public
-def dsplit(self: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def dsplit(self: Tensor, indices_or_sections: Sizes) -> tuple[Tensor, ...]:
     """Split along the third dimension.
 
     Examples
@@ -308,7 +308,7 @@ def dsplit(self: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
 
 @public(method=False)
-def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+def broadcast_tensors(*tensors: Operand) -> tuple[Tensor, ...]:
     """Expand all tensors to the shape that they broadcast to.
 
     Examples
@@ -323,7 +323,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 
 @public(method=False)
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+def meshgrid(*tensors: Operand, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Return the coordinates of a grid: each vector expanded over the dimensions of the others.
 
     Parameters
@@ -361,7 +361,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 
 
 @public(method=False)
-def cartesian_prod(*tensors: Any) -> Tensor:
+def cartesian_prod(*tensors: Operand) -> Tensor:
     """Return all combinations of the elements of vectors, one a row.
 
     Examples

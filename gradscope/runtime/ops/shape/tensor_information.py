@@ -9,7 +9,7 @@ from ...memory import dtype as dtypes
 from ...memory.memory_format import strided
 from ...tensor.creation import number_of
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Device, DType, Operand
+from ..declaration.annotations import Array, Device, DType, Number, Operand
 from ..declaration.registry import METHODS, OPERATORS, public
 from ..execution.inplace_and_out import into
 
@@ -258,7 +258,7 @@ def positive(self: Tensor) -> Tensor:
 
 
 @public
-def float_power(self: Tensor, exponent: Any, *, out: Tensor | None = None) -> Tensor:
+def float_power(self: Tensor, exponent: Number, *, out: Tensor | None = None) -> Tensor:
     """Raise in double precision.
 
     Examples
@@ -280,7 +280,7 @@ def _is_complex(value: Any) -> bool:
 
 
 @public
-def float_power_(self: Tensor, exponent: Any) -> Tensor:
+def float_power_(self: Tensor, exponent: Number) -> Tensor:
     """In-place form of :func:`float_power`, of a tensor that is double already."""
     wide = dtypes.complex128 if _is_complex(self) or _is_complex(exponent) else dtypes.float64
     if self.dtype is not wide:

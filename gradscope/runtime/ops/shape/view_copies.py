@@ -7,7 +7,7 @@ from typing import Any
 
 from ...memory import dtype as dtypes
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Dims, DType
+from ..declaration.annotations import Dims, DType, Sizes
 from ..declaration.registry import OPERATORS, Operator, operator, public
 from ..execution import inplace_and_out
 
@@ -73,7 +73,7 @@ def squeeze_copy(self: Tensor, dim: Dims = None, *, out: Tensor | None = None) -
 
 
 @public(method=False)
-def view_copy(self: Tensor, size: Any = None, *, dtype: DType = None, out: Tensor | None = None) -> Tensor:
+def view_copy(self: Tensor, size: Sizes = None, *, dtype: DType = None, out: Tensor | None = None) -> Tensor:
     """Copy what :meth:`view` shows, by a size or a dtype.
 
     Examples

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ...kernels import error_function_kernel as kernel
 from ...kernels.forms import pointwise
@@ -19,7 +18,7 @@ __all__ = ["erf_forward", "native", "special"]
 _ROOT_PI = math.sqrt(math.pi)
 
 
-def native(name: str, *arrays: Any) -> Array:
+def native(name: str, *arrays: Array) -> Array:
     """Return SciPy's (on a GPU, CuPy's) special function `name` of arrays of one dtype, in that dtype."""
     function = device.special_function(arrays[0], name)
     if is_half(arrays[0]):  # SciPy has no loop for half precision, and some of CuPy's return double

@@ -20,6 +20,11 @@ ALIASES = {
     "make": "Make",
     "dtype": "DType",
     "device": "Device",
+    "generator": "RandomSource",
+    "layout": "Layout",
+    "memory_format": "MemoryFormat",
+    "ord": "NormOrder",
+    "out": "Out",
 }
 
 
