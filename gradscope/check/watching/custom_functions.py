@@ -22,7 +22,7 @@ _NOTE = "gradscope.check.kept_on_ctx"
 
 
 @dataclass(slots=True)
-class _Given:
+class _ForwardInput:
     """An input that requires grad, as it was before forward."""
 
     tensor: weakref.ref[Any]
@@ -66,7 +66,7 @@ class FunctionCalls:
     def __init__(self, adapter: Adapter, account: WriteAccount) -> None:
         self._adapter = adapter
         self._account = account
-        self.given: dict[tuple[int, type], list[_Given]] = {}
+        self.given: dict[tuple[int, type], list[_ForwardInput]] = {}
         self.kept = False
 
     def applied(self, function: type, args: tuple[Any, ...]) -> None:
@@ -74,7 +74,8 @@ class FunctionCalls:
         adapter = self._adapter
         tensors = (value for value in args if adapter.is_tensor(value) and value.requires_grad)
         self.given[get_ident(), function] = [
-            _Given(weakref.ref(tensor), adapter.memory_key(tensor), adapter.version(tensor)) for tensor in tensors
+            _ForwardInput(weakref.ref(tensor), adapter.memory_key(tensor), adapter.version(tensor))
+            for tensor in tensors
         ]
 
     def recorded(self, node: Any) -> Iterator[Any]:

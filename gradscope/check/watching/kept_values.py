@@ -15,7 +15,7 @@ __all__ = ["KeptValues", "WrittenTensor"]
 _NOTE = "gradscope.check.watching.kept_values"
 
 
-class _Kept:
+class _SavedAlias:
     """A saved tensor: an alias of its memory, and a copy from the moment that somebody writes that."""
 
     __slots__ = ("__weakref__", "alias", "copy", "version")
@@ -60,7 +60,7 @@ class KeptValues:
 
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
-        self._by_memory: dict[Hashable, list[weakref.ref[_Kept]]] = {}
+        self._by_memory: dict[Hashable, list[weakref.ref[_SavedAlias]]] = {}
 
     def note(self, node: Any, unsafe: Callable[[Hashable], bool]) -> None:
         """Remember where that lies which a node has just saved.
@@ -74,18 +74,18 @@ class KeptValues:
         if any(noted):
             self._adapter.notes(node)[_NOTE] = noted
 
-    def _noted(self, node: Any, saved: SavedView, unsafe: Callable[[Hashable], bool]) -> _Kept | None:
+    def _noted(self, node: Any, saved: SavedView, unsafe: Callable[[Hashable], bool]) -> _SavedAlias | None:
         version = saved.saved_version
         if version is None:
             return None
-        kept = _Kept(self._adapter.alias(node, saved), version)
+        kept = _SavedAlias(self._adapter.alias(node, saved), version)
         memory = self._adapter.memory_key(kept.alias)
         self._by_memory.setdefault(memory, []).append(weakref.ref(kept, partial(self._gone, memory)))
         if unsafe(memory):
             self._copy(kept)
         return kept
 
-    def _gone(self, memory: Hashable, reference: weakref.ref[_Kept]) -> None:
+    def _gone(self, memory: Hashable, reference: weakref.ref[_SavedAlias]) -> None:
         known = self._by_memory.get(memory, [])
         if reference in known:
             known.remove(reference)
@@ -102,11 +102,11 @@ class KeptValues:
             if kept is not None and kept.copy is None and not self._apart(kept, region):
                 self._copy(kept)
 
-    def _apart(self, kept: _Kept, region: Any) -> bool:
+    def _apart(self, kept: _SavedAlias, region: Any) -> bool:
         own = self._adapter.region(kept.alias)
         return own is not None and region is not None and bool(own.apart(region))
 
-    def _copy(self, kept: _Kept) -> None:
+    def _copy(self, kept: _SavedAlias) -> None:
         with self._adapter.quiet():
             kept.copy = self._adapter.copy(kept.alias)
 
@@ -121,7 +121,7 @@ class KeptValues:
         noted = self._adapter.notes(node).get(_NOTE)
         return [] if noted is None else list(self._written(node, noted, values))
 
-    def _written(self, node: Any, noted: list[_Kept | None], values: SavedValues) -> Iterator[WrittenTensor]:
+    def _written(self, node: Any, noted: list[_SavedAlias | None], values: SavedValues) -> Iterator[WrittenTensor]:
         memory_key = self._adapter.memory_key
         for place, (saved, kept) in enumerate(zip(self._adapter.saved(node), noted, strict=True)):
             if kept is None or saved.released:

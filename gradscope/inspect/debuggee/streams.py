@@ -22,7 +22,7 @@ _NO_INPUT = (
 )
 
 
-class _Raw(io.RawIOBase):
+class _RawWriter(io.RawIOBase):
     """The lowest layer of a captured stream: it decodes bytes and passes the text to `write`.
 
     Where the program has put another file in the place of the file descriptor, they go there; in a child process that
@@ -99,7 +99,7 @@ def captured_stream(write: Callable[[str], None], stands_for: Any, *, terminal: 
     'one\n'
     """
     encoding = getattr(stands_for, "encoding", None) or "utf-8"
-    raw = _Raw(write, stands_for, encoding, terminal)
+    raw = _RawWriter(write, stands_for, encoding, terminal)
     errors = getattr(stands_for, "errors", None) or "strict"
     return io.TextIOWrapper(raw, encoding, errors, newline="\n", line_buffering=True)
 

@@ -47,7 +47,7 @@ class _Engine(NamedTuple):
     inner: list[FrameType]
 
 
-class _Found(NamedTuple):
+class _FailedNode(NamedTuple):
     """The node that failed, and the others that it may be."""
 
     node: Any
@@ -81,7 +81,7 @@ def failed_call(error: BaseException, frames: Sequence[FrameType]) -> FailedCall
     versions = versions_in(error)
     if node is not None and versions is not None:
         tell_violation(error, versions, [node])
-    found = _search(error, engine, order) if node is None else _Found(node)
+    found = _search(error, engine, order) if node is None else _FailedNode(node)
     if found is None:
         return None
     notes = [note, _doubt(found, order)]
@@ -170,13 +170,13 @@ def _custom(inner: Iterable[FrameType]) -> tuple[Any, list[Any] | None]:
     return None, None
 
 
-def _search(error: BaseException, engine: _Engine, order: list[Any]) -> _Found | None:
+def _search(error: BaseException, engine: _Engine, order: list[Any]) -> _FailedNode | None:
     """Return the node that is not the last Python frame's: by the message, and by which nodes have run."""
     message, versions = str(error), versions_in(error)
     if versions is not None:
         # The engine goes in order, so the first node whose saved tensor has these versions is the one.
         node = tell_violation(error, versions, order)
-        return None if node is None else _Found(node)
+        return None if node is None else _FailedNode(node)
     if _SECOND_TIME in message:
         return _spent(engine, order)
     hooks = [frame for frame in engine.inner if not is_library_file(frame.f_code.co_filename)]
@@ -186,10 +186,10 @@ def _search(error: BaseException, engine: _Engine, order: list[Any]) -> _Found |
     named = _NAMED.search(message)
     if named is not None:
         return _named(named[1], reached, order)
-    return _Found(reached[-1], reached[:-1], "it is the first that still holds what it saved") if reached else None
+    return _FailedNode(reached[-1], reached[:-1], "it is the first that still holds what it saved") if reached else None
 
 
-def _spent(engine: _Engine, order: list[Any]) -> _Found | None:
+def _spent(engine: _Engine, order: list[Any]) -> _FailedNode | None:
     """Return the node that had been freed by an earlier backward."""
     spent = []
     for node in order:
@@ -202,26 +202,26 @@ def _spent(engine: _Engine, order: list[Any]) -> _Found | None:
     if not spent:
         return None
     if engine.keep_graph:
-        return _Found(spent[0])
-    return _Found(spent[0], spent[1:], "it is the first that holds nothing any more")
+        return _FailedNode(spent[0])
+    return _FailedNode(spent[0], spent[1:], "it is the first that holds nothing any more")
 
 
-def _hooked(frame: FrameType, engine: _Engine, order: list[Any]) -> _Found | None:
+def _hooked(frame: FrameType, engine: _Engine, order: list[Any]) -> _FailedNode | None:
     """Return the node whose hook raised: known of leaves, and of results since somebody observes."""
     reached = _reached(engine, order, ran=False)
     name = frame_name(frame)
     known = [node for node in reached if any(hook.name == name for hook in hooks_of(node))]
     if len(known) == 1:
-        return _Found(known[0])
+        return _FailedNode(known[0])
     why = f"it has the hook {name}" if known else f"the first that may have the hook {name}"
     found = known or reached
-    return _Found(found[0], found[1:], why) if found else None
+    return _FailedNode(found[0], found[1:], why) if found else None
 
 
-def _named(name: str, reached: list[Any], order: list[Any]) -> _Found | None:
+def _named(name: str, reached: list[Any], order: list[Any]) -> _FailedNode | None:
     """Return the node that the message names, the last that can have run."""
     found = [node for node in reached if _name(node) == name] or [node for node in order if _name(node) == name]
-    return _Found(found[-1], found[:-1], f"the message says {name}") if found else None
+    return _FailedNode(found[-1], found[:-1], f"the message says {name}") if found else None
 
 
 def _reached(engine: _Engine, order: list[Any], *, ran: bool) -> list[Any]:
@@ -259,7 +259,7 @@ def _given(engine: _Engine) -> list[Any] | None:
     return None
 
 
-def _doubt(found: _Found, order: list[Any]) -> str:
+def _doubt(found: _FailedNode, order: list[Any]) -> str:
     """Say which other node it may be."""
     if not found.others:
         return ""

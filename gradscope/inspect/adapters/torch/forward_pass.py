@@ -101,7 +101,7 @@ class WantedEvents(NamedTuple):
     own_writes: bool
 
 
-class _Muted(threading.local):
+class _MuteDepth(threading.local):
     """The number of open blocks in which observers are told nothing of this thread."""
 
     depth = 0
@@ -122,7 +122,7 @@ class ForwardTap:
         self.operators: tuple[Observer, ...] = ()
         self.writes: tuple[Observer, ...] = ()
         self.own_writes: tuple[Observer, ...] = ()
-        self.muted = _Muted()
+        self.muted = _MuteDepth()
         self._mode = CallMode(self)
         self._write_mode = WriteMode(self.written)
         self._lock = threading.RLock()

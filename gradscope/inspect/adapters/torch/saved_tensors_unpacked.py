@@ -156,32 +156,32 @@ class UnpackedSlot:
 
     def _take(self, error: RuntimeError) -> Any:
         """Return what PyTorch refuses to unpack, and go on refusing."""
-        stale = _Stale(error, self._node.metadata.setdefault((_REFUSED, str(error)), weakref.WeakSet()))
+        stale = _StaleTensor(error, self._node.metadata.setdefault((_REFUSED, str(error)), weakref.WeakSet()))
         try:
-            self._raw.register_hooks(stale.pack, _Stale.refuse)
+            self._raw.register_hooks(stale.pack, _StaleTensor.refuse)
         except RuntimeError:  # the slot is empty, or was packed by a hook of its own
             return None
         self._node.metadata[_REFUSED, self._attribute, self._place] = weakref.ref(stale)
         return stale.tensor
 
 
-class _Stale:
+class _StaleTensor:
     """What is kept in the slot of a tensor that has been written since it was saved, or that is unpacked with one.
 
     Parameters
     ----------
-    together : WeakSet of _Stale
+    together : WeakSet of _StaleTensor
         Those that the same error is about: it does not say which of the tensors it means.
     """
 
-    def __init__(self, error: RuntimeError, together: weakref.WeakSet[_Stale]) -> None:
+    def __init__(self, error: RuntimeError, together: weakref.WeakSet[_StaleTensor]) -> None:
         self.tensor: Any = None
         self._words, self._versions = str(error), versions_in(error)
         self._meant = False
         self._together = together
         together.add(self)
 
-    def pack(self, tensor: torch.Tensor) -> _Stale:
+    def pack(self, tensor: torch.Tensor) -> _StaleTensor:
         """Take what the slot holds."""
         self.tensor = tensor
         self._meant = self._versions is not None and self._versions[0] == tensor._version

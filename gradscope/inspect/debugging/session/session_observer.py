@@ -54,7 +54,7 @@ def session_here() -> SessionObserver | None:
     return getattr(_THREAD, "session", None)
 
 
-class _Muted:
+class _Unobserved:
     """What a thread does in the block is not heard; a class, since every backward enters it many times."""
 
     __slots__ = ("_quiet", "_thread")
@@ -521,7 +521,7 @@ class SessionObserver(Observer):
 
     def mute(self) -> AbstractContextManager[None]:
         """Do the debugger's own arithmetic: not recorded, and not heard."""
-        return _Muted(self._muted, self.adapter.quiet())
+        return _Unobserved(self._muted, self.adapter.quiet())
 
     def end(self) -> None:
         """Note that the program has ended: from now on everything is past, and the last backward is shown."""

@@ -33,13 +33,13 @@ class FadedSignal:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _LayerPath:
     """A layer and its input's size, with the way that leads to that input and the largest size on it."""
 
     layer: int
     size: float
     largest: float
-    before: _Way | None
+    before: _LayerPath | None
 
 
 def faded_signal(sizes: Mapping[int, float], targets: Sequence[Sequence[int]]) -> FadedSignal | None:
@@ -62,8 +62,8 @@ def faded_signal(sizes: Mapping[int, float], targets: Sequence[Sequence[int]]) -
     (0, [(4, '1e-03'), (2, '1e-02')])
     >>> faded_signal({4: 1.0, 2: 1e-3, 0: 0.5}, chain)
     """
-    ways: list[_Way | None] = [None] * len(targets)
-    faded: list[_Way] = []
+    ways: list[_LayerPath | None] = [None] * len(targets)
+    faded: list[_LayerPath] = []
     for index in range(len(targets) - 1, -1, -1):
         comes = [way for target in targets[index] if (way := ways[target]) is not None]
         # Of branches that join, the largest makes the size of the whole.
@@ -71,13 +71,13 @@ def faded_signal(sizes: Mapping[int, float], targets: Sequence[Sequence[int]]) -
         size = sizes.get(index, 0.0)
         if not size:
             continue
-        way = ways[index] = _Way(index, size, max(size, before.largest if before else 0.0), before)
+        way = ways[index] = _LayerPath(index, size, max(size, before.largest if before else 0.0), before)
         if size <= Limits.faded_signal * min(1.0, way.largest):
             faded.append(way)
     return _from_the_largest(min(faded, key=lambda way: way.size)) if faded else None
 
 
-def _from_the_largest(end: _Way) -> FadedSignal:
+def _from_the_largest(end: _LayerPath) -> FadedSignal:
     """Return the way to a layer from the largest input on it."""
     way = [end]
     while way[-1].size < end.largest and way[-1].before is not None:

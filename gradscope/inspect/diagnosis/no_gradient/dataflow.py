@@ -36,7 +36,7 @@ _RAN = "gradscope.inspect.ran"
 _MADE_BY = "gradscope.inspect.entry"
 
 
-class _Known(weakref.ref[Any]):
+class _UsedTensor(weakref.ref[Any]):
     """A tensor that operators have used: the entry that computed it last, and the address of its memory then."""
 
     __slots__ = ("entry", "identity", "memory")
@@ -46,10 +46,10 @@ class _Known(weakref.ref[Any]):
     memory: Any
 
 
-def _forgets(by_id: dict[int, _Known], by_memory: dict[Any, tuple[Any, LedgerEntry]]) -> Callable[[Any], None]:
+def _forgets(by_id: dict[int, _UsedTensor], by_memory: dict[Any, tuple[Any, LedgerEntry]]) -> Callable[[Any], None]:
     """Return what takes the lines of a tensor that has died out of both tables."""
 
-    def gone(known: _Known) -> None:
+    def gone(known: _UsedTensor) -> None:
         if by_id.get(known.identity) is known:
             del by_id[known.identity]
         found = by_memory.get(known.memory)
@@ -93,7 +93,7 @@ class DataflowObserver(Tracker):
         self._kinds = TensorKinds(adapter)
         self._made_by = (_MADE_BY, id(self))
         self._entries: deque[LedgerEntry] = deque()
-        self._by_id: dict[int, _Known] = {}
+        self._by_id: dict[int, _UsedTensor] = {}
         self._by_memory: dict[Any, tuple[weakref.ref[Any], LedgerEntry]] = {}
         self._gone = _forgets(self._by_id, self._by_memory)
         self._written: dict[Any, tuple[weakref.ref[Any], LedgerEntry]] = {}
@@ -401,8 +401,8 @@ class DataflowObserver(Tracker):
             self._written[memory] = (self._watch(tensor if owner is None else owner, self._written, memory), entry)
         return memory
 
-    def _know(self, tensor: Any, entry: LedgerEntry, memory: Any) -> _Known:
-        known = _Known(tensor, self._gone)
+    def _know(self, tensor: Any, entry: LedgerEntry, memory: Any) -> _UsedTensor:
+        known = _UsedTensor(tensor, self._gone)
         known.entry, known.identity, known.memory = entry, id(tensor), memory
         return known
 

@@ -73,7 +73,7 @@ class IdleClipping:
 
 
 @dataclass
-class _Clips:
+class _ClippedIterations:
     """The iterations, by their number, in which a line has clipped in each way."""
 
     in_time: set[int]
@@ -96,7 +96,7 @@ class ClippingWatch(Observer):
         self._scale = 1.0
         # Lines that have clipped since the last backward while its scale was in the gradients.
         self._while_scaled: set[Location | None] = set()
-        self._clips: dict[Location | None, _Clips] = {}
+        self._clips: dict[Location | None, _ClippedIterations] = {}
         self._steps_at: Counter[Location | None] = Counter()
 
     def close(self) -> None:
@@ -154,7 +154,7 @@ class ClippingWatch(Observer):
             self._clipped(found[1], write.location)
 
     def _clipped(self, leaf: int, line: Location | None) -> None:
-        clips = self._clips.setdefault(line, _Clips(set(), set(), set()))
+        clips = self._clips.setdefault(line, _ClippedIterations(set(), set(), set()))
         if leaf in self._used:
             clips.late.add(self._backwards)
             clips.step = self._used[leaf]

@@ -47,7 +47,7 @@ class ModuleModes:
 
 
 @dataclass(eq=False)
-class _Followed:
+class _FollowedModule:
     modes: ModuleModes
     reference: weakref.ref[Any]
     trained: bool = False  # called in training mode since the last step
@@ -63,9 +63,9 @@ class ModeWatch(Observer):
         self._graphs = program.graphs
         self._recorder = program.ledger.recorder
         self._hooks = OptimizerHooks(before=self._steps)
-        self._followed: dict[int, _Followed] = {}
+        self._followed: dict[int, _FollowedModule] = {}
         # Results of modules in training mode that were not recorded, by their entry in the ledger.
-        self._unrecorded: dict[Any, tuple[_Followed, Location | None]] = {}
+        self._unrecorded: dict[Any, tuple[_FollowedModule, Location | None]] = {}
         self._used: set[Location | None] = set()
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class ModeWatch(Observer):
             self._used.add(line)
             followed.modes.validated.pop(line, None)
 
-    def _follow(self, module: Any) -> _Followed | None:
+    def _follow(self, module: Any) -> _FollowedModule | None:
         known = self._followed.get(id(module))
         if known is not None and known.reference() is module:
             return known
@@ -114,10 +114,10 @@ class ModeWatch(Observer):
         if not dropouts and not norms:
             return None
         modes = ModuleModes(type(module).__name__, dropouts, norms)
-        found = self._followed[id(module)] = _Followed(modes, weakref.ref(module))
+        found = self._followed[id(module)] = _FollowedModule(modes, weakref.ref(module))
         return found
 
-    def _note_recorded(self, followed: _Followed, training: bool) -> None:
+    def _note_recorded(self, followed: _FollowedModule, training: bool) -> None:
         if training:
             followed.trained = True
         else:

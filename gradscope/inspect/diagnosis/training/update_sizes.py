@@ -110,7 +110,7 @@ class OptimizerRun:
 
 
 @dataclass(eq=False)
-class _Followed:
+class _FollowedOptimizer:
     run: OptimizerRun
     reference: weakref.ref[Any]
     before: list[tuple[Any, Any, float]] = field(default_factory=list)
@@ -137,7 +137,7 @@ class UpdateSizeWatch(Observer):
         self._first = program.limits.sampled_steps
         self._names = program.watch_of(EXAMINATION).names
         self._hooks = OptimizerHooks(before=self._steps, after=self._stepped)
-        self._followed: dict[int, _Followed] = {}
+        self._followed: dict[int, _FollowedOptimizer] = {}
         self._sampler = BackwardSampler(program.limits.sampled_backwards)
         self._looked_at: set[int] = set()
         self._sums: dict[LossSum, None] = {}
@@ -193,10 +193,10 @@ class UpdateSizeWatch(Observer):
         """Forget it."""
         self._looked_at.discard(id(task))
 
-    def _follow(self, optimizer: Any) -> _Followed:
+    def _follow(self, optimizer: Any) -> _FollowedOptimizer:
         known = self._followed.get(id(optimizer))
         if known is None or known.reference() is not optimizer:
-            known = _Followed(OptimizerRun(type(optimizer).__name__, caller()), weakref.ref(optimizer))
+            known = _FollowedOptimizer(OptimizerRun(type(optimizer).__name__, caller()), weakref.ref(optimizer))
             self._followed[id(optimizer)] = known
         return known
 

@@ -57,7 +57,7 @@ def to_html(graph: BackwardGraph, title: str = "Backward graph") -> str:
     )
 
 
-class _Texts:
+class _TextTable:
     """Every text once, by number: a hundred thousand nodes have few of their own."""
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class _Groups:
 
 
 def _page_data(graph: BackwardGraph) -> dict[str, Any]:
-    texts, groups = _Texts(), _Groups()
+    texts, groups = _TextTable(), _Groups()
     datas = [data for _, data in graph.nodes(data=True)]
     places = {key: place for place, key in enumerate(graph)}
     homes = [groups.of_module(data["module"]) for data in datas]

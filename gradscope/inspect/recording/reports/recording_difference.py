@@ -226,8 +226,8 @@ def difference(
     ('MulBackward0', 1, 'grad_inputs[0]: norm 4.243 and 5.657')
     """
     tolerance = (0.0, 0.0) if exact else (rtol, atol)
-    a = _Side(left, left_run, left_iteration)
-    b = _Side(right, right_run, right_iteration)
+    a = _ComparedRun(left, left_run, left_iteration)
+    b = _ComparedRun(right, right_run, right_iteration)
     if left_iteration is not None or right_iteration is not None:
         first = left_iteration if left_iteration is not None else right_iteration
         second = right_iteration if right_iteration is not None else left_iteration
@@ -244,7 +244,7 @@ def difference(
     return Difference(a.name, b.name, compared, len(pairs), None, notes)
 
 
-class _Side:
+class _ComparedRun:
     """One of two runs that are compared."""
 
     def __init__(self, recording: Recording, run: int | None, iteration: int | None) -> None:
@@ -274,7 +274,7 @@ class _Side:
         return [e.text for e in self.recording.events() if e.kind == "left out" and e.run == self.run]
 
 
-def _notes(a: _Side, b: _Side) -> tuple[str, ...]:
+def _notes(a: _ComparedRun, b: _ComparedRun) -> tuple[str, ...]:
     notes = [f"{letter}: {text}" for letter, side in (("A", a), ("B", b)) for text in side.left_out()]
     if a.iterations.keys() != b.iterations.keys():
         notes.append(
@@ -284,8 +284,8 @@ def _notes(a: _Side, b: _Side) -> tuple[str, ...]:
 
 
 def _compare_iterations(
-    a: _Side,
-    b: _Side,
+    a: _ComparedRun,
+    b: _ComparedRun,
     left: list[BackwardRecord],
     right: list[BackwardRecord],
     iteration: int,
@@ -309,7 +309,7 @@ Nodes = tuple[NodeRecord | None, NodeRecord | None]
 
 
 def _compare_tasks(
-    a: _Side, b: _Side, left: BackwardRecord, right: BackwardRecord, tolerance: tuple[float, float]
+    a: _ComparedRun, b: _ComparedRun, left: BackwardRecord, right: BackwardRecord, tolerance: tuple[float, float]
 ) -> tuple[tuple[Nodes, tuple[str, ...]] | None, int]:
     equal = 0
     others = dict(_identified(right))
@@ -341,7 +341,12 @@ def _identified(task: BackwardRecord) -> Iterator[tuple[Identity, NodeRecord]]:
 
 
 def _compare_nodes(
-    a: _Side, b: _Side, tasks: tuple[int, int], left: NodeRecord, right: NodeRecord, tolerance: tuple[float, float]
+    a: _ComparedRun,
+    b: _ComparedRun,
+    tasks: tuple[int, int],
+    left: NodeRecord,
+    right: NodeRecord,
+    tolerance: tuple[float, float],
 ) -> list[str]:
     """Return what differs of one node."""
     what = [] if left.state == right.state else [f"state: {left.state} and {right.state}"]
