@@ -34,7 +34,6 @@ def run(roots: Sequence[Edge], grads: Sequence[Any]) -> Iterator[tuple[Node, lis
     ----------
     roots : sequence of Edge
         Where the gradients enter; the same place may be named twice.
-        Where the backward starts; one may occur twice.
     grads : sequence of array
         One for each root, of the shape and dtype of that output.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from .generated_source import UnknownOperatorError, legend, listing
 
 
 def main() -> int:
-    """Run the command; return its exit status, 2 where a name is unknown."""
+    """Run the command; return its exit status: 2 where a name is unknown, 141 where nobody reads on."""
     parser = argparse.ArgumentParser(prog="python -m gradscope.runtime.ops", description="Look into the operators.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     show = commands.add_parser(
@@ -29,7 +30,12 @@ def main() -> int:
         print("\n".join(unknown), file=sys.stderr)
         return 2
     source = "\n".join(shown)
-    print(f"{source}\n# What the names stand for:\n{legend(source)}")
+    try:
+        print(f"{source}\n# What the names stand for:\n{legend(source)}", flush=True)
+    except BrokenPipeError:
+        # The interpreter flushes once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     return 0
 
 

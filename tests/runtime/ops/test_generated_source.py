@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import linecache
+import os
 import subprocess
 import sys
 
@@ -24,6 +25,15 @@ def command(*arguments):
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_a_reader_that_has_left_is_no_error():
+    reader, writer = os.pipe()
+    os.close(reader)
+    shown = [sys.executable, "-m", "gradscope.runtime.ops", "show", "mul"]
+    done = subprocess.run(shown, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
 
 
 def test_the_command_shows_function_node_and_legend():
