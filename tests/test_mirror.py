@@ -96,7 +96,8 @@ def imports_of(module: str) -> set[str]:
 @pytest.mark.parametrize("module", [module for module in MODULES if holds_behaviour(module)])
 def test_a_module_has_its_test(module: str) -> None:
     folder, _, name = module.rpartition("/")
-    there = [module in MIRRORED, folder in REGISTERED, module in TESTED_IN, module in TESTED_THROUGH]
+    # What all of a register must pass does not keep one of it from a test of its own.
+    there = [module in MIRRORED or folder in REGISTERED, module in TESTED_IN, module in TESTED_THROUGH]
     assert any(there), f"write tests/{folder}/test_{name}.py, or say in tests/mirror.py where {module} is tested"
     assert sum(there) == 1, f"{module} stands in more than one place: is its line in tests/mirror.py outdated?"
 
