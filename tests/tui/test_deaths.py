@@ -329,6 +329,15 @@ def test_a_front_that_is_killed(tmp_path, name):
         assert termios.tcgetattr(terminal.theirs) == terminal.before
 
 
+def test_a_terminal_that_goes_without_a_word(tmp_path):
+    # Nobody sends SIGHUP to what does not lead the session of its terminal.
+    with debugged(tmp_path) as terminal:
+        for descriptor in (terminal.theirs, terminal.ours):
+            os.close(descriptor)
+        terminal.theirs = terminal.ours = -1
+        assert terminal.process.wait(timeout=LONG) == 128 + signal.SIGHUP
+
+
 @pytest.mark.slow
 def test_a_program_that_kills_its_front(tmp_path):
     with debugged(tmp_path, "os.kill(os.getppid(), signal.SIGKILL)") as terminal:

@@ -9,6 +9,7 @@ import codecs
 import io
 import os
 import select
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -133,11 +134,15 @@ def _driver(screen: Any, descriptor: int) -> type[Driver]:
             """Tell what is typed, and what the terminal answers; Textual would take the answers for typed."""
             parser = XTermParser(self._debug)
             decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-            begun = ""
+            begun, terminal = "", os.isatty(self.fileno)
             while not self.exit_event.is_set():
                 if select.select([self.fileno], [], [], _PATIENCE)[0]:
-                    data = os.read(self.fileno, 4096)
-                    answers, typed, begun = split_answers(begun + decode(data, not data))
+                    data = _read(self.fileno)
+                    if not data:
+                        if terminal:  # it is gone, and has not told who does not lead its session
+                            os.kill(os.getpid(), signal.SIGHUP)
+                        return
+                    answers, typed, begun = split_answers(begun + decode(data))
                     for answer in answers:
                         self.process_message(TerminalAnswered(answer))
                 else:
@@ -148,6 +153,14 @@ def _driver(screen: Any, descriptor: int) -> type[Driver]:
                     self.process_message(event)
 
     return OwnTerminalDriver
+
+
+def _read(descriptor: int) -> bytes:
+    """Return what has come; nothing where no more will."""
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:  # the other side of a pseudo-terminal is closed
+        return b""
 
 
 def _pump(reader: int, take: Callable[[str], None]) -> None:
