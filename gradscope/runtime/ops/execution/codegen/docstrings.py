@@ -6,7 +6,6 @@ The examples are written by :mod:`gradscope.runtime.ops.declaration.stubs`, the 
 from __future__ import annotations
 
 import inspect
-import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +24,7 @@ HEADING = "# "
 
 _NEIGHBOURS = _DECLARATION / "see_also.txt"  # a line for each function: its name in gradscope, a colon, the others'
 _SECTION = "\n\nExamples\n--------\n"
-_EXAMPLES_BEGIN = re.compile(r"^( *)Examples\n", re.MULTILINE)
+_HEADING = "Examples\n"
 
 
 def docstring(op: Operator) -> str:
@@ -41,9 +40,12 @@ def docstring(op: Operator) -> str:
 def with_neighbours(name: str, documented: str, namespace: str | None = None) -> str:
     """Return a docstring with the section "See Also" before its examples, where the function has neighbours."""
     names = _neighbours().get(f"{namespace}_{name}" if namespace else name)
-    if names is None or "See Also" in documented:
+    if names is None or "See Also" in documented or _HEADING not in documented:
         return documented
-    return _EXAMPLES_BEGIN.sub(rf"\1See Also\n\1--------\n\1{names}\n\n\g<0>", documented, count=1)
+    heading = documented.find(_HEADING)
+    margin = documented.rfind("\n", 0, heading) + 1
+    indent = documented[margin:heading]
+    return f"{documented[:margin]}{indent}See Also\n{indent}--------\n{indent}{names}\n\n{documented[margin:]}"
 
 
 @cache
