@@ -93,22 +93,35 @@ def imports_of(module: str) -> set[str]:
     return ({prefix + name for name in plain} | plain) & MODULES.keys()
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if holds_behaviour(module)])
-def test_a_module_has_its_test(module: str) -> None:
-    folder, _, name = module.rpartition("/")
-    # What all of a register must pass does not keep one of it from a test of its own.
-    there = [module in MIRRORED or folder in REGISTERED, module in TESTED_IN, module in TESTED_THROUGH]
-    assert any(there), f"write tests/{folder}/test_{name}.py, or say in tests/mirror.py where {module} is tested"
-    assert sum(there) == 1, f"{module} stands in more than one place: is its line in tests/mirror.py outdated?"
+# The files by folder: thousands of tests that take no time would take most of theirs in being told of.
+FOLDERS = sorted({module.partition("/")[0] for module in MODULES})
 
 
-@pytest.mark.parametrize("test", sorted(TEST_FILES))
-def test_a_test_file_has_its_module(test: str) -> None:
-    across = {place for place in ACROSS if test == place or test.startswith(f"{place}/")}
-    assert module_of(test) or across, f"{test} mirrors no module: move it, or say in tests/mirror.py what it crosses"
-    assert not (module_of(test) and across), (
-        f"{test} mirrors {module_of(test)}: its line in tests/mirror.py is outdated"
-    )
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_modules_of_a_folder_have_their_tests(folder: str) -> None:
+    wrong = []
+    for module in MODULES:
+        if module.partition("/")[0] != folder or not holds_behaviour(module):
+            continue
+        room, _, name = module.rpartition("/")
+        # What all of a register must pass does not keep one of it from a test of its own.
+        there = [module in MIRRORED or room in REGISTERED, module in TESTED_IN, module in TESTED_THROUGH]
+        if not any(there):
+            wrong.append(f"write tests/{room}/test_{name}.py, or say in tests/mirror.py where {module} is tested")
+        elif sum(there) > 1:
+            wrong.append(f"{module} stands in more than one place: is its line in tests/mirror.py outdated?")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_test_file_has_its_module() -> None:
+    wrong = []
+    for test in sorted(TEST_FILES):
+        across = {place for place in ACROSS if test == place or test.startswith(f"{place}/")}
+        if not module_of(test) and not across:
+            wrong.append(f"{test} mirrors no module: move it, or say in tests/mirror.py what it crosses")
+        elif module_of(test) and across:
+            wrong.append(f"{test} mirrors {module_of(test)}: its line in tests/mirror.py is outdated")
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize(("module", "test"), TESTED_IN.items())
