@@ -338,6 +338,15 @@ class MemoryShared(Event):
 
 
 @dataclass(slots=True, eq=False)
+class ItemAssigned(Event):
+    """``tensor[index]`` was assigned to, where several elements of `tensor` lie at one address (an expanded one)."""
+
+    tensor: Any
+    index: Any
+    call_site: CallSite | None
+
+
+@dataclass(slots=True, eq=False)
 class FunctionApplied(Event):
     """A custom Function is about to run forward on `args`."""
 

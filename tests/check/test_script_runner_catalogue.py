@@ -363,6 +363,36 @@ MISUSE = [
 # Nothing raises: only the values tell.
 SILENT = [
     Program(
+        "20 one row of what expand() returned assigned to",
+        "GS111",
+        """
+        x = gs.ones(3, requires_grad=True)
+        rows = gs.zeros(1, 3).expand(4, 3)
+        rows[0] = x * 2  # written
+        """,
+        "clone() rows before this line",
+    ),
+    Program(
+        "20 a column of what broadcast_to() returned filled with a number",
+        "GS111",
+        """
+        mask = gs.broadcast_to(gs.zeros(3, 1), (3, 5))
+        mask[:, 0] = 1.0  # written
+        """,
+        "clone() mask before this line",
+    ),
+    Program(
+        "20 rows chosen by a tensor, of an expanded one",
+        "GS111",
+        """
+        bias = gs.zeros(2)
+        per_head = bias.expand(3, 2)
+        for head in range(1, 2):
+            per_head[head, gs.tensor([1])] = 5.0  # written
+        """,
+        "clone() per_head before this line",
+    ),
+    Program(
         "15 parameter written through .data",
         "GS106",
         """
@@ -712,7 +742,7 @@ def test_what_raises_nothing_is_found_by_its_values(program, framework, tmp_path
     sanitizer, result = check_script(path)
     assert result.error is None
     (finding,) = sanitizer.findings
-    assert (finding.code, finding.severity) == ("GS106", "silent-wrong")
+    assert (finding.code, finding.severity) == (program.code, "silent-wrong")
     assert finding.saved_version == finding.current_version
     expected = marked(path)
     if framework == "torch":

@@ -341,6 +341,32 @@ LOOKALIKES = {
             ((Double.apply(w) + w * 2) ** 2).sum().backward()
             """,
     },
+    "GS111": {
+        "a row of a clone of what expand() returned is assigned to": """
+            x = gs.ones(3, requires_grad=True)
+            rows = gs.zeros(1, 3).expand(4, 3).clone()
+            rows[0] = x * 2
+            rows.exp().sum().backward()
+            """,
+        "all places of the expanded dimension are filled": """
+            rows = gs.zeros(2, 1).expand(2, 3)
+            rows.fill_(4.0)
+            x = gs.ones(2, 3, requires_grad=True)
+            (x * rows).sum().backward()
+            """,
+        "expanded to the size that it has, or along a dimension of one": """
+            rows = gs.zeros(2, 3).expand(1, 2, 3)
+            rows[0, 1] = 4.0
+            rows[0] = 2.0
+            rows[:, 0, 1] = 1.0
+            (gs.ones(3, requires_grad=True) * rows).sum().backward()
+            """,
+        "nothing is chosen": """
+            rows = gs.zeros(3).expand(2, 3)
+            rows[1:1] = 1.0
+            (gs.ones(3, requires_grad=True) * rows).sum().backward()
+            """,
+    },
     "GS109": {
         "a clone of what expand() returned is written": """
             x = gs.ones(3, requires_grad=True)
@@ -454,6 +480,6 @@ def test_a_legal_lookalike_is_left_alone(source, framework, tmp_path):
 
 @pytest.mark.parametrize("code", CODES)
 def test_each_code_has_three_bad_programs_and_three_lookalikes(code):
-    run = [program.code for program in (*MISUSE, *BEHIND_A_BACK)] + ["GS106"] * len(SILENT)
+    run = [program.code for program in (*MISUSE, *BEHIND_A_BACK, *SILENT)]
     assert run.count(code) + len(BAD.get(code, ())) >= 3
     assert len(LOOKALIKES.get(code, ())) + len(FINE.get(code, ())) >= 3

@@ -16,6 +16,7 @@ __all__ = [
     "GradientFacts",
     "InputFacts",
     "ModifiedFacts",
+    "PartFacts",
     "RefusedFacts",
     "Violation",
 ]
@@ -249,5 +250,27 @@ class ContextFacts:
     writes: Sequence[WriteFact]
 
 
-Violation = ContextFacts | ModifiedFacts | ChangedFacts | RefusedFacts | FreedFacts | InputFacts | GradientFacts
+@dataclass(frozen=True, slots=True)
+class PartFacts:
+    """A part of an expanded tensor that has been written, and with it all that lies at the same addresses.
+
+    Attributes
+    ----------
+    name : str
+        The variable; empty where there is none.
+    dim, count : int
+        The dimension that was expanded, and how many places of it were meant, of all that it has.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    dim: int
+    count: int
+    location: Location | None
+
+
+Violation = (
+    ContextFacts | ModifiedFacts | ChangedFacts | RefusedFacts | FreedFacts | InputFacts | GradientFacts | PartFacts
+)
 """What a rule of ``check`` may need."""

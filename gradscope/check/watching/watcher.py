@@ -16,11 +16,12 @@ from ...inspect.records.records import Location, dtype_name
 from ...inspect.records.write_account import MemoryShares, WriteAccount
 from ...runtime import events
 from .custom_functions import FunctionCalls
+from .expanded_parts import expanded_part
 from .saved_values import SavedValues
 from .shared_writes import SharedWriteWatch
 from .task_nodes import nodes_of
 from .tensor_names import buffer_name_of, name_of, producer_of
-from .violation_facts import ChangedFacts, ContextFacts, FreedFacts, ModifiedFacts, RefusedFacts, Violation
+from .violation_facts import ChangedFacts, ContextFacts, FreedFacts, ModifiedFacts, PartFacts, RefusedFacts, Violation
 
 __all__ = ["RunningBackward", "Watcher"]
 
@@ -84,6 +85,13 @@ class Watcher(Observer):
     def memory_shared(self, share: Any) -> None:
         """Note where memory is handed to, from where writes are not observed."""
         self._shares.add(self._adapter.memory_key(share.tensor), share, self._account)
+
+    def item_assigned(self, tensor: Any, index: Any, location: Location | None) -> None:
+        """Report it, where it was a part of what lies at one address."""
+        spec = self._adapter.spec(tensor)
+        part = expanded_part(self._adapter, tensor, index)
+        if part is not None:
+            self._tell(PartFacts(name_of(tensor), spec.shape, spec.dtype, *part, location), None)
 
     def function_applied(self, function: type, args: tuple[Any, ...]) -> None:
         """Note what it is given."""

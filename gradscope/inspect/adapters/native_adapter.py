@@ -636,6 +636,9 @@ class NativeObservation:
             handlers[events.WriteStarted] = lambda event: observer.write_started(event.tensor)
         if writes:
             handlers[events.MemoryShared] = lambda event: observer.memory_shared(NativeShare(event))
+            handlers[events.ItemAssigned] = lambda event: observer.item_assigned(
+                event.tensor, event.index, location_of(event.call_site)
+            )
             handlers[events.WriteRefused] = lambda event: observer.write_refused(event.error)
         if backward:
             handlers |= _backward_handlers(observer)

@@ -205,6 +205,9 @@ class Observer:
     def memory_shared(self, share: MemoryShare) -> None:
         """The memory of a tensor can now be written without a version being counted."""
 
+    def item_assigned(self, tensor: Any, index: Any, location: Location | None) -> None:
+        """``tensor[index]`` has been assigned to, where several elements of `tensor` lie at one address."""
+
     def write_refused(self, error: Any) -> None:
         """A write in place is not allowed; `error`, with the facts of an InplaceError, is about to be raised."""
 

@@ -36,6 +36,7 @@ def test_codes_keep_their_meaning():
         "GS108": "shared gradient changed in place",
         "GS109": "memory that overlaps itself written in place",
         "GS110": "tensor kept on ctx changed",
+        "GS111": "a part of an expanded tensor written",
         "GS201": "backward of what has no history",
         "GS202": "a method that is not called",
         "GS203": "requires_grad that is not set",

@@ -27,7 +27,9 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from torch.overrides import TorchFunctionMode
 
 from ....runtime.events import user_site
+from ..native_adapter import location_of
 from ..protocol import Observer, hears
+from .functorch import is_wrapped
 from .graph_freeing import cut_row
 from .hook_listing import note_hooks
 from .inplace_writes import SHARING, TorchShare, TorchWrite, WriteMode, called, given_to_write
@@ -53,6 +55,7 @@ _HOOK_TABLES = (
     "_global_forward_hooks",
 )
 _GLOBAL_HOOKS = r"Using `torch\.compile\(module\)` when there are global hooks on modules"
+_SET_ITEM = torch.Tensor.__setitem__
 _traced = torch.compiler.is_dynamo_compiling
 _is_tracing = torch.jit.is_tracing
 
@@ -85,8 +88,11 @@ class CallMode(TorchFunctionMode):
         numbers = range(before, _sequence_nr())
         if numbers and tap.nodes:
             tap.note(numbers, result, args)
-        if tap.writes and func in SHARING:
-            tap.shared(args[0], SHARING[func])
+        if tap.writes:
+            if func in SHARING:
+                tap.shared(args[0], SHARING[func])
+            elif func is _SET_ITEM:
+                tap.assigned(*args[:2])
         if tap.operators and is_operator(func, result):
             tap.ran(func, args, kwargs, result, numbers)
         return result
@@ -378,6 +384,17 @@ class ForwardTap:
             return
         for observer in self.writes:
             observer.memory_shared(share)
+
+    def assigned(self, tensor: torch.Tensor, index: Any) -> None:
+        """Tell of an item that has been assigned to, where several elements lie at one address."""
+        if self.muted.depth or tensor.layout is not torch.strided or is_wrapped(tensor):
+            return
+        with torch._C.DisableTorchFunction():
+            overlaps = any(size > 1 and not stride for size, stride in zip(tensor.shape, tensor.stride()))
+        if overlaps:
+            location = location_of(user_site(3))
+            for observer in self.writes:
+                observer.item_assigned(tensor, index, location)
 
     def blind(self, reason: str) -> None:
         """Tell of a call that cannot be observed."""

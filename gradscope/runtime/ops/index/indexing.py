@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-from ... import state
+from ... import events, state
 from ...kernels import forms
 from ...memory import device as devices
 from ...memory import dtype as dtypes
@@ -666,8 +666,18 @@ def _as_view_key(index: Index) -> Any:
 @public(method="__setitem__", function_too=False)
 def setitem(self: Tensor, index: Index, value: Any) -> None:
     """Write `value`, a number or a tensor, to ``self[index]``."""
-    if not state.special and _assigned(self, index, value):
+    if not state.special:
+        if not _assigned(self, index, value):
+            _assign(self, index, value)
         return
+    _assign(self, index, value)
+    if events.wanted(events.ItemAssigned) and any(
+        size > 1 and not stride for size, stride in zip(self._array.shape, self._array.strides)
+    ):
+        events.emit(events.ItemAssigned(self, index, events.call_site_if_wanted()))
+
+
+def _assign(self: Tensor, index: Any, value: Any) -> None:
     value = _as_value(self, value)
     if type(index) is slice and not _is_whole(index, self._array.shape[0] if self._array.ndim else 0):
         _write(_range(self, 0, index), value)
