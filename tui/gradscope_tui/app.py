@@ -53,6 +53,7 @@ from gradscope_tui.terminal.changed_cells import ChangedCells, ShownFrame
 from gradscope_tui.terminal.pixel_graphics import PixelGraphics
 from gradscope_tui.terminal.shutdown_signals import SIGNALLED, ended_by_signals
 from gradscope_tui.terminal.terminal_output import TerminalAnswered, VisibleText, own_terminal
+from gradscope_tui.traceback_line import raised_at
 from gradscope_tui.widgets.findings_bar import FindingsBar
 from gradscope_tui.widgets.graph_columns import GraphView
 from gradscope_tui.widgets.key_bar import KeyBar, ranked
@@ -268,6 +269,9 @@ class GradscopeApp(App[int]):
             self.command_line.obey("explain")
         if reason is not None and reason.kind == "violation" and reason.writes and reason.writes[-1].location:
             self.watcher.point_at(reason.writes[-1].location)
+        if self.session.state == "failed" and (raised := raised_at(self.session.output)) is not None:
+            self.pane_layout.uncover(SourcePane.NUMBER)
+            self.watcher.point_at(raised)
         if self._watches_wait and is_paused(str(self.session.state)):
             self._watches_wait = False
             self.run_worker(self._set_watches(), group="watches")

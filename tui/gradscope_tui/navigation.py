@@ -52,7 +52,9 @@ class Navigation:
             self._watcher.point_at(finding.location)
 
     def action_findings(self) -> None:
-        """Show what is wrong."""
+        """Show what is wrong; where that is shown already, go to the line of what is under its cursor."""
+        if self._layout.active == FindingsPane.NUMBER:
+            self._layout.pane.open(self._session)
         self._layout.action_pane(FindingsPane.NUMBER)
 
     def action_here(self) -> None:

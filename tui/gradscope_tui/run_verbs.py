@@ -232,4 +232,14 @@ class RunVerbs:
         self._asking = True
         if getattr(self._session, "program", True):
             self._watcher.take_output("── started again ──", "dim")
-        self._asked = self._app.run_worker(self._ask(self._session.restart, "starting again …"), group="verb")
+        self._asked = self._app.run_worker(self._start_again(), group="verb")
+
+    async def _start_again(self) -> None:
+        """Start again; meanwhile the screen shows the last of the program before."""
+        self._watcher.starting = True
+        self._watcher.refresh()
+        try:
+            await self._ask(self._session.restart, "starting again …")
+        finally:
+            self._watcher.starting = False
+            self._watcher.refresh()

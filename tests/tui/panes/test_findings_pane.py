@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gradscope.inspect.debugging.session.session_records import BackwardFinding
 from gradscope.inspect.records.records import Location
 from gradscope_tui.panes.findings_pane import FindingsPane
@@ -48,11 +50,32 @@ def test_a_finding_without_a_node_leads_to_its_line():
     play(scenario, with_findings(CUT), size=(140, 40))
 
 
+def test_the_key_goes_there_where_the_findings_are_shown_already():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "Sqrt will be infinite" in text_of(app))
+        await pilot.press("!", "!")
+        await until(pilot, lambda: app.query_one(GraphPane).index == 4)
+
+    play(scenario, with_findings(SLOPE, CUT), size=(140, 40))
+
+
+def test_enter_on_a_line_of_the_explanation_goes_to_the_line_that_it_names():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "4 of 9 parameters" in text_of(app))
+        await pilot.press("!", "G", "enter")
+        await until(pilot, lambda: "3 Source test_findings_pane.py:5" in text_of(app))
+        assert "›   5" in text_of(app)  # no node was made there
+
+    play(scenario, with_findings(replace(CUT, text="or test_findings_pane.py:5")), size=(140, 40))
+
+
 def test_where_nothing_is_wrong_there_is_no_line():
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes)
         assert not app.query_one("#findings").display
         await pilot.press("!")
+        await until(pilot, lambda: "nothing has run yet: c stops at the first failure" in text_of(app))
+        await pilot.press("n")
         await until(pilot, lambda: "nothing wrong is seen at this place" in text_of(app))
 
     play(scenario, size=(140, 40))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from gradscope.inspect.records.records import EdgeRecord, StopReason
 from gradscope_tui.panes.graph_pane import GraphPane
-from tests.tui.fake import FakeSession, chain, play, text_of, until
+from tests.tui.fake import FakeSession, chain, play, summary, text_of, until
 
 
 def rows(app):
@@ -92,6 +92,23 @@ def test_a_row_shows_how_large_the_gradient_is_and_by_what_it_has_grown():
         assert "norm 1e-8 to 1e+3" in text_of(app)
 
     play(scenario, FakeSession(with_norms([2.0, 0.5, float("nan"), None])), size=(160, 48))
+
+
+def test_a_node_that_has_made_a_nan_says_so_and_one_that_passes_it_on_does_not():
+    clean, bad = summary(), summary(nans=1)
+    nodes = chain(3)
+    nodes[0] = replace(nodes[0], state="done", grad_outputs=(clean,), grad_inputs=(bad,), norm=1.0)
+    nodes[1] = replace(nodes[1], state="done", grad_outputs=(bad,), grad_inputs=(bad, None), norm=float("nan"))
+    session = FakeSession(chain(3))
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        session.nodes[:] = nodes
+        app.watcher.refresh()
+        await until(pilot, lambda: "✗ made NaN" in text_of(app))
+        assert [line.split()[1] for line in text_of(app).split("\n") if "made NaN" in line] == ["0"]
+
+    play(scenario, session, size=(140, 40))
 
 
 def test_a_narrow_row_shows_the_norm_and_the_end_of_the_name():

@@ -39,11 +39,11 @@ def test_the_head_stays_and_every_tensor_and_neighbour_is_a_link():
     assert [line.link for line in shown.head] == [None, None]
     links = dict.fromkeys(line.link for line in shown.body if line.link is not None)
     assert list(links) == [
-        7,
-        1,
         TensorLink("at_node(0).grads[0]", "grad in of #0"),
         TensorLink("at_node(0).produced[0]", "grad out of #0"),
         TensorLink("at_node(0).saved[0]", "saved mat1 of #0"),
+        7,
+        1,
     ]
 
 
@@ -131,7 +131,8 @@ def test_no_line_is_wider_than_the_pane():
 
 
 @pytest.mark.parametrize(
-    ("state", "known"), [("done", "not seen"), ("failed", "none: it failed"), ("skipped", "none: it is left out")]
+    ("state", "known"),
+    [("done", "not kept: it ran free"), ("failed", "none: it failed"), ("skipped", "none: it is left out")],
 )
 def test_what_a_node_that_has_run_has_produced_is_not_said_to_be_known_later(state, known):
     text = "\n".join(lines(replace(chain()[1], state=state)))
@@ -171,10 +172,23 @@ def test_the_head_stays_where_the_rest_is_scrolled():
         assert "ReluBackward0 #0" in shown
         assert "2^-2" in shown
         await pilot.press("g")
-        assert pane.cursor == 0
         await until(pilot, lambda: pane.scroll_offset.y == 0)
 
     play(scenario, size=(80, 24))
+
+
+def test_the_cursor_goes_from_one_line_that_leads_anywhere_to_the_next():
+    async def scenario(app, pilot):
+        pane = app.query_one(InspectorPane)
+        await until(pilot, lambda: "grad in" in pane.text and "to   #1 Addmm" in pane.text)
+        await pilot.press("2")
+        seen = []
+        for key in ("down", "down", "up", "up"):
+            seen.append(pane._shown.lines[pane.cursor].text.plain.split()[0])
+            await pilot.press(key)
+        assert seen == ["grad", "saved", "to", "saved"]
+
+    play(scenario, size=(120, 40))
 
 
 def test_a_line_that_leads_nowhere_says_what_enter_is_for():

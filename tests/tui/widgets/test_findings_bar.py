@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gradscope.inspect.debugging.session.session_records import BackwardFinding
+from gradscope.inspect.records.records import Location
 from tests.tui.fake import FakeSession, play, text_of, until
 
 LONG = BackwardFinding("unreached", "warning", "parameters get no gradient: " + ", ".join("abcdefghij" * 3))
@@ -18,6 +19,19 @@ def test_the_way_to_the_explanation_is_never_cut_off(width):
         assert "! parameters get no" in text_of(app)
 
     play(scenario, session, size=(width, 30))
+
+
+def test_where_there_is_little_room_the_words_that_matter_least_go():
+    session = FakeSession()
+    title = "SqrtBackward0 produced a NaN from gradients without one"
+    session.found = [BackwardFinding("nan", "error", title, location=Location("/a/two.py", 38, "f", ""), index=3)]
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "✗ SqrtBackward0 produced a NaN  two.py:38  #3" in text_of(app))
+        await pilot.resize_terminal(120, 30)
+        await until(pilot, lambda: f"✗ {title}  two.py:38" in text_of(app))
+
+    play(scenario, session, size=(70, 30))
 
 
 def test_a_click_shows_them():

@@ -47,7 +47,7 @@ def test_what_is_marked_has_a_frame_and_large_numbers_a_gap():
     assert [dot(raster, x, 8) for x in range(16, 23)] == [white] * 7
     assert [dot(raster, x, 12) == white for x in range(16, 23)] == [True, False, False, False, False, False, True]
     assert {dot(raster, x, 7) for x in range(24)} == {dot(raster, 7, y) for y in range(24)} == {black}
-    assert dot(heat_raster(LINES, 1.0, (1, 2), 3), 7, 4) == white
+    assert dot(heat_raster(LINES, 1.0, (1, 2), 3), 6, 3) == white
 
 
 def test_a_small_slice_is_drawn_larger():

@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual.message import Message
 
-from gradscope_tui.widgets.labels import FINDING_SIGNS, place_label
+from gradscope_tui.widgets.labels import FINDING_SIGNS, basename, place_label
 from gradscope_tui.widgets.line_pane import CursorPane, Place
 
 if TYPE_CHECKING:
     from gradscope.inspect.debugging.session.session_records import BackwardFinding
+    from gradscope.inspect.records.records import Location
     from gradscope_tui.sessions.session_protocol import Session
     from gradscope_tui.sessions.session_snapshot import Snapshot
 
 __all__ = ["FindingsPane"]
+
+
+NOTHING_AHEAD = "nothing has run yet: c stops at the first failure"
+"""What is said where nothing is known to be wrong before the first node."""
+
+
+def line_named(text: str, near: Location | None) -> Location | None:
+    """Return the line that a text names, of the file of another one; None where it names none.
+
+    Examples
+    --------
+    >>> from gradscope.inspect.records.records import Location
+    >>> line_named("  or train.py:43  b = b.data", Location("/a/train.py", 42, "main", "b = 1")).lineno
+    43
+    """
+    if near is None:
+        return None
+    found = re.search(rf"(?<![\w.]){re.escape(basename(near.filename))}:(\d+)", text)
+    return replace(near, lineno=int(found[1]), source="") if found else None
 
 
 class FindingsPane(CursorPane):
@@ -49,6 +71,11 @@ class FindingsPane(CursorPane):
 
     def update(self, snapshot: Snapshot) -> None:
         """Show what has been found at the last stop."""
+        ahead = snapshot.state == "paused before" and snapshot.task == 1 and snapshot.current <= 0
+        empty = NOTHING_AHEAD if ahead else ""
+        if empty != self.empty:
+            self.empty = empty
+            self.refresh()
         if snapshot.findings == self._findings:
             return
         self._findings = snapshot.findings
@@ -84,8 +111,10 @@ class FindingsPane(CursorPane):
 
     def switch(self, session: Session) -> None:
         """Show the node and the line of the finding under the cursor."""
-        if self.selected is not None:
-            self.post_message(self.Followed(self.selected))
+        finding = self.selected
+        if finding is not None:
+            named = line_named(self._rows[self.cursor][1], finding.location)
+            self.post_message(self.Followed(finding if named is None else replace(finding, location=named)))
 
     def line_count(self) -> int:
         """Return the number of lines."""

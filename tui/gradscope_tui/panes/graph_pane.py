@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
@@ -144,7 +145,9 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     def _label_scale(self) -> None:
         """Write into the border what the bars stand for, where there are any."""
-        self.border_subtitle = str(self._scale) if "bar" in self.shown_columns() else ""
+        shown = self.shown_columns()
+        ratio = " · × of the node before" if "ratio" in shown else ""
+        self.border_subtitle = f"{self._scale}{ratio}" if "bar" in shown else ""
 
     def stopped(self, snapshot: Snapshot) -> None:
         """Put the cursor on the node where the session stands."""
@@ -497,7 +500,10 @@ class GraphPane(CursorPane, inherit_bindings=False):
         if module and state == "current" and self._current < 0:
             state = "done"
         glyph, word, color = NODE_STATES[state]
-        broken = state in ("failed", "skipped")
+        made = _made(first) if len(span) == 1 else ""
+        if made:
+            glyph, word, color = NODE_STATES["failed"][0], f"made {made}", "bad"
+        broken = state in ("failed", "skipped") or bool(made)
         if not broken and len(span) <= _MOST_FOLDED and any(self._records[index].edited for index in span):
             glyph, _, color = EDITED
         dim = self.color("" if self.is_marked(row) else "dim")
@@ -637,6 +643,18 @@ class GraphPane(CursorPane, inherit_bindings=False):
     def _drawn_lanes(self) -> int:
         width = self.scrollable_content_region.width
         return min(self._lanes, MAX_LANES, max(3, (width - (36 if width >= _WIDE else 24)) // 2))
+
+
+def _made(node: NodeRecord) -> str:
+    """Return what a node has made of gradients without one, as far as its own are known: NaN, Inf, or nothing."""
+    for name, count in (("NaN", attrgetter("nans")), ("Inf", attrgetter("infs"))):
+        given, made = (
+            any(summary is not None and count(summary) for summary in group or ())
+            for group in (node.grad_outputs, node.grad_inputs)
+        )
+        if made and not given:
+            return name
+    return ""
 
 
 def _place(node: NodeRecord, width: int) -> str:

@@ -29,7 +29,7 @@ __all__ = ["Description", "InspectorPane", "TensorLink", "describe"]
 Color = Callable[[str], Style]
 PRODUCED = "grad out"
 WAITING = dict.fromkeys(("pending", "current"), "known when it has run")
-NOT_SEEN = "not seen: it ran while nobody looked"
+NOT_SEEN = "not kept: it ran free (b here, then R, stops at it)"
 _NOTHING_OUT = WAITING | {"failed": "none: it failed", "skipped": "none: it is left out"}
 _SAVED = {"ok": "good", "modified": "bad", "released": "dim"}
 _STATISTICS = ("norm", "mean", "std", "min", "max")
@@ -136,6 +136,23 @@ class InspectorPane(CursorPane):
         if snapshot.state == "paused after" and snapshot.here is not None and snapshot.here.state == "done":
             self.show_produced()
 
+    def move(self, rows: int) -> None:
+        """Go to the next line that leads anywhere, if it is near; scroll where none is."""
+        links = [row for row, line in enumerate(self._shown.lines) if line.link is not None]
+        ahead = (
+            [row for row in links if row > self.cursor]
+            if rows > 0
+            else [row for row in links[::-1] if row < self.cursor]
+        )
+        beyond = [row for row in ahead if abs(row - self.cursor) >= abs(rows)]
+        top, height = self.scroll_offset.y, self.scrollable_content_region.height
+        if beyond and top - abs(rows) <= beyond[0] < top + height + abs(rows):
+            self.cursor = beyond[0]
+            return
+        if ahead and not beyond:
+            self.cursor = ahead[-1]
+        self.scroll_relative(y=rows, animate=False, force=True)
+
     def copied(self) -> str:
         """Return all that is known about the node."""
         return node_text(self.node, self._records) if self.node is not None else ""
@@ -166,6 +183,8 @@ class InspectorPane(CursorPane):
             self.cursor = self._first_row()
         elif link is not None:  # more lines may stand above by now
             self.cursor = next((row for row, line in enumerate(self._shown.lines) if line.link == link), row)
+        else:
+            self.cursor = self._first_row()
 
     def _first_row(self) -> int:
         """Return the line at which a node is shown first: the first that leads to a tensor."""
@@ -301,10 +320,10 @@ class _Body:
         tensors = [*self._gradients("grad in", self._node.grad_outputs, "grads"), *self._produced(), *self._saved()]
         return [
             *self._violations(),
-            *self._derivative(),
+            *self._table(tensors),
             *self._neighbours(),
             *self._unknown(),
-            *self._table(tensors),
+            *self._derivative(),
             *self._versions(),
             *self._histograms([t for t in tensors if t.summary is not None and t.summary.numel > 1], tall),
         ]
@@ -353,12 +372,16 @@ class _Body:
         if node.grad_outputs is None:
             known = "known when it is about to run" if node.state in WAITING else NOT_SEEN
             if node.norm is not None:
-                known = f"norm {short_value(node.norm)}; no more was kept, for it ran while nobody looked"
-            lines.append(Line(Text(f"  grad in: {known}", self._color("dim"))))
+                known = f"norm {short_value(node.norm)}; no more was kept: it ran free (b here, then R, stops at it)"
+            lines += self._wrapped(f"grad in: {known}")
         if node.grad_inputs is None and node.edges:
-            text = f"  grad out: {_NOTHING_OUT.get(node.state, NOT_SEEN)}"
-            lines.append(Line(Text(text, self._color("dim"))))
+            why = "not kept" if node.grad_outputs is None else NOT_SEEN
+            lines += self._wrapped(f"grad out: {_NOTHING_OUT.get(node.state, why)}")
         return lines
+
+    def _wrapped(self, text: str) -> list[Line]:
+        rows = wrap(text, max(20, self._width - 2), subsequent_indent="  ")
+        return [Line(Text(f"  {row}", self._color("dim"))) for row in rows]
 
     def _gradients(self, title: str, gradients: Sequence[TensorSummary | None] | None, name: str) -> list[_Tensor]:
         many = len(gradients or ()) > 1

@@ -92,6 +92,7 @@ class SourcePane(LinePane):
         self._first = 1
         self._lines: tuple[Text, ...] = ()
         self._points: tuple[Breakpoint, ...] = ()
+        self._pointed = False
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the line that made the node under the cursor, or why there is none."""
@@ -103,7 +104,7 @@ class SourcePane(LinePane):
             return
         self._focus, node = snapshot.focus, snapshot.focus.node
         if snapshot.focus.line is not None:
-            self.show(snapshot.focus.line)
+            self.show(snapshot.focus.line, pointed=True)
         elif snapshot.focus.used_at is not None:
             self.show(snapshot.focus.used_at, about="that uses it")
         elif node is None:
@@ -117,7 +118,7 @@ class SourcePane(LinePane):
         """Return where the node under the cursor was made."""
         return str(self._location or "")
 
-    def show(self, location: Location | None, why_empty: str = "", about: str = "") -> None:
+    def show(self, location: Location | None, why_empty: str = "", about: str = "", *, pointed: bool = False) -> None:
         """Show the lines around a location.
 
         Parameters
@@ -128,9 +129,12 @@ class SourcePane(LinePane):
             What to say instead when there is no location.
         about : str
             What the line is, where it has not made the node.
+        pointed : bool
+            Whether a finding, a function that waits or an error points at it, whatever the node is.
         """
-        if (location, why_empty) == (self._location, self.empty):
+        if (location, why_empty, pointed) == (self._location, self.empty, self._pointed):
             return
+        self._pointed = pointed
         moved = location != self._location
         self._location, self.empty = location, why_empty
         place = "" if location is None else f"{basename(location.filename)}:{location.lineno} {about}"
@@ -182,7 +186,7 @@ class SourcePane(LinePane):
         here = self._location is not None and number == self._location.lineno
         stops = self._points and any(breaks_on(point, self._at(number)) for point in self._points)
         text = Text.assemble(
-            ("▶" if here else " ", self.color("now")),
+            (("›" if self._pointed else "▶") if here else " ", self.color("now")),
             (f"{number:>4}", self.color("now" if here else "dim")),
             ("● " if stops else "  ", self.color("bad")),
         )

@@ -146,6 +146,7 @@ class SessionWatcher:
         self._marks: tuple[object, frozenset[int]] = (None, frozenset())
         self._stop: object = None
         self._pointed: tuple[int, Location | None] = (-1, None)
+        self.starting = False
         self._task = 0
         self._present = (0, -1)
         self._printed: deque[tuple[str, str | None]] = deque()
@@ -281,6 +282,9 @@ class SessionWatcher:
             self._refresh()
 
     def _refresh(self) -> None:
+        if self.starting:
+            self._app.query_one(StatusBar).show(Status(script=self._script, state="starting"))
+            return
         if self._session.state == "running":
             self.progress.begin(self._session.task_count)
             if self.progress.is_quiet() and self._stop is not None:
@@ -301,6 +305,7 @@ class SessionWatcher:
         stop = (snapshot.state, self._task, snapshot.current, reason)
         if snapshot.state != "running" and stop != self._stop:
             self._stop, self.pausing = stop, False
+            self._pointed = -1, None
             for pane in self._app.query(LinePane):
                 pane.stopped(snapshot)
             self._log_reason(reason)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual.strip import Strip
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from gradscope.inspect.debugging.session.session_records import BackwardFinding
 
 __all__ = ["FindingsBar"]
+
+_UNSAID = " from gradients without one"
+"""What goes where there is little room: a stop says it, and the findings below."""
 
 
 class FindingsBar(Widget):
@@ -49,7 +53,9 @@ class FindingsBar(Widget):
         tail.append("  !", text_style(self, "findings--key"))
         more = len(self._findings) - 1
         tail.append(f" and {more} more" if more else " why", text_style(self, "findings--dim"))
-        text = Text(f" {sign} {first.title}", text_style(self, f"findings--{color}") + click)
-        text.truncate(max(0, width - tail.cell_len), overflow="ellipsis")
+        room = max(0, width - tail.cell_len)
+        title = first.title if cell_len(first.title) + 3 <= room else first.title.replace(_UNSAID, "")
+        text = Text(f" {sign} {title}", text_style(self, f"findings--{color}") + click)
+        text.truncate(room, overflow="ellipsis")
         text.append_text(tail)
         return Strip(text.render(self.app.console)).crop_extend(0, width, None).apply_style(self.rich_style)

@@ -36,6 +36,7 @@ EDITED = ("✎", "edited", "warn")
 
 SESSION_STATES: dict[str, tuple[str, str, str]] = {
     "not started": ("○", "NOT STARTED", "dim"),
+    "starting": ("▷", "STARTING AGAIN", "good"),
     "running": ("▷", "RUNNING", "good"),
     "paused before": ("‖", "PAUSED before", "now"),
     "paused after": ("‖", "PAUSED after", "now"),
