@@ -26,6 +26,7 @@ from gradscope.inspect.debugging.session.session_records import (
 from gradscope.inspect.debugging.session.tensor_queries import save_array
 from gradscope.inspect.debugging.stops.breakpoints import Breakpoint, BreakpointTable
 from gradscope.inspect.debugging.stops.condition_names import NodeNames
+from gradscope.inspect.debugging.stops.stop_verbs import StopVerbs
 from gradscope.inspect.debugging.stops.watches import WatchList
 from gradscope.inspect.recording import BackwardRecord, Recording, RecordingError
 from gradscope.inspect.recording.reports.text_view import overview_text, violations_text
@@ -79,7 +80,7 @@ def _why(point: Breakpoint, node: NodeRecord) -> str:
     return f"{node.name} produced {'a NaN' if point.spec == 'nan' else 'an infinity'} from gradients without one"
 
 
-class RecordedSession:
+class RecordedSession(StopVerbs):
     """Nodes that were recorded, under the verbs of a debugger.
 
     Its state is always ``REPLAYING``: no program waits anywhere. Breakpoints say where `cont` and `reverse_continue`
@@ -484,11 +485,6 @@ class RecordedSession:
     # --- breakpoints and watches ---
 
     @property
-    def breakpoints(self) -> Sequence[Breakpoint]:
-        """Where `cont` and `reverse_continue` stop."""
-        return self._table.all()
-
-    @property
     def catching(self) -> Mapping[str, bool]:
         """Whether they stop where a NaN or an infinity first appears."""
         return {kind: self._table.caught[kind] for kind in ("nan", "inf")}
@@ -501,16 +497,6 @@ class RecordedSession:
         self._tell("breakpoints")
         return point
 
-    def remove_breakpoint(self, id: int) -> None:
-        """Remove a breakpoint."""
-        self._table.remove(id)
-        self._tell("breakpoints")
-
-    def enable_breakpoint(self, id: int, enabled: bool = True) -> None:
-        """Let a breakpoint stop, or not."""
-        self._table.find(id).enabled = enabled
-        self._tell("breakpoints")
-
     def ignore_breakpoint(self, id: int, count: int) -> None:
         """Refuse: going through a recording passes nothing by."""
         raise SessionError("in a recording every breakpoint stops; disable it to pass it by")
@@ -522,23 +508,12 @@ class RecordedSession:
         self._table.catch(kind, on)
         self._tell("breakpoints")
 
-    @property
-    def watches(self) -> tuple[WatchRecord, ...]:
-        """The watch expressions, with their values at the node that is shown."""
-        return self._watches.all()
-
     def add_watch(self, expression: str) -> WatchRecord:
         """Evaluate an expression at every node that is shown."""
         id = self._watches.add(expression).id
         if self.nodes:
             self._watches.update(lambda text: repr(self.evaluate(text)), id=id)
-        self._tell("watches")
-        return next(watch for watch in self._watches.all() if watch.id == id)
-
-    def remove_watch(self, id: int) -> None:
-        """Remove a watch."""
-        self._watches.remove(id)
-        self._tell("watches")
+        return self._added(id)
 
     # --- what needs a program ---
 

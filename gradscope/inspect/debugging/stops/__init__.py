@@ -4,6 +4,7 @@
 - :mod:`~.node_specs`: what a person types to name nodes
 - :mod:`~.stop_decision`: whether a node is a place to stop
 - :mod:`~.stop_settings`: a session's breakpoints, watches and threads
+- :mod:`~.stop_verbs`: those of its verbs that a recording has too
 - :mod:`~.run_targets`: what a program was told when it was let go, and whether it has got there
 - :mod:`~.condition_names`: what an expression knows at a stop
 - :mod:`~.last_iteration`: ``last.norm`` and ``changed(norm)``

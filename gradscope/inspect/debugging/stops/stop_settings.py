@@ -9,19 +9,15 @@ from ..session.session_lifecycle import DebuggerCore
 from ..session.session_records import TaskRecord, ThreadRecord, WatchRecord
 from .breakpoints import Breakpoint, saved_tensor
 from .node_specs import split_spec
+from .stop_verbs import StopVerbs
 
 __all__ = ["StopSettings"]
 
 
-class StopSettings(DebuggerCore):
+class StopSettings(StopVerbs, DebuggerCore):
     """Breakpoints, watches and threads of a session."""
 
     # --- breakpoints ---
-
-    @property
-    def breakpoints(self) -> list[Breakpoint]:
-        """The breakpoints, by number."""
-        return self._table.all()
 
     @property
     def catching(self) -> dict[str, bool]:
@@ -67,28 +63,6 @@ class StopSettings(DebuggerCore):
 
     breakpoint = add_breakpoint
 
-    def remove_breakpoint(self, id: int) -> None:
-        """Remove a breakpoint by its number.
-
-        Raises
-        ------
-        BreakpointError
-            If there is none of that number.
-        """
-        self._table.remove(id)
-        self._tell("breakpoints")
-
-    def enable_breakpoint(self, id: int, enabled: bool = True) -> None:
-        """Let a breakpoint stop the program, or not.
-
-        Raises
-        ------
-        BreakpointError
-            If there is none of that number.
-        """
-        self._table.find(id).enabled = enabled
-        self._tell("breakpoints")
-
     def ignore_breakpoint(self, id: int, count: int) -> None:
         """Pass a breakpoint by the next `count` times.
 
@@ -120,11 +94,6 @@ class StopSettings(DebuggerCore):
 
     # --- watches ---
 
-    @property
-    def watches(self) -> tuple[WatchRecord, ...]:
-        """The watch expressions, with their values at the last stop."""
-        return self._watches.all()
-
     def add_watch(self, expression: str) -> WatchRecord:
         """Evaluate an expression at every stop, on the program's own thread.
 
@@ -146,19 +115,7 @@ class StopSettings(DebuggerCore):
         id = self._watches.add(expression).id
         if self._state.paused:
             self._there(lambda: self._session.update_watches(id))
-        self._tell("watches")
-        return next(watch for watch in self._watches.all() if watch.id == id)
-
-    def remove_watch(self, id: int) -> None:
-        """Remove a watch by its number.
-
-        Raises
-        ------
-        ValueError
-            If there is none of that number.
-        """
-        self._watches.remove(id)
-        self._tell("watches")
+        return self._added(id)
 
     # --- names ---
 
