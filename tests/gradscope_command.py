@@ -25,6 +25,9 @@ __all__ = ["gradscope"]
 
 def gradscope(*arguments: str, cwd: Path, input: str = "", timeout: float = 120) -> subprocess.CompletedProcess[str]:
     """Run ``python -m gradscope ARGUMENTS`` in a directory, as :func:`subprocess.run` would."""
+    if not hasattr(os, "fork"):
+        command = [sys.executable, "-m", "gradscope", *arguments]
+        return subprocess.run(command, cwd=cwd, input=input, capture_output=True, text=True, timeout=timeout)
     with tempfile.TemporaryDirectory() as folder:
         streams = [os.path.join(folder, name) for name in ("stdin", "stdout", "stderr")]
         texts = [Path(path) for path in streams]

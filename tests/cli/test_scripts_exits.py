@@ -9,6 +9,7 @@ import pytest
 
 import gradscope.inspect as gi
 from tests.cli.sources import BUG
+from tests.gradscope_command import gradscope
 
 # Each ends the process, or says so, in one way.
 LEAVING = {
@@ -22,8 +23,7 @@ LEAVING = {
 
 def run(folder, source, *command):
     (folder / "script.py").write_text(dedent(source))
-    command = [sys.executable, "-m", "gradscope", *command, "script.py"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    return gradscope(*command, "script.py", cwd=folder, timeout=60)
 
 
 @pytest.mark.parametrize("command", ["check", "doctor"])
