@@ -72,6 +72,7 @@ from .recording.reports.recording_difference import difference as difference
 from .records.module_tracking import track as track
 from .records.records import DebuggerEvent as DebuggerEvent
 from .records.records import EdgeRecord as EdgeRecord
+from .records.records import InnerOperator as InnerOperator
 from .records.records import Location as Location
 from .records.records import NodeRecord as NodeRecord
 from .records.records import SavedRecord as SavedRecord

@@ -17,7 +17,7 @@ import gradscope as gs
 from ...runtime import events
 from ...runtime.engine.graph_task import GraphTask
 from ...runtime.graph.graph_node import Node
-from ..records.records import Location, TensorSpec
+from ..records.records import InnerOperator, Location, TensorSpec
 from .gradient_hooks import NodeHook
 from .import_watch import when_imported
 from .memory_fingerprint import Region
@@ -201,6 +201,14 @@ class AnyAdapter:
     def blind(self, node: Any) -> str:
         """Return why an instrument cannot look inside a node."""
         return self._of(node).blind(node)
+
+    def inside(self, node: Any) -> tuple[InnerOperator, ...]:
+        """Return what is inside of a compiled node."""
+        return self._of(node).inside(node)
+
+    def withheld(self, node: Any) -> tuple[int, ...]:
+        """Return which of its gradients a compiled node never produces."""
+        return self._of(node).withheld(node)
 
     def notes(self, node: Any) -> dict[Any, Any]:
         """Return the node's metadata."""

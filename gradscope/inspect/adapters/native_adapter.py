@@ -31,7 +31,7 @@ from ...runtime.memory.dtype import BY_NUMPY
 from ...runtime.memory.storage import memory_of, without_repeats
 from ...runtime.tensor.views import edge_of
 from ..records.checksums import checksum
-from ..records.records import Location, TensorSpec, dtype_name
+from ..records.records import InnerOperator, Location, TensorSpec, dtype_name
 from ..records.tensor_statistics import norm_of, quick_norm
 from ..source.frame_variables import variables_of
 from .gradient_hooks import NodeHook, hook_name
@@ -247,6 +247,14 @@ class NativeAdapter:
     def blind(self, node: Node) -> str:
         """Return why an instrument cannot look inside a node."""
         return CHECKPOINTS.get(node.name(), "")
+
+    def inside(self, node: Node) -> tuple[InnerOperator, ...]:
+        """Return nothing: no node is compiled."""
+        return ()
+
+    def withheld(self, node: Node) -> tuple[int, ...]:
+        """Return nothing: no node is compiled."""
+        return ()
 
     def notes(self, node: Node) -> dict[Any, Any]:
         """Return the node's metadata."""

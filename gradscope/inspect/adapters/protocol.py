@@ -8,22 +8,25 @@ objects that are not kept: what is kept is a node's :meth:`~Adapter.key`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any, NamedTuple, Protocol
 
 import numpy
 
-from ..records.records import Location, TensorSpec
+from ..records.records import InnerOperator, Location, TensorSpec
 from .gradient_hooks import NodeHook
 from .memory_fingerprint import Region
 
 __all__ = [
     "Adapter",
+    "CompiledRun",
     "Converted",
     "DataParallel",
     "FailedCall",
+    "InnerKernel",
+    "InnerStep",
     "MemoryShare",
     "NodeCall",
     "Observation",
@@ -169,6 +172,51 @@ class MemoryShare(Protocol):
         """The user's line that asked for it."""
 
 
+class InnerKernel(NamedTuple):
+    """An operator of a compiled region's backward that has run: its bare name, what it was given and what it made."""
+
+    name: str
+    inputs: tuple[Any, ...]
+    output: Any
+
+
+class InnerStep(NamedTuple):
+    """A call of the forward pass inside of a compiled region, whose backward has run beside the region's own.
+
+    Attributes
+    ----------
+    given, made : tuple
+        The gradients that came into it, and what left it.
+    saved : tuple
+        What of the forward pass it was computed with.
+    kernels : tuple of InnerKernel
+        Of what its backward consists.
+    """
+
+    operator: InnerOperator
+    given: tuple[Any, ...]
+    saved: tuple[Any, ...]
+    made: tuple[Any, ...]
+    kernels: tuple[InnerKernel, ...]
+
+
+class CompiledRun(Protocol):
+    """The backward of a compiled region that has just run: ``made`` is what it has produced."""
+
+    task: Any
+    node: Any
+    made: Sequence[Any]
+
+    def steps(self) -> Iterator[InnerStep]:
+        """Run it again beside the program, operator by operator."""
+
+    def inputs(self) -> Sequence[Any]:
+        """Return what the region was given in forward, as far as it has saved that."""
+
+    def saved(self) -> Sequence[tuple[InnerOperator, Any]]:
+        """Return what it has computed in forward and saved, each with the call that has made it, the first first."""
+
+
 class Observer:
     """A listener on the program's thread: inherit, and write the methods of the events that matter.
 
@@ -219,6 +267,12 @@ class Observer:
 
     def node_exited(self, call: Any) -> None:
         """A node has run: ``call.grad_outputs`` and ``call.grad_inputs``."""
+
+    def compiled_ran(self, run: CompiledRun) -> None:
+        """The backward of a compiled region has run, inside of its node; ``run`` is good for as long as this method is.
+
+        An observer that does not write this method costs less.
+        """
 
     def task_finished(self, task: Any) -> None:
         """A backward has ended."""
@@ -391,6 +445,12 @@ class Adapter(Protocol):
 
     def blind(self, node: Any) -> str:
         """Return why an instrument cannot look inside a node (compiled, checkpointed); an empty string for most."""
+
+    def inside(self, node: Any) -> tuple[InnerOperator, ...]:
+        """Return what is inside of a compiled node, in the order of its backward; empty for others."""
+
+    def withheld(self, node: Any) -> tuple[int, ...]:
+        """Return which of its gradients a compiled node never produces: inside, no way leads to what they are of."""
 
     def notes(self, node: Any) -> dict[Any, Any]:
         """Return a dictionary that lives as long as the node."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ..debugging.prompt.plain_text import inside_lines
 from ..debugging.session.session_errors import SessionError
 from ..records.records import NodeRecord, SavedRecord, SessionState, TensorSummary
 from ..wire.client import RemoteDebugger
@@ -78,6 +79,7 @@ class VariableReferences:
                 _listed(self._gradients(debugger, f"{where}produced", node.grad_inputs)), change
             ),
             "Saved tensors": _Unfolding(_listed([self._saved(debugger, where, one) for one in node.saved])),
+            **({"Compiled": _Unfolding(_listed(_compiled(node)))} if node.inside else {}),
             "Module": _Unfolding(_listed(_about(node))),
         }
         if here and debugger.watches:
@@ -216,6 +218,11 @@ def _plain(name: str, value: str) -> Shown:
 def _about(node: NodeRecord) -> list[Shown]:
     facts = {"module": node.module, "parameter": node.parameter, "operator": node.operator, "state": node.state}
     return [_plain(name, value) for name, value in facts.items() if value]
+
+
+def _compiled(node: NodeRecord) -> list[Shown]:
+    """Return what is inside of a region that torch.compile has compiled, in the order of its backward."""
+    return [_plain(f"[{place}]", text) for place, text in enumerate(inside_lines(node.inside))]
 
 
 def _check_gradient(debugger: RemoteDebugger, name: str) -> int:

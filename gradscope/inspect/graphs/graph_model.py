@@ -82,7 +82,8 @@ def graph(loss: Any, params: Any = None, *, adapter: Adapter | None = None) -> B
         ``location`` (:class:`Location` or None), ``outputs`` (:class:`TensorSpec` of each forward output, so of each
         incoming gradient), ``inputs`` (of each gradient that the node produces; None where none is wanted) and
         ``saved`` (:class:`SavedRecord`, without summaries); a node into which nobody can look has ``blind``, which says
-        why. Its edges go the way of the gradients, from a node to those of its inputs, with ``output_nr`` (which of the
+        why, and one that torch.compile has compiled ``inside`` (:class:`InnerOperator`, last call first). Its edges go
+        the way of the gradients, from a node to those of its inputs, with ``output_nr`` (which of the
         gradients that the node produces; also the edge's key) and ``input_nr`` (which input of the receiver).
         ``graph.graph["roots"]`` lists the keys where gradients enter, ``graph.graph["parameters"]`` the names of all
         parameters of those modules. It holds no tensor and no node alive.
@@ -184,6 +185,8 @@ def _add_nodes(
         )
         if blind := adapter.blind(node):
             model.nodes[key]["blind"] = blind
+        if inside := adapter.inside(node):
+            model.nodes[key]["inside"] = inside
 
 
 def _spec(outputs: Mapping[int, tuple[TensorSpec, ...]], key: int | None, nr: int) -> TensorSpec | None:

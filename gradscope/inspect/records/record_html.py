@@ -12,13 +12,15 @@ from ..output.number_format import format_duration, format_shape
 from ..source.source_paths import shown_path
 
 if TYPE_CHECKING:
-    from .records import Location, NodeRecord, SavedRecord, TensorSummary
+    from .records import InnerOperator, Location, NodeRecord, SavedRecord, TensorSummary
 
 __all__ = ["node_html", "nodes_html", "summary_html"]
 
 _MARKS = {"done": "✓", "current": "▶", "pending": "", "failed": "✗", "skipped": "–"}
 _TENSOR_COLUMNS = ("tensor", "shape", "dtype", "#norm", "#min", "#max", "#mean", "#std", "#zeros", "bad", "magnitudes")
 _NODE_COLUMNS = ("", "#", "node", "of", "#norm of gradient", "", "#time", "line")
+_INSIDE_COLUMNS = ("call", "of", "#norm in", "#norm out", "#NaN/Inf", "line")
+_INSIDE = "Inside of what torch.compile has compiled, in the order of the backward"
 _LONGEST_BAR = 80  # pixels
 _BAD = "#d32f2f"
 
@@ -35,7 +37,9 @@ def node_html(node: NodeRecord) -> str:
     facts = element("p", None, title, " · ".join(["", *filter(None, words)]))
     rows = [*_gradient_rows("gradient in", node.grad_outputs), *_gradient_rows("gradient out", node.grad_inputs)]
     rows += [_saved_row(saved) for saved in node.saved]
-    return page(facts, _line(node.location), table((*_TENSOR_COLUMNS, "version"), rows) if rows else "")
+    tensors = table((*_TENSOR_COLUMNS, "version"), rows) if rows else ""
+    inside = table(_INSIDE_COLUMNS, map(_inside_row, node.inside), caption=_INSIDE) if node.inside else ""
+    return page(facts, _line(node.location), tensors, inside)
 
 
 def nodes_html(nodes: Sequence[NodeRecord], *, caption: str = "") -> str:
@@ -86,6 +90,11 @@ def _tensor_row(name: str, summary: TensorSummary) -> tuple[str, ...]:
     told = element("span", {"style": f"color: {_BAD}"}, ", ".join(bad)) if bad else ""
     shape = format_shape(summary.shape)
     return (name, shape, summary.dtype, *numbers, f"{summary.zeros:,}", told, histogram(summary.histogram))
+
+
+def _inside_row(one: InnerOperator) -> tuple[str, ...]:
+    told = element("span", {"style": f"color: {_BAD}"}, f"{one.bad:,}") if one.bad else ""
+    return (one.operator, one.module, _number(one.given), _number(one.made), told, _line(one.location))
 
 
 def _saved_row(saved: SavedRecord) -> tuple[str, ...]:

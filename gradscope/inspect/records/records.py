@@ -15,6 +15,7 @@ __all__ = [
     "DebuggerEvent",
     "EdgeRecord",
     "Index",
+    "InnerOperator",
     "Location",
     "NodeRecord",
     "SavedRecord",
@@ -350,6 +351,44 @@ class SavedRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class InnerOperator:
+    """A call of the forward pass that torch.compile has compiled, and its backward, inside of the region's one node.
+
+    Attributes
+    ----------
+    operator : str
+        The function, method or module that was called: ``'sqrt'``, ``'Linear'``.
+    kernels : tuple of str
+        The operators of which its backward consists.
+    module : str
+        The path of the module that called it; empty where it is not known.
+    location : Location or None
+        The user's line.
+    given, made : float or None
+        The 2-norm of the gradients that come into it and that leave it; None as long as nobody has looked.
+    bad : int
+        How many elements are NaN or Inf of what leaves it.
+    why : str
+        Of the call that has made the first of them: why.
+
+    Examples
+    --------
+    >>> import gradscope.inspect as gi
+    >>> gi.InnerOperator("sqrt", ("mul", "div"), given=0.0, made=float("inf"), bad=1).operator
+    'sqrt'
+    """
+
+    operator: str
+    kernels: tuple[str, ...]
+    module: str = ""
+    location: Location | None = None
+    given: float | None = None
+    made: float | None = None
+    bad: int = 0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class EdgeRecord:
     """Where one produced gradient goes: input `input_nr` of the node `target_key`; nowhere if that is None.
 
@@ -406,6 +445,8 @@ class NodeRecord:
         when it has not run yet.
     edited : bool
         Whether somebody has replaced one of its gradients in the debugger.
+    inside : tuple of InnerOperator
+        Of what torch.compile has compiled: what is inside, in the order of the backward.
 
     See Also
     --------
@@ -440,6 +481,7 @@ class NodeRecord:
     norm: float | None = None
     duration: int | None = None
     edited: bool = False
+    inside: tuple[InnerOperator, ...] = ()
 
     def _repr_html_(self) -> str:
         # Tables load when a notebook asks for one.

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..adapters import Adapter
 from .execution_order import NodeLinks
 from .module_tracking import module_of_parameter
-from .records import EdgeRecord, NodeRecord, SavedRecord, TensorSummary, dtype_name, operator_name
-from .tensor_statistics import summarize
+from .records import EdgeRecord, InnerOperator, NodeRecord, SavedRecord, TensorSummary, dtype_name, operator_name
+from .tensor_statistics import combined_norm, count_bad, norm_of, summarize
 
-__all__ = ["bare_record", "gradient_summaries", "saved_records", "tensor_summary"]
+__all__ = ["any_bad", "bare_record", "gradient_summaries", "inner_operators", "saved_records", "tensor_summary"]
+
+_MOST = 2000  # calls inside of a compiled region that are looked at: each costs what its backward costs
 
 
 def tensor_summary(adapter: Adapter, tensor: Any, name: str) -> TensorSummary:
@@ -62,6 +66,32 @@ def saved_records(adapter: Adapter, node: Any, *, summaries: bool) -> tuple[Save
     return tuple(records)
 
 
+def any_bad(adapter: Adapter, grads: Iterable[Any]) -> bool:
+    """Whether any of some gradients has a NaN or an infinity; None stands for an undefined one."""
+    return any(sum(count_bad(adapter.to_host(grad))) for grad in grads if adapter.is_tensor(grad))
+
+
+def inner_operators(adapter: Adapter, run: Any) -> tuple[InnerOperator, ...]:
+    """Return what is inside of a compiled region that has just run, with the gradients in numbers.
+
+    Parameters
+    ----------
+    run : CompiledRun
+        Of a region with very many calls the first are looked at.
+    """
+    with adapter.quiet():
+        found = [_inner_operator(adapter, step) for step in itertools.islice(run.steps(), _MOST)]
+    return (*found, *adapter.inside(run.node)[len(found) :])
+
+
+def _inner_operator(adapter: Adapter, step: Any) -> InnerOperator:
+    given = [norm_of(adapter.to_host(grad)) for grad in step.given if adapter.is_tensor(grad)]
+    made = [adapter.to_host(grad) for grad in step.made if adapter.is_tensor(grad)]
+    bad = sum(sum(count_bad(values)) for values in made)
+    operator: InnerOperator = step.operator
+    return replace(operator, given=combined_norm(given), made=combined_norm(map(norm_of, made)), bad=bad)
+
+
 def bare_record(
     adapter: Adapter,
     node: Any,
@@ -104,4 +134,5 @@ def bare_record(
         state=state,
         saved=saved_records(adapter, node, summaries=False) if saved else (),
         outputs=adapter.outputs(node),
+        inside=adapter.inside(node),
     )

@@ -325,6 +325,7 @@ class _Body:
             *self._unknown(),
             *self._derivative(),
             *self._versions(),
+            *self._inside(),
             *self._histograms([t for t in tensors if t.summary is not None and t.summary.numel > 1], tall),
         ]
 
@@ -450,6 +451,25 @@ class _Body:
             if saved.shape is None:
                 text.append(f" {saved.dtype}")
             lines.append(Line(text.append("  ").append(_state(saved), self._color(_SAVED[str(saved.state)]))))
+        return lines
+
+    def _inside(self) -> list[Line]:
+        """Return what is inside of a region that torch.compile has compiled, in the order of its backward."""
+        inside = self._node.inside
+        if not inside:
+            return []
+        lines = [self._title("Compiled", "inside of this node, in the order of its backward")]
+        widths = [max(len(text) for text in column) for column in zip(*((one.operator, one.module) for one in inside))]
+        for one in inside:
+            text = Text.assemble("  ", (f"{one.operator:<{widths[0]}}", self._color("strong")))
+            text.append(f"  {one.module:<{widths[1]}}" if widths[1] else "", self._color("dim"))
+            if one.made is not None:
+                norms = f"  {short_value(one.given)} → {short_value(one.made)}" if one.given is not None else ""
+                text.append(norms, self._color("bad" if one.bad else ""))
+            if one.location is not None:
+                text.append(f"  {basename(one.location.filename)}:{one.location.lineno}", self._color("dim"))
+            lines.append(Line(text))
+            lines += [Line(Text(f"    {row}", self._color("bad"))) for row in one.why.splitlines()]
         return lines
 
     def _histograms(self, tensors: Sequence[_Tensor], tall: int) -> list[Line]:

@@ -21,7 +21,7 @@ import PyTorch, and it asks only in programs that have.
 - :mod:`~.functorch`: values inside of ``torch.func``'s transforms
 - :mod:`~.torch_spec`: shape, dtype and device as strings and tuples
 - :mod:`~.warning_lines`: warnings at the user's line
-- :mod:`~.torch_compile`: how Dynamo is kept out of here
+- :mod:`~.torch_compile`: what is inside of what it has compiled, and how Dynamo is kept out of here
 - :mod:`~.jit_tracing`: how nothing of gradscope's comes into a trace
 """
 

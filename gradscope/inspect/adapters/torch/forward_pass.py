@@ -37,7 +37,7 @@ from .jit_tracing import TRACED, around_tracing
 from .operator_calls import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
 from .refused_writes import explain_refusal
 from .saved_tensors_unpacked import note_thread
-from .torch_compile import COMPILED, leave_uncompiled
+from .torch_compile import blindness_of, leave_uncompiled
 from .warning_lines import ignore_warnings, relocate_warnings
 
 __all__ = ["SITE", "ForwardTap", "WantedEvents", "forward_tap"]
@@ -501,7 +501,7 @@ def _patch_function(tap: ForwardTap) -> Callable[[], None]:
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         if tap.active and not tap.muted.depth:
             if cls.__name__ == "CompiledFunction":
-                tap.blind(COMPILED)
+                tap.blind(blindness_of(cls))
             for observer in tap.nodes:
                 observer.function_applied(cls, (*args, *kwargs.values()))
         before = _sequence_nr()

@@ -16,12 +16,12 @@ import torch
 from torch.autograd.graph import get_gradient_edge
 
 from ....runtime.events import CallSite
-from ..protocol import Observer, hears_entries
+from ..protocol import Observer, hears, hears_entries
 from .functorch import is_wrapped
 from .graph_freeing import cut_rows
 from .node_hooks import hang
 from .saved_tensors import RELEASED, saved_of, tell_checkpoint_violation, tell_violation, versions_in
-from .torch_compile import leave_uncompiled
+from .torch_compile import CompiledRun, is_compiled, leave_uncompiled, see_compiled
 
 __all__ = ["TorchCall", "TorchTask", "edge_of", "walk"]
 
@@ -121,6 +121,7 @@ class TorchTask:
         self._id: int | None = None
         self._running: dict[int, TorchCall] = {}
         self._take_off: Callable[[], None] | None = None
+        self._look_away: Callable[[], None] | None = None
         self._kept: list[Any] | None = None
         self.sent: tuple[Any, tuple[int, int], Any] | None = None
 
@@ -140,6 +141,8 @@ class TorchTask:
             observer.task_started(self)
         self.started = True
         self._hook()
+        if any(hears(observer, "compiled_ran") for observer in self._observers):
+            self._look_away = see_compiled(self.nodes, self._compiled_runs)
         _live.append(self)
 
     def _hook(self) -> None:
@@ -179,6 +182,9 @@ class TorchTask:
         if self._take_off is not None:
             self._take_off()
             self._take_off = None
+        if self._look_away is not None:
+            self._look_away()
+            self._look_away = None
         self._running.clear()
 
     # --- what will run ---
@@ -242,6 +248,14 @@ class TorchTask:
             observer.node_exited(call)
         return None if call.made is produced else _replaced(call.made, produced)
 
+    def _compiled_runs(self, node: Any) -> tuple[TorchTask, Callable[[CompiledRun], None]] | None:
+        """Return this task and how to tell of a compiled node, if the engine runs that for it."""
+        return (self, self._compiled_ran) if self._mine() else None
+
+    def _compiled_ran(self, run: CompiledRun) -> None:
+        for observer in self._observers:
+            observer.compiled_ran(run)
+
     def _mine(self) -> bool:
         """Whether the engine runs this task now: nodes can be shared with others, nested in it or on other threads."""
         current = _current_id()
@@ -266,8 +280,7 @@ class TorchTask:
         what it saved: it counts as released, a second backward raises PyTorch's usual error, and the memory goes with
         the graph.
         """
-        compiled = any(node.name().startswith("CompiledFunction") for node in self.nodes)
-        if self.keep_graph or self.started or compiled:
+        if self.keep_graph or self.started or any(map(is_compiled, self.nodes)):
             return None
         self.keep_graph, self._kept = True, []
         return self._release

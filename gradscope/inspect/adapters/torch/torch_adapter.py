@@ -16,7 +16,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 
 from ....runtime import events
-from ...records.records import Location, TensorSpec
+from ...records.records import InnerOperator, Location, TensorSpec
 from ..gradient_hooks import NodeHook
 from ..memory_fingerprint import Region, fingerprint_of
 from ..native_adapter import location_of
@@ -52,17 +52,13 @@ from .numpy_conversion import (
 )
 from .observed_backward import TorchTask, edge_of
 from .saved_tensors import saved_of, set_version
-from .torch_compile import COMPILED
+from .torch_compile import blindness_of, inside_of, is_compiled, withheld_by
 
 __all__ = ["TorchAdapter"]
 
 _ACCUMULATE_GRAD = torch._C._functions.AccumulateGrad
 _GENERATOR = ("dropout_state",)
 _WRITTEN_BY_ITSELF = ("running_mean", "running_var", *_GENERATOR)
-_BLIND = {
-    "CompiledFunctionBackward": COMPILED,
-    **CHECKPOINTS,
-}
 
 
 class TorchAdapter:
@@ -167,7 +163,15 @@ class TorchAdapter:
 
     def blind(self, node: Any) -> str:
         """Return why an instrument cannot look inside a node."""
-        return _BLIND.get(node.name(), "")
+        return blindness_of(type(node)._forward_cls) if is_compiled(node) else CHECKPOINTS.get(node.name(), "")
+
+    def inside(self, node: Any) -> tuple[InnerOperator, ...]:
+        """Return what is inside of a compiled node."""
+        return inside_of(node)
+
+    def withheld(self, node: Any) -> tuple[int, ...]:
+        """Return which of its gradients a compiled node never produces."""
+        return withheld_by(node)
 
     def notes(self, node: Any) -> dict[Any, Any]:
         """Return the node's metadata."""

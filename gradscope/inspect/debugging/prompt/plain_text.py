@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ...output.number_format import format_shape
 from ...output.sparkline import sparkline
 from ...output.terminal_text import one_line
-from ...records.records import Location, NodeRecord, SavedRecord, TensorSummary, WriteRecord
+from ...records.records import InnerOperator, Location, NodeRecord, SavedRecord, TensorSummary, WriteRecord
 from ...source.source_paths import relative_path
 from ..session.node_sequence import NodeList
 from ..session.session_records import BackwardFinding, FrameRecord, ParameterRecord, WatchRecord
@@ -16,6 +16,7 @@ __all__ = [
     "finding_text",
     "frames_text",
     "graph_text",
+    "inside_lines",
     "list_text",
     "node_text",
     "parameters_text",
@@ -151,7 +152,31 @@ def node_text(record: NodeRecord, nodes: Sequence[NodeRecord]) -> str:
         produced += targets
     lines += _block("gradients out", produced)
     lines += _block("saved", [line for saved in record.saved for line in _saved_lines(saved)] or ["nothing"])
+    lines += _block("compiled", inside_lines(record.inside))
     return "\n".join(lines)
+
+
+def inside_lines(inside: Sequence[InnerOperator]) -> list[str]:
+    """Return what is inside of a compiled region as a table, in the order of the backward.
+
+    Examples
+    --------
+    >>> line = Location("a.py", 3, "f", "x.sqrt()")
+    >>> inside_lines([InnerOperator("sqrt", ("div",), "head", line, 0.0, float("nan"), 2)])
+    ['sqrt  head  norm 0 -> nan  2 NaN or Inf  a.py:3  x.sqrt()']
+    """
+    rows = [
+        (
+            one.operator,
+            one.module,
+            "" if one.made is None else f"norm {number(one.given)} -> {number(one.made)}",
+            f"{one.bad} NaN or Inf" if one.bad else "",
+            place_of(one.location),
+        )
+        for one in inside
+    ]
+    widths = [max((len(cell) for cell in column), default=0) for column in zip(*rows)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths) if width).rstrip() for row in rows]
 
 
 def _saved_lines(saved: SavedRecord) -> list[str]:

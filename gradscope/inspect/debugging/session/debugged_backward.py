@@ -13,7 +13,7 @@ from ...adapters import Adapter, FailedCall
 from ...records.execution_order import NodeLinks, engine_order, walk
 from ...records.module_tracking import Tracker, module_of_parameter
 from ...records.object_search import no_collection
-from ...records.records import Location, NodeRecord, SavedRecord, operator_name
+from ...records.records import InnerOperator, Location, NodeRecord, SavedRecord, operator_name
 from ...records.snapshots import bare_record, saved_records
 from ...source.frame_variables import variables_of
 from ..history.gradient_restore import GradBackup
@@ -133,6 +133,7 @@ class TaskView:
         self._asked_to_keep = False
         self._positions: dict[int, int] = {}
         self._seen: dict[int, SeenNode] = {}
+        self._insides: dict[int, tuple[InnerOperator, ...]] = {}
         self._ran: dict[int, int] = {}
         self._bare: dict[int, NodeRecord] = {}
         self._links: dict[int, NodeLinks] = {}
@@ -210,6 +211,10 @@ class TaskView:
         seen.state = "skipped" if getattr(self.call, "skip", False) else "done"
         seen.produced = self.group(call.grad_inputs, "grad_inputs")
         seen.saved = self._after(call.node, seen.saved)
+
+    def see_inside(self, node: Any, inside: tuple[InnerOperator, ...]) -> None:
+        """Take what has run inside of a compiled node."""
+        self._insides[self.adapter.key(node)] = inside
 
     def group(self, grads: list[Any], name: str) -> GradientCopies:
         """Copy gradients, within the budget."""
@@ -360,6 +365,7 @@ class TaskView:
             norm=None if seen.incoming is None else seen.incoming.norm,
             duration=self.durations.get(index),
             edited=seen.edited,
+            inside=self._insides.get(key, bare.inside),
         )
 
     def candidate(self, index: int) -> CallFacts | FinishedNodeFacts:

@@ -29,6 +29,7 @@ _MOST_AT_STEPS = 2_000
 _STEPS = frozenset({"step", "replay"})
 _RANKS = ("exception", "violation", "nan", "inf", "modified", "unreached", "exploding", "faded", "vanishing", "zero",
           "slope", "bounded")  # fmt: skip
+_CALLED = {"nan": "a NaN", "inf": "an infinity"}
 _STOPS = frozenset({"exception", "violation", "nan", "inf"})
 
 
@@ -177,18 +178,17 @@ def trend_findings(nodes: Sequence[NodeRecord], most: int = _MOST_NODES) -> list
 
     if len(nodes) > most:
         return []
-    return [
-        BackwardFinding(
-            trouble.kind,
-            "error" if trouble.kind in ("nan", "inf") else "warning",
-            trouble.title,
-            trouble.text,
-            nodes[trouble.index].location,
-            trouble.index,
-            trouble.parameters,
-        )
-        for trouble in norm_trouble(nodes)
-    ]
+    found = []
+    for trouble in norm_trouble(nodes):
+        node = nodes[trouble.index]
+        inner = next((one for one in node.inside if one.bad), None) if trouble.kind in ("nan", "inf") else None
+        title, text, location = trouble.title, trouble.text, node.location
+        if inner is not None:
+            title = f"{inner.operator}, inside of {node.name}, makes {_CALLED[trouble.kind]} of a finite gradient"
+            text, location = inner.why or text, inner.location or location
+        severity = "error" if trouble.kind in ("nan", "inf") else "warning"
+        found.append(BackwardFinding(trouble.kind, severity, title, text, location, trouble.index, trouble.parameters))
+    return found
 
 
 def _stands(finding: BackwardFinding, index: int) -> bool:

@@ -20,6 +20,7 @@ from ...adapters import Adapter, Observer, SavedView, Write
 from ...debuggee.pause_gate import Gate, NotParkedError, ProgramAborted
 from ...records.module_tracking import Tracker
 from ...records.records import NodeRecord, SessionState, StopReason, WriteRecord
+from ...records.snapshots import any_bad, inner_operators
 from ...records.tensor_statistics import combined_norm
 from ...records.write_account import WriteAccount, WriteFact
 from ...source.call_sites import place
@@ -353,6 +354,23 @@ class SessionObserver(Observer):
         with self.mute():
             view.adopt(call)
         return thread, view
+
+    def compiled_ran(self, run: Any) -> None:
+        """What torch.compile has compiled has run: look inside, where the node is looked at."""
+        own = self._own_view(run.task)
+        if own is None:
+            return
+        with self.mute():
+            bad = self._breakpoints.catches_values and any_bad(self.adapter, run.made)
+            if not own[1].recording and not bad:
+                return
+            inside = inner_operators(self.adapter, run)
+            if any(one.bad for one in inside):
+                # The diagnosis loads when it is asked for.
+                from ...diagnosis.nan.nan_inside import with_cause
+
+                inside = with_cause(self.adapter, run, inside)
+            own[1].see_inside(run.node, inside)
 
     def node_exited(self, call: Any) -> None:
         """A node has run: stop after it, or go on."""

@@ -2,6 +2,7 @@
 
 - :mod:`~.nan_origin`: ``gi.nan_origin`` and ``gi.watch_nan``
 - :mod:`~.nan_producers`: who produced a NaN or Inf, and who passed it on
+- :mod:`~.nan_inside`: who produced one inside of what torch.compile has compiled
 - :mod:`~.nan_causes`: what arithmetic makes them: an operator and its elements as a sentence
 - :mod:`~.nan_records`: producers, the steps that passed bad values on, and the whole
 - :mod:`~.nan_stops`: who made the NaN at this stop

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-__all__ = ["Cause", "backward_cause", "element_of", "forward_cause", "infinity_cause", "is_elementwise"]
+__all__ = ["Cause", "backward_cause", "element_of", "forward_cause", "infinity_cause", "is_elementwise", "singular_at"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +293,7 @@ def backward_cause(
     >>> backward_cause("Sqrt", 0.0, {"result": 0.0}, numpy.nan, "").text
     '0 * inf: the derivative of sqrt is infinite at 0, and the gradient that arrives is 0'
     """
-    place = _singular(operator, saved)
+    place = singular_at(operator, saved)
     known = {name: value for name, value in saved.items() if value is not None}
     forward = next((name for name, value in known.items() if not math.isfinite(value)), "")
     what, advice = place or (f"the saved `{forward}` is {known.get(forward, 0.0):g} since the forward pass", "")
@@ -344,7 +344,7 @@ def infinity_cause(grad: float | None, saved: Mapping[str, float | None]) -> Cau
     return Cause(text, "The infinity is what to mend: it was there before the NaN.")
 
 
-def _singular(operator: str, saved: Mapping[str, float | None]) -> tuple[str, str] | None:
+def singular_at(operator: str, saved: Mapping[str, float | None]) -> tuple[str, str] | None:
     """Return where the derivative of an operator does not exist, if the saved elements are there."""
     x, y, other = saved.get("self"), saved.get("result"), saved.get("other")
     if operator in ("Sqrt", "Pow") and (y == 0 or x == 0):

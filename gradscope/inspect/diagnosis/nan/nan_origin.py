@@ -16,6 +16,7 @@ from ..explanation import adapter_of, adapter_of_loss
 from ..flow.backward_replay import BackwardReplay
 from ..no_gradient.dataflow_ledger import recorder_for
 from .nan_causes import Cause, forward_cause
+from .nan_inside import producer_inside
 from .nan_producers import BackwardVisitor, ForwardVisitor, NanTraces, first_bad, producer_of, saved_values
 from .nan_records import NanOrigin, NanStep, Producer
 
@@ -79,6 +80,10 @@ class NanWatch(Tracker):
             now.busy = False
         self._tell(producer)
 
+    def function_applied(self, function: Any, args: tuple[Any, ...]) -> None:
+        """Look at the parameters that a compiled region takes: no operator inside of it is told of."""
+        self._forward.looked_at_parameters([arg for arg in args if self.adapter.is_tensor(arg)])
+
     def task_started(self, task: Any) -> None:
         """Follow the gradients of this backward."""
         self._traces.backwards += 1
@@ -93,11 +98,22 @@ class NanWatch(Tracker):
         now.held = self.adapter.held(call.node)
         # Operators that run inside of a node are those of its own backward.
         now.custom = hasattr(type(call.node), "_forward_cls")
+        # What runs inside of a compiled region is looked at by itself, should something bad come out of it.
+        now.busy = now.custom and bool(self.adapter.inside(call.node))
+
+    def compiled_ran(self, run: Any) -> None:
+        """Look inside of what torch.compile has compiled, where something bad comes out of it."""
+        visitor = self._visitors.get(id(run.task))
+        if visitor is None:
+            return
+        found = producer_inside(self.adapter, run)
+        if found is not None:
+            visitor.inside[self.adapter.key(run.node)] = found
 
     def node_exited(self, call: Any) -> None:
         """Look at what it produced."""
         now = self._now
-        held, now.held, now.custom = now.held, _nothing, False
+        held, now.held, now.custom, now.busy = now.held, _nothing, False, False
         visitor = self._visitors.get(id(call.task))
         if visitor is None:
             return
@@ -116,6 +132,7 @@ class NanWatch(Tracker):
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Forget the backward."""
+        self._now.busy = False
         self._visitors.pop(id(task), None)
 
     # What an optimizer computes with bad gradients says nothing new.

@@ -191,6 +191,8 @@ class BackwardVisitor:
         self._ran: list[tuple[Any, list[bool]]] = []
         self._clean: Sequence[Any] = ()  # the gradients that the last node has made
         self._senders_known: dict[tuple[int, int], tuple[int, str]] = {}
+        # Of compiled nodes, by key: what inside of them was found to be the producer.
+        self.inside: dict[int, Producer] = {}
 
     def is_clean(self, node: Any, given: Sequence[Any], made: Sequence[Any]) -> bool:
         """Whether a node that has run was given nothing bad, and has made nothing bad; that is noted.
@@ -291,6 +293,9 @@ class BackwardVisitor:
     def _producer(
         self, node: Any, step: NanStep, grads: Sequence[Any], values: Any, bad: tuple[int, ...], saved: dict[str, Any]
     ) -> Producer:
+        inner = self.inside.get(self._adapter.key(node))
+        if inner is not None:
+            return inner
         arrays = {name: self._adapter.to_host(t) for name, t in saved.items()}
         elements = {
             name: element_of(a, values.shape, bad) for name, a in arrays.items() if a.dtype.kind in "fiub" and a.size
@@ -523,6 +528,10 @@ class ForwardVisitor:
         elif clean and trace is not None and any(self._is_integer(t) for t in call.outputs):
             self._traces.ended(trace)
         return next((producer for producer in producers if producer is not None), None)
+
+    def looked_at_parameters(self, inputs: Sequence[Any]) -> None:
+        """Take in nothing more where a custom Function is given parameters that bad gradients have made bad."""
+        self._in_parameters(inputs)
 
     def _is_integer(self, value: Any) -> bool:
         """Whether a result is neither a number that may be bad nor an answer about one."""

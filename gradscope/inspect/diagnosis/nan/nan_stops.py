@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy
 
-from ...records.records import NodeRecord
+from ...records.records import InnerOperator, NodeRecord
+from ..explanation import at
 from .nan_causes import backward_cause, element_of, infinity_cause
+from .nan_inside import first_bad_inside
 from .nan_producers import first_bad, producer_of, tainted_by
 
 __all__ = ["bad_value_at"]
@@ -49,6 +51,9 @@ def bad_value_at(
         turned = bool(worst) and bool(numpy.isnan(values[bad])) and not numpy.isnan(worst).any()
         if worst and not turned:
             return f"{node.name} passes on what has arrived: the gradient that it got is not finite already"
+        inner = first_bad_inside(node.inside)
+        if inner is not None:
+            return _inside(node, inner)
         elements = {name: _element(array, values.shape, bad) for name, array in saved.items()}
         grad = element_of(arrived[0], values.shape, bad) if arrived else None
         if turned:
@@ -61,6 +66,13 @@ def bad_value_at(
             operands.append(("gradient", grad))
         return str(producer_of("backward", node.name, node.module, node.location, cause, values, bad, tuple(operands)))
     return ""
+
+
+def _inside(node: NodeRecord, inner: InnerOperator) -> str:
+    """Say which call inside of a compiled region has made a bad value."""
+    kind = "NaN" if inner.made is None or numpy.isnan(inner.made) else "Inf"
+    head = f"{kind} is produced in backward by {inner.operator}{at(inner.location)}, inside of {node.name}"
+    return "\n  ".join([head, *inner.why.splitlines()])
 
 
 def _tainted_in_record(node: NodeRecord) -> str:

@@ -23,6 +23,7 @@ class Reason(StrEnum):
     CLEARED = "cleared"
     AUTOGRAD_GRAD = "autograd.grad"
     WITHHELD = "backward gave None"
+    COMPILED = "cut where it is compiled"
     NON_LEAF = "not a leaf"
     REBOUND = "replaced"
     FROZEN = "frozen"

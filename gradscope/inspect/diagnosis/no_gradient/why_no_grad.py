@@ -95,6 +95,10 @@ def why_no_grad(
     return diagnosis.explain(subject, name)
 
 
+# The reasons for which the line that has lost the gradient was not seen.
+_UNSEEN = (Reason.NOT_REACHED, Reason.NO_GRAPH, Reason.FROZEN, Reason.NOT_IN_LOSS, Reason.COMPILED)
+
+
 class LossDiagnosis:
     """One loss, and what is known of it; asked about one tensor after the other.
 
@@ -151,13 +155,15 @@ class LossDiagnosis:
 
     def _suspects(self, tensor: Any, reason: Reason) -> tuple[Suspect, ...]:
         """Return what the source in reach tells, where the line that lost the gradient has not been seen."""
-        if reason not in (Reason.NOT_REACHED, Reason.NO_GRAPH, Reason.FROZEN, Reason.NOT_IN_LOSS):
+        if reason not in _UNSEEN:
             return ()
         if self._source is None:
             self._source = SourceInReach(self._frames, self.loss)
         if reason is not Reason.FROZEN:
             root, path = self._places.get(id(tensor), (None, ""))
-            return self._source.suspects(tensor, root, path, watched=self.recorder is not None)
+            # No ledger has seen the operators of what is compiled.
+            watched = self.recorder is not None and reason is not Reason.COMPILED
+            return self._source.suspects(tensor, root, path, watched=watched)
         return freezers(self._frames) if self.adapter.is_parameter(tensor) else self._source.origins(tensor)
 
     def _answer(self, tensor: Any) -> Answer:

@@ -42,7 +42,7 @@ def note_withheld(adapter: Adapter, call: Any) -> None:
 
 
 def given_none(adapter: Adapter, links: Mapping[int, NodeLinks], leaf: Any) -> Answer | None:
-    """Return which node has kept the gradient of a leaf back, as a ledger has seen it.
+    """Return which node has kept the gradient of a leaf back, as a ledger has seen it, or the compiler knows.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def given_none(adapter: Adapter, links: Mapping[int, NodeLinks], leaf: Any) -> A
         None if no node has.
     """
     for link in links.values():
-        withheld = adapter.notes(link.node).get(_WITHHELD, ())
+        withheld = adapter.notes(link.node).get(_WITHHELD) or adapter.withheld(link.node)
         starts = [link.edges[i][0] for i in withheld if i < len(link.edges)]
         if any(_leads_to(adapter, links, start, leaf) for start in starts):
             return _answer(adapter, link.node)
@@ -98,6 +98,12 @@ def _answer(adapter: Adapter, node: Any) -> Answer:
     if function is None:
         message = f"reached, but {adapter.node_name(node)}{at(recorded)} gave it no gradient"
         return Answer(Reason.WITHHELD, message, (recorded,))
+    if adapter.inside(node):
+        return Answer(
+            Reason.COMPILED,
+            f"reached, but inside of what torch.compile has compiled{at(recorded)} no way leads from it to the result",
+            (recorded,),
+        )
     lines = return_lines(function.backward)
     returns = last_return(function.backward) if lines and len(lines) == 1 else None
     what = "returned None for it" if lines != [] else "has no return statement, which gives None"

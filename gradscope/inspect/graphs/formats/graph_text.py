@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from ...debugging.prompt.plain_text import inside_lines
 from ...output.terminal_text import one_line
 from ..graph_model import BackwardGraph
 from ..graph_statistics import format_bytes, graph_statistics
@@ -60,7 +61,19 @@ def to_text(graph: BackwardGraph) -> str:
     lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[4]]).rstrip() for row in shown]
     if len(rows) > len(shown):
         lines.append(f"... and {len(rows) - len(shown)} more modules")
-    return "\n".join([str(graph_statistics(graph)), "", *map(one_line, lines)])
+    return "\n".join([str(graph_statistics(graph)), "", *map(one_line, lines), *map(one_line, _inside(graph))])
+
+
+def _inside(graph: BackwardGraph) -> list[str]:
+    """Return what is inside of the nodes that torch.compile has compiled."""
+    lines: list[str] = []
+    for _, data in graph.nodes(data=True):
+        inside = data.get("inside", ())
+        if inside:
+            lines += ["", f"inside of {data['name']} (node {data['index']}), in the order of the backward"]
+            lines += [f"  {line}" for line in inside_lines(inside[:_MOST_LINES])]
+            lines += [f"  ... and {len(inside) - _MOST_LINES} more"] if len(inside) > _MOST_LINES else []
+    return lines
 
 
 def _tree(graph: BackwardGraph) -> _Branch:

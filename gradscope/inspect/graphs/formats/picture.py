@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...debugging.prompt.plain_text import place_of, short_path
 from ...output.number_format import format_shape
-from ...records.records import TensorSpec
+from ...records.records import InnerOperator, TensorSpec
 from ..graph_statistics import format_bytes
 from ..quotient import incoming_norm, mark_of
 
@@ -20,6 +20,7 @@ __all__ = ["Arrow", "Box", "Picture", "PictureTooLargeError", "make_picture"]
 
 _MOST_BOXES = 3_000
 _LONGEST_LINE = 44
+_INSIDE = 20  # calls inside of a compiled region that a tooltip lists
 
 
 class PictureTooLargeError(ValueError):
@@ -207,10 +208,26 @@ def node_text(data: Mapping[str, Any]) -> str:
                 bad = f", {summary.nans} NaN, {summary.infs} Inf" if summary.nans or summary.infs else ""
                 lines.append(f"gradient {word} [{number}]: norm {summary.norm:.4g}{bad}")
     if "blind" in data:
-        lines.append(f"nobody can look inside: {data['blind']}")
+        lines.append(f"not looked into: {data['blind']}")
+    inside = data.get("inside", ())
+    lines += [f"inside: {inner_text(one)}" for one in inside[:_INSIDE]]
+    if len(inside) > _INSIDE:
+        lines.append(f"and {len(inside) - _INSIDE} more calls inside")
     if data.get("seconds") is not None:
         lines.append(f"took {data['seconds'] * 1e3:.3g} ms")
     return "\n".join(lines)
+
+
+def inner_text(one: InnerOperator) -> str:
+    """Return a call inside of a compiled region in a few words.
+
+    Examples
+    --------
+    >>> inner_text(InnerOperator("sqrt", ("div",), "head"))
+    'sqrt of head'
+    """
+    owner = f" of {one.module}" if one.module else ""
+    return f"{one.operator}{owner}" + (f", {place_of(one.location)}" if one.location is not None else "")
 
 
 def group_text(data: Mapping[str, Any]) -> str:

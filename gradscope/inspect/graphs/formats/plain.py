@@ -8,7 +8,7 @@ from typing import Any
 
 from ...records.records import Location, TensorSpec, TensorSummary
 from ..quotient import incoming_norm, mark_of
-from .picture import specs_text
+from .picture import inner_text, specs_text
 
 __all__ = ["amounts", "edge_scalars", "node_json", "node_scalars"]
 
@@ -50,6 +50,7 @@ def node_scalars(data: Mapping[str, Any]) -> dict[str, Any]:
         plain |= {name: data[name] for name in ("kind", "count", "parameters")}
     else:
         plain["saved"] = ", ".join(saved.name for saved in data["saved"])
+        plain["inside"] = "; ".join(map(inner_text, data.get("inside", ())))
     plain["saved_bytes"] = amounts(data)[2]
     plain["mark"] = mark_of(data)
     plain["state"] = data.get("state", "")

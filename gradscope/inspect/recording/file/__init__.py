@@ -14,5 +14,6 @@
 - :mod:`~.node_descriptions`: what the nodes of all iterations share, while a page needs it
 - :mod:`~.iteration_thinning`: which iterations go where the file has become too large
 - :mod:`~.record_decoder`: from rows back to the debugger's records
+- :mod:`~.compiled_calls`: what has run inside of what torch.compile has compiled
 - :mod:`~.array_blobs`: arrays as bytes
 """

@@ -10,6 +10,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
@@ -17,10 +18,11 @@ import numpy
 
 from ...debugging.stops.breakpoints import parse_spec
 from ...output.terminal_text import one_line
-from ...records.records import NodeRecord
+from ...records.records import InnerOperator, NodeRecord
 from ...records.step_looks import HeldTensor
 from . import schema
 from .array_blobs import unpack_array
+from .compiled_calls import COMPILED, INSIDE, read_inside
 from .node_pages import Page, decode_pages
 from .record_decoder import RecordDecoder
 from .recording_records import (
@@ -179,8 +181,18 @@ class Recording:
 
     def events(self) -> list[EventRecord]:
         """Return the events in the order in which they happened."""
-        sql = "SELECT run, iteration, task, node, time, kind, text FROM events ORDER BY id"
-        return self._records(EventRecord, [(run, self._numbers.get(i), *rest) for run, i, *rest in self._rows(sql)])
+        sql = "SELECT run, iteration, task, node, time, kind, text FROM events WHERE kind != ? ORDER BY id"
+        rows = self._rows(sql, INSIDE)
+        return self._records(EventRecord, [(run, self._numbers.get(i), *rest) for run, i, *rest in rows])
+
+    def inside(self, task: int, node: int) -> tuple[InnerOperator, ...]:
+        """Return what has run inside of a compiled node of a backward, where that was kept.
+
+        That is the first time that it ran, and where a NaN or an infinity came out of it.
+        """
+        rows = self._rows("SELECT text FROM events WHERE kind = ? AND task = ? AND node = ?", INSIDE, task, node)
+        with self._reading():
+            return read_inside(rows[0][0]) if rows else ()
 
     def violations(self) -> list[ViolationRecord]:
         """Return the saved tensors that had been written when they were needed."""
@@ -479,7 +491,9 @@ class TaskNodes(Sequence[NodeRecord]):
         at = index + self._count if index < 0 else index
         if not 0 <= at < self._count:
             raise IndexError(f"backward {self.task} has {self._count} nodes, there is no {index}")
-        return self._between(at, at + 1)[0]
+        (found,) = self._between(at, at + 1)
+        inside = self._recording.inside(self.task, at) if found.name.startswith(COMPILED) else ()
+        return replace(found, inside=inside) if inside else found
 
     def _between(self, start: int, stop: int) -> list[NodeRecord]:
         found: list[NodeRecord] = []

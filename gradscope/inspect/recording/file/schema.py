@@ -12,6 +12,7 @@ import sqlite3
 import stat
 import tempfile
 
+from .compiled_calls import INSIDE
 from .file_watch import read_header
 
 __all__ = [
@@ -81,7 +82,7 @@ HAPPENED = (
     "SELECT run, iteration, 'bad' AS what FROM tasks WHERE bad IS NOT NULL UNION ALL"
     " SELECT run, iteration, 'failed' FROM tasks WHERE state = 'failed' UNION ALL"
     " SELECT run, iteration, 'violation' FROM violations UNION ALL"
-    " SELECT run, iteration, kind FROM events WHERE kind != 'left out'"
+    f" SELECT run, iteration, kind FROM events WHERE kind NOT IN ('left out', '{INSIDE}')"
 )
 """What went wrong in iterations (their rows), and where the user has made a note."""
 

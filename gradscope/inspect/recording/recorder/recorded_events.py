@@ -18,8 +18,10 @@ from ...output.terminal_text import printable
 from ...records.loss_value import loss_value
 from ...records.module_tracking import Tracker, module_of_parameter
 from ...records.records import Location, NodeRecord, dtype_name, operator_name
+from ...records.snapshots import any_bad, inner_operators
 from ...records.step_looks import StepLook, StepLooker
 from ...source.call_sites import user_frame
+from ..file.compiled_calls import INSIDE, inside_text
 from ..file.node_pages import Batch
 from ..file.step_rows import STEP_COLUMNS, layout_text, step_row
 from ..file.store import IterationChange, RowUpdate
@@ -278,6 +280,25 @@ class EventRecorder(Observer):
             if len(buffer.rows) >= _MOST or view.capture.nbytes > _HEAVY:
                 self._hand_over(view)
                 buffer.begun = _clock()
+        except Exception as error:
+            self._failed(error)
+
+    def compiled_ran(self, run: Any) -> None:
+        """Keep what has run inside of a compiled node, the first time and where something bad comes out of it."""
+        view = self._tasks.get(run.task)
+        if view is None or not self._looks or self._writer.failure:
+            return
+        try:
+            node = view.plan.nodes[view.places[run.node]]
+            if node.row >= 0 and not self._policy.values and not any_bad(view.adapter, run.made):
+                return
+            inside = inner_operators(view.adapter, run)
+            if view.buffer.thread != _thread():
+                self._hand_over(view)
+                view.buffer_here()
+            with view.lock:
+                index = view.ran + len(view.buffer.rows) // ROW_LENGTH
+            self._event(INSIDE, inside_text(inside), view, index)
         except Exception as error:
             self._failed(error)
 
