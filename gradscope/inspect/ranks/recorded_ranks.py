@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -211,6 +211,18 @@ def _open_all(files: Sequence[str], stack: ExitStack) -> tuple[list[Recording], 
     return opened, notes
 
 
+def _last_start(found: Mapping[_Start, Mapping[int, RankRecording]]) -> _Start:
+    """Return the last start of the job that was started last.
+
+    Which of a job's starts came last its restarts say, and not the clocks of its machines, which may be apart.
+    """
+    newest: dict[tuple[str, int], int] = {}
+    for start, members in found.items():
+        job = start.job, start.world
+        newest[job] = max(newest.get(job, 0), *(member.run.started for member in members.values()))
+    return max(found, key=lambda start: (newest[start.job, start.world], start.restart))
+
+
 def _started_last(opened: Sequence[Recording]) -> tuple[_Start, dict[int, RankRecording], list[str]]:
     """Return the last start of the ranks, what each has recorded in it, and what is said of the files without it."""
     found: dict[_Start, dict[int, RankRecording]] = {}
@@ -229,7 +241,7 @@ def _started_last(opened: Sequence[Recording]) -> tuple[_Start, dict[int, RankRe
                 of_start[rank] = RankRecording(rank, recording, run)
     if not found:
         raise RecordingError("\n".join(["there is nothing in the recordings yet", *notes[:1]]))
-    last = max(found, key=lambda start: max(member.run.started for member in found[start].values()))
+    last = _last_start(found)
     chosen = {member.recording for member in found[last].values()}
     for start, members in found.items():
         for member in members.values():

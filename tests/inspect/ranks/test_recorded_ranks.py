@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 import gradscope.inspect as gi
+from gradscope.inspect.ranks.agreement import agreement
 from gradscope.inspect.ranks.recorded_ranks import open_ranks, ranks_of
-from gradscope.inspect.recording import RecordingError
+from gradscope.inspect.recording import Recorder, RecordingError
+from gradscope.inspect.recording.recorder.keep_policy import Policy
 from tests.inspect.ranks.jobs import being_rank, record_ranks
+from tests.inspect.recording.programs import mlp, train
 
 
 def test_each_rank_has_a_file_of_its_own(tmp_path):
@@ -57,6 +63,30 @@ def test_a_rank_that_an_elastic_restart_has_left_behind_is_named(tmp_path):
     with open_ranks(tmp_path) as ranks:
         assert [member.rank for member in ranks.members] == [0, 1]
         assert ranks.notes == (f"left out: {tmp_path}/rank-2.gscope: rank 2 of 3 of another start",)
+
+
+def test_the_clocks_of_machines_do_not_say_which_start_was_the_last(tmp_path):
+    """The machine of rank 1, whose clock is a day ahead, took no part in the second start."""
+    record_ranks(tmp_path, 2, steps=3)
+    with closing(sqlite3.connect(tmp_path / "rank-1.gscope")) as connection, connection:
+        connection.execute("UPDATE runs SET started = started + ?", (24 * 3600 * 10**9,))
+    record_ranks(tmp_path, 2, [0], steps=1, restart=1)
+    with open_ranks(tmp_path) as ranks:
+        assert [(m.rank, m.run.restart, len(m.tasks())) for m in ranks.members] == [(0, 1, 1)]
+        assert ranks.notes[0] == f"left out: {tmp_path}/rank-1.gscope: rank 1 of 2 of another start"
+
+
+def test_a_rank_whose_disk_is_full_does_not_hide_the_others(tmp_path, capsys):
+    record_ranks(tmp_path, 2, [0], steps=300)
+    with being_rank(1, 2), Recorder(f"{tmp_path}/", Policy.parse("all"), page_limit=60) as recorder:
+        train(mlp(), 300)
+    assert "full" in recorder.failure
+    assert f"{tmp_path}/rank-1.gscope: recording has stopped after" in capsys.readouterr().err
+    with open_ranks(tmp_path) as ranks:
+        assert len(ranks.member(0).tasks()) == 300
+        found = agreement(ranks)
+    assert (bool(found), 0 < found.steps < 300) == (True, True)
+    assert any(note.startswith(f"rank 1 took {found.steps} of 300 steps") for note in found.notes)
 
 
 def test_a_damaged_recording_does_not_hide_the_others(tmp_path):

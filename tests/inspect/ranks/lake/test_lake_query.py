@@ -7,6 +7,9 @@ import threading
 
 import pytest
 
+import gradscope as gs
+import gradscope.inspect as gi
+from gradscope.inspect.output.terminal_text import one_line, printable
 from gradscope.inspect.ranks.lake.lake_export import export_run
 from gradscope.inspect.ranks.lake.lake_query import QueryError, ask
 from gradscope.inspect.ranks.lake.lake_schema import TABLES
@@ -77,6 +80,38 @@ def test_a_question_that_would_not_end_is_given_up(lake):
             lake, "select count(*) from range(10000000000) a, range(100000) b", timeout=1, progress=lambda _: told.set()
         )
     assert told.is_set()
+
+
+def test_a_question_is_cancelled_while_its_progress_is_shown(lake):
+    """Ctrl-C comes while a question is worked on: it ends at once, and so does its thread."""
+    told = []
+
+    def interrupted(share):
+        told.append(share)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(lake, "select count(*) from range(1000000000000) a, range(1000000) b", progress=interrupted)
+    assert len(told) == 1
+    assert 0.0 <= told[0] <= 1.0
+    assert not [thread for thread in threading.enumerate() if thread.name == "gradscope query"]
+
+
+def test_hostile_names_are_nothing_but_names(tmp_path):
+    hostile = "we'; drop view nodes; --\x1b[2J\"\n"
+    model = gs.nn.Module()
+    model.register_parameter(hostile, gs.nn.Parameter(gs.ones(2)))
+    model.forward = lambda: next(model.parameters()).sum()
+    with gi.record(tmp_path / "run.gscope"):
+        model().backward()
+    run = "../../x'; drop table runs; --/rank=7"
+    done = export_run([str(tmp_path / "run.gscope")], str(tmp_path / "lake"), name=run)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lake", "run.gscope"]
+    assert not {"/", "'", ";", "="} & set(done.run)
+    found = ask(str(tmp_path / "lake"), "select run, rank, parameter from nodes where parameter != ''")
+    assert found.rows == [(done.run, 0, one_line(printable(hostile)))]
+    named = ask(str(tmp_path / "lake"), "select name from series where kind = 'gradient'")
+    assert named.rows == [(one_line(printable(hostile)),)]
 
 
 def test_a_half_written_file_is_not_read(lake, tmp_path):
