@@ -9,6 +9,8 @@ import numpy
 import pytest
 
 import gradscope as gs
+from gradscope.runtime.ops.declaration.registry import OPERATORS
+from tests.runtime.kernels.both_forms import numpy_alone
 from tests.side_by_side import compare, same_complaint
 
 KINKS = [0.0, -1.0, 1.0, 3.0, -3.0, 0.5, -0.5, 6.0, 25.0, -25.0]
@@ -164,3 +166,16 @@ def test_the_gradient_of_what_is_straight_but_for_a_kink_is_recorded(torch: Any,
         return grad.tolist(), second.tolist()
 
     assert facts(gs) == facts(torch)
+
+
+@pytest.mark.parametrize("size", [1023, 1024, 1 << 16, (1 << 16) + 1, 200_000])
+@pytest.mark.parametrize("dtype", ["e", "f", "d"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_rectifier_passes_the_gradient_where_its_input_is_above_0_or_nan(size: int, dtype: str, order: Any) -> None:
+    rng = numpy.random.default_rng(size)
+    x, g = (numpy.asarray(rng.standard_normal((size, 2)), dtype, order=order) for _ in range(2))
+    x[::7], x[3::11], g[5::13] = numpy.nan, 0, numpy.inf
+    with numpy_alone():
+        found = OPERATORS["threshold_backward"].run_forward(numpy, g, x, 0)
+    numpy.testing.assert_array_equal(found, numpy.where(x <= 0, numpy.zeros((), dtype), g))
+    assert found.dtype == dtype
