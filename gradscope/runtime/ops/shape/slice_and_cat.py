@@ -216,11 +216,12 @@ operator(
 
 
 def _cat(xp: Namespace, tensors: Array, dim: int) -> Array:
-    if xp is numpy and tensors and tensors[0].size and _are_of_one_dtype(tensors):
+    if xp is numpy and type(dim) is int and tensors and tensors[0].size and _are_of_one_dtype(tensors):
         try:
-            return in_rows(xp, xp.concatenate(tensors, axis_of(dim, tensors[0].ndim)))
-        except ValueError:
-            pass  # they do not fit, which is told in PyTorch's words, or one of them is empty and does not count
+            joined = xp.concatenate(tensors, dim)
+            return joined if joined.flags.c_contiguous else in_rows(xp, joined)
+        except (ValueError, TypeError):
+            pass  # something does not fit, which is told in PyTorch's words, or a tensor is empty and does not count
     arrays = _joinable(tensors, dim)
     return in_rows(xp, xp.concatenate(arrays, axis_of(dim, arrays[0].ndim)))
 
