@@ -8,6 +8,7 @@ import linecache
 import math
 import os
 import re
+import threading
 import weakref
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -652,12 +653,29 @@ class NativeObservation:
             handlers |= _backward_handlers(observer)
         for kind, told in _told_of_events(observer):
             handlers[kind] = _both(handlers[kind], told) if kind in handlers else told
+        self._lock = threading.Lock()
+        self._later: dict[type[events.Event], Callable[[Any], None]] = {}
+        if observer.nodes_of_modules_alone is True and events.ModuleForwardPre in handlers:
+            self._later = {kind: handlers.pop(kind) for kind in (events.NodeRecorded,) if kind in handlers}
+            handlers[events.ModuleForwardPre] = _both(self._hear_nodes, handlers[events.ModuleForwardPre])
         sites = int(forward or operators or own_writes)  # only the user's innermost line is asked for
-        self._subscription = events.subscribe_each(handlers, call_sites=sites)
+        self._subscriptions = [events.subscribe_each(handlers, call_sites=sites)]
+
+    def _hear_nodes(self, event: events.ModuleForwardPre) -> None:
+        """Hear the nodes that are made, from the first module on."""
+        if not self._later:
+            return
+        with self._lock:
+            later, self._later = self._later, {}
+            if later:
+                self._subscriptions.append(events.subscribe_each(later))
 
     def close(self) -> None:
         """Stop observing; doing so twice is harmless."""
-        self._subscription.unsubscribe()
+        with self._lock:
+            self._later = {}
+            for subscription in self._subscriptions:
+                subscription.unsubscribe()
 
     def __enter__(self) -> NativeObservation:
         return self

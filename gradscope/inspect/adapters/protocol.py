@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from types import FrameType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy
 
@@ -224,7 +224,15 @@ class Observer:
 
     These are what both frameworks tell. An event of gradscope's own runtime is told as it is to a method of its name:
     ``def on_gradient_accumulated(self, event)`` hears `gradscope.runtime.events.GradientAccumulated`.
+
+    Attributes
+    ----------
+    nodes_of_modules_alone : bool
+        Whether :meth:`operator_recorded` does nothing before a module has been entered: a program without modules need
+        not call it at each operator then.
     """
+
+    nodes_of_modules_alone: ClassVar[bool] = False
 
     def module_entered(self, module: Any) -> None:
         """`module` is about to run forward."""

@@ -11,6 +11,7 @@ from gradscope.inspect import Location
 from gradscope.inspect.adapters import NativeAdapter, Observer
 from gradscope.inspect.adapters.native_adapter import location_of
 from gradscope.inspect.records.records import TensorSpec
+from gradscope.runtime import events
 from gradscope.runtime.engine import graph_task
 
 
@@ -275,3 +276,31 @@ def test_what_a_node_carried_is_had_without_making_tensors():
     with NativeAdapter().observe(Watch(), forward=False, backward=True):
         y.backward()
     assert seen == [(np.ndarray, 1, False), (np.ndarray, 2, False), (np.ndarray, 0, False)]
+
+
+class NodesOfModules(Observer):
+    nodes_of_modules_alone = True
+
+    def __init__(self):
+        self.heard = []
+
+    def module_entered(self, module):
+        self.heard.append(type(module).__name__)
+
+    def operator_recorded(self, node):
+        self.heard.append(node.name())
+
+
+def test_an_observer_of_modules_alone_is_asked_from_the_first_module_on():
+    layer, x = gs.nn.Linear(2, 2), gs.ones(1, 2, requires_grad=True)
+    observer = NodesOfModules()
+    with NativeAdapter().observe(observer, forward=True, backward=False) as observation:
+        x.exp()
+        assert not events.wanted(events.NodeRecorded)
+        layer(x)
+        x.sin()
+        assert observer.heard == ["Linear", "AddmmBackward0", "SinBackward0"]
+        observation.close()
+    layer(x)
+    assert observer.heard[3:] == []
+    assert not events.heard

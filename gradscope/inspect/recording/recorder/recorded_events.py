@@ -103,6 +103,8 @@ class EventRecorder(Observer):
         Whether this process is a rank beside others: then what optimizers are about to use is recorded.
     """
 
+    nodes_of_modules_alone = True  # what is noted of a new node is the module that runs
+
     def __init__(
         self,
         adapter: Adapter,

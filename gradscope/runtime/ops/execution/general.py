@@ -334,6 +334,7 @@ def watched(op: Operator, arguments: tuple[Any, ...], depth: int = 3) -> Any:
     output = op.observed(*arguments)
     if output is None:
         return run(op, arguments)
+    heard = events.heard
     node: Any = None
     first = next(iter(output), None) if op.multi else output
     if first is not None:
@@ -345,8 +346,9 @@ def watched(op: Operator, arguments: tuple[Any, ...], depth: int = 3) -> Any:
         site = events.user_site(depth) if events.frames_wanted == 1 else events.call_site_if_wanted(depth)
         if site is not None:
             node._site, node._notes = site, None  # to ask a slot that is not set takes seven times as long
-        tell_recorded(node)
-    if events.OperatorRecorded in events.heard:
+        if events.NodeRecorded in heard or events.TensorSaved in heard:
+            tell_recorded(node)
+    if events.OperatorRecorded in heard:
         tell_ran(op, node, list(arguments), list(output) if op.multi else [output])
     return output
 
