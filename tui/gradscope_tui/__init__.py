@@ -21,7 +21,6 @@ until the person leaves.
 - :mod:`~.settings`: theme and keys, as a person has set them
 - :mod:`~.tour`: a guided walk over a program with three mistakes
 - :mod:`~.colors`: the styles in which widgets write
-- :mod:`~.traceback_line`: the line at which a program has failed
 - :mod:`~.refusal`: why something cannot be done
 - :mod:`~.worker_thread`: waiting for what blocks without stopping the screen
 """

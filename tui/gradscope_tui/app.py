@@ -47,13 +47,13 @@ from gradscope_tui.sessions.saved_breakpoints import SavedBreakpoints
 from gradscope_tui.sessions.saved_view import SavedView, View
 from gradscope_tui.sessions.session_protocol import Session, has_ended, is_paused
 from gradscope_tui.sessions.session_watcher import SessionWatcher, unless_closed
+from gradscope_tui.sessions.traceback_line import raised_at
 from gradscope_tui.settings import read_settings, settings_files
 from gradscope_tui.terminal.ascii_text import AsciiText, speaks_ascii
 from gradscope_tui.terminal.changed_cells import ChangedCells, ShownFrame
 from gradscope_tui.terminal.pixel_graphics import PixelGraphics
 from gradscope_tui.terminal.shutdown_signals import SIGNALLED, ended_by_signals
 from gradscope_tui.terminal.terminal_output import TerminalAnswered, VisibleText, own_terminal
-from gradscope_tui.traceback_line import raised_at
 from gradscope_tui.widgets.findings_bar import FindingsBar
 from gradscope_tui.widgets.graph_columns import GraphView
 from gradscope_tui.widgets.key_bar import KeyBar, ranked

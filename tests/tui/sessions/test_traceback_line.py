@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from gradscope.inspect.records.records import SessionState, StopReason
-from gradscope_tui.traceback_line import raised_at
+from gradscope_tui.sessions.traceback_line import raised_at
 from tests.tui.fake import FakeSession, play, text_of, until
 
 SAID = """\
