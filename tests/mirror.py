@@ -90,7 +90,6 @@ TESTED_IN = {
     "inspect/debuggee/main_thread": "inspect/debuggee/test_signals.py",
     "inspect/debugging/session/debug_call": "inspect/debugging/stops/test_condition_names.py",
     "inspect/debugging/session/pause_context": "inspect/debugging/session/test_debugger.py",
-    "inspect/debugging/session/session_observer": "inspect/adapters/test_native_adapter.py",
     "inspect/debugging/session/session_lifecycle": "inspect/debugging/session/test_debugger.py",
     "inspect/debugging/session/session_records": "inspect/debugging/history/test_what_if.py",
     "inspect/diagnosis/examination": "inspect/adapters/test_native_adapter.py",

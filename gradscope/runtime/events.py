@@ -59,6 +59,15 @@ class Event:
             __all__.append(cls.__name__)
 
 
+class InPassing:
+    """What :meth:`Subscription.listen_to` takes in an event's place: a node has run, and is told of in passing.
+
+    The listener is called as ``listener(task, given, made)``, and no event is made: the last two are bare arrays, not
+    to be written or kept. The node still has what it saved. A listener that returns True wants to look closer: those
+    who by then hear ``NodeExited`` are told of this node too.
+    """
+
+
 def event_table() -> str:
     """Return the events as a table in Markdown, for the documentation: what each tells, and its fields."""
     rows = ["| event | what has happened | fields |", "|---|---|---|"]
@@ -191,6 +200,14 @@ class NodeExited(Event):
 
 def _as_tensors(arrays: Sequence[Any]) -> list[Any]:
     return [None if array is None else dispatch.wrap(array) for array in arrays]
+
+
+@dataclass(slots=True, eq=False)
+class LeafReached(Event):
+    """A gradient is about to be added into ``node.variable.grad``."""
+
+    task: GraphTask
+    node: Node
 
 
 @dataclass(slots=True, eq=False)
@@ -394,7 +411,9 @@ _lock = threading.RLock()
 _subscriptions: tuple[Subscription, ...] = ()
 # The listeners of each kind of event, with the thread on which each listens. Code that asks once a node reads this
 # table: that takes little more than half the time of wanted().
-heard: dict[type[Event], tuple[tuple[Listener, int | None], ...]] = {}
+heard: dict[type[Any], tuple[tuple[Callable[..., Any], int | None], ...]] = {}
+# Called where a backward begins, by those who do not listen meanwhile; it is no listening, and nothing else costs more.
+unheard: tuple[Callable[[], object], ...] = ()
 # How many of the user's frames the listeners want of a call site.
 frames_wanted = 0
 # Whether somebody listens to what happens to a node before it has run, or to what it has saved.
@@ -405,10 +424,25 @@ _MOST_FRAMES = 48
 class Subscription:
     """A listener's place; ends by :meth:`unsubscribe` or with its ``with`` block."""
 
-    def __init__(self, listeners: dict[type[Event], Listener], thread: int | None, sites: int) -> None:
+    def __init__(self, listeners: dict[type[Any], Callable[..., Any]], thread: int | None, sites: int) -> None:
         self.listeners = listeners
         self.thread = thread
         self.call_sites = sites
+
+    def listen_to(self, listeners: dict[type[Any], Callable[..., Any]], call_sites: int | None = None) -> None:
+        """Hear other events from now on, in the same place among listeners; nothing if it has ended.
+
+        Parameters
+        ----------
+        listeners : dict of type to callable
+            By event class, or :class:`InPassing`.
+        call_sites : int, optional
+            As for :func:`subscribe`; as before by default.
+        """
+        with _lock:
+            self.listeners = listeners
+            self.call_sites = self.call_sites if call_sites is None else call_sites
+            _set(_subscriptions)
 
     def unsubscribe(self) -> None:
         """Stop listening; doing so twice is harmless."""
@@ -470,6 +504,22 @@ def subscribe_each(
     return subscription
 
 
+def call_unheard(told: Callable[[], object], on: bool) -> None:
+    """Call `told` where a backward begins, whether or not anybody listens, or no more.
+
+    Parameters
+    ----------
+    told : callable
+        It may begin to listen, and hears of that backward then.
+    on : bool
+        Whether from now on it is to be called.
+    """
+    global unheard
+    with _lock:
+        others = tuple(one for one in unheard if one != told)
+        unheard = (*others, told) if on else others
+
+
 def _set(subscriptions: tuple[Subscription, ...]) -> None:
     global _subscriptions, heard, frames_wanted, closely
     with _lock:
@@ -479,11 +529,11 @@ def _set(subscriptions: tuple[Subscription, ...]) -> None:
             for kind in {k for s in subscriptions for k in s.listeners}
         }
         frames_wanted = max((s.call_sites for s in subscriptions), default=0)
-        closely = any(kind.CLOSE for kind in heard)
+        closely = any(issubclass(kind, Event) and kind.CLOSE for kind in heard)
         state.set_listening(bool(heard))
 
 
-def wanted(kind: type[Event]) -> bool:
+def wanted(kind: type[Event | InPassing]) -> bool:
     """Whether anybody listens to events of `kind`."""
     return kind in heard
 

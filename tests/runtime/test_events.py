@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import math
 import re
 import sys
 import threading
@@ -321,3 +323,53 @@ def test_who_begins_to_listen_while_another_leaves_is_heard():
         sys.setswitchinterval(interval)
         for other in others:
             other.join()
+
+
+def test_a_node_is_told_of_in_passing_while_it_has_what_it_saved():
+    told, closer = [], []
+
+    def passes(task, given, made):
+        told.append(([a.item() for a in given], [a if a is None else a.item() for a in made]))
+        return len(told) == 2
+
+    x = gs.tensor(2.0, requires_grad=True)
+    with events.subscribe(lambda event: None) as subscription:
+        subscription.listen_to({events.InPassing: passes})
+        y = x.exp() * 3.0
+        node = y.grad_fn.next_functions[0][0]
+
+        def look(task, given, made):
+            if passes(task, given, made):
+                assert not node.saved_tensors_info()[0].released
+                subscription.listen_to({events.NodeExited: lambda event: closer.append(event.node.name())})
+                return True
+            return False
+
+        subscription.listen_to({events.InPassing: look})
+        y.backward()
+    assert told == [([1.0], [3.0, None]), ([3.0], [pytest.approx(3 * math.exp(2))])]
+    assert closer == ["ExpBackward0", "AccumulateGrad"], "it is told of that node, and of all that follow"
+    assert node.saved_tensors_info()[0].released
+
+
+def test_a_leaf_is_told_of_before_it_is_added_to():
+    x = gs.ones(2, requires_grad=True)
+    x.grad = gs.ones(2)
+    seen = []
+    with events.subscribe(lambda event: seen.append(event.node.variable.grad.tolist()), events.LeafReached):
+        (x * 2).sum().backward()
+    assert (seen, x.grad.tolist()) == ([[1.0, 1.0]], [3.0, 3.0])
+
+
+def test_who_does_not_listen_can_be_called_where_a_backward_begins():
+    count = []
+    x = gs.ones(2, requires_grad=True)
+    told = functools.partial(count.append, 1)
+    events.call_unheard(told, True)
+    try:
+        assert not state.special
+        (x * 2).sum().backward()
+    finally:
+        events.call_unheard(told, False)
+    (x * 2).sum().backward()
+    assert (count, events.unheard) == ([1], ())

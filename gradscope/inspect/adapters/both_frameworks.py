@@ -316,13 +316,13 @@ class AnyAdapter:
         """Return the values of the gradients that a node was given and has made, and how many it was given."""
         return self._of(call.node).hosts(call)
 
-    def hold_saved(self, task: Any) -> Callable[[], None] | None:
-        """Make nodes of a backward keep their saved tensors until they are let go."""
-        return self._of(task).hold_saved(task)
+    def passing_norms(self) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:
+        """Raise: a backward is of one framework, whose adapter is asked."""
+        raise TypeError("the nodes of a backward are looked at by the adapter of its framework")
 
-    def norms(self, call: Any) -> tuple[Sequence[float | None], Sequence[float | None]]:
-        """Return the 2-norms of the gradients that a node was given and has made."""
-        return self._of(call.node).norms(call)
+    def entering(self, task: Any) -> Sequence[Any]:
+        """Return the gradients that enter a backward which is about to run its first node."""
+        return self._of(task).entering(task)
 
     def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
         """Take the gradients that a node was given and has made as bytes, where all are on the host and small."""
@@ -463,6 +463,7 @@ class AnyObservation:
         self._observer = observer
         self._wanted = wanted
         self._lock = threading.Lock()
+        self._passing = self._resting = False
         self._open: list[Observation] | None = [native.observe(observer, **wanted)]
         self._give_up = when_imported("torch", self._torch_imported)
 
@@ -474,7 +475,25 @@ class AnyObservation:
             return
         with self._lock:
             if self._open is not None:
-                self._open.append(adapter.observe(self._observer, **self._wanted))
+                place = adapter.observe(self._observer, **self._wanted)
+                place.pass_by(self._passing)
+                if self._resting:
+                    place.rest(True)
+                self._open.append(place)
+
+    def pass_by(self, on: bool) -> None:
+        """Tell of nodes in passing from now on, or as usual again."""
+        with self._lock:
+            self._passing = on
+            for place in self._open or ():
+                place.pass_by(on)
+
+    def rest(self, on: bool) -> None:
+        """Tell of nothing but that a backward begins, or of all again."""
+        with self._lock:
+            self._resting = on
+            for place in self._open or ():
+                place.rest(on)
 
     def close(self) -> None:
         """Stop observing; doing so twice is harmless."""

@@ -8,7 +8,6 @@ import linecache
 import math
 import os
 import re
-import threading
 import weakref
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -22,7 +21,6 @@ import numpy
 import gradscope as gs
 
 from ...runtime import events, state
-from ...runtime.engine.gradient_validation import release_announced
 from ...runtime.engine.graph_task import GraphTask
 from ...runtime.graph.accumulate_grad import AccumulateGrad
 from ...runtime.graph.graph_node import RELEASED, Node, SavedResult, ends_of
@@ -33,7 +31,7 @@ from ...runtime.memory.storage import memory_of, without_repeats
 from ...runtime.tensor.views import edge_of
 from ..records.checksums import checksum
 from ..records.records import InnerOperator, Location, TensorSpec, dtype_name
-from ..records.tensor_statistics import norm_of, quick_norm
+from ..records.tensor_statistics import combined_norm, is_finite, makes_bad, norm_of, quick_norm
 from ..source.frame_variables import variables_of
 from .gradient_hooks import NodeHook, hook_name
 from .memory_fingerprint import DEVICE_ELEMENTS, WHOLE_BYTES, Region, bits_of, fingerprint_of
@@ -420,23 +418,37 @@ class NativeAdapter:
             found = [None if array is None else _converted(array) for array in found]
         return found, len(given)
 
-    def hold_saved(self, task: GraphTask) -> Callable[[], None] | None:
-        """Make nodes of a backward keep their saved tensors when they have run, until they are let go."""
-        if task.keep_graph:
-            return None
-        kept: list[Node] = []
-        task.keep_graph, task.kept = True, kept
+    def passing_norms(self) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:
+        """Return a function of the arrays that a node was given and has made: see the protocol."""
+        # In a chain what one node has made is what the next is given. Held by a reference that counts, it would be
+        # copied where it can be taken as it is.
+        last: Callable[[], Any] = _nothing
+        last_norm = 0.0
 
-        def let_go() -> None:
-            while kept:
-                release_announced(kept.pop())
+        def look(given: Sequence[Any], made: Sequence[Any]) -> tuple[float | None, bool]:
+            nonlocal last, last_norm
+            norm: float | None
+            if len(given) == 1:
+                array = given[0]
+                norm = None if array is None else last_norm if array is last() else _norm(array)
+            else:
+                norm = combined_norm([None if array is None else _norm(array) for array in given])
+            finite = True
+            for array in made:
+                if array is not None:
+                    last_norm = _norm(array)
+                    if not last_norm < math.inf:
+                        finite = False
+                    last = weakref.ref(array) if type(array) is _ARRAY else _nothing  # a NumPy number takes none
+            if not finite and not is_finite(norm):
+                finite = not makes_bad(_hosts(given), _hosts(made))
+            return norm, finite
 
-        return let_go
+        return look
 
-    def norms(self, call: Any) -> tuple[Sequence[float | None], Sequence[float | None]]:
-        """Return the 2-norms of the gradients that a node was given and has made."""
-        given, made = self.carried(call)
-        return [None if a is None else _norm(a) for a in given], [None if a is None else _norm(a) for a in made]
+    def entering(self, task: GraphTask) -> Sequence[Any]:
+        """Return the gradients that enter a backward which is about to run its first node."""
+        return task.waiting
 
     def carried(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
         """Return the bare arrays that a node was given and has made."""
@@ -653,29 +665,55 @@ class NativeObservation:
             handlers |= _backward_handlers(observer)
         for kind, told in _told_of_events(observer):
             handlers[kind] = _both(handlers[kind], told) if kind in handlers else told
-        self._lock = threading.Lock()
-        self._later: dict[type[events.Event], Callable[[Any], None]] = {}
-        if observer.nodes_of_modules_alone is True and events.ModuleForwardPre in handlers:
-            self._later = {kind: handlers.pop(kind) for kind in (events.NodeRecorded,) if kind in handlers}
+        self._waits_for_module = observer.nodes_of_modules_alone is True and events.ModuleForwardPre in handlers
+        if self._waits_for_module:
             handlers[events.ModuleForwardPre] = _both(self._hear_nodes, handlers[events.ModuleForwardPre])
-        sites = int(forward or operators or own_writes)  # only the user's innermost line is asked for
-        self._subscriptions = [events.subscribe_each(handlers, call_sites=sites)]
+        self._handlers = handlers
+        self._passing = self._resting = False
+        self._sites = int(forward or operators or own_writes)  # only the user's innermost line is asked for
+        self._subscription = events.subscribe_each(self._wanted(), call_sites=self._sites)
+
+    def pass_by(self, on: bool) -> None:
+        """Tell of nodes in passing from the next node on, or as usual again."""
+        self._passing = on
+        self._listen()
+
+    def rest(self, on: bool) -> None:
+        """Tell of nothing but that a backward begins, or of all again."""
+        if on is self._resting:
+            return
+        self._resting = on
+        events.call_unheard(self._observer.backward_passes, on)
+        self._listen()
 
     def _hear_nodes(self, event: events.ModuleForwardPre) -> None:
         """Hear the nodes that are made, from the first module on."""
-        if not self._later:
-            return
-        with self._lock:
-            later, self._later = self._later, {}
-            if later:
-                self._subscriptions.append(events.subscribe_each(later))
+        if self._waits_for_module:
+            self._waits_for_module = False
+            self._listen()
+
+    def _listen(self) -> None:
+        self._subscription.listen_to(self._wanted(), 0 if self._resting else self._sites)
+
+    def _wanted(self) -> dict[type[Any], Callable[..., Any]]:
+        """Return what is heard now, by the class of the event."""
+        if self._resting:
+            return {}
+        handlers: dict[type[Any], Callable[..., Any]] = dict(self._handlers)
+        if self._waits_for_module:
+            handlers.pop(events.NodeRecorded, None)
+        if self._passing and events.NodeExited in handlers:
+            handlers.pop(events.NodeEntered, None)
+            del handlers[events.NodeExited]
+            handlers[events.InPassing] = self._observer.node_passed
+            if hears(self._observer, "node_reached"):
+                handlers[events.LeafReached] = self._observer.node_reached
+        return handlers
 
     def close(self) -> None:
         """Stop observing; doing so twice is harmless."""
-        with self._lock:
-            self._later = {}
-            for subscription in self._subscriptions:
-                subscription.unsubscribe()
+        events.call_unheard(self._observer.backward_passes, False)
+        self._subscription.unsubscribe()
 
     def __enter__(self) -> NativeObservation:
         return self
@@ -717,6 +755,10 @@ def _backward_handlers(observer: Observer) -> dict[type[events.Event], Callable[
     return handlers
 
 
+def _nothing() -> None:
+    """Stand for a reference to an array that is gone."""
+
+
 def _listeners() -> dict[str, type[events.Event]]:
     """Return the events by the name of the method that hears each: ``on_node_ready``."""
     return {f"on_{re.sub('(?<=[a-z])(?=[A-Z])', '_', name).lower()}": kind for name, kind in events.kinds.items()}
@@ -755,6 +797,12 @@ def _converted(array: Any) -> Any:
         return array
     spec = TensorSpec(tuple(array.shape), _name_of(array.dtype), _place_of(type(array)))  # type: ignore[arg-type]
     return Converted(widened(device.to_host(array)), spec)
+
+
+def _hosts(arrays: Sequence[Any]) -> list[Any]:
+    """Return the values of arrays, of which some may be None, as NumPy's."""
+    here = (_ARRAY, numpy.generic)
+    return [a if isinstance(a, here) else device.to_host(a) for a in map(widened, arrays) if a is not None]
 
 
 def _norm(array: Any) -> float:

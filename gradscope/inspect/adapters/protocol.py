@@ -267,6 +267,9 @@ class Observer:
     def write_refused(self, error: Any) -> None:
         """A write in place is not allowed; `error`, with the facts of an InplaceError, is about to be raised."""
 
+    def backward_passes(self) -> None:
+        """A backward begins of which nothing is told; see :meth:`Observation.rest`."""
+
     def task_started(self, task: Any) -> None:
         """A backward is about to run its first node."""
 
@@ -281,6 +284,16 @@ class Observer:
 
         An observer that does not write this method costs less.
         """
+
+    def node_reached(self, call: Any) -> None:
+        """A leaf or a node of Python is about to run, told in passing; see :meth:`Observation.pass_by`."""
+
+    def node_passed(self, task: Any, given: Sequence[Any], made: Sequence[Any]) -> bool:
+        """A node has run, told in passing: what it was given and has made as the framework has it, not to be kept.
+
+        Return True, after :meth:`Observation.pass_by` (False), to be told of its end by :meth:`node_exited` too.
+        """
+        return False
 
     def task_finished(self, task: Any) -> None:
         """A backward has ended."""
@@ -300,6 +313,20 @@ class Observer:
 
 class Observation(AbstractContextManager["Observation"], Protocol):
     """A subscription of an observer."""
+
+    def pass_by(self, on: bool) -> None:
+        """Tell of nodes in passing from now on, or as usual again.
+
+        In passing the observer's :meth:`~Observer.node_passed` is called in the place of ``node_entered`` and
+        ``node_exited``, at a fraction of what these cost.
+        """
+
+    def rest(self, on: bool) -> None:
+        """Tell of nothing from now on but, by ``backward_passes``, that a backward begins; or of all again.
+
+        It begins on the thread that has called for a backward, after that. It ends in ``backward_passes``, before a
+        backward of which all is told then; on another thread this may be called at any time, and does what it can.
+        """
 
     def close(self) -> None:
         """Stop observing."""
@@ -551,17 +578,15 @@ class Adapter(Protocol):
         Each value is a NumPy array, which may share the gradient's memory, None for None, or Converted.
         """
 
-    def hold_saved(self, task: Any) -> Callable[[], None] | None:
-        """Make nodes of a backward keep their saved tensors when they have run, until they are let go.
+    def passing_norms(self) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:
+        """Return a function for the nodes that a backward passes, to be called with what each was given and has made.
 
-        Returns
-        -------
-        callable or None
-            Lets those go of the nodes that have run so far; None where nodes keep them anyway until they are told of.
+        It returns the 2-norm of the former, computed where that is, and whether the node has made a NaN or an infinity
+        out of gradients without one.
         """
 
-    def norms(self, call: Any) -> tuple[Sequence[float | None], Sequence[float | None]]:
-        """Return the 2-norms of the gradients that a node was given and has made, computed where they are."""
+    def entering(self, task: Any) -> Sequence[Any]:
+        """Return the gradients that enter a backward about to run its first node, as ``node_passed`` has them."""
 
     def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
         """Take the gradients that a node was given and has made as bytes, where all are on the host, dense and small.

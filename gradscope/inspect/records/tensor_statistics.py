@@ -167,6 +167,7 @@ def norm_of(array: Any) -> float:
 
 # A sum of squares between these has lost none of them that counts to float32's range.
 _LEAST_NARROW, _MOST_NARROW = 1e-30, 1e30
+_FEW = 16
 
 
 def quick_norm(array: numpy.ndarray) -> float:
@@ -178,6 +179,10 @@ def quick_norm(array: numpy.ndarray) -> float:
     ('5e-30', inf)
     """
     if array.dtype.char in "fd":
+        if array.size <= _FEW:  # for these Python is quicker than a call of BLAS
+            norm = math.hypot(*array.ravel().tolist())
+            if norm < math.inf:
+                return norm
         flat = array.ravel("K")  # a transposed array's elements are read where they lie
         squares = float(numpy.vdot(flat, flat))  # unlike dot() it does not warn of those that leave float32's range
         if _LEAST_NARROW < squares < _MOST_NARROW:
@@ -185,6 +190,17 @@ def quick_norm(array: numpy.ndarray) -> float:
         if math.isnan(squares) or not (squares or flat.any()):
             return squares
     return norm_of(array)
+
+
+def is_finite(norm: float | None) -> bool:
+    """Whether a tensor with this norm has neither NaN nor infinity in it; None is that of an undefined gradient.
+
+    Examples
+    --------
+    >>> is_finite(3.0), is_finite(None), is_finite(math.nan)
+    (True, True, False)
+    """
+    return norm is None or math.isfinite(norm)
 
 
 def combined_norm(norms: Iterable[float | None]) -> float | None:
@@ -199,6 +215,19 @@ def combined_norm(norms: Iterable[float | None]) -> float | None:
     if any(map(math.isnan, defined)):  # hypot() lets an infinity win
         return math.nan
     return math.hypot(*defined) if defined else None
+
+
+def makes_bad(given: Iterable[Any], made: Iterable[Any]) -> bool:
+    """Whether there is a NaN in what has been made out of arrays without one, or an infinity.
+
+    Examples
+    --------
+    >>> inf, nan = [math.inf], [math.nan]
+    >>> makes_bad([inf], [inf]), makes_bad([inf], [nan]), makes_bad([nan, inf], [nan])
+    (False, True, False)
+    """
+    arrived, left = ([sum(counts) for counts in zip((0, 0), *map(count_bad, arrays))] for arrays in (given, made))
+    return any(after and not before for before, after in zip(arrived, left))
 
 
 def count_bad(array: Any) -> tuple[int, int]:

@@ -45,6 +45,7 @@ class ServedDebugger(Debugger):
         if not self.watched:
             self.watched = True
             self._table.switch(True)
+            self._session.listen_as_needed()
             self._timeouts.stretch()
 
     def detach(self) -> None:
@@ -52,7 +53,7 @@ class ServedDebugger(Debugger):
         self.watched = False
         self._timeouts.restore()
         self._table.switch(False)
-        self._session.pause_requested = False
+        self._session.pause_requested = False  # this has the session hear no more than it needs
         if self.ended or self._state is SessionState.NOT_STARTED:
             return
         if self._state is SessionState.REPLAYING:

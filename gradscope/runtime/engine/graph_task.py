@@ -182,6 +182,13 @@ class GraphTask:
         return list(self._dependencies)
 
     @property
+    def waiting(self) -> list[Any]:
+        """The gradients that wait for their nodes, as bare arrays: before the first step those that enter."""
+        several = (grads if type(grads) is list else [grads] for grads in self._buffers.values())
+        found = [grad for grads in several for grad in grads if grad is not None]
+        return list(map(bare_of, found)) if self.create_graph else found
+
+    @property
     def total(self) -> int:
         """How many nodes will have run in the end."""
         planned = self._dependencies.keys()
@@ -292,6 +299,9 @@ class GraphTask:
     def run(self) -> None:
         """Run to the end; on failure drop what was on its way and leave the runtime usable."""
         try:
+            if events.unheard:
+                for told in events.unheard:
+                    told()
             if state.special:
                 self._enter()
                 events.emit(events.GraphTaskStarted(self))
@@ -474,7 +484,8 @@ class GraphTask:
         """Run a node as a plain one is run, and tell listeners of it; it has no hooks, and no mode is on."""
         if self._outside is None:
             self._enter()
-        listeners = events.heard.get(events.NodeEntered)
+        heard = events.heard  # who listens may change meanwhile: of one node all is told to the same listeners
+        listeners = heard.get(events.NodeEntered)
         if listeners is not None:
             # The event's __init__() and emit(), without the calls.
             entry = _new(events.NodeEntered)
@@ -486,16 +497,20 @@ class GraphTask:
             if entry._grads is not None or entry.skip or node.extra is not None or state.modes_on or events.closely:
                 return self._run_seen(node, entry)
             del entry  # a gradient that nobody else holds may be written by who receives it
+        passing, listeners = heard.get(events.InPassing), heard.get(events.NodeExited)
         if type(node) is AccumulateGrad:
             results: Any = ()
             if grad is not None:
+                if events.LeafReached in heard:
+                    events.emit(events.LeafReached(self, node))
                 node.accumulate(grad)
-        else:
+        elif passing is None:
             results = node.apply(grad) if self.keep_graph else node.spend(grad)
             if self.kept is not None:
                 self.kept.append(node)
-        listeners = events.heard.get(events.NodeExited)
-        if listeners is None:
+        else:
+            results = node.apply(grad)
+        if passing is None and listeners is None:
             return results
         index = -1
         edge: Any
@@ -507,14 +522,31 @@ class GraphTask:
             if type(edge) is tuple or made.dtype is not edge.dtype or made.shape != edge.shape:
                 results = self._validated(node, results)
                 break
+        given = grad if node.multi else (grad,)
+        if passing is not None:
+            if self._pass(passing, given, results):
+                listeners = events.heard.get(events.NodeExited)
+            if listeners is None:
+                self._let_go(node)
+                return results
         # The event's __init__() and emit(), without the calls: this is what recording a node waits for.
         event = _new(events.NodeExited)
         event.task, event.node, event._grads = self, node, None
-        event.arrays = (grad if node.multi else (grad,)), results
-        for listener, thread in listeners:
+        event.arrays = given, results
+        for listener, thread in listeners or ():
             if thread is None or thread == threading.get_ident():
                 listener(event)
+        if passing is not None:
+            self._let_go(node)
         return [None if g is None else bare_of(g) for g in event.grad_inputs] if event.seen else results
+
+    def _pass(self, listeners: Any, given: Sequence[Any], made: Sequence[Any]) -> bool:
+        """Tell of a node in passing; return whether somebody wants to look closer."""
+        closer = False
+        for listener, thread in listeners:
+            if (thread is None or thread == threading.get_ident()) and listener(self, given, made):
+                closer = True
+        return closer
 
     def _run_seen(self, node: Node, entry: events.NodeEntered) -> Any:
         """Run a node before which a listener has had the gradients, or has made it more than a plain one."""
@@ -593,6 +625,8 @@ class GraphTask:
     def _execute(self, node: Node, grads: list[Any], skip: bool) -> Any:
         if type(node) is AccumulateGrad:
             if grads and grads[0] is not None and not skip:
+                if state.special and events.wanted(events.LeafReached):
+                    events.emit(events.LeafReached(self, node))
                 carried = self._as_carried(node, grads)
                 listening = state.special or (node.extra is not None and node.extra.posthooks)
                 if not listening:
@@ -608,20 +642,34 @@ class GraphTask:
             if state.special and events.wanted(events.TensorUnpacked):
                 announce_unpacked(node)
             results = node.apply_graph(carried) if self.create_graph else node.apply(carried)
+        passing = state.special and events.wanted(events.InPassing)
+        if not passing:
+            self._let_go(node)
+        try:
+            if len(results) != len(node.edges):
+                results = check_count(node, results)
+            if state.anomaly:
+                check_anomaly(node, results)
+            return self._results_seen(node, results, grads)
+        finally:
+            if passing:
+                self._let_go(node)
+
+    def _let_go(self, node: Node) -> None:
+        """Release what a node that has run saved, unless the graph is kept."""
         if not self.keep_graph:
-            release_announced(node)
+            if events.closely:
+                release_announced(node)
+            else:
+                node.release()
         elif self.kept is not None:
             self.kept.append(node)
-        if len(results) != len(node.edges):
-            results = check_count(node, results)
-        if state.anomaly:
-            check_anomaly(node, results)
-        return self._results_seen(node, results, grads)
 
     def _results_seen(self, node: Node, results: Any, grads: list[Any]) -> Any:
         """Show the produced gradients to post-hooks and listeners; return them as they carry on."""
         hooked = node.extra is not None and node.extra.posthooks
-        if not hooked and not (state.special and events.wanted(events.NodeExited)):
+        heard = state.special and (events.wanted(events.NodeExited) or events.wanted(events.InPassing))
+        if not hooked and not heard:
             return results
         tensors = list(self._posthooks(node, self._as_tensors(self._validated(node, results)), grads))
         tensors = self._announce_exit(node, grads, tensors)
@@ -703,10 +751,19 @@ class GraphTask:
         return event.grad_outputs, event.skip
 
     def _announce_exit(self, node: Node, grads: list[Any], results: list[Any]) -> list[Any]:
-        if not (state.special and events.wanted(events.NodeExited)):
+        if not state.special:
+            return results
+        passing, listeners = events.heard.get(events.InPassing), events.heard.get(events.NodeExited)
+        if passing is not None:
+            given, made = ([None if g is None else bare_of(g) for g in tensors] for tensors in (grads, results))
+            if self._pass(passing, given, made):
+                listeners = events.heard.get(events.NodeExited)
+        if listeners is None:
             return results
         event = events.NodeExited(self, node, (list(grads), results))
-        events.emit(event)
+        for listener, thread in listeners:
+            if thread is None or thread == threading.get_ident():
+                listener(event)
         return event.grad_inputs
 
     def _accumulate(self, node: AccumulateGrad, grad: Any) -> None:

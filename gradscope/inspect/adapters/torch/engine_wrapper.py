@@ -32,6 +32,8 @@ class BackwardTap:
 
     def __init__(self) -> None:
         self._observers: tuple[Observer, ...] = ()
+        self._passing: tuple[Observer, ...] = ()
+        self._resting: tuple[Observer, ...] = ()
         self._originals: list[Any] = []
         self._lock = threading.Lock()
         self._local = threading.local()
@@ -40,7 +42,7 @@ class BackwardTap:
         """Tell `observer` of every backward."""
         with self._lock:
             self._observers = (*self._observers, observer)
-            if len(self._observers) == 1:
+            if len(self._observers) + len(self._resting) == 1:
                 self._originals = [getattr(holder, _NAME) for holder in _HOLDERS]
                 self._run = self._wrapped(self._originals[0])
                 for holder in _HOLDERS:
@@ -50,12 +52,35 @@ class BackwardTap:
         """Tell it no more."""
         with self._lock:
             self._observers = tuple(o for o in self._observers if o is not observer)
-            if self._observers:
+            self._passing = tuple(o for o in self._passing if o is not observer)
+            self._resting = tuple(o for o in self._resting if o is not observer)
+            if self._observers or self._resting:
                 return
             for holder, original in zip(_HOLDERS, self._originals):
                 # A function by which other code has replaced it meanwhile stays.
                 if getattr(holder, _NAME) is self._run:
                     setattr(holder, _NAME, original)
+
+    def pass_by(self, observer: Observer, on: bool) -> None:
+        """Tell it of nodes in passing, or as usual again."""
+        with self._lock:
+            others = tuple(o for o in self._passing if o is not observer)
+            self._passing = (*others, observer) if on else others
+
+    def rest(self, observer: Observer, on: bool) -> None:
+        """Tell it only that a backward begins, or of all again."""
+        with self._lock:
+            if not any(one is observer for one in (*self._observers, *self._resting)):
+                return
+            heard = tuple(o for o in self._observers if o is not observer)
+            resting = tuple(o for o in self._resting if o is not observer)
+            self._observers = heard if on else (*heard, observer)
+            self._resting = (*resting, observer) if on else resting
+
+    def passes_by(self, observers: Sequence[Observer]) -> bool:
+        """Whether all of these are told in passing; who is not must hear of each node before it runs."""
+        passing = self._passing
+        return bool(passing) and all(observer in passing for observer in observers)
 
     @contextmanager
     def unheard(self) -> Iterator[None]:
@@ -72,9 +97,13 @@ class BackwardTap:
 
     def _wrapped(self, original: Any) -> Any:
         def engine_run_backward(outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
-            observers = self._observers
             # The compiler differentiates what it compiles; the program has called no backward then.
-            if not observers or self._unheard() or _traced():
+            if self._unheard() or _traced():
+                return original(outputs, *args, **kwargs)
+            for observer in self._resting:  # each may begin to listen
+                observer.backward_passes()
+            observers = self._observers
+            if not observers:
                 return original(outputs, *args, **kwargs)
             reason = _blind()
             if reason:
@@ -97,6 +126,8 @@ def _observed(original: Any, observers: Sequence[Observer], outputs: Any, args: 
         create_graph=bool(create_graph),
         accumulate=bool(kwargs.get("accumulate_grad", False)),
         site=user_site(3),
+        grads=grads,
+        passes_by=backward_tap.passes_by,
     )
     entered = forward_tap.enter_engine()
     try:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -224,7 +225,10 @@ class ForwardTap:
         """See it no more, once this has been said as often as :meth:`enter_thread`."""
         depth = self._local.depth = getattr(self._local, "depth", 1) - 1
         if not depth:
-            _take_off_stack(self._mode)
+            if self.active:
+                _take_off_stack(self._mode)
+            else:
+                _take_off_when_back(self._mode)
         if not (depth and self.writes):
             self.leave_writes()
 
@@ -594,5 +598,25 @@ def _take_off_stack(mode: TorchFunctionMode) -> None:
     for other in reversed(above):
         torch._C._push_on_torch_function_stack(other)
 
+
+def _take_off_when_back(mode: TorchFunctionMode) -> None:
+    """Remove a mode that a call, such as backward(), hides from what it runs, as soon as it is back on the stack."""
+    if sys.getprofile() is not None:
+        return
+    left = _MOST_LOOKS
+
+    def look(*_: Any) -> None:
+        nonlocal left
+        left -= 1
+        if _on_stack(mode):
+            _take_off_stack(mode)
+            left = 0
+        if left <= 0:
+            sys.setprofile(None)
+
+    sys.setprofile(look)
+
+
+_MOST_LOOKS = 200  # calls and returns; it may have been taken off before
 
 forward_tap = ForwardTap()

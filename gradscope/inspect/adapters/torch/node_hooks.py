@@ -23,13 +23,13 @@ class _Hooks(dict[Any, Any]):
 
 
 def hang(
-    nodes: Sequence[Any], ran: Callable[..., Any], entered: Callable[..., Any] | None = None
+    nodes: Sequence[Any], ran: Callable[..., Any] | None, entered: Callable[..., Any] | None = None
 ) -> Callable[[], None]:
     """Hook nodes.
 
     Parameters
     ----------
-    ran : callable
+    ran : callable or None
         As ``Node.register_hook`` takes it.
     entered : callable, optional
         As ``Node.register_prehook`` takes it.
@@ -68,7 +68,8 @@ def hang(
             for node in nodes:
                 if entered is not None:
                     handles.append(node.register_prehook(entered))
-                handles.append(node.register_hook(ran))
+                if ran is not None:
+                    handles.append(node.register_hook(ran))
         except BaseException:  # Ctrl-C counts too
             take_off()
             raise

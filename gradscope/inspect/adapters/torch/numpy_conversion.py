@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
 import torch
 
 from ...records.records import TensorSpec, dtype_name
-from ...records.tensor_statistics import quick_norm
+from ...records.tensor_statistics import combined_norm, is_finite, makes_bad, quick_norm
 from .. import memory_fingerprint
 from ..protocol import Converted
 from .functorch import is_wrapped, outside_of_transforms, unwrapped
@@ -21,8 +23,8 @@ __all__ = [
     "bits_of",
     "from_host",
     "hosts_of",
-    "norm_at",
     "outputs_of",
+    "passing_norms",
     "region_of",
     "shape_of",
     "small_of",
@@ -141,6 +143,83 @@ def norm_at(tensor: Any) -> float | None:
         return float(torch.linalg.vector_norm(tensor.detach(), dtype=torch.float32))
     host = to_host_told(tensor)
     return quick_norm(host.array if type(host) is Converted else host)
+
+
+def passing_norms(
+    quiet: Callable[[], AbstractContextManager[Any]],
+) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:
+    """Return a function of the tensors that a node was given and has made, as `Adapter.passing_norms` does.
+
+    Parameters
+    ----------
+    quiet : callable
+        Returns a context in which nothing is recorded and nobody is told.
+    """
+
+    def norm_of_tensor(tensor: Any) -> float | None:
+        norm = _norm_of_few(tensor)
+        if norm is not None or tensor is None:
+            return norm
+        if tensor.is_cpu:
+            return norm_at(tensor)
+        with quiet():
+            return norm_at(tensor)
+
+    last: Any = None
+    last_norm: float | None = 0.0
+    last_version = 0
+
+    def look(given: Sequence[Any], made: Sequence[Any]) -> tuple[float | None, bool]:
+        nonlocal last, last_norm, last_version
+        with torch._C.DisableTorchFunction():
+            if len(given) == 1:
+                tensor = given[0]
+                known = tensor is not None and tensor is last and tensor._version == last_version
+                norm = last_norm if known else norm_of_tensor(tensor)
+            else:
+                norm = combined_norm(list(map(norm_of_tensor, given)))
+            last, finite = None, True
+            for tensor in made:
+                if tensor is None:
+                    continue
+                last_norm = norm_of_tensor(tensor)
+                if not is_finite(last_norm):
+                    finite = False
+                if _is_held(tensor):
+                    last, last_version = tensor, tensor._version
+        if not finite and not is_finite(norm):
+            with quiet():
+                finite = not makes_bad(*([to_host(t) for t in grads if t is not None] for grads in (given, made)))
+        return norm, finite
+
+    return look
+
+
+def _norm_of_few(tensor: Any) -> float | None:
+    """Return the 2-norm of a few finite numbers, read where they lie; None of any other tensor."""
+    if type(tensor) is not _TENSOR or not tensor.is_cpu or tensor.layout is not torch.strided:
+        return None
+    numbers = _NUMBERS.get((tensor.dtype, tensor.numel()))
+    if numbers is None or not tensor.is_contiguous():
+        return None
+    try:
+        address = tensor.data_ptr()
+    except RuntimeError:  # a tensor inside a functorch transform
+        return None
+    norm = math.hypot(*numbers(address)) if address else math.nan  # zeros without memory have no address
+    return norm if norm < math.inf else None
+
+
+def _is_held(tensor: Any) -> bool:
+    """Whether a gradient may be held until the next node: see _HELD_BYTES."""
+    return type(tensor) is _TENSOR and tensor.layout is torch.strided and tensor.nbytes <= _HELD_BYTES
+
+
+_NUMBERS = {
+    (dtype, count): (number * count).from_address
+    for dtype, number in ((torch.float32, ctypes.c_float), (torch.float64, ctypes.c_double))
+    for count in range(1, 17)
+}
 
 
 def small_of(call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ from operator import is_not
 from typing import Any
 
 import torch
+from torch.autograd.function import BackwardCFunction
 from torch.autograd.graph import get_gradient_edge
 
 from ....runtime.events import CallSite
@@ -25,6 +26,7 @@ from .torch_compile import CompiledRun, is_compiled, leave_uncompiled, see_compi
 
 __all__ = ["TorchCall", "TorchTask", "edge_of", "walk"]
 
+_ACCUMULATE_GRAD = torch._C._functions.AccumulateGrad
 _current_node = torch._C._current_autograd_node
 _current_id = torch._C._current_graph_task_id
 
@@ -80,6 +82,10 @@ class TorchTask:
         What gradients are wanted of; empty for all leaves.
     site : CallSite
         Where it was called.
+    grads : sequence of Tensor or None
+        The gradients that enter.
+    passes_by : callable
+        Tells whether all of some observers are told of nodes in passing.
 
     Attributes
     ----------
@@ -106,14 +112,18 @@ class TorchTask:
         create_graph: bool,
         accumulate: bool,
         site: CallSite,
+        grads: Sequence[Any] = (),
+        passes_by: Callable[[Sequence[Observer]], bool] = lambda observers: False,
     ) -> None:
         self.roots = [edge for edge in map(edge_of, outputs) if edge is not None]
         self.keep_graph = keep_graph
         self.create_graph = create_graph
         self.site = site
+        self.grads = grads
         self.started = False
         self.nodes, self.edges = walk([node for node, _ in self.roots])
         self._observers = observers
+        self._passes_by = passes_by
         self._accumulate = accumulate
         self._inputs = [node for node in (self._node_of(value) for value in inputs) if node is not None]
         self._needed: set[Any] | None = None
@@ -150,7 +160,11 @@ class TorchTask:
         enabled = gc.isenabled()
         gc.disable()
         try:
-            if any(hears_entries(observer) for observer in self._observers):
+            if self._passes_by(self._observers):
+                announced = [node for node in self.nodes if type(node) is _ACCUMULATE_GRAD or _is_of_python(node)]
+                others = hang(self.nodes, self._passed)
+                self._take_off = _both(hang(announced, None, self._reached), others)
+            elif any(hears_entries(observer) for observer in self._observers):
                 self._take_off = hang(self.nodes, self._exited, self._entered)
             else:
                 self._take_off = hang(self.nodes, self._ran)
@@ -241,6 +255,37 @@ class TorchTask:
             return None
         return self._tell_exit(TorchCall(self, _current_node(), grads, produced), produced)
 
+    def _reached(self, grads: tuple[Any, ...]) -> None:
+        """Tell in passing of a node that is about to run."""
+        if self._mine():
+            call = TorchCall(self, _current_node(), grads, ())
+            self._running[threading.get_ident()] = call
+            for observer in self._observers:
+                observer.node_reached(call)
+
+    def _passed(self, produced: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Tell in passing of a node that has run."""
+        if _current_id() != self._id and not self._mine():
+            return None
+        if self._running:
+            self._running.pop(threading.get_ident(), None)
+        if self._kept is not None:
+            self._kept.append(_current_node())
+        closer = [observer for observer in self._observers if observer.node_passed(self, grads, produced)]
+        if not closer:
+            return None
+        self._attend()
+        call = TorchCall(self, _current_node(), grads, produced)
+        for observer in closer:
+            observer.node_exited(call)
+        return None if call.made is produced else _replaced(call.made, produced)
+
+    def _attend(self) -> None:
+        """Tell of nodes as usual from the next one on."""
+        if self._take_off is not None:
+            self._take_off()
+        self._hook()
+
     def _tell_exit(self, call: TorchCall, produced: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if self._kept is not None:
             self._kept.append(call.node)
@@ -293,6 +338,19 @@ class TorchTask:
                 node.register_prehook(_refuse)
 
 
+def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
+    def both() -> None:
+        first()
+        second()
+
+    return both
+
+
+def _is_of_python(node: Any) -> bool:
+    """Whether a node is that of a custom Function: its code may fail, and is looked into when it does."""
+    return isinstance(node, BackwardCFunction)
+
+
 def _replaced(grads: Sequence[Any], before: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """Return what a hook returns of gradients that observers have seen: None where they have replaced none."""
     return tuple(grads) if grads is not before and any(map(is_not, grads, before)) else None
@@ -311,6 +369,8 @@ leave_uncompiled(
     TorchTask._entered,
     TorchTask._exited,
     TorchTask._ran,
+    TorchTask._reached,
+    TorchTask._passed,
 )
 
 # The tasks whose hooks are in place, in the order in which they began.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import sys
+import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from operator import itemgetter
 from types import FrameType, TracebackType
 from typing import Any
@@ -40,8 +42,8 @@ from .numpy_conversion import (
     bits_of,
     from_host,
     hosts_of,
-    norm_at,
     outputs_of,
+    passing_norms,
     region_of,
     shape_of,
     small_of,
@@ -305,14 +307,13 @@ class TorchAdapter:
                 return [to_host_told(grad) for grad in given], len(given)
         return hosts_of(call)
 
-    def hold_saved(self, task: Any) -> None:
-        """Do nothing: PyTorch releases saved tensors when post-hooks have run, and the observer is one."""
+    def passing_norms(self) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:
+        """Return a function of the tensors that a node was given and has made: see the protocol."""
+        return passing_norms(_NoRecording)
 
-    def norms(self, call: Any) -> tuple[Sequence[float | None], Sequence[float | None]]:
-        """Return the 2-norms of the gradients that a node was given and has made."""
-        here = all(tensor is None or tensor.is_cpu for tensor in (*call.given, *call.made))
-        with torch._C.DisableTorchFunction(), nullcontext() if here else self.quiet():
-            return [*map(norm_at, call.given)], [*map(norm_at, call.made)]
+    def entering(self, task: TorchTask) -> Sequence[Any]:
+        """Return the gradients that enter a backward which is about to run its first node."""
+        return [grad for grad in task.grads if grad is not None]
 
     def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
         """Take the gradients that a node was given and has made as bytes, where all are on the host and small."""
@@ -438,13 +439,42 @@ class TorchObservation:
     """An observer's place in PyTorch."""
 
     def __init__(self, observer: Observer, wanted: WantedEvents, *, backward: bool) -> None:
-        self._undo: list[Callable[[], None]] = []
-        if any(wanted):
-            forward_tap.add(observer, wanted)
-            self._undo.append(functools.partial(forward_tap.remove, observer))
+        self._observer, self._wanted = observer, wanted
+        self._leave_forward: Callable[[], None] | None = None
+        self._resting_in: int | None = None
+        self._undo: list[Callable[[], None]] = [self._rest_forward]
+        self._hear_forward()
         if backward:
             backward_tap.add(observer)
             self._undo.append(functools.partial(backward_tap.remove, observer))
+
+    def _hear_forward(self) -> None:
+        if any(self._wanted) and self._leave_forward is None:
+            forward_tap.add(self._observer, self._wanted)
+            self._leave_forward = functools.partial(forward_tap.remove, self._observer)
+
+    def _rest_forward(self) -> None:
+        leave, self._leave_forward = self._leave_forward, None
+        if leave is not None:
+            leave()
+
+    def rest(self, on: bool) -> None:
+        """Tell of nothing but that a backward begins, or of all again, which another thread cannot have."""
+        here = threading.get_ident()
+        if on:
+            if sys.getprofile() is not None:  # a profiler is in the place of what takes the function mode off
+                return
+            self._resting_in = here
+            backward_tap.rest(self._observer, True)
+            self._rest_forward()
+        elif self._resting_in == here:
+            self._resting_in = None
+            backward_tap.rest(self._observer, False)
+            self._hear_forward()
+
+    def pass_by(self, on: bool) -> None:
+        """Tell of nodes in passing, from the next backward on, or as usual, from the next node on."""
+        backward_tap.pass_by(self._observer, on)
 
     def close(self) -> None:
         """Stop observing; doing so twice is harmless."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ...adapters import Adapter
@@ -33,10 +35,19 @@ class GradBackup:
         leaf = self._adapter.variable(node)
         return None if leaf is None or id(leaf) in self._before else leaf
 
-    def keep(self, leaf: Any) -> None:
-        """Copy the gradient of a leaf: the engine adds into the memory of the one that is there."""
+    def keep(self, leaf: Any, quietly: Callable[[], AbstractContextManager[Any]] = nullcontext) -> None:
+        """Copy the gradient of a leaf: the engine adds into the memory of the one that is there.
+
+        Parameters
+        ----------
+        quietly : callable, optional
+            Returns the context in which the copy is made.
+        """
         grad = self._adapter.leaf_grad(leaf)
-        self._before[id(leaf)] = (leaf, None if grad is None else self._adapter.copy(grad))
+        if grad is not None:
+            with quietly():
+                grad = self._adapter.copy(grad)
+        self._before[id(leaf)] = (leaf, grad)
 
     def restore(self) -> int:
         """Put the gradients back; return in how many leaves."""

@@ -85,6 +85,11 @@ class BackwardThreads:
             if self.followed is thread and self._chosen is None:
                 self.followed = None
 
+    @property
+    def busy(self) -> bool:
+        """Whether a thread is in a backward."""
+        return any(thread.views for thread in list(self._by_ident.values()))
+
     def choose(self, number: int) -> None:
         """Follow a thread by its number.
 

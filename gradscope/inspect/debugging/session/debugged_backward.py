@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from time import perf_counter_ns
 from types import FrameType
 from typing import Any
 
@@ -125,10 +126,10 @@ class TaskView:
         self.norms: dict[int, float | None] = {}
         self.durations: dict[int, int] = {}
         self.began = 0
-        # The leaves it has come to: each with its place and the key of its node.
-        self._leaves: list[tuple[Any, int, int]] = []
+        # The leaves it has come to: each with its place and its node.
+        self._leaves: list[tuple[Any, int, Any]] = []
         self._store = store
-        self.let_go: Callable[[], None] = _nothing
+        self.norms_of = adapter.passing_norms()
         self._release: Callable[[], None] | None = None
         self._asked_to_keep = False
         self._positions: dict[int, int] = {}
@@ -140,6 +141,11 @@ class TaskView:
         self._finished: dict[int, FinishedNode] = {}
         self._names: dict[int, str] | None = None
         self._frame = frame
+
+    @property
+    def looked_at(self) -> bool:
+        """Whether its order is known, or one of its nodes has been seen."""
+        return bool(self.order or self._seen)
 
     @property
     def live(self) -> bool:
@@ -161,22 +167,24 @@ class TaskView:
         self.recording = True
         if keep and not self._asked_to_keep:
             self._asked_to_keep = True
-            held, self.let_go = self.let_go, _nothing
-            self._release = self.adapter.keep_saved(self.task) if held is _nothing else held
-
-    def hold_saved(self) -> None:
-        """Have each node keep what it saved until `let_go` is called."""
-        self.let_go = self.adapter.hold_saved(self.task) or _nothing
+            self._release = self.adapter.keep_saved(self.task)
 
     def note_leaf(self, leaf: Any, node: Any) -> None:
         """Note that the node which is about to run brings its gradient to a leaf."""
-        self._leaves.append((leaf, self.index + 1, self.adapter.key(node)))
+        self._leaves.append((leaf, self.index + 1, node))
 
     def leaf_norms(self) -> Iterator[tuple[Any, float | None]]:
         """Yield the leaves it has come to, with the norm of what was brought to them; None where nobody looked."""
-        for leaf, place, key in self._leaves:
-            incoming = self._seen[key].incoming if key in self._seen else None
+        for leaf, place, node in self._leaves:
+            seen = self._seen.get(self.adapter.key(node)) if self._seen else None
+            incoming = None if seen is None else seen.incoming
             yield leaf, self.norms.get(place) if incoming is None else incoming.norm
+
+    def announced(self, call: Any, began: int = 0) -> None:
+        """Note that a node is about to run while nobody looks."""
+        self.index += 1
+        self.call = call
+        self.began = began or perf_counter_ns()
 
     def entered(self, call: Any) -> None:
         """Note that a node is about to run."""
@@ -203,7 +211,6 @@ class TaskView:
         """Note that a node has run."""
         if not self.recording:
             return
-        self.let_go()
         key = self.adapter.key(call.node)
         seen = self._seen.get(key)
         if seen is None or seen.incoming is None:
@@ -235,8 +242,10 @@ class TaskView:
         self.prepare()
         node, place = found.node, self._positions.get(self.adapter.key(found.node))
         if found.task is not self.task:
-            # Found out by what a backward leaves behind; this one was followed, and how far it has come is known.
-            place = min(self.index + found.in_hook, len(self.order) - 1)
+            # Found out by what a backward leaves behind; this one was followed, and how far it has come is known: it is
+            # the node that has run last, whose results were refused, or the next.
+            following = min(self.index + 1, len(self.order) - 1)
+            place = place if place == self.index and not found.in_hook else following
             node = self.live_node(self.order[place])
         call = found._replace(task=self.task, node=node)
         if place == self.index:
@@ -260,7 +269,6 @@ class TaskView:
         with no_collection():
             shared: dict[Any, Any] = {}
             self._finished = {key: self._finished_node(self._links[key], shared) for key in self.order}
-        self.let_go()
         if self._release is not None:
             self._release()
         self.task = self.call = self._frame = self._release = self._names = None
@@ -473,10 +481,6 @@ class TaskView:
         if self._names is None:
             self._names = _variables(self._frame) | self.tracker.parameter_paths()
         return self._names.get(id(leaf), "")
-
-
-def _nothing() -> None:
-    """Stand for what is to be let go where nothing is."""
 
 
 def _variables(frame: FrameType | None) -> dict[int, str]:

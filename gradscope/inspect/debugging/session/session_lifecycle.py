@@ -284,6 +284,9 @@ class DebuggerCore:
         self._session.end()
         state = SessionState.FINISHED if self._program.error is None else SessionState.FAILED
         text = f"the program has ended (exit status {self._program.exit_status})"
+        alone = self._session.let_alone
+        if alone and self._session.view is not None:
+            text += f"; {'a backward' if alone == 1 else f'{alone} backwards'} ran after the one that is shown"
         if self._session.abort_requested:
             text = f"ended on request; {self._undone()}"
         self._stopped(state, StopReason("finished", text))

@@ -6,7 +6,6 @@ backward, or the one chosen; backwards of other threads run through.
 
 from __future__ import annotations
 
-import math
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -16,12 +15,11 @@ from time import perf_counter_ns
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
-from ...adapters import Adapter, Observer, SavedView, Write
+from ...adapters import Adapter, FailedCall, Observation, Observer, SavedView, Write
 from ...debuggee.pause_gate import Gate, NotParkedError, ProgramAborted
 from ...records.module_tracking import Tracker
 from ...records.records import NodeRecord, SessionState, StopReason, WriteRecord
 from ...records.snapshots import any_bad, inner_operators
-from ...records.tensor_statistics import combined_norm
 from ...records.write_account import WriteAccount, WriteFact
 from ...source.call_sites import place
 from ..history.history import History, HistoryPolicy, HistoryPosition
@@ -35,6 +33,7 @@ from ..stops.stop_decision import StopDecision
 from ..stops.watches import WatchList
 from .backward_threads import BackwardThread, BackwardThreads
 from .debugged_backward import TaskView
+from .looking_time import LookingTime
 from .model_records import KnownParameter, known_parameters, module_records, parameter_records
 from .pause_context import PauseContext
 from .session_records import ModuleRecord, ParameterRecord, TaskRecord
@@ -45,6 +44,8 @@ T = TypeVar("T")
 
 ACTIVE: list[SessionObserver] = []
 """The sessions that listen."""
+
+_NO_LINES = "; the lines of its nodes are not known: its forward pass ran while nobody looked"
 
 _THREAD = threading.local()
 """Has the session whose program runs on a thread."""
@@ -97,6 +98,8 @@ class SessionObserver(Observer):
         Backwards followed so far.
     tasks_seen : int
         Backwards started so far, on any thread.
+    let_alone : int
+        Of them those that have run since the last that was looked at.
     view : TaskView or None
         The backward where the program stopped, or failed, last.
     pause_requested, abort_requested : bool
@@ -124,9 +127,10 @@ class SessionObserver(Observer):
         self.tasks_seen = 0
         self.view: TaskView | None = None
         self.current = -1
-        self.pause_requested = False
-        self.abort_requested = False
-        self.record_always = policy.always
+        self._pause_requested = False
+        self._abort_requested = False
+        self._record_always = policy.always
+        self._observation: Observation | None = None
         self.restored = ""
         self.on_backward: Callable[[], None] = lambda: None
         self.history = History(policy)
@@ -145,7 +149,13 @@ class SessionObserver(Observer):
         self._writes = WriteAccount()
         self._target = RunTarget.at(RunCommand("cont"))
         self._last_free: TaskView | None = None
-        self._unwatched: TaskView | None = None
+        # The backward that is told of in passing, and whether nodes are.
+        self._passed: TaskView | None = None
+        self._passing = False
+        self._looking = LookingTime()
+        self.let_alone = 0
+        # Whether nothing is heard, and whether the nodes of the next backward were made meanwhile.
+        self._resting = self._forward_unseen = False
         self.modules_at_end: tuple[ModuleRecord, ...] = ()
         self._known: list[KnownParameter] = []
         self._muted = threading.local()
@@ -168,11 +178,101 @@ class SessionObserver(Observer):
             module = view.module_at(view.index) if view.order and view.index >= 0 else ""
         self._target = RunTarget.at(command, number or self.task_count, max(1, len(views)), module)
 
+        self.listen_as_needed()
+
+    @property
+    def pause_requested(self) -> bool:
+        """Whether the program is to stop at its next node."""
+        return self._pause_requested
+
+    @pause_requested.setter
+    def pause_requested(self, on: bool) -> None:
+        self._pause_requested = on
+        self.listen_as_needed()
+
+    @property
+    def abort_requested(self) -> bool:
+        """Whether the program is to end."""
+        return self._abort_requested
+
+    @abort_requested.setter
+    def abort_requested(self, on: bool) -> None:
+        self._abort_requested = on
+        self.listen_as_needed()
+
+    @property
+    def record_always(self) -> bool:
+        """Whether to record while the program runs free."""
+        return self._record_always
+
+    @record_always.setter
+    def record_always(self, on: bool) -> None:
+        self._record_always = on
+        self.listen_as_needed()
+
+    def listen_as_needed(self) -> None:
+        """Hear of nodes in passing while the program runs free; of each, before and after, where it may stop."""
+        passing = self._free() and not (self._pause_requested or self._abort_requested)
+        if passing is not self._passing and self._observation is not None:
+            self._passing = passing
+            self._observation.pass_by(passing)
+        if not passing:
+            self._looking.interrupted()
+        if not self._lets_alone():
+            self._listen_again()
+
+    def backward_passes(self) -> None:
+        """A backward begins while nothing is heard: count it, and listen again where that is due."""
+        if self.deaf():
+            return
+        if self._looking.passes() or not self._lets_alone():
+            self.let_alone = 0
+            began = perf_counter_ns()
+            self._resting = True
+            self._listen_again()
+            self._looking.switched((perf_counter_ns() - began) * 1e-9)
+            return
+        self.on_backward()
+        self.tasks_seen += 1
+        self.task_count += 1
+        self.let_alone += 1
+        frame = condition_names.user_frame()
+        if frame is not None:
+            self._stops.iterations.count(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+
+    def _listen_again(self) -> None:
+        """Hear of all again, of the forward pass from now on."""
+        if self._observation is not None and self._resting:
+            self._resting, self._forward_unseen = False, True
+            self._observation.rest(False)
+
+    def _lacks_lines(self, view: TaskView) -> bool:
+        """Whether a backward goes through a graph that was made while nothing was heard."""
+        if not self._forward_unseen:
+            return False
+        return all(view.adapter.location(node) is None for node, _ in view.adapter.task_roots(view.task))
+
+    def _lets_alone(self) -> bool:
+        """Whether there is nothing at which the program could stop."""
+        return self._passing and not self._breakpoints.catches_values
+
+    def _rest(self, view: TaskView) -> None:
+        """Hear of nothing for a while, after a backward that has been looked at."""
+        if view.task is not None and getattr(view.task, "keep_graph", False):
+            with self.mute():  # its graph is not to live any longer than the program wants it
+                view.prepare()
+            self.view, self.current = view, len(view.order) - 1
+            self._release_last_free()
+        if self._observation is not None:
+            self._resting = True
+            self._observation.rest(True)
+
     @contextmanager
     def observing(self) -> Iterator[None]:
         """Listen to the program for the length of the block."""
         before = getattr(_THREAD, "session", None)
-        with self.adapter.observe(self, forward=True, backward=True, own_writes=True):
+        with self.adapter.observe(self, forward=True, backward=True, own_writes=True) as self._observation:
+            self.listen_as_needed()
             ACTIVE.append(self)
             _THREAD.session = self
             try:
@@ -198,11 +298,12 @@ class SessionObserver(Observer):
 
     def operator_recorded(self, node: Any) -> None:
         """A node has been made."""
-        if self.deaf():
+        tracker = self.tracker
+        if (self._last_free is None and not tracker.inside_module()) or self.deaf():
             return
         if self._last_free is not None:  # another graph is made: what follows a training may be an evaluation
             self._release_last_free()
-        self.tracker.operator_recorded(node)
+        tracker.operator_recorded(node)
 
     def tensor_written(self, write: Write) -> None:
         """The program has written a tensor in place."""
@@ -258,15 +359,20 @@ class SessionObserver(Observer):
         if thread is self.threads.followed:
             self.number(view)
             if frame is not None and len(thread.views) == 1:
-                with self.mute():
+                with view.adapter.quiet():
                     self.loss_history.note(self.adapter, frame)
             if self._breakpoints.asks_for_last:
                 view.counts = {}
-            if self._free():
-                view.hold_saved()
-            else:
+            if not self._free():
                 view.record_from_here(keep=self.history.policy.keep_saved)
+            elif self._passing and self._breakpoints.catches_values and self._enters_bad(view):
+                self._look_closer()
         return view
+
+    def _enters_bad(self, view: TaskView) -> bool:
+        """Whether a backward begins with a NaN or an infinity."""
+        _, finite = view.norms_of((), view.adapter.entering(view.task))
+        return not finite
 
     def number(self, view: TaskView) -> None:
         """Give a backward that is followed its number, and its place in the history."""
@@ -277,17 +383,58 @@ class SessionObserver(Observer):
     def _free(self) -> bool:
         return self._target.free and not self._breakpoints and not self.record_always
 
+    def node_reached(self, call: Any) -> None:
+        """A leaf or a node of Python is about to run while nobody looks."""
+        view = self._passed
+        if view is None or view.task is not call.task:
+            view = self._come_to(call.task)
+            if view is None:
+                return
+        leaf = view.backup.leaf_of(call.node)
+        if leaf is not None:
+            self._keep_leaf(view, leaf, call)
+        elif view.adapter.variable(call.node) is None:
+            view.announced(call)
+
+    def node_passed(self, task: Any, given: Sequence[Any], made: Sequence[Any]) -> bool:
+        """A node has run while nobody looks: keep the norm of what it was given, and look closer where that is due."""
+        if not self._passing:
+            return True
+        ended = perf_counter_ns()
+        view = self._passed
+        if view is None or view.task is not task:
+            view = self._come_to(task)
+            if view is None:
+                return False
+        norm, finite = view.norms_of(given, made)
+        if not finite and self._breakpoints.catches_values:
+            self._look_closer()
+            return True
+        if view.call is None:
+            view.index += 1
+        else:
+            view.call = None
+        index = view.index
+        view.norms[index], view.durations[index] = norm, ended - view.began
+        view.began = perf_counter_ns()
+        return False
+
+    def _come_to(self, task: Any) -> TaskView | None:
+        """Return a backward that is told of in passing, None where it is not to be looked at."""
+        own = None if self.deaf() else self.threads.of(task)
+        if own is None or own[0] is not self.threads.followed:
+            return None
+        self._passed = own[1]
+        return own[1]
+
+    def _look_closer(self) -> None:
+        """Be told of this node's end, and of those that follow, until the program runs free again."""
+        if self._observation is not None:
+            self._passing = False
+            self._observation.pass_by(False)
+
     def node_entered(self, call: Any) -> None:
         """A node is about to run: stop before it, or let it run."""
-        view = self._unwatched
-        if view is not None and call.task is view.task and view.call is None and self._unasked():
-            leaf = view.backup.leaf_of(call.node)
-            if leaf is not None:
-                self._keep_leaf(view, leaf, call)
-            view.index += 1
-            view.call = call
-            view.began = perf_counter_ns()
-            return
         if self.deaf():
             return
         self.obey_abort()
@@ -303,10 +450,8 @@ class SessionObserver(Observer):
             self._keep_leaf(view, leaf, call)
         followed = thread is self.threads.followed
         if not followed or self._runs_free(view, call):
-            self._unwatched = view if followed else self._unwatched
-            view.index += 1
-            view.call = call
-            view.began = perf_counter_ns()
+            view.announced(call)
+            self.listen_as_needed()
             return
         if not view.number:
             self.number(view)
@@ -318,25 +463,17 @@ class SessionObserver(Observer):
             found = self._stops.before(view, call)
             reason = self._target.reached(view, call, len(thread.views))
             if self.pause_requested:
-                reason = StopReason("pause", "paused on request")
+                reason = StopReason("pause", "paused on request" + _NO_LINES * self._lacks_lines(view))
         if found is not None:
             self.stop(SessionState.PAUSED_BEFORE, found[0], thread, view, found[1])
         elif reason is not None:
             self.stop(SessionState.PAUSED_BEFORE, reason, thread, view)
         view.began = perf_counter_ns()
 
-    def _unasked(self) -> bool:
-        """Whether a backward that runs free, and that nobody has asked anything of since, still does so."""
-        if self.pause_requested or self.abort_requested or self._gate.gone or not self._free():
-            self._unwatched = None
-            return False
-        return True
-
     def _keep_leaf(self, view: TaskView, leaf: Any, call: Any) -> None:
         """Note that a backward comes to a leaf, and what that had before."""
         view.note_leaf(leaf, call.node)
-        with self.mute():
-            view.backup.keep(leaf)
+        view.backup.keep(leaf, self.mute)
 
     def _runs_free(self, view: TaskView, call: Any) -> bool:
         """Whether nothing is to be recorded at a node, and it is no reason to stop."""
@@ -375,20 +512,18 @@ class SessionObserver(Observer):
     def node_exited(self, call: Any) -> None:
         """A node has run: stop after it, or go on."""
         ended = perf_counter_ns()
-        view = self._unwatched
-        if view is not None and call.task is view.task and view.call is not None and not view.recording:
-            view.durations[view.index] = ended - view.began
-            self._keep_norm(view, call)
-            view.call = None
-            return
         own = self._own_view(call.task)
         if own is None:
             return
         thread, view = own
+        if view.call is None:  # nobody was told that it would run
+            view.announced(call, began=view.began)
+        elif view.call.grad_outputs is None:  # one of its hooks has stopped, and what arrives was not known yet
+            view.call = call
         view.durations[view.index] = ended - view.began
         followed = thread is self.threads.followed
         if followed and not view.recording:
-            self._keep_norm(view, call)
+            self._see_in_passing(thread, view, call)
         elif followed:
             with self.mute():
                 view.exited(call)
@@ -402,33 +537,31 @@ class SessionObserver(Observer):
                 self.stop(SessionState.PAUSED_AFTER, StopReason("step", "after the node"), thread, view, None, call)
         view.call = None
 
-    def _keep_norm(self, view: TaskView, call: Any) -> None:
+    def _see_in_passing(self, thread: BackwardThread, view: TaskView, call: Any) -> None:
         """Keep the norm of what a node was given while nobody looks, and stop where it has made a NaN or an Inf."""
-        given, made = view.adapter.norms(call)
-        view.norms[view.index] = given[0] if len(given) == 1 else combined_norm(given)
-        for norm in made:
-            if norm is not None and not math.isfinite(norm) and self._breakpoints.catches_values:
-                break
-        else:
-            view.let_go()
+        view.norms[view.index], finite = view.norms_of(*view.adapter.carried(call))
+        if finite or not self._breakpoints.catches_values:
             return
         with self.mute():
             found = self._stops.after(call)
             if found is None:
-                view.let_go()
+                self.listen_as_needed()
                 return
             view.record_from_here(keep=self.history.policy.keep_saved)
             self.history.entered(view)
             view.exited(call)
-        own = self.threads.of(call.task)
-        self.stop(SessionState.PAUSED_AFTER, found[0], None if own is None else own[0], view, found[1], call)
+        self.stop(SessionState.PAUSED_AFTER, found[0], thread, view, found[1], call)
 
     def task_finished(self, task: Any) -> None:
         """A backward has ended."""
         own = self._own_view(task)
         if own is not None:
-            self._stops.iterations.ended(own[1].site)
-            self._leave(own[0])
+            thread, view = own
+            self._stops.iterations.ended(view.site)
+            self._leave(thread)
+            self._forward_unseen = False
+            if not self.threads.busy and self._lets_alone() and self._looking.ended():
+                self._rest(view)
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """A backward has ended by an error: stop where it happened."""
@@ -468,7 +601,13 @@ class SessionObserver(Observer):
         thread = self.threads.mine()
         if self.deaf() or thread is None or thread is not self.threads.followed or not thread.views:
             return
-        self.stop_at_failure(thread, thread.views[-1], error, "violation")
+        view = thread.views[-1]
+        if view.call is None and getattr(error, "node", None) is not None:
+            call = self._call_in(condition_names.all_frames())
+            grads = call.grad_outputs if call is not None and call.node is error.node else None
+            with self.mute():
+                view.take_failed(FailedCall(view.task, error.node, grads))
+        self.stop_at_failure(thread, view, error, "violation")
 
     def _restore(self, view: TaskView) -> None:
         with self.mute():
@@ -478,7 +617,7 @@ class SessionObserver(Observer):
 
     def _leave(self, thread: BackwardThread) -> None:
         view = thread.views.pop()
-        self._unwatched = None
+        self._passed = None
         if view.number:
             self._note_norms(view)
         if view.norms and not view.order and not view.failed:
@@ -492,8 +631,8 @@ class SessionObserver(Observer):
 
     def _note_norms(self, view: TaskView) -> None:
         """Remember what a backward has brought to its leaves, and what these are as long as they live."""
-        with self.mute():
-            if self.norm_history.note(view.leaf_norms()):
+        if self.norm_history.note(view.leaf_norms()):
+            with self.mute():
                 self._known = known_parameters(self.adapter, self.tracker, view, self.norm_history)
                 self.modules_at_end = module_records(self.adapter, self.tracker)
 
@@ -517,7 +656,10 @@ class SessionObserver(Observer):
             self._close(view)
 
     def _close(self, view: TaskView) -> None:
-        with self.mute():
+        if view.looked_at:
+            with self.mute():
+                view.close()
+        else:
             view.close()
         if view.number:
             self.history.ended(view)
@@ -621,7 +763,7 @@ class SessionObserver(Observer):
         if point is not None:
             self._breakpoints.hit(point)
         self.pause_requested = False
-        self._unwatched = None
+        self._passed = None
         self.view, self.current = view, -1 if view is None else view.index
         self._end = len(self.history.positions) - (state is SessionState.PAUSED_BEFORE and view is not None)
         call = None if view is None else view.call

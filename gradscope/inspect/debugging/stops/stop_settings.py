@@ -146,4 +146,5 @@ class StopSettings(StopVerbs, DebuggerCore):
         return self._session.tasks()
 
     def _tell(self, kind: str) -> None:
+        self._session.listen_as_needed()
         self._broadcast.tell(DebuggerEvent(kind, self._state))
