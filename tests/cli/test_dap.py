@@ -517,6 +517,35 @@ while True:
 """
 
 
+COLLECTIVE = """\
+import os
+import gradscope as gs
+x = gs.ones(3, requires_grad=True)
+(x * 2).sum().backward()
+made = {}
+name = os.path.join("torch", "distributed", "site-packages")
+exec(compile("def all_reduce(gate):\\n    open(gate).read()", name, "exec"), made)
+print("waits", flush=True)
+made["all_reduce"]("gate")
+(x * 3).sum().backward()
+"""
+
+
+def test_what_is_to_stop_and_waits_in_a_collective_is_named(editor, tmp_path):
+    path = tmp_path / "collective.py"
+    path.write_text(COLLECTIVE)
+    os.mkfifo(tmp_path / "gate")
+    editor.ask("launch", program=str(path), cwd=str(tmp_path))
+    editor.ask("configurationDone")
+    while "waits" not in editor.wait_for("output")["output"]:
+        pass
+    editor.ask("pause", threadId=editor.ask("threads")["threads"][0]["id"])
+    while "waits in all_reduce" not in (told := editor.wait_for("output")["output"]):
+        pass
+    assert "called at collective.py:9; it will stop when that returns" in told
+    assert 'made["all_reduce"]' in told, "its stack is shown"
+
+
 @pytest.fixture
 def ranks(tmp_path):
     path = tmp_path / "ranks.py"

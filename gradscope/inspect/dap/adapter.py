@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from ..debugging.session.session_errors import SessionError
 from ..ranks.launch import renew_ranks, start_ranks
 from ..ranks.rank_discovery import attach_ranks, find_ranks
 from ..ranks.rank_group import RankGroup
@@ -59,6 +60,10 @@ _GOING_ON = {
     "continue": "cont", "next": "step", "stepIn": "into", "stepOut": "out",
     "stepBack": "back", "reverseContinue": "reverse_continue",
 }  # fmt: skip
+
+
+_PAUSING = 2.0
+"""Seconds in which a program that is in no collective comes to its next node."""
 
 
 class DebugAdapter:
@@ -395,7 +400,19 @@ class DebugAdapter:
     def _pause(self, asked: dict[str, Any]) -> None:
         if self._runs(asked):
             self._known.follow_thread(self._debugged.own(asked["threadId"]))
-        self._known.pause()
+        rank = self._here
+        rank.debugger.pause()
+        threading.Thread(target=self._tell_delay, args=(rank,), daemon=True).start()
+
+    def _tell_delay(self, rank: DebuggedRank) -> None:
+        """Say it where a program that is to stop waits in a collective: an editor shows it as running."""
+        debugger = rank.debugger
+        with contextlib.suppress(SessionError):  # it has ended
+            if debugger.wait(_PAUSING) is SessionState.RUNNING and (place := debugger.whereabouts()).startswith(
+                "waits in"
+            ):
+                name = f"rank {rank.rank}" if len(self._ranks) > 1 else "the program"
+                self._write(f"{name} {place}\n{debugger.main_thread_stack()}", "console")
 
     def _goto(self, asked: dict[str, Any]) -> None:
         self._check_stopped(asked)

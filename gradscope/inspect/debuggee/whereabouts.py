@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import traceback
 from types import FrameType
 
-__all__ = ["whereabouts"]
+__all__ = ["main_thread_stack", "whereabouts"]
 
 _COLLECTIVES = os.path.join("torch", "distributed")
 _LIBRARIES = tuple(
@@ -31,6 +32,21 @@ def whereabouts() -> str:
         return "outside the program's lines"
     place = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
     return f"waits in {waits}, called at {place}" if waits else f"is at {place}"
+
+
+def main_thread_stack() -> str:
+    """Return the functions that the main thread is in, as a traceback has them, from the program's outermost on.
+
+    Nothing is stopped for it.
+    """
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    frames = []
+    while frame is not None:
+        frames.append((frame, frame.f_lineno))
+        frame = frame.f_back
+    while frames and _is_library(frames[-1][0]):  # what has started the program
+        frames.pop()
+    return "".join(traceback.StackSummary.extract(iter(frames[::-1])).format())
 
 
 def _is_library(frame: FrameType) -> bool:

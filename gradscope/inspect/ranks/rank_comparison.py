@@ -23,11 +23,14 @@ class RankRow(NamedTuple):
         The 2-norm of what the compared node was given there; None where nobody knows it.
     text : str
         Where the rank is: its node, the collective that it waits in, how it has died.
+    stack : str
+        Of a rank that runs, the functions that its main thread is in, as a traceback has them.
     """
 
     rank: int
     norm: float | None
     text: str
+    stack: str = ""
 
 
 class RankComparison(NamedTuple):
@@ -59,7 +62,7 @@ def compare_ranks(group: RankGroup) -> RankComparison:
     """
     chosen = group.chosen
     if not _at_a_node(chosen):
-        rows = [RankRow(rank, None, group.describe(rank)) for rank in range(len(group.members))]
+        rows = [RankRow(rank, None, group.describe(rank), group.stack(rank)) for rank in range(len(group.members))]
         return RankComparison("", group.rank, tuple(rows), ())
     ours = _identities(chosen)
     sought = ours[chosen.current]
@@ -73,7 +76,7 @@ def compare_ranks(group: RankGroup) -> RankComparison:
             differences += [f"rank {rank}: {text}" for text in _difference(ours, theirs, group.rank)]
         elif _at_a_node(member):
             place += ", another than here"
-        rows.append(RankRow(rank, norm, place))
+        rows.append(RankRow(rank, norm, place, group.stack(rank)))
     title = f"{title_of(chosen.nodes[chosen.current], len(ours))}, on {len(group.members)} ranks"
     return RankComparison(title, group.rank, tuple(rows), tuple(differences))
 

@@ -254,6 +254,14 @@ class RankGroup:
         name = member.nodes[member.current].name
         return f"rank {rank}: {member.state} node {member.current}: {name}, backward {member.task_index}"
 
+    def stack(self, rank: int) -> str:
+        """Return the functions that the main thread of a rank that runs is in; an empty string of any other."""
+        member = self.members[rank]
+        if member.state is SessionState.RUNNING and not member.ended:
+            with contextlib.suppress(SessionError):
+                return member.main_thread_stack()
+        return ""
+
     def leave(self) -> None:
         """End all ranks."""
         self.abort()

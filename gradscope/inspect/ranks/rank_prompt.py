@@ -59,10 +59,20 @@ class RankPrompt(LineMode):
             self._list()
             return
         self.group.choose(self.number(argument, "RANK"))
-        if self.group.chosen.state is SessionState.RUNNING or self.group.chosen.ended:
+        if self.group.chosen.state is SessionState.RUNNING:
+            self._do_where("")
+        elif self.group.chosen.ended:
             self._say(self.group.describe(self.group.rank))
         else:
             self.say_stop()
+
+    def _do_where(self, argument: str) -> None:
+        """Say where the chosen rank stands; of one that runs, where its main thread is."""
+        if self.group.chosen.state is SessionState.RUNNING:
+            self._say(self.group.describe(self.group.rank))
+            self._say(self.group.chosen.main_thread_stack().rstrip())
+        else:
+            super()._do_where(argument)
 
 
 class StartedRankPrompt(RankPrompt):

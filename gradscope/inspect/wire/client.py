@@ -172,7 +172,7 @@ class RemoteDebugger:
         self._nodes = self._nodes_of(welcome.standing, None)
         self._gone = ""
         self._left = False
-        self._silent = False
+        self._silent = self._pausing = False
         self._held = ""
         self.exit_status = None
         threading.Thread(target=self._take_all, args=(channel,), name="gradscope-wire", daemon=True).start()
@@ -307,6 +307,7 @@ class RemoteDebugger:
 
     def pause(self) -> None:
         """Stop before the next node."""
+        self._pausing = True
         self._ask(m.Pause())
 
     def abort(self) -> None:
@@ -517,12 +518,21 @@ class RemoteDebugger:
     def whereabouts(self) -> str:
         """Return the collective that the main thread waits in, or its line; the program need not be paused.
 
-        Of one that does not answer, because a signal holds it, that is returned.
+        Of one that has been asked to stop, and waits, it is said when it will. Of one that does not answer, because a
+        signal holds it, that is returned.
         """
         try:
-            return str(self._ask(m.Whereabouts()))
+            place = str(self._ask(m.Whereabouts()))
         except _NoAnswerError as error:
             return str(error)
+        return f"{place}; it will stop when that returns" if self._pausing and place.startswith("waits in") else place
+
+    def main_thread_stack(self) -> str:
+        """Return the functions that the main thread is in, as a traceback has them; it need not be paused."""
+        try:
+            return str(self._ask(m.MainThreadStack()))
+        except _NoAnswerError as error:
+            return f"{error}\n"
 
     def explain(self) -> str:
         """Return a longer explanation of why the program has stopped here."""
@@ -674,7 +684,7 @@ class RemoteDebugger:
             self._look_whether_held()
             if self._held:  # what nobody takes would fill the connection, and hold the front too
                 raise _NoAnswerError(self._held)
-        if isinstance(verb, m.Abort | m.Whereabouts) or self._silent:  # it waits for nothing else
+        if isinstance(verb, m.Abort | m.Whereabouts | m.MainThreadStack) or self._silent:  # it waits for nothing else
             self._channel.send(request)
             if isinstance(verb, m.Abort) and self.owned:
                 let_go_on(self.pid)
@@ -760,6 +770,7 @@ class RemoteDebugger:
     def _stand(self, standing: m.Standing) -> None:
         """Keep where the program stands, unless a newer message has come before."""
         if self.state is SessionState.RUNNING and standing.state is not SessionState.RUNNING:
+            self._pausing = False
             self.before_stop()
         with self._changed:
             if standing.serial > self._standing.serial:

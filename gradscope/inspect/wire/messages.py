@@ -19,9 +19,9 @@ __all__ = [
     "Catch", "Changed", "Conclude", "Conclusion", "Continue", "Derivative", "Elements", "EnableBreakpoint",
     "Evaluate", "Execute", "Explain", "Failure", "FindElement", "Findings", "FollowThread", "Frames", "FromFront",
     "FromProgram", "GoLive", "Goto", "Hello", "IgnoreBreakpoint", "Inspect", "Into", "Leave", "Logged", "Losses",
-    "Message", "Modules", "NextBackward", "Nodes", "Out", "PageOfTensor", "ParameterNames", "Parameters", "Pause",
-    "Proof", "RecordAlways", "Records", "Refused", "RemoveBreakpoint", "RemoveWatch", "Reply", "Request",
-    "ReverseContinue", "RunTo", "SaveTensor", "ScaleGrad", "SetGrad", "Skip", "Standing", "Start", "Step",
+    "MainThreadStack", "Message", "Modules", "NextBackward", "Nodes", "Out", "PageOfTensor", "ParameterNames",
+    "Parameters", "Pause", "Proof", "RecordAlways", "Records", "Refused", "RemoveBreakpoint", "RemoveWatch", "Reply",
+    "Request", "ReverseContinue", "RunTo", "SaveTensor", "ScaleGrad", "SetGrad", "Skip", "Standing", "Start", "Step",
     "SummaryOfTensor", "Until", "Variables", "Verb", "Welcome", "WhatIfAsked", "Where", "Whereabouts", "ZeroGrad",
 ]  # fmt: skip
 
@@ -531,6 +531,10 @@ class Whereabouts(Verb):
     """Return where the main thread is, at once and without a stop: the collective that it waits in, or its line."""
 
 
+class MainThreadStack(Verb):
+    """Return the functions that the main thread is in, as a traceback has them, at once and without a stop."""
+
+
 class Explain(Verb):
     """Return more than the reason of why it has stopped here."""
 
@@ -623,7 +627,7 @@ AnyVerb: TypeAlias = (
     | AddBreakpoint | RemoveBreakpoint | EnableBreakpoint | IgnoreBreakpoint | Catch | AddWatch | RemoveWatch
     | FollowThread
     | Nodes | Records | Inspect | Evaluate | Elements | PageOfTensor | SummaryOfTensor | FindElement | SaveTensor
-    | Derivative | Execute | Variables | Frames | Losses | Where | Whereabouts | Explain | Findings
+    | Derivative | Execute | Variables | Frames | Losses | Where | Whereabouts | MainThreadStack | Explain | Findings
     | BackwardRecords | Modules | Parameters | Ask | ParameterNames | Conclude
     | SetGrad | ZeroGrad | ScaleGrad | Skip | WhatIfAsked
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..debuggee.whereabouts import whereabouts
+from ..debuggee.whereabouts import main_thread_stack, whereabouts
 from ..debugging.session.session_records import (
     BackwardFinding,
     FrameRecord,
@@ -111,6 +111,7 @@ VERBS: dict[type[m.Verb], Answered] = {
     m.Losses: Answered(lambda debugger, verb: debugger.losses(), tuple[float, ...]),
     m.Where: Answered(lambda debugger, verb: debugger.where(), str),
     m.Whereabouts: Answered(lambda debugger, verb: whereabouts(), str),
+    m.MainThreadStack: Answered(lambda debugger, verb: main_thread_stack(), str),
     m.Explain: Answered(lambda debugger, verb: debugger.explain(), str),
     m.Findings: Answered(lambda debugger, verb: debugger.findings(), tuple[BackwardFinding, ...]),
     m.BackwardRecords: _plain("backward_records", list[NodeRecord]),

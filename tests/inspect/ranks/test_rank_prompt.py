@@ -120,10 +120,13 @@ def test_stopping_and_stepping_leaves_the_parameters_of_four_ranks_as_they_are(t
 
 @pytest.mark.parametrize("world", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_ranks_that_wait_in_a_collective_are_named(torch, tmp_path, world):
-    commands = "break op:ExpBackward0; continue; rank; quit"
+    commands = "break op:ExpBackward0; continue; rank; rank 1; quit"
     run = debug(tmp_path, HANG, commands, options=("--nproc-per-node", str(world)))
     for rank in range(1, world):
-        assert f"rank {rank}: runs; it waits in all_reduce, called at script.py:7" in run.stdout
+        place = "waits in all_reduce, called at script.py:7; it will stop when that returns"
+        assert f"rank {rank}: runs; it {place}" in run.stdout
+    stack = run.stdout.rpartition("it will stop when that returns\n")[2]
+    assert re.match(r'  File ".*script.py", line 7, in <module>\n    dist.all_reduce', stack), "where it waits is shown"
     assert "> rank 0: paused before node 1: ExpBackward0, backward 2" in run.stdout
 
 

@@ -8,7 +8,7 @@ from tests.tui.fake import FakeSession, play, text_of, until
 
 ROWS = (
     RankRow(0, 0.5, "rank 0: paused before node 1: MulBackward0, backward 1"),
-    RankRow(1, None, "rank 1: runs; it waits in all_reduce"),
+    RankRow(1, None, "rank 1: runs; it waits in all_reduce", '  File "train.py", line 40, in <module>\n'),
 )
 
 
@@ -34,7 +34,10 @@ def test_the_ranks_stand_side_by_side_and_one_is_chosen():
         assert "▶ 5.0e-01 █" in shown
         assert "rank 1: runs; it waits in all_reduce" in shown
         assert "rank 1: its graph differs" in shown
-        await pilot.press("j", "enter")
+        assert 'File "train.py", line 40' not in shown
+        await pilot.press("j")
+        await until(pilot, lambda: 'File "train.py", line 40' in text_of(app))
+        await pilot.press("enter")
         await until(pilot, lambda: app.session.rank == 1 and "rank 1 is looked at" in text_of(app))
         await pilot.press("K")
         await until(pilot, lambda: isinstance(app.screen, RanksScreen))

@@ -60,10 +60,16 @@ class RanksScreen(ModalScreen[int | None]):
             yield OptionList(*(Option(rank_line(row, found.chosen, self._scale), str(row.rank)) for row in found.rows))
             if found.differences:
                 yield Static(Text("\n".join(found.differences)))
+            yield Static(id="ranks-stack")
 
     def on_mount(self) -> None:
         """Begin at the rank that is looked at."""
         self.query_one(OptionList).highlighted = self._found.chosen
+
+    @on(OptionList.OptionHighlighted)
+    def _looked_at(self, event: OptionList.OptionHighlighted) -> None:
+        """Show where the main thread of a rank that runs is."""
+        self.query_one("#ranks-stack", Static).update(Text(self._found.rows[int(event.option_id or 0)].stack.rstrip()))
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:

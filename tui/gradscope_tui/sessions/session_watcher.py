@@ -84,6 +84,11 @@ MANY = 10_000
 """Nodes up to which breakpoints are looked for on all of them while the screen waits."""
 
 
+def _stops_later(place: str) -> bool:
+    """Whether a program that is to stop is where it cannot."""
+    return place.startswith("waits in")
+
+
 def unless_closed() -> AbstractContextManager[None]:
     """Pass over what a message, or an answer, still wants to show while the app is being closed: its widgets go."""
     return contextlib.suppress(NoMatches)
@@ -428,7 +433,9 @@ class SessionWatcher:
     def _why(self) -> str:
         """Return why the session has stopped, or of one that runs whether it is about to."""
         if self._snapshot.state == "running":
-            return PAUSING if self.pausing else self.progress.text(self._session.task_count, self._whereabouts)
+            if self.pausing:  # what waits in a collective stops when that returns, which it says
+                return f"it {self._whereabouts}" if _stops_later(self._whereabouts) else PAUSING
+            return self.progress.text(self._session.task_count, self._whereabouts)
         reason, found = self._snapshot.reason, self._snapshot.findings
         if reason is None:
             return ""
