@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 from contextlib import contextmanager
 
 import pytest
 
 from gradscope.inspect import SessionState
-from gradscope.inspect.ranks.launch import conclude_ranks, start_ranks
+from gradscope.inspect.ranks.launch import conclude_ranks, renew_ranks, start_ranks
 from gradscope.inspect.ranks.rank_session import RankSession
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes have signals")
@@ -120,3 +121,38 @@ def test_a_listener_that_has_gone_hears_nothing(tmp_path):
         session.start()
         assert session.members[0].wait(LONG).paused
         assert changes.told.empty()
+
+
+WAITING = """\
+import os
+import gradscope as gs
+x = gs.ones(3, requires_grad=True)
+(x * 2).sum().backward()
+if os.environ["RANK"] == "1":
+    open("gate").read()  # as in a collective that another rank does not reach
+while True:
+    (x * 2).exp().sum().backward()
+"""
+
+
+@pytest.mark.parametrize("trouble", ["killed", "waits"])
+def test_ranks_are_started_again_from_the_screen(tmp_path, monkeypatch, trouble):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("gate")
+    with ranks(tmp_path, WAITING) as (session, changes, processes):
+        session.renew = lambda: renew_ranks(processes)
+        session.start()
+        changes.until(lambda: all(paused(session)))
+        session.choose(0)
+        if trouble == "killed":
+            os.kill(session.members[1].pid, signal.SIGKILL)
+            changes.until(lambda: session.members[1].ended)
+        else:
+            session.add_breakpoint("op:Exp")
+            session.cont()
+            changes.until(lambda: paused(session) == [True, False])
+        before = [member.pid for member in session.members]
+        session.restart()
+        changes.until(lambda: all(paused(session)))
+        assert not set(before) & {member.pid for member in session.members}
+        assert [member.reason.kind for member in session.members] == ["entry"] * 2
