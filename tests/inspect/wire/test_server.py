@@ -112,10 +112,13 @@ def malformed(rng):
     return len(data).to_bytes(4, "big") + bytes(data[: None if kind != 4 else rng.randrange(len(data))])
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_malformed_messages_do_no_harm(debugger, seed):
+@pytest.mark.parametrize(
+    ("seed", "count"), [*((seed, 150) for seed in range(4)), pytest.param(4, 10_000, marks=pytest.mark.slow)]
+)
+def test_malformed_messages_do_no_harm(debugger, seed, count):
     rng = random.Random(seed)
-    for _ in range(60):
+    sent = 0
+    while sent < count:
         here, there = socket.socketpair()
         server = DebugServer(debugger, None, Address(path=""))
         server.adopt(there)
@@ -125,6 +128,7 @@ def test_malformed_messages_do_no_harm(debugger, seed):
                 shake_hands(channel, "front", b"")
             try:
                 for _ in range(rng.randrange(1, 5)):
+                    sent += 1
                     here.sendall(malformed(rng))
                 here.shutdown(socket.SHUT_WR)
                 here.settimeout(10)
