@@ -1,5 +1,6 @@
 """Immutable records of what runs, and how they are made on the program's own thread.
 
+- :mod:`~.node_records`: the nodes of a backward by place, whoever reads them
 - :mod:`~.records`: the records that every face reads: nodes, edges, tensors, places, states
 - :mod:`~.record_html`: nodes and tensors in a notebook
 - :mod:`~.snapshots`: from live nodes and tensors to records

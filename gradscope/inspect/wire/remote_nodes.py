@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import overload
+from collections.abc import Callable, Hashable, Iterator
 
+from ..records.node_records import NodeRecords
 from ..records.records import NodeRecord
 
 __all__ = ["KnownNodes", "RemoteNodes"]
@@ -50,7 +50,7 @@ class KnownNodes:
         return True
 
 
-class RemoteNodes(Sequence[NodeRecord]):
+class RemoteNodes(NodeRecords):
     """The nodes of a backward, in the engine's order, as they were at one stop.
 
     Those that can no longer be asked for, since the program has gone on or has ended, are called ``(gone)``: who draws
@@ -79,20 +79,11 @@ class RemoteNodes(Sequence[NodeRecord]):
     def __len__(self) -> int:
         return self.known.count
 
-    @overload
-    def __getitem__(self, index: int) -> NodeRecord: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[NodeRecord]: ...
-    def __getitem__(self, index: int | slice) -> NodeRecord | list[NodeRecord]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        count = len(self)
-        if not -count <= index < count:
-            raise IndexError(f"there is no node {index} in this backward: it has {count} nodes")
-        number, place = divmod(index % count, _PAGE)
+    def _at(self, index: int) -> NodeRecord:
+        number, place = divmod(index, _PAGE)
         page = self._pages.get(number) or self.known.fetch(number * _PAGE, (number + 1) * _PAGE)
         if place >= len(page):
-            return NodeRecord(index % count, -1 - index % count, _GONE, _GONE, 0, "", "", None, ())
+            return NodeRecord(index, -1 - index, _GONE, _GONE, 0, "", "", None, ())
         self._pages[number] = page
         return page[place]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from itertools import islice
-from typing import overload
 
 from gradscope.inspect.recording import BackwardRecord, Recording, RecordingError
 from gradscope.inspect.recording.file.node_pages import STATES
+from gradscope.inspect.records.node_records import NodeRecords
 from gradscope.inspect.records.records import NodeRecord, operator_name
 from gradscope_tui.widgets.graph_rows import has_bad
 from gradscope_tui.widgets.labels import UNREADABLE
@@ -21,7 +21,7 @@ _BATCH = 500
 """Nodes that are read at once: as long as that takes, no other thread can read from the recording."""
 
 
-class RecordedNodes(Sequence[NodeRecord]):
+class RecordedNodes(NodeRecords):
     """The nodes of one backward; the blocks that were looked at last are remembered.
 
     Parameters
@@ -40,24 +40,14 @@ class RecordedNodes(Sequence[NodeRecord]):
     def __len__(self) -> int:
         return self.task.count
 
-    @overload
-    def __getitem__(self, index: int) -> NodeRecord: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[NodeRecord]: ...
-    def __getitem__(self, index: int | slice) -> NodeRecord | list[NodeRecord]:
-        if isinstance(index, slice):
-            start, stop, step = index.indices(len(self))
-            return self._read(start, stop) if step == 1 else [self[at] for at in range(start, stop, step)]
-        at = index + len(self) if index < 0 else index
-        if not 0 <= at < len(self):
-            raise IndexError(f"there is no node {index} in this backward: it has {len(self)} nodes")
-        return self._block(at // _BLOCK)[at % _BLOCK]
+    def _at(self, index: int) -> NodeRecord:
+        return self._block(index // _BLOCK)[index % _BLOCK]
 
     def __iter__(self) -> Iterator[NodeRecord]:
         for start in range(0, len(self), _BATCH):
-            yield from self._read(start, min(start + _BATCH, len(self)))
+            yield from self._between(start, min(start + _BATCH, len(self)))
 
-    def _read(self, start: int, stop: int) -> list[NodeRecord]:
+    def _between(self, start: int, stop: int) -> list[NodeRecord]:
         """Read some nodes; those that are damaged are told by a name, and lose nobody the others."""
         try:
             return self.task.nodes[start:stop]
@@ -65,12 +55,12 @@ class RecordedNodes(Sequence[NodeRecord]):
             if stop - start == 1:
                 return _unreadable(start, stop)
             middle = (start + stop) // 2
-            return self._read(start, middle) + self._read(middle, stop)
+            return self._between(start, middle) + self._between(middle, stop)
 
     def _block(self, number: int) -> list[NodeRecord]:
         block = self._blocks.get(number)
         if block is None:
-            block = self._read(number * _BLOCK, min((number + 1) * _BLOCK, len(self)))
+            block = self._between(number * _BLOCK, min((number + 1) * _BLOCK, len(self)))
             self._blocks[number] = block
             if len(self._blocks) > _KEPT:
                 self._blocks.popitem(last=False)
@@ -125,7 +115,7 @@ class RecordedNodes(Sequence[NodeRecord]):
         first = self.task.bad
         if first is None:
             return []
-        return [node.index for node in self._read(first, len(self)) if has_bad(node, "nans", "infs")]
+        return [node.index for node in self._between(first, len(self)) if has_bad(node, "nans", "infs")]
 
 
 def _unreadable(start: int, stop: int) -> list[NodeRecord]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple, Protocol, overload
+from typing import NamedTuple, Protocol
 
+from ...records.node_records import NodeRecords
 from ...records.records import EdgeRecord, Location, NodeRecord, TensorSpec, operator_name
 from ..stops.node_specs import Candidate
 
@@ -116,7 +117,7 @@ class RecordSource(Protocol):
         """Return the place of a node."""
 
 
-class NodeList(Sequence[NodeRecord]):
+class NodeList(NodeRecords):
     """The nodes of a backward, in the engine's order; a record is made when it is asked for."""
 
     def __init__(self, source: RecordSource) -> None:
@@ -125,17 +126,8 @@ class NodeList(Sequence[NodeRecord]):
     def __len__(self) -> int:
         return len(self._source.order)
 
-    @overload
-    def __getitem__(self, index: int) -> NodeRecord: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[NodeRecord]: ...
-    def __getitem__(self, index: int | slice) -> NodeRecord | list[NodeRecord]:
-        count = len(self)
-        if isinstance(index, slice):
-            return [self._source.record(i) for i in range(*index.indices(count))]
-        if not -count <= index < count:
-            raise IndexError(f"there is no node {index} in this backward: it has {count} nodes")
-        return self._source.record(index % count)
+    def _at(self, index: int) -> NodeRecord:
+        return self._source.record(index)
 
     def __iter__(self) -> Iterator[NodeRecord]:
         return map(self._source.record, range(len(self)))
