@@ -257,7 +257,7 @@ TESTED_THROUGH = {
     "runtime/tensor/tangents": "runtime/ops/execution/forward_mode",
     "serialization/names": "serialization/unpickler",
     "testing/suspect_functions": "testing/gradients",
-    "tui/explain_command": "tui/command_line",
+    "tui/commands/explain_command": "tui/command_line",
     "tui/pane_layout": "tui/app",
     "tui/panes": "tui/actions",
     "tui/refusal": "tui/app",

@@ -11,8 +11,7 @@ until the person leaves.
 - :mod:`~.run_verbs`: step, continue, run to, back: how the program goes on
 - :mod:`~.pane_verbs`: break, switch, delete, copy, save, edit: what is under the cursor of a pane
 - :mod:`~.command_line`: what is typed after ``:``, and the other questions of the prompt
-- :mod:`~.compare_command`: the nodes of a recording, for ``:compare FILE``
-- :mod:`~.explain_command`: why it has stopped here, and the texts of ``:explain``
+- :mod:`~.commands`: ``:compare`` and ``:explain``, which take more than a line
 - :mod:`~.sessions`: a program under the debugger or a recording, and how the app follows it
 - :mod:`~.widgets`: what panes are made of; status bar, key bar, prompt
 - :mod:`~.screens`: what lies over the panes: help, threads, what if, the question before quitting

@@ -17,8 +17,8 @@ from textual.worker import Worker
 from gradscope.inspect.debugging.prompt.completion import complete as completions
 from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError, find_verb
 from gradscope.inspect.diagnosis.flow.backward_comparison import node_pairs
-from gradscope_tui.compare_command import recorded_nodes
-from gradscope_tui.explain_command import explain
+from gradscope_tui.commands.compare_command import recorded_nodes
+from gradscope_tui.commands.explain_command import explain
 from gradscope_tui.navigation import Navigation
 from gradscope_tui.pane_layout import PaneLayout
 from gradscope_tui.pane_verbs import PaneVerbs

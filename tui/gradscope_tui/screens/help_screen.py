@@ -17,7 +17,7 @@ from textual.widgets import Input
 
 from gradscope.inspect.debugging.prompt.prompt_verbs import VERBS
 from gradscope_tui.actions import ACTIONS
-from gradscope_tui.explain_command import EXPLAIN
+from gradscope_tui.commands.explain_command import EXPLAIN
 from gradscope_tui.refusal import refuse
 from gradscope_tui.widgets.labels import EDITED, NODE_STATES
 from gradscope_tui.widgets.line_pane import LinePane

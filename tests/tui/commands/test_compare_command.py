@@ -6,7 +6,7 @@ import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.debugging.session.session_errors import SessionError
 from gradscope.inspect.recording import RecordingError
-from gradscope_tui.compare_command import recorded_nodes
+from gradscope_tui.commands.compare_command import recorded_nodes
 
 
 def test_the_nodes_of_a_recorded_backward_are_read(tmp_path):
