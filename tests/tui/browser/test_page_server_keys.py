@@ -37,10 +37,11 @@ class Page:
     def text(self):
         return "\n".join(line.rstrip() for line in self.screen.display).rstrip()
 
-    def until(self, wanted):
+    def until(self, wanted, *, gone=False):
+        """Wait until something stands on the terminal, or has gone from it."""
         end = time.monotonic() + SECONDS
-        while not re.search(wanted, self.text):
-            assert time.monotonic() < end, f"{wanted!r} did not come:\n{self.text}"
+        while bool(re.search(wanted, self.text)) is gone:
+            assert time.monotonic() < end, f"{wanted!r} did not {'go' if gone else 'come'}:\n{self.text}"
             self.page.wait_for_timeout(100)
 
 
@@ -69,6 +70,7 @@ def test_keys_that_are_typed_in_the_browser_move_the_program(address):
             page = Page(tab)
             tab.goto(address)
             page.until(r"PAUSED before #0/\d+")
+            tab.mouse.click(600, 5)  # the first line of the terminal, where a click does nothing but give it the keys
             tab.keyboard.press("n")
             page.until(r"PAUSED before #1/\d+")
             tab.keyboard.press("Shift+N")
@@ -76,11 +78,12 @@ def test_keys_that_are_typed_in_the_browser_move_the_program(address):
             tab.keyboard.type("L")
             page.until(r"PAUSED before #1/\d+")
             tab.keyboard.type("?")
-            page.until("Go back")
+            page.until("─ Help ─")
             tab.keyboard.press("Escape")
-            tab.keyboard.type(":where")
+            page.until("─ Help ─", gone=True)
+            tab.keyboard.type(":print 6 * 7")
             tab.keyboard.press("Enter")
-            page.until(r"deep_sigmoid\.py.*line 14")
+            page.until(r"│ ?42\b")
             tab.keyboard.type("c")
             page.until("FINISHED")
         finally:
