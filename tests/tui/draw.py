@@ -95,6 +95,7 @@ def _pictures() -> Iterator[tuple[str, Picture]]:
     yield "transformer-folded", Picture(_ENCODER, ("c", "Z", "7"), (160, 48))
     yield "transformer-diagram", Picture(_ENCODER, ("c", "0", "m"), (160, 48))
     yield "ranks", Picture("tests/tui/pictures/ranks.py", ("n", "K"), ranks=2)
+    yield "ranks-side-by-side", Picture("tests/tui/pictures/ranks.py", ("n", "n", "K", "j", "v"), ranks=2)
     yield "recording", Picture(_DIGITS, ("]", "]", "7"), arguments=epoch, recorded=True)
     yield "sorted", Picture(_SIGMOIDS, ("c", "o", "j", "s"), (160, 48))
     yield "diagram", Picture("tests/tui/pictures/gan.py", ("c", "0", "m", "g", "j"), (160, 48))

@@ -28,7 +28,7 @@ from gradscope_tui.panes.watches_pane import WatchesPane
 from gradscope_tui.refusal import can, refuse
 from gradscope_tui.run_verbs import RunVerbs
 from gradscope_tui.screens.comparison_screen import ComparisonScreen
-from gradscope_tui.screens.ranks_screen import RanksScreen
+from gradscope_tui.screens.ranks_screen import RankChoice, RanksScreen
 from gradscope_tui.screens.threads_screen import ThreadsScreen
 from gradscope_tui.screens.what_if_screen import WhatIfScreen
 from gradscope_tui.sessions.saved_breakpoints import edited, text_of
@@ -165,9 +165,9 @@ class CommandLine:
         else:
             self._app.push_screen(RanksScreen(found, self._watcher.scale), self._look_at_rank)
 
-    def _look_at_rank(self, rank: int | None) -> None:
-        if rank is not None:
-            self.obey(f"rank {rank}")
+    def _look_at_rank(self, choice: RankChoice | None) -> None:
+        if choice is not None:
+            self.obey(f"{'compare ' if choice.beside else ''}rank {choice.rank}")
 
     async def _choose_rank(self, argument: str) -> None:
         choose: Callable[[int], None] | None = getattr(self._session, "choose", None)
@@ -303,11 +303,18 @@ class CommandLine:
         self._app.push_screen(WhatIfScreen(found, expression, self._session.nodes[index]))
 
     async def _compare(self, argument: str) -> None:
-        """Show the backward beside the one before, another, or one of a recording."""
+        """Show the backward beside the one before, another, the same one of another rank, or one of a recording."""
         session, here = self._session, self._session.task_index
-        if argument and not argument.isdecimal():
+        shown = f"backward {here}"
+        word, _, rank = argument.partition(" ")
+        records: Callable[[int, int], Sequence[NodeRecord]] | None = getattr(session, "rank_records", None)
+        if word == "rank" and records is not None:
+            number = _number(rank.strip(), "RANK")
+            shown, name = f"rank {getattr(session, 'rank', 0)}", f"rank {number}"
+            other = await on_thread(lambda: records(number, here))
+        elif argument and not argument.isdecimal():
             name = f"backward {here} of {argument}"
-            other: Sequence[NodeRecord] = await on_thread(lambda: recorded_nodes(argument, here))
+            other = await on_thread(lambda: recorded_nodes(argument, here))
         else:
             number = _number(argument, "BACKWARD") if argument else here - 1
             if number < 1 or number == here:
@@ -315,9 +322,7 @@ class CommandLine:
             name = f"backward {number}"
             other = await on_thread(lambda: session.backward_records(number))
         pairs = node_pairs(await on_thread(lambda: session.backward_records(here)), other)
-        self._app.push_screen(
-            ComparisonScreen(pairs, f"backward {here}", name, self._watcher.scale), self._go_to_compared
-        )
+        self._app.push_screen(ComparisonScreen(pairs, shown, name, self._watcher.scale), self._go_to_compared)
 
     def _go_to_compared(self, index: int | None) -> None:
         if index is not None and index >= 0:

@@ -10,7 +10,7 @@ from functools import partial
 
 from ..debuggee.broadcast import Listener
 from ..debugging.session.session_errors import SessionError
-from ..records.records import DebuggerEvent, SessionState
+from ..records.records import DebuggerEvent, NodeRecord, SessionState
 from ..wire.client import RemoteDebugger
 from .rank_comparison import RankComparison, compare_ranks
 from .rank_group import RankGroup, ends_by_itself
@@ -56,6 +56,18 @@ class RankSession(RankGroup):
     def compare_ranks(self) -> RankComparison:
         """Return the current node on all ranks, and where each of them is."""
         return compare_ranks(self)
+
+    def rank_records(self, rank: int, number: int) -> Sequence[NodeRecord]:
+        """Return the nodes of a backward of another rank.
+
+        Raises
+        ------
+        ValueError
+            If there is no such rank.
+        """
+        if not 0 <= rank < len(self.members):
+            raise ValueError(f"there is no rank {rank}: there are {len(self.members)}, from 0")
+        return self.members[rank].backward_records(number)
 
     def leave(self) -> None:
         """End the ranks that have been started from here, and let others run on."""

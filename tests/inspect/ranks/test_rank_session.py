@@ -68,7 +68,11 @@ def test_a_step_is_taken_by_all_and_the_same_rank_is_looked_at(tmp_path):
             assert session.rank == 1
         found = session.compare_ranks()
         assert (found.chosen, found.title) == (1, "node 2 of 4: MulBackward0, on 2 ranks")
-        assert [row.norm for row in found.rows] == pytest.approx([12.798, 94.567], rel=1e-3)
+        norms = [row.norm for row in found.rows]
+        assert norms == pytest.approx([12.798, 94.567], rel=1e-3)
+        assert [session.rank_records(rank, 1)[2].norm for rank in (0, 1)] == norms
+        with pytest.raises(ValueError, match="there is no rank 2"):
+            session.rank_records(2, 1)
 
 
 def test_a_rank_that_stops_is_looked_at_and_stops_the_others(tmp_path):

@@ -187,6 +187,15 @@ def test_the_widgets_show_a_recording_as_the_past_of_a_program(session):
     play(scenario, session)
 
 
+def test_the_pane_of_functions_says_why_there_are_none(session):
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        await pilot.press("9")
+        await until(pilot, lambda: "a recording keeps no functions and variables" in text_of(app))
+
+    play(scenario, session, size=(140, 40))
+
+
 def test_a_damaged_page_costs_its_own_nodes_only(tmp_path):
     path = tmp_path / "damaged.gscope"
     w = gs.ones(3, requires_grad=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.text import Text
 from textual import on
@@ -13,12 +13,13 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from gradscope_tui.refusal import refuse
 from gradscope_tui.widgets.norm_columns import NormScale, norm_bar
 
 if TYPE_CHECKING:
     from gradscope.inspect.ranks.rank_comparison import RankComparison, RankRow
 
-__all__ = ["RanksScreen", "rank_line"]
+__all__ = ["RankChoice", "RanksScreen", "rank_line"]
 
 _BAR = 12
 
@@ -37,13 +38,21 @@ def rank_line(row: RankRow, chosen: int, scale: NormScale) -> Text:
     return Text(f"{mark} {norm} {norm_bar(row.norm, _BAR, scale):<{_BAR}} {row.text}")
 
 
-class RanksScreen(ModalScreen[int | None]):
+class RankChoice(NamedTuple):
+    """What is wanted of a rank: to look at it, or to see its backward beside the one that is shown."""
+
+    rank: int
+    beside: bool = False
+
+
+class RanksScreen(ModalScreen[RankChoice | None]):
     """Shows the ranks, and lets one choose which to look at."""
 
     BINDINGS = [
         Binding("escape,q,K", "cancel", "Close", show=False),
         Binding("j", "move('down')", "Down", show=False),
         Binding("k", "move('up')", "Up", show=False),
+        Binding("v", "beside", "Side by side", show=False),
     ]
 
     def __init__(self, found: RankComparison, scale: NormScale) -> None:
@@ -55,7 +64,7 @@ class RanksScreen(ModalScreen[int | None]):
         found = self._found
         with Vertical(id="ranks") as box:
             box.border_title = "Ranks"
-            box.border_subtitle = f"Enter looks at one · Esc closes · {self._scale}"
+            box.border_subtitle = f"Enter looks at one · v puts it beside this · Esc closes · {self._scale}"
             yield Static(Text(found.title or "the rank that is looked at is at no node"), classes="help--group")
             yield OptionList(*(Option(rank_line(row, found.chosen, self._scale), str(row.rank)) for row in found.rows))
             if found.differences:
@@ -73,11 +82,19 @@ class RanksScreen(ModalScreen[int | None]):
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(int(event.option_id or 0))
+        self.dismiss(RankChoice(int(event.option_id or 0)))
 
     def action_move(self, direction: str) -> None:
         """Move in the list."""
         getattr(self.query_one(OptionList), f"action_cursor_{direction}")()
+
+    def action_beside(self) -> None:
+        """Choose the rank that is marked, to see it beside the one that is looked at."""
+        rank = self.query_one(OptionList).highlighted
+        if rank is None or rank == self._found.chosen:
+            refuse(self.app, "move to another rank: v puts it beside the one that is looked at")
+        else:
+            self.dismiss(RankChoice(rank, beside=True))
 
     def action_cancel(self) -> None:
         """Close without a choice."""

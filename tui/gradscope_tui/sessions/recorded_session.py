@@ -402,6 +402,11 @@ class RecordedSession(StopVerbs):
         found = [one.loss for one in shown if task is not None and one.run == task.run and one.loss is not None]
         return tuple(found[-KEPT:])
 
+    why_no_frames = (
+        "a recording keeps no functions and variables: in `gradscope debug SCRIPT` they are here, at each stop"
+    )
+    """What the pane of functions says."""
+
     def frames(self) -> tuple[FrameRecord, ...]:
         """Return no function: none of a program waits."""
         return ()

@@ -392,7 +392,8 @@ class SessionWatcher:
         self._update_followers()
 
     async def _ask_for_frames(self) -> tuple[FrameRecord, ...]:
-        """Ask for the functions that wait; a program that has ended has none."""
+        """Ask for the functions that wait; a program that has ended has none, and a recording says why."""
+        self._app.query_one(FramesPane).empty = str(getattr(self._session, "why_no_frames", ""))
         try:
             return tuple(await on_thread(self._session.frames))
         except RuntimeError:
