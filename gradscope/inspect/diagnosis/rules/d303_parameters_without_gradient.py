@@ -20,6 +20,7 @@ class ParametersWithoutGradient(Rule):
     severity = "silent-wrong"
     needs = (EXAMINATION,)
     kind = "no gradient"
+    explains = ("D346",)
     what = """
         No backward reached a parameter of a model: its way to the loss ends at a detach(), under no_grad(), in an
         operator that has no derivative or in a copy of its values, or it has none. It stays as it was made, and

@@ -13,6 +13,7 @@ from ..training.update_sizes import UPDATE_SIZES, OptimizerRun
 
 __all__ = ["UndersizedUpdates"]
 
+_USUAL_RATE = 1e-3  # from which on nobody would call a learning rate too small
 _CLIP = "  Clip at a norm that most gradients are below: log what clip_grad_norm_() returns."
 
 
@@ -73,5 +74,10 @@ def _rate_of(run: OptimizerRun) -> str:
         return (
             f"its learning rate is {run.rates[0]:.2g} at all of {len(run.rates)} steps, to which a schedule has "
             f"brought the {run.planned:.2g} it was given\n  Look at the factor that the schedule computes."
+        )
+    if run.rates[0] >= _USUAL_RATE:
+        return (
+            f"its learning rate is {run.rates[0]:.2g}, so it is the gradients that are next to zero\n"
+            "  Look at what the loss compares: a target that the model itself gives has no gradient."
         )
     return f"its learning rate is {run.rates[0]:.2g}\n  Raise it."

@@ -12,6 +12,7 @@ from ...adapters import Observer
 from ...records.records import Location, operator_name
 from ..explanation import at
 from ..nan.nan_producers import saved_values
+from ..no_gradient.dataflow import operator_of
 from ..program_facts import Fact, WatchedProgram
 from ..rule_registry import Rule
 from ..sampled_graphs import source_of
@@ -21,6 +22,12 @@ __all__ = ["NoLogProbabilities"]
 # Losses of log-probabilities, and the name under which each saves them.
 _LOSSES = {"NllLoss": "self", "NllLoss2d": "self", "CtcLoss": "log_probs"}
 _CALLED = {"NllLoss": "nll_loss", "NllLoss2d": "nll_loss", "CtcLoss": "ctc_loss"}
+
+
+_FALLS = (
+    ": it falls without bound as they grow\n  Hand it log_softmax() of the logits; cross_entropy() is both at once."
+)
+_EFFECTS = {"kl_div": ": its minimum is not at the target\n  Hand it log_softmax() of the logits, not probabilities."}
 
 
 class LargeLogProbabilities(NamedTuple):
@@ -59,9 +66,21 @@ class LogProbabilityWatch(Observer):
                 line = self._adapter.location(link.node)
                 self.found.setdefault(line, LargeLogProbabilities(_CALLED[name], largest, line))
 
+    def operator_ran(self, call: Any) -> None:
+        """Look at what kl_div() is given, which under PyTorch has no node of its own."""
+        if operator_of(call.name) != "kl_div" or not call.inputs:
+            return
+        largest = float(numpy.max(self._adapter.to_host(call.inputs[0]), initial=-math.inf))
+        if self._most < largest < math.inf:
+            self.found.setdefault(call.location, LargeLogProbabilities("kl_div", largest, call.location))
+
 
 LARGE_LOG_PROBABILITIES = Fact(
-    "large log-probabilities", LogProbabilityWatch, lambda watch: tuple(watch.found.values()), backward=True
+    "large log-probabilities",
+    LogProbabilityWatch,
+    lambda watch: tuple(watch.found.values()),
+    backward=True,
+    operators=True,
 )
 
 
@@ -75,8 +94,9 @@ class NoLogProbabilities(Rule):
     kind = "loss"
     explains = ("D315", "D324")
     what = """
-        nll_loss() and ctc_loss() take logarithms of probabilities, of which none is above 0. They do not look at what
-        they are given: of logits the loss is the negative of one number, and falls without bound when the weights grow.
+        nll_loss(), ctc_loss() and kl_div() take logarithms of probabilities, of which none is above 0. They do not look
+        at what they are given: of logits the loss is the negative of one number, and falls without bound when the
+        weights grow; of probabilities kl_div() is smallest somewhere else than at the target.
         """
     bad = """
         logits = gs.nn.Linear(3, 4)(gs.randn(32, 3))
@@ -93,7 +113,6 @@ class NoLogProbabilities(Rule):
         for one in found:
             text = (
                 f"{one.loss}{at(one.location)} is given numbers up to {one.largest:.2g}, and no logarithm of a "
-                "probability is above 0: it falls without bound as they grow\n"
-                "  Hand it log_softmax() of the logits; cross_entropy() is both at once."
+                f"probability is above 0{_EFFECTS.get(one.loss, _FALLS)}"
             )
             yield text, one.location
