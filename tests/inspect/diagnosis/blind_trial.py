@@ -1,6 +1,7 @@
-"""Sixty programs, broken before their author had read a rule: what the doctor says of each, and the table of it.
+"""Programs broken before their author had read a rule: what the doctor says of each, and the table of it.
 
-``python -m tests.inspect.diagnosis.blind_trial`` prints what docs/doctor-trial.md shows.
+``python -m tests.inspect.diagnosis.blind_trial`` prints what docs/doctor-trial.md shows; with ``fresh_programs``, that of
+the second trial.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import sys
 import tomllib
 import warnings
 from collections import Counter
@@ -16,7 +18,7 @@ from pathlib import Path
 
 from gradscope.cli import main
 
-PROGRAMS = Path(__file__).parent / "blind_programs"
+FOLDERS = tuple(Path(__file__).parent / name for name in ("blind_programs", "fresh_programs"))
 STEPS = 30
 VERDICTS = {
     "cause": "the cause is named, and nothing else",
@@ -30,6 +32,7 @@ VERDICTS = {
 class Trial:
     """What is wrong with a program, and how the doctor judged it: at first sight, and now."""
 
+    folder: Path
     program: str
     line: int
     cause: str
@@ -41,7 +44,7 @@ class Trial:
 
     @property
     def path(self) -> Path:
-        return PROGRAMS / f"{self.program}.py"
+        return self.folder / f"{self.program}.py"
 
     @property
     def needs_pytorch(self) -> bool:
@@ -49,8 +52,9 @@ class Trial:
 
 
 TRIALS = [
-    Trial(program, **columns)
-    for program, columns in tomllib.loads((PROGRAMS / "verdicts.toml").read_text(encoding="utf-8")).items()
+    Trial(folder, program, **columns)
+    for folder in FOLDERS
+    for program, columns in tomllib.loads((folder / "verdicts.toml").read_text(encoding="utf-8")).items()
 ]
 
 
@@ -62,9 +66,10 @@ def findings_in(path: Path) -> list[tuple[str, str]]:
     return [(symptom["code"], symptom["text"]) for symptom in json.loads(out.getvalue())["symptoms"]]
 
 
-def table() -> str:
-    """Return the verdicts as tables in Markdown: counted, and each program by itself."""
-    first, now = (Counter(getattr(trial, when) for trial in TRIALS) for when in ("first", "now"))
+def table(folder: str = "blind_programs") -> str:
+    """Return the verdicts on the programs of a folder as tables in Markdown: counted, and each by itself."""
+    trials = [trial for trial in TRIALS if trial.folder.name == folder]
+    first, now = (Counter(getattr(trial, when) for trial in trials) for when in ("first", "now"))
     lines = ["| | at first sight | now |", "|---|--:|--:|"]
     lines += [f"| {meaning} | {first[verdict]} | {now[verdict]} |" for verdict, meaning in VERDICTS.items()]
     lines += [
@@ -75,10 +80,10 @@ def table() -> str:
     lines += [
         f"| `{trial.program}` | line {trial.line}: {trial.cause} | {trial.first} | {trial.now} | {trial.finding} "
         f"| {trial.done} |"
-        for trial in TRIALS
+        for trial in trials
     ]
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    print(table())
+    print(table(*sys.argv[1:]))

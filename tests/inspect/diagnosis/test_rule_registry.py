@@ -88,6 +88,11 @@ def test_codes_keep_their_meaning():
         "D343": "clipping that changes no gradient",
         "D344": "a likelihood that is minimised",
         "D345": "a target that is learned with the prediction",
+        "D346": "a loss without history whose requires_grad was set",
+        "D347": "an optimizer that is made anew for each step",
+        "D348": "a module that was to be frozen and is not",
+        "D349": "a functional dropout that eval() does not stop",
+        "D350": "scores and labels that are flattened in different orders",
     }
 
 
