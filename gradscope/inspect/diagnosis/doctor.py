@@ -105,6 +105,8 @@ class Diagnosis(Explanation):
         What other instruments have found.
     frozen : tuple of str
         Parameters whose requires_grad is False. They are meant to be, or forgotten: no finding, but good to know.
+    spare : tuple of str
+        Parameters that a model of an installed package has and does not use itself: nothing that the program can mend.
     unseen : tuple of str
         Why parts of the program could not be looked into.
 
@@ -140,6 +142,7 @@ class Diagnosis(Explanation):
     functions: tuple[CheckedFunction, ...] = ()
     others: tuple[Symptom, ...] = ()
     frozen: tuple[str, ...] = ()
+    spare: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
     _facts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -175,6 +178,10 @@ class Diagnosis(Explanation):
         if self.frozen and not any(entry.reason is Reason.FROZEN for entry in self.missing.parameters):
             of = f" of {self.missing.total}" if self.missing.total else ""
             seen += f"\nFrozen (requires_grad is False): {named(self.frozen)}, {len(self.frozen)}{of} parameters."
+        if self.spare:
+            seen += (
+                f"\nNot used by the package that has it: {named(self.spare)}, {count(len(self.spare), 'parameter')}."
+            )
         return "\n".join([*self._list(), seen, *(f"Not looked into: {reason}." for reason in self.unseen)])
 
     def _list(self) -> Iterable[str]:
@@ -280,6 +287,7 @@ class Doctor:
             failed=facts[FAILURE.name],
             functions=facts[FUNCTIONS.name],
             frozen=seen.frozen,
+            spare=seen.spare,
             unseen=facts[BLIND_REGIONS.name],
             _facts=facts,
         )

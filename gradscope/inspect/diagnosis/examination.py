@@ -107,6 +107,8 @@ class Examination:
         Parameters that no backward gave a gradient.
     frozen : tuple of str
         Parameters whose requires_grad is False.
+    spare : tuple of str
+        Parameters that a model of an installed package has and does not use itself.
     flow : GradientFlow or None
         After the last backward that was looked into.
     rectifiers : tuple of DeadUnits
@@ -128,6 +130,7 @@ class Examination:
 
     missing: GradientReport
     frozen: tuple[str, ...]
+    spare: tuple[str, ...]
     flow: GradientFlow | None
     rectifiers: tuple[DeadUnits, ...]
     sharing: GradientAliasing | None
@@ -203,6 +206,7 @@ class Examiner(Observer):
         return Examination(
             missing=self.missing.report(),
             frozen=self.missing.frozen(),
+            spare=self.missing.spare(),
             flow=self.flow,
             rectifiers=tuple(self.rectifiers.values()),
             sharing=self.sharing,

@@ -1,7 +1,7 @@
 """Programs broken before their author had read a rule: what the doctor says of each, and the table of it.
 
-``python -m tests.inspect.diagnosis.blind_trial`` prints what docs/doctor-trial.md shows; with ``fresh_programs``, that of
-the second trial.
+``python -m tests.inspect.diagnosis.blind_trial`` prints what docs/doctor-trial.md shows; with ``fresh_programs``, that
+of the second trial.
 """
 
 from __future__ import annotations

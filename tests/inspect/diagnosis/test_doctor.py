@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+import gradscope as gs
 import gradscope.inspect as gi
 from tests.inspect.diagnosis.lines import line
 
@@ -607,3 +608,37 @@ def train_two(fw, *, shared):
 def test_an_explosion_hides_what_it_leads_to_and_nothing_of_another_model(fw):
     assert {"D324", "D316"} <= train_two(fw, shared=False)
     assert "D316" not in train_two(fw, shared=True)
+
+
+def test_what_a_package_leaves_unused_is_no_finding(tmp_path, monkeypatch):
+    package = tmp_path / "site-packages"
+    package.mkdir()
+    (package / "some_package_with_a_model.py").write_text(
+        "import gradscope as gs\n\n\n"
+        "class PackagedModel(gs.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.used, self.spare = gs.nn.Linear(2, 1), gs.nn.Linear(2, 1)\n\n"
+        "    def forward(self, x):\n"
+        "        return self.used(x)\n"
+    )
+    monkeypatch.syspath_prepend(str(package))
+    from some_package_with_a_model import PackagedModel
+
+    class OwnModel(PackagedModel):
+        """The same, of the program's own."""
+
+    def examined(model):
+        optimizer = gs.optim.SGD(model.parameters(), lr=0.1)
+        with gi.Doctor() as doctor:
+            model(gs.ones(3, 2)).sum().backward()
+            optimizer.step()
+        return doctor.diagnosis
+
+    found = examined(PackagedModel())
+    assert found.symptoms == ()
+    assert found.spare == ("spare.weight", "spare.bias")
+    assert "Not used by the package that has it: `spare.weight`, `spare.bias`, 2 parameters." in str(found)
+    own = examined(OwnModel())
+    assert [symptom.code for symptom in own.symptoms] == ["D303"]
+    assert own.spare == ()

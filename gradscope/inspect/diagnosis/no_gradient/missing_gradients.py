@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
+from ....runtime.events import is_installed_file, is_library_file
 from ...adapters import Adapter
 from ...records.execution_order import walk
+from ...records.module_tracking import module_of_parameter
 from ...records.naming import tables_of
 from ...records.records import Location
 from ...source.call_sites import name_of, user_frames
@@ -22,6 +24,7 @@ __all__ = ["MissingGradients", "ModelNames"]
 
 
 # How programs keep a target network or a teacher out of the backward.
+_UNUSED = (Reason.UNUSED, Reason.UNUSED_MODULE)
 _MEANT = (Reason.NO_GRAD, Reason.DETACHED)
 
 
@@ -84,6 +87,8 @@ class MissingGradients:
         # The leaves that a failed backward would have reached.
         self._spared: dict[int, weakref.ref[Any]] = {}
         self._replaced: set[int] = set()
+        # Those that a model of an installed package has, and its own forward does not use.
+        self._spare: set[int] = set()
         self._optimized = False
         self._refused = False
         self._named: list[NoGradient] = []
@@ -148,7 +153,21 @@ class MissingGradients:
                     replaced = self._replaced_in(model)
                 if id(tensor) in replaced:
                     self._replaced.add(id(tensor))
-                answers[location] = diagnosis.explain(tensor, paths.get(id(tensor), path))
+                answer = answers[location] = diagnosis.explain(tensor, paths.get(id(tensor), path))
+                if answer.reason in _UNUSED and self._is_of_package(model, path):
+                    self._spare.add(id(tensor))
+
+    def _is_of_package(self, model: Any, path: str) -> bool:
+        """Whether the innermost module around a parameter that is no framework's is a package's, and has run."""
+        modules = dict(self._adapter.named_modules(model))
+        owner = path
+        while owner:
+            owner = module_of_parameter(owner)
+            module = modules.get(owner)
+            source = getattr(sys.modules.get(type(module).__module__), "__file__", None) or ""
+            if module is not None and not is_library_file(source):
+                return is_installed_file(source) and self._recorder.ran(module)
+        return False
 
     def _has_gradient(self, tensor: Any) -> bool:
         """Whether a backward has given a parameter its gradient, or a hook has: so does a program that shards it."""
@@ -164,21 +183,30 @@ class MissingGradients:
         if reference is None or reference() is not tensor:
             answers = {}
             self._replaced.discard(id(tensor))
+            self._spare.discard(id(tensor))
             self._answers[id(tensor)] = (weakref.ref(tensor), answers)
         return answers
 
     def report(self) -> GradientReport:
-        """Return the parameters that no backward has given a gradient; frozen ones where that is why one failed."""
-        kept = list(self._last_answers())
+        """Return the parameters that no backward has given a gradient; frozen ones where that is why one failed.
+
+        What a package's own forward leaves out is left out.
+        """
+        kept = [answer for identity, answer in self._last_answers() if identity not in self._spare]
         if not self._refused or any(answer.reason is not Reason.FROZEN for answer in kept):
             kept = [answer for answer in kept if answer.reason is not Reason.FROZEN]
         return GradientReport((*self._named, *kept), max(self._total, len(self._named)))
 
     def frozen(self) -> tuple[str, ...]:
         """Return the names of the parameters that want no gradient."""
-        return tuple(answer.name for answer in self._last_answers() if answer.reason is Reason.FROZEN)
+        return tuple(answer.name for _, answer in self._last_answers() if answer.reason is Reason.FROZEN)
 
-    def _last_answers(self) -> Iterator[NoGradient]:
+    def spare(self) -> tuple[str, ...]:
+        """Return the names of the parameters that a model of an installed package has and does not use itself."""
+        return tuple(answer.name for identity, answer in self._last_answers() if identity in self._spare)
+
+    def _last_answers(self) -> Iterator[tuple[int, NoGradient]]:
+        """Yield the ids of the parameters that have no gradient, each with why."""
         for identity, (reference, answers) in self._answers.items():
             # The program may be over, and its parameters gone.
             accumulated = self._recorder.has_accumulated(identity, reference)
@@ -189,4 +217,4 @@ class MissingGradients:
             unheld = identity not in self._wanted and not self._refused
             meant = identity in self._replaced or (self._optimized and answer.reason in _MEANT)
             if not (unheld and meant):
-                yield answer
+                yield identity, answer

@@ -25,7 +25,7 @@ class ParametersWithoutGradient(Rule):
         No backward reached a parameter of a model: its way to the loss ends at a detach(), under no_grad(), in an
         operator that has no derivative or in a copy of its values, or it has none. It stays as it was made, and
         nothing raises. The finding names the line that ends the way. Parameters with requires_grad=False are left
-        out.
+        out, and so are those that a model of an installed package has and its own forward does not use.
         """
     bad = """
         body, head = gs.nn.Linear(3, 4), gs.nn.Linear(4, 1)
