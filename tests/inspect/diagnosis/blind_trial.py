@@ -16,6 +16,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from gradscope import enable_grad
 from gradscope.cli import main
 
 FOLDERS = tuple(Path(__file__).parent / name for name in ("blind_programs", "fresh_programs"))
@@ -61,7 +62,8 @@ TRIALS = [
 def findings_in(path: Path) -> list[tuple[str, str]]:
     """Return code and text of what the doctor finds in a program."""
     out = io.StringIO()
-    with contextlib.redirect_stdout(out), warnings.catch_warnings(action="ignore"):
+    # One of the programs turns recording off for good.
+    with contextlib.redirect_stdout(out), warnings.catch_warnings(action="ignore"), enable_grad():
         main(["doctor", "--format", "json", "--steps", str(STEPS), str(path)])
     return [(symptom["code"], symptom["text"]) for symptom in json.loads(out.getvalue())["symptoms"]]
 
