@@ -1,5 +1,7 @@
 """NumPy's form of convolution and its adjoints, beside the definition written out."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -48,19 +50,28 @@ def test_gradients_are_its_adjoints(parts):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+@cache
+def in_one_piece():
+    """Return a case, and what the definition makes of it: the result, and the gradients of input and weight."""
+    x, weight, grad, rest = case([(9, 3, 1, 1, 1), (8, 3, 2, 1, 1)], 5, 2, 3, 4)
+    result = convolved(x, weight, None, *rest)
+    of_input = adjoint(lambda x: convolved(x, weight, None, *rest), x.shape, grad)
+    of_weight = adjoint(lambda w: convolved(x, w, None, *rest), weight.shape, grad)
+    return (x, weight, grad, rest), (result, of_input, of_weight)
+
+
 @pytest.mark.parametrize(("grid", "columns"), [(1, 1), (1, 1 << 17), (1 << 16, 1)])
 def test_blocks_are_put_together(monkeypatch, grid, columns):
     monkeypatch.setattr(kernels, "_GRID", grid)
     monkeypatch.setattr(kernels, "_COLUMNS", columns)
     monkeypatch.setattr(kernels, "_LEAST_ROW", 7)
-    x, weight, grad, rest = case([(9, 3, 1, 1, 1), (8, 3, 2, 1, 1)], 5, 2, 3, 4)
+    (x, weight, grad, rest), (result, of_input, of_weight) = in_one_piece()
     found = kernels.convolved(x, weight, None, grad.shape[2:], *rest)
-    np.testing.assert_allclose(found, convolved(x, weight, None, *rest), atol=1e-12)
+    np.testing.assert_allclose(found, result, atol=1e-12)
     found = kernels.input_gradient(grad, weight, x.shape[2:], *rest)
-    np.testing.assert_allclose(found, adjoint(lambda x: convolved(x, weight, None, *rest), x.shape, grad), atol=1e-12)
+    np.testing.assert_allclose(found, of_input, atol=1e-12)
     found = kernels.weight_gradient(x, grad, weight.shape[2:], *rest)
-    expected = adjoint(lambda w: convolved(x, w, None, *rest), weight.shape, grad)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_allclose(found, of_weight, atol=1e-12)
 
 
 def test_arrays_that_suit():
