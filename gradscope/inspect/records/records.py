@@ -371,6 +371,10 @@ class InnerOperator:
     why : str
         Of the call that has made the first of them: why.
 
+    See Also
+    --------
+    NodeRecord
+
     Examples
     --------
     >>> import gradscope.inspect as gi
