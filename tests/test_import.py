@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 HEAVY = (
     "cupy", "cupyx", "gradscope_tui", "hypothesis", "jinja2", "matplotlib", "ml_dtypes", "networkx", "pandas", "pytest",
     "rich", "scipy", "textual", "torch",
@@ -31,6 +33,12 @@ def test_import_leaves_the_instruments_for_later() -> None:
     loaded = modules_after("import gradscope as gs; gs.utils.data.DataLoader, gs.save, gs.load, gs.serialization.save")
     assert "gradscope.serialization" in loaded
     assert "multiprocessing" not in loaded
+
+
+def test_the_terminal_ui_loads_neither_numpy_nor_a_runtime() -> None:
+    pytest.importorskip("textual")
+    loaded = modules_after("import gradscope_tui.app")
+    assert loaded.isdisjoint({"numpy", "torch", "sqlite3", "gradscope.runtime", "gradscope.inspect.adapters"})
 
 
 def test_scipy_loads_with_the_first_special_function() -> None:

@@ -16,6 +16,7 @@ dictionary (``to_dict()``) and, where people look rather than read, a picture (`
 - :mod:`~.rule_registry`: how one is written and registered
 - :mod:`~.program_facts`: what a rule may need to know
 - :mod:`~.examination`: what is looked at in each backward
+- :mod:`~.reshaping_operators`: the operators that only give elements another place
 - :mod:`~.sampled_graphs`: the graphs that are looked into, walked once for all rules
 - :mod:`~.limits`: the numbers beyond which the doctor speaks
 - :mod:`~.step_limit`: the end of a program that is run for some steps alone

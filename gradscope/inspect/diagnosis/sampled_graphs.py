@@ -9,14 +9,9 @@ from ..adapters import Adapter, Observer
 from ..records.execution_order import NodeLinks, walk
 from ..records.records import Location, operator_name
 from .limits import Limits
+from .reshaping_operators import RESHAPING
 
-__all__ = ["RESHAPING", "BackwardSampler", "SampledGraphs", "is_sampled", "senders", "source_of", "users_of"]
-
-RESHAPING = frozenset(
-    {"Alias", "Clone", "Expand", "Permute", "Reshape", "ReshapeAlias", "Select", "Slice", "Squeeze", "T", "ToCopy"}
-    | {"Transpose", "Unsqueeze", "UnsafeView", "View"}
-)
-"""Operators whose results are elements of their input, by what their nodes are called."""
+__all__ = ["BackwardSampler", "SampledGraphs", "is_sampled", "senders", "source_of", "users_of"]
 
 
 def is_sampled(number: int, first: int = Limits.sampled_backwards) -> bool:

@@ -10,5 +10,4 @@
 - :mod:`~.traceback_line`: the line at which a program has failed
 - :mod:`~.saved_breakpoints`: breakpoints from one session to the next
 - :mod:`~.saved_view`: sizes of panes, theme and watches, likewise
-- :mod:`~.traceback_line`: the line at which a program has failed
 """

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ...output.number_format import several
 from ...records.records import Location, NodeRecord
 from ..limits import Limits
-from ..sampled_graphs import RESHAPING
+from ..reshaping_operators import RESHAPING
 
 __all__ = ["EXPLODING", "VANISHING", "NormTrouble", "norm_trouble"]
 

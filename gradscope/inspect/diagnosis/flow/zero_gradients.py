@@ -12,7 +12,7 @@ from ...adapters import Adapter
 from ...output.number_format import count
 from ...records.records import Location, operator_name
 from ..nan.nan_producers import saved_values
-from ..sampled_graphs import RESHAPING
+from ..reshaping_operators import RESHAPING
 from .backward_replay import BackwardReplay
 
 __all__ = ["ZeroCause", "ZeroVisitor", "zero_causes"]

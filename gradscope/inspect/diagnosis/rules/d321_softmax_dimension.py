@@ -13,8 +13,9 @@ from ...records.records import Location, operator_name
 from ..explanation import at
 from ..nan.nan_producers import saved_values
 from ..program_facts import Fact, WatchedProgram
+from ..reshaping_operators import RESHAPING
 from ..rule_registry import Rule
-from ..sampled_graphs import RESHAPING, senders, users_of
+from ..sampled_graphs import senders, users_of
 
 __all__ = ["SoftmaxDimension"]
 

@@ -11,8 +11,9 @@ from ...records.execution_order import NodeLinks
 from ...records.records import Location, operator_name
 from ..explanation import at
 from ..program_facts import Fact, WatchedProgram
+from ..reshaping_operators import RESHAPING
 from ..rule_registry import Rule
-from ..sampled_graphs import RESHAPING, senders
+from ..sampled_graphs import senders
 
 __all__ = ["ExchangedDimensions"]
 

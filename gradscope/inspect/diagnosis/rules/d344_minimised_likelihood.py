@@ -9,8 +9,8 @@ from ...adapters import Observer
 from ...records.records import Location, operator_name
 from ..explanation import at
 from ..program_facts import Fact, WatchedProgram
+from ..reshaping_operators import RESHAPING
 from ..rule_registry import Rule
-from ..sampled_graphs import RESHAPING
 from ..training.update_sizes import UPDATE_SIZES, OptimizerRun
 
 __all__ = ["MinimisedLikelihood"]
