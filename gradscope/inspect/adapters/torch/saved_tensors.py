@@ -20,6 +20,7 @@ __all__ = [
     "set_version",
     "tell_checkpoint_violation",
     "tell_violation",
+    "unpacked_of",
     "versions_in",
 ]
 
@@ -91,9 +92,14 @@ class TorchSaved:
         return 0 if tensor is None else tensor.numel() * tensor.element_size()
 
     @property
+    def unpacked(self) -> torch.Tensor | None:
+        """The tensor itself; None once released, and where a hook has packed it."""
+        return None if self.packed else self._tensor
+
+    @property
     def current_version(self) -> int | None:
         """The version its memory is at now; None where none is kept."""
-        tensor = None if self.packed else self._tensor
+        tensor = self.unpacked
         with torch._C.DisableTorchFunction():
             return None if tensor is None or tensor.is_inference() else tensor._version
 
@@ -121,6 +127,23 @@ def set_version(tensor: torch.Tensor, version: int) -> None:
 def saved_of(node: Any) -> list[TorchSaved]:
     """Return what a node has saved, by name."""
     return [saved for attribute in raw_names(type(node)) for saved in _of_attribute(node, attribute)]
+
+
+def unpacked_of(node: Any) -> list[tuple[str, torch.Tensor | None]]:
+    """Return the names of what a node has saved, and the tensors: see :attr:`TorchSaved.unpacked`.
+
+    The same as of :func:`saved_of`, at a third of the time: what is asked of every node, twice.
+    """
+    found: list[tuple[str, torch.Tensor | None]] = []
+    plain = SHOWN and RELEASED not in node.metadata
+    for attribute in raw_names(type(node)):
+        raw = getattr(node, attribute, None) if plain else None
+        data = getattr(raw, "data", None)
+        if raw is not None and isinstance(data, torch.Tensor) and raw.unpack_hook is None:
+            found.append((attribute.removeprefix(_RAW), data))
+        else:
+            found += [(saved.name, saved.unpacked) for saved in _of_attribute(node, attribute)]
+    return found
 
 
 def _of_attribute(node: Any, attribute: str) -> Iterator[TorchSaved]:

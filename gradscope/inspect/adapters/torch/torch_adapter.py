@@ -7,6 +7,7 @@ import itertools
 import os
 import sys
 import threading
+import zlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from operator import itemgetter
@@ -20,7 +21,7 @@ from torch.autograd.function import BackwardCFunction
 from ....runtime import events
 from ...records.records import InnerOperator, Location, TensorSpec
 from ..gradient_hooks import NodeHook
-from ..memory_fingerprint import Region, fingerprint_of
+from ..memory_fingerprint import Region
 from ..native_adapter import location_of
 from ..protocol import CHECKPOINTS, DataParallel, FailedCall, Observer, Plan, SavedView, key_in, refuse_checkpoint
 from .data_parallel import (
@@ -53,7 +54,7 @@ from .numpy_conversion import (
     without_repeats,
 )
 from .observed_backward import TorchTask, edge_of
-from .saved_tensors import saved_of, set_version
+from .saved_tensors import saved_of, set_version, unpacked_of
 from .torch_compile import blindness_of, inside_of, is_compiled, withheld_by
 
 __all__ = ["TorchAdapter"]
@@ -218,8 +219,9 @@ class TorchAdapter:
     def fingerprints(self, node: Any) -> Sequence[tuple[int, int] | None]:
         """Return version and checksum of each saved tensor that the node reads."""
         # In training, batch_norm writes the statistics that it has saved, and cuDNN writes the state of its generator.
-        unread = _WRITTEN_BY_ITSELF if getattr(node, "_saved_training", False) else _GENERATOR
-        return [None if saved.name in unread else fingerprint_of(self, saved) for saved in saved_of(node)]
+        training = hasattr(type(node), "_saved_training") and node._saved_training
+        unread = _WRITTEN_BY_ITSELF if training else _GENERATOR
+        return [None if name in unread else _fingerprint(tensor) for name, tensor in unpacked_of(node)]
 
     def copy(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return a copy of a tensor, without history."""
@@ -502,3 +504,14 @@ def _without_hooks(leaves: Sequence[torch.Tensor]) -> Iterator[None]:
     finally:
         for table, hooks in zip(tables, kept):
             table.update(hooks)
+
+
+def _fingerprint(tensor: torch.Tensor | None) -> tuple[int, int] | None:
+    """Return version and checksum of a saved tensor, as :func:`.memory_fingerprint.fingerprint_of` does."""
+    if tensor is None:
+        return None
+    with torch._C.DisableTorchFunction():
+        if tensor.is_inference():
+            return None
+        bits = bits_of(tensor)
+        return None if bits is None else (tensor._version, zlib.crc32(bits))
