@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy
@@ -31,6 +32,7 @@ class StaticNode:
     """
 
     name: str
+    operator: str
     place: int
     module: str
     parameter: str
@@ -64,6 +66,28 @@ class _View:
         return tuple(self._entries[at - self._from : at - self._from + count])
 
 
+def _norm_of(known: tuple[TensorSummary | None, ...] | None) -> float | None:
+    """Return the norm of the incoming gradients, of which there is one as a rule."""
+    if known is not None and len(known) == 1 and known[0] is not None:
+        return abs(known[0].norm)
+    return combined_norm(None if one is None else one.norm for one in known or ())
+
+
+def _preview(values: tuple[float, ...], more: bool) -> str:
+    """Return the first elements as text; most gradients come twice, from one node and to the next."""
+    if 0 in values:  # the two zeros are one key
+        return _written(values, more)
+    return _kept(values, more)
+
+
+def _written(values: tuple[float, ...], more: bool) -> str:
+    texts = ", ".join([f"{value:.4g}" for value in values])
+    return f"[{texts}, ...]" if more else f"[{texts}]"
+
+
+_kept = lru_cache(maxsize=256)(_written)
+
+
 class RecordDecoder:
     """Makes records of a page's rows; reads what nodes share once."""
 
@@ -81,7 +105,7 @@ class RecordDecoder:
         end_of_all = begins.pop() if stop < len(page.nodes) else len(page.tensors)
         view = _View(page, begins, end_of_all)
         static = self.nodes([row[0] for row in rows])
-        if any(row[0] not in self._specs for row in view.rows if row[0] >= 0):
+        if not {row[0] for row in view.rows if row[0] >= 0} <= self._specs.keys():
             self._learn_specs()
         records = []
         for offset, (row, begin) in enumerate(zip(rows, begins)):
@@ -94,7 +118,7 @@ class RecordDecoder:
                     index=first + start + offset,
                     key=node.place,
                     name=node.name,
-                    operator=operator_name(node.name),
+                    operator=node.operator,
                     sequence_nr=sequence_nr,
                     module=node.module,
                     parameter=node.parameter,
@@ -105,7 +129,7 @@ class RecordDecoder:
                     grad_inputs=self._group(view, end, produced, "grad_inputs"),
                     saved=node.saved,
                     outputs=node.outputs,
-                    norm=combined_norm(None if known is None else known.norm for known in grad_outputs or ()),
+                    norm=_norm_of(grad_outputs),
                     duration=duration,
                 )
             )
@@ -127,8 +151,7 @@ class RecordDecoder:
         if shown < 0:
             preview = one_line(view.page.previews[at])
         else:
-            texts = ", ".join([f"{value:.4g}" for value in view.elements[at - view.first][:shown]])
-            preview = f"[{texts}, ...]" if numel > shown else f"[{texts}]"
+            preview = _preview(tuple(view.elements[at - view.first][:shown]), numel > shown)
         # The arguments are in the order of the record's fields: by keyword the call takes half as long again.
         return TensorSummary(
             name, spec.shape, spec.dtype, spec.device, numel, numel * itemsize, norm, low, high, mean, std,
@@ -153,6 +176,7 @@ class RecordDecoder:
             number, name, module, parameter, location, place, edges, outputs, saved = row
             self._nodes[number] = StaticNode(
                 name=_text(name),
+                operator=operator_name(_text(name)),
                 place=place,
                 module=self._modules[module],
                 parameter=_text(parameter),

@@ -299,3 +299,14 @@ def test_a_long_backward_opens_at_once(tmp_path):
     assert time.perf_counter() - start < 1.0
     assert [node.index for node in page] == list(range(50))
     assert recording.tasks()[0].count == 20_002
+
+
+def test_zeros_of_both_signs_are_read_as_they_were_recorded(tmp_path):
+    with gi.record(tmp_path / "run.gscope"):
+        for sign in (1.0, -1.0):
+            x = gs.ones(2, requires_grad=True)
+            (x * gs.tensor([0.0, 0.5]) * sign).sum().backward()
+    recording = gi.open_recording(tmp_path / "run.gscope")
+    tasks = [[node for node in task.nodes if node.operator == "Mul"] for task in recording.tasks()]
+    found = [[node.grad_inputs[0].preview for node in nodes] for nodes in tasks]
+    assert found == [["[1, 1]", "[0, 0.5]"], ["[-1, -1]", "[-0, -0.5]"]]
