@@ -149,7 +149,7 @@ MISTAKES = {
     "dead_relu": Mistake(
         "D316",
         "model(rows)",
-        "the ReLU is not active for any of its 2,048 inputs",
+        "the ReLU in `1` is not active for any of its 2,048 inputs",
         (("lr=0.5", "lr=1e-4"),),
     ),
     "deep_sigmoid": Mistake(

@@ -87,7 +87,7 @@ def test_dead_units(fw):
     texts = [s.text for s in doctor.diagnosis.symptoms if s.kind == "gradient flow"]
     # The dead units are told of as the cause, and not once more for themselves.
     assert [text.partition(":")[0] for text in texts] == ["the gradient of `0.weight`, `0.bias`, `2.weight` is zero"]
-    assert "the ReLU is not active for any of its 8 " in texts[0]
+    assert "the ReLU in `1` is not active for any of its 8 " in texts[0]
 
 
 def test_some_dead_units(fw):

@@ -10,6 +10,7 @@ import numpy
 
 from ...adapters import Adapter
 from ...output.number_format import count
+from ...records.module_tracking import Tracker
 from ...records.records import Location, operator_name
 from ..nan.nan_producers import saved_values
 from ..reshaping_operators import RESHAPING
@@ -48,6 +49,11 @@ class ZeroCause:
     help: str = ""
 
 
+# What a loss that compares numbers with targets is made of.
+_COMPARING = RESHAPING | {"Abs", "Mean", "Pow", "Sub", "Sum"}
+_LAST = "The model ends in it and gives nothing below zero, whatever the targets are: end in a layer without it."
+
+
 class ZeroVisitor:
     """Follows zero gradients through a backward, from the node that made each.
 
@@ -61,6 +67,8 @@ class ZeroVisitor:
         self._adapter = adapter
         # By (key, input number): the causes on the way that ends there, for gradients that are zero.
         self._arriving: dict[tuple[int, int], list[ZeroCause] | None] = {}
+        # By the same, the node that the gradient has come from last: its key and operator.
+        self._senders: dict[tuple[int, int], tuple[int, str]] = {}
         self.found: dict[int, tuple[ZeroCause, ...]] = {}
 
     def visit(self, node: Any, grads: Sequence[Any], produced: Sequence[Any], saved: Mapping[str, Any]) -> None:
@@ -84,14 +92,35 @@ class ZeroVisitor:
             if child is None or index >= len(produced) or produced[index] is None:
                 continue
             place = (adapter.key(child), nr)
+            self._senders[place] = key, operator_name(adapter.node_name(node))
             if not _is_zero(adapter, produced[index]):
                 arriving[place] = None
                 continue
             causes = inherited
             if not dead and not self._cancels(node, index, grads, produced[index], saved):
-                causes = [_cause(adapter, *(_silent_operand(adapter, node, index, saved) or (node, saved)))]
+                causes = [self._cause(*(_silent_operand(adapter, node, index, saved) or (node, saved)))]
             if arriving.get(place, []) is not None:
                 arriving.setdefault(place, []).extend(causes)  # type: ignore[union-attr]
+
+    def _cause(self, node: Any, saved: Mapping[str, Any]) -> ZeroCause:
+        """Say why a node gives a zero gradient to one of its inputs."""
+        adapter = self._adapter
+        name = adapter.node_name(node)
+        text, way_out = _text(operator_name(name), {key: adapter.to_host(value) for key, value in saved.items()})
+        if operator_name(name) in _INACTIVE:
+            module = Tracker(adapter).module_of(node)
+            text = f"the ReLU{f' in `{module}`' if module else ''} {text}"
+            if self._is_last(adapter.key(node)):
+                text, way_out = f"{text}, and the loss is computed with its result", _LAST
+        return ZeroCause(name, text or f"{name} gives it a zero gradient", adapter.location(node), way_out)
+
+    def _is_last(self, key: int) -> bool:
+        """Whether nothing is between a node and the end of the backward's graph but what compares with a target."""
+        names = set()
+        while (key, 0) in self._senders:
+            key, name = self._senders[key, 0]
+            names.add(name)
+        return bool(names) and all(name in _COMPARING or name.endswith("Loss") for name in names)
 
     def _cancels(self, node: Any, index: int, grads: Sequence[Any], produced: Any, saved: Mapping[str, Any]) -> bool:
         """Whether a gradient is zero only because what a node sums up for it cancels: nothing is wrong with that."""
@@ -134,18 +163,11 @@ def _silent_operand(
     return None
 
 
-def _cause(adapter: Adapter, node: Any, saved: Mapping[str, Any]) -> ZeroCause:
-    """Say why a node gives a zero gradient to one of its inputs."""
-    name = adapter.node_name(node)
-    text, way_out = _text(operator_name(name), {key: adapter.to_host(value) for key, value in saved.items()})
-    return ZeroCause(name, text or f"{name} gives it a zero gradient", adapter.location(node), way_out)
-
-
 def _text(operator: str, saved: Mapping[str, Any]) -> tuple[str, str]:
     """Return what an operator did, and what to do about it."""
     if operator in _INACTIVE:
         size = next(iter(saved.values())).size if saved else 0
-        what = f"the ReLU is not active for any of its {count(size, 'input')}" if size else "the ReLU is not active"
+        what = f"is not active for any of its {count(size, 'input')}" if size else "is not active"
         return what, "Lower the learning rate or the bias before it, or use LeakyReLU: a dead ReLU does not come back."
     if operator in _RECTIFIERS:
         what = f"every input is outside the range of {operator.lower()}, where its derivative is zero"
