@@ -35,6 +35,7 @@ NAMED = {
     "dead_bias": "D316",
     "decoder_copied": "D335",
     "detached_metric_as_loss": "D303",
+    "dropout_in_functional_form": "D349",
     "eval_not_undone": "D318",
     "exponential_decay_per_batch": "D323",
     "half_without_scaler": "D334",
@@ -80,7 +81,6 @@ SYMPTOM = {"hidden_never_detached": ["D310", "D311"], "sgd_explodes": ["D324"]}
 # Nothing is said, and why.
 MISSED = {
     "accumulated_without_dividing": "a sum over micro-batches is as good as their mean with another learning rate",
-    "dropout_in_functional_form": "a function of dropout has no mode: nothing tells that eval() was meant for it",
     "frozen_by_accident": "frozen parameters are listed below the findings: they may be meant",
     "loss_of_the_wrong_sign": "nothing tells a loss that is to grow from one that is to fall",
     "schedule_before_the_step": "the framework warns of it itself",
