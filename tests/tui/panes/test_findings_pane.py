@@ -69,6 +69,17 @@ def test_enter_on_a_line_of_the_explanation_goes_to_the_line_that_it_names():
     play(scenario, with_findings(replace(CUT, text="or test_findings_pane.py:5")), size=(140, 40))
 
 
+def test_before_the_first_backward_the_pane_says_that_there_is_none():
+    session = FakeSession(held=True)
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "no backward yet" in text_of(app))
+        await pilot.press("!")
+        await until(pilot, lambda: "no backward has begun yet" in text_of(app))
+
+    play(scenario, session, size=(140, 40))
+
+
 def test_where_nothing_is_wrong_there_is_no_line():
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes)

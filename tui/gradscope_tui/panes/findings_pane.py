@@ -72,7 +72,7 @@ class FindingsPane(CursorPane):
     def update(self, snapshot: Snapshot) -> None:
         """Show what has been found at the last stop."""
         ahead = snapshot.state == "paused before" and snapshot.task == 1 and snapshot.current <= 0
-        empty = NOTHING_AHEAD if ahead else ""
+        empty = NOTHING_AHEAD if ahead else "" if snapshot.nodes else "no backward has begun yet"
         if empty != self.empty:
             self.empty = empty
             self.refresh()
