@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import select
 import socket
 import struct
 import threading
+import time
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-__all__ = ["LARGEST", "Channel", "ChannelError", "MessageChannel", "encode"]
+__all__ = ["LARGEST", "Channel", "ChannelError", "ClosedHereError", "MessageChannel", "encode"]
 
 T = TypeVar("T")
 
@@ -21,11 +24,18 @@ _LENGTH = struct.Struct(">I")
 _CREDENTIALS = struct.Struct("iII")
 """A process, its user and its group, as Linux tells them."""
 
+_LOOK = 0.5
+"""Seconds after which it is looked whether a socket on which nothing comes is still there."""
+
 _ENCODER = msgspec.msgpack.Encoder()
 
 
 class ChannelError(ConnectionError):
     """The other side has closed the connection, or does not speak the protocol."""
+
+
+class ClosedHereError(ChannelError):
+    """The socket's descriptor has been closed in this process, which may have another file under its number."""
 
 
 def encode(message: Any) -> bytes:
@@ -108,6 +118,22 @@ class Channel(Generic[T]):
         self._socket = connection
         self._decoder: msgspec.msgpack.Decoder[T] = msgspec.msgpack.Decoder(incoming)
         self._sending = threading.Lock()
+        connection.setblocking(True)
+        self._closed = False
+        self._identity = self._look()
+
+    def _look(self) -> tuple[int, int] | None:
+        """Return what tells the socket from another file under its number; None where that cannot be told."""
+        if os.name != "posix":
+            return None
+        with contextlib.suppress(OSError):
+            found = os.fstat(self._socket.fileno())
+            return found.st_dev, found.st_ino
+        return -1, -1
+
+    def _check(self) -> None:
+        if self._look() != self._identity and not self._closed:  # in this order: close() says it first
+            raise ClosedHereError("the program has closed its connection to the debugger")
 
     def fileno(self) -> int:
         """Return the socket's descriptor."""
@@ -136,7 +162,10 @@ class Channel(Generic[T]):
             raise ChannelError(f"a message of {len(data):,} bytes is too large to send: at most {LARGEST:,} bytes are")
         try:
             with self._sending:
+                self._check()
                 self._socket.sendall(_LENGTH.pack(len(data)) + data)
+        except ChannelError:
+            raise
         except OSError as error:
             raise ChannelError(f"the other side is gone ({error.strerror or error})") from None
 
@@ -154,22 +183,25 @@ class Channel(Generic[T]):
             If what comes is no message of the protocol, is cut off, or does not come in time.
         """
         try:
-            self._socket.settimeout(timeout)
-            head = self._read(_LENGTH.size)
+            deadline = None if timeout is None else time.monotonic() + timeout
+            head = self._read(_LENGTH.size, deadline)
             if not head:
                 return None
             (size,) = _LENGTH.unpack(head)
             if size > self.largest:
                 raise ChannelError(f"a message of {size:,} bytes is announced: at most {self.largest:,} are taken")
-            body = self._read(size)
+            body = self._read(size, deadline)
             if len(body) < size:
                 raise ChannelError("the connection was cut in the middle of a message")
         except TimeoutError:
             raise ChannelError("the other side does not answer") from None
-        except OSError as error:
-            if isinstance(error, ChannelError):
-                raise
-            raise ChannelError(f"the other side is gone ({error.strerror or error})") from None
+        except ChannelError:
+            raise
+        except (OSError, ValueError) as error:  # a socket that is closed meanwhile has no descriptor
+            if self._closed:
+                return None
+            self._check()
+            raise ChannelError(f"the other side is gone ({getattr(error, 'strerror', None) or error})") from None
         return self.decode(body)
 
     def decode(self, body: bytes | bytearray) -> T:
@@ -185,12 +217,27 @@ class Channel(Generic[T]):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError, OverflowError) as error:
             raise ChannelError(f"what came is no message of the protocol: {error}") from None
 
-    def _read(self, size: int) -> bytearray:
+    def _await(self, deadline: float | None) -> bool:
+        """Wait until something comes; return False where this side has ended the connection.
+
+        A wait for a descriptor that is closed meanwhile would have no end.
+        """
+        while not self._closed:
+            self._check()
+            seconds = _LOOK if deadline is None else min(_LOOK, deadline - time.monotonic())
+            if seconds < 0:
+                raise TimeoutError
+            if _has_come(self._socket, seconds):
+                self._check()
+                return not self._closed
+        return False
+
+    def _read(self, size: int, deadline: float | None) -> bytearray:
         """Read `size` bytes, or fewer at the end of the stream; none where it has ended already."""
         # Memory is allocated as bytes arrive: a length that is announced may be a lie.
         data = bytearray()
         while len(data) < size:
-            part = self._socket.recv(min(size - len(data), 1 << 20))
+            part = self._socket.recv(min(size - len(data), 1 << 20)) if self._await(deadline) else b""
             if not part:
                 if data and size == _LENGTH.size:
                     raise ChannelError("the connection was cut in the middle of a message")
@@ -200,10 +247,28 @@ class Channel(Generic[T]):
 
     def close(self) -> None:
         """End the connection; a thread that waits for a message gets None."""
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
+        ours, self._closed = not self._closed and self._look() == self._identity, True
+        if ours:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+        self._leave(ours)
 
     def abandon(self) -> None:
         """Close this process's copy of the socket, which another one still uses."""
-        self._socket.close()
+        ours, self._closed = not self._closed and self._look() == self._identity, True
+        self._leave(ours)
+
+    def _leave(self, ours: bool) -> None:
+        if ours:
+            self._socket.close()
+        else:  # what is under its number by now is another's
+            self._socket.detach()
+
+
+def _has_come(connection: socket.socket, seconds: float) -> bool:
+    """Whether something comes, or the connection ends, within so many seconds."""
+    if not hasattr(select, "poll"):
+        return bool(select.select([connection], [], [], seconds)[0])
+    look = select.poll()
+    look.register(connection, select.POLLIN)
+    return bool(look.poll(seconds * 1000))

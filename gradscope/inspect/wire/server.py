@@ -22,7 +22,7 @@ from msgspec import Raw
 from ..debugging.session.debugger import Debugger
 from ..records.records import DebuggerEvent
 from .addresses import Address
-from .channel import Channel, ChannelError, MessageChannel, encode
+from .channel import Channel, ChannelError, ClosedHereError, MessageChannel, encode
 from .handshake import shake_hands
 from .messages import Cancel, Changed, Failure, FromFront, Leave, Logged, Nodes, Refused, Reply, Request, Welcome
 from .standing import StandingSource
@@ -230,7 +230,11 @@ class Front:
 
     def _take_all(self) -> None:
         while True:
-            message = self.channel.receive()
+            try:
+                message = self.channel.receive()
+            except ClosedHereError:  # the program has closed all descriptors, and is left alone
+                self.said_goodbye = True
+                return
             if message is None:
                 return
             if isinstance(message, Cancel):
@@ -292,6 +296,8 @@ class Front:
         try:
             while (message := self._next()) is not None:
                 self.channel.send(message)
+        except ClosedHereError:
+            self.said_goodbye = True
         except ChannelError:
             pass
         finally:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradscope.inspect.wire.channel import Channel, ChannelError, encode
+from gradscope.inspect.wire.channel import Channel, ChannelError, ClosedHereError, encode
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text() | st.binary(),
@@ -93,3 +93,31 @@ def test_who_is_at_the_other_end_of_a_network_is_not_known():
     listener = socket.create_server(("127.0.0.1", 0))
     with listener, socket.create_connection(listener.getsockname()) as connection:
         assert Channel(connection, str).peer == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sockets have no descriptors")
+def test_a_descriptor_that_the_program_has_closed_is_left_to_what_has_its_number_now(tmp_path):
+    here, there = (Channel(end, int | str) for end in socket.socketpair())
+    said = []
+
+    def receive():
+        try:
+            here.receive()
+        except ClosedHereError as error:
+            said.append(str(error))
+
+    waiting = threading.Thread(target=receive)
+    waiting.start()
+    number = here.fileno()
+    os.close(number)
+    with open(tmp_path / "own", "wb") as own:
+        assert own.fileno() == number, "the program's file has the number"
+        waiting.join(30)
+        assert said == ["the program has closed its connection to the debugger"]
+        with pytest.raises(ClosedHereError):
+            here.send("lost")
+        here.close()
+        assert there.receive(30) is None
+        own.write(b"kept")
+    assert (tmp_path / "own").read_bytes() == b"kept"
+    there.close()

@@ -29,6 +29,7 @@ DEATHS = {
     "SIGTERM": ("os.kill(os.getpid(), 15)", 143, "was killed by SIGTERM"),
     "SIGINT": ("os.kill(os.getpid(), 2)", 130, "raised KeyboardInterrupt (exit status 130)"),
     "exec": ("os.execv(sys.executable, [sys.executable, '-c', 'raise SystemExit(5)'])", 5, "has ended (exit status 5)"),
+    "its descriptors are closed": ("os.closerange(3, 4096)", 0, "has ended (exit status 0)"),
     "an exit handler that dies": ("import atexit; atexit.register(os.abort)", 134, "was killed by SIGABRT at its exit"),
 }
 
