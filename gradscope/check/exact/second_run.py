@@ -7,6 +7,8 @@ was found.
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import json
 import os
 import random
@@ -58,6 +60,7 @@ def find_lines(
         # The second interpreter must import the same gradscope, whatever directory it starts in.
         found_by = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), str(Path(gs.__file__).parents[1])]))
         nothing = subprocess.DEVNULL
+        _give_memory_back()
         subprocess.run(
             command,
             cwd=directory or None,
@@ -69,6 +72,18 @@ def find_lines(
         )
         told = json.loads(file.read_text(encoding="utf-8"))
     return {SavedOnce(*entry["saved"]): Location(*entry["line"]) for entry in told.get("found", [])}
+
+
+def _give_memory_back() -> None:
+    """Let go of what the first run has left behind: the second one needs as much again.
+
+    A script's model and optimizer stand in circles, and the C library keeps what has been freed.
+    """
+    gc.collect()
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):  # another C library than GNU's, or Windows
+        return
 
 
 def _main(file: str, *arguments: str) -> int:

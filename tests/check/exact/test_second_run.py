@@ -1,4 +1,7 @@
+import gc
 import random
+import subprocess
+import weakref
 
 import numpy as np
 import pytest
@@ -42,6 +45,24 @@ def test_of_a_module_too_and_nothing_where_nothing_is(tmp_path):
     assert len(find_lines(wanted, "package", ["1"], module=True, directory=str(tmp_path))) == 1
     assert find_lines(wanted, "package", ["0"], module=True, directory=str(tmp_path)) == {}
     assert find_lines(wanted, "missing.py", directory=str(tmp_path)) == {}
+
+
+def test_what_the_first_run_left_behind_is_gone_before_the_second_begins(tmp_path, monkeypatch):
+    class Model:
+        """Stands in a circle."""
+
+    model = Model()
+    model.itself = model
+    left = weakref.ref(model)
+    del model
+    gone = []
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: gone.append(left() is None))
+    gc.disable()  # so that nothing else collects it
+    try:
+        assert find_lines([], str(tmp_path / "program.py")) == {}
+    finally:
+        gc.enable()
+    assert gone == [True]
 
 
 def test_seeds_are_the_same_each_time():
