@@ -19,23 +19,28 @@ __all__ = [
     "APPLICATION_ID",
     "BusyRecordingError",
     "HAPPENED",
+    "OLDEST",
     "SCHEMA",
     "TABLES",
     "RecordingError",
+    "add_tables",
     "check_file",
     "create",
     "for_its_owner",
     "name_beside",
     "remove",
+    "tables_of",
 ]
 
 APPLICATION_ID = 0x47534350  # "GSCP"
 SCHEMA = 5
+OLDEST = 4
+"""The oldest layout that is read: what has come since are tables, which are empty there."""
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100  # bytes; the user version stands at 60, the application id at 68
 
-TABLES = """
+_TABLES_OF_4 = """
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY, title TEXT, framework TEXT, keep TEXT, pid INTEGER, host TEXT, rank INTEGER, world INTEGER,
     job TEXT, restart INTEGER, cwd TEXT, started INTEGER, ended INTEGER, state TEXT);
@@ -71,12 +76,18 @@ CREATE TABLE events (
 CREATE TABLE violations (
     id INTEGER PRIMARY KEY, run INTEGER, iteration INTEGER, task INTEGER, node INTEGER, time INTEGER, operator TEXT,
     saved_name TEXT, saved_version INTEGER, current_version INTEGER, message TEXT);
+"""
+
+_ADDED = """
 CREATE TABLE series (
     id INTEGER PRIMARY KEY, run INTEGER, kind TEXT, name TEXT, width INTEGER, facts BLOB, buckets BLOB,
     checksum INTEGER);
 CREATE TABLE left_out (
     id INTEGER PRIMARY KEY, run INTEGER, kind TEXT, count INTEGER, first INTEGER, last INTEGER);
 """
+
+TABLES = _TABLES_OF_4 + _ADDED
+"""The tables of a recording."""
 
 HAPPENED = (
     "SELECT run, iteration, 'bad' AS what FROM tasks WHERE bad IS NOT NULL UNION ALL"
@@ -171,6 +182,29 @@ def for_its_owner(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
+def tables_of(version: int) -> str:
+    """Return what makes the tables of a layout."""
+    return TABLES if version == SCHEMA else _TABLES_OF_4
+
+
+def add_tables(connection: sqlite3.Connection, *, temporary: bool = False) -> bool:
+    """Give a recording of an older layout the tables that have come since; return whether it is one.
+
+    Parameters
+    ----------
+    temporary : bool
+        Only this connection sees them, and the file stays as it is.
+    """
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version == SCHEMA:
+        return False
+    if temporary:
+        connection.executescript(_ADDED.replace("CREATE TABLE", "CREATE TEMP TABLE"))
+    else:
+        connection.executescript(f"BEGIN; {_ADDED} PRAGMA user_version = {SCHEMA}; COMMIT;")
+    return True
+
+
 def check_file(path: str) -> None:
     """Raise unless a file is a recording that this version reads.
 
@@ -197,9 +231,9 @@ def check_file(path: str) -> None:
     version, application = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
     if not header.startswith(_MAGIC) or application != APPLICATION_ID:
         raise RecordingError(f"{path} is not a gradscope recording")
-    if version < SCHEMA:
+    if version < OLDEST:
         raise RecordingError(
-            f"{path} was written by an older gradscope: its layout is {version}, this one reads {SCHEMA}\n"
+            f"{path} was written by an older gradscope: its layout is {version}, this one reads {OLDEST} to {SCHEMA}\n"
             "Record it again, or view it with the gradscope that wrote it."
         )
     if version > SCHEMA:

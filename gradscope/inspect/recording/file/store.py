@@ -707,6 +707,7 @@ def _connected(path: str) -> tuple[FileWatch, sqlite3.Connection]:
             connection.execute("PRAGMA busy_timeout = 10000")
             connection.execute("PRAGMA wal_autocheckpoint = 0")  # the store decides when the file changes
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # the first query opens the log
+            schema.add_tables(connection)  # where a recording of an older layout goes on
             watch.learn()
         except BaseException:
             connection.close()

@@ -66,6 +66,10 @@ class Database:
             try:
                 self._restrict(connection)
                 check_schema(connection, self.path)
+                connection.execute("PRAGMA temp_store = MEMORY")
+                connection.execute("PRAGMA query_only = OFF")  # for what stands in memory
+                schema.add_tables(connection, temporary=True)
+                connection.execute("PRAGMA query_only = ON")
                 return connection
             except BaseException as error:
                 connection.close()
@@ -137,13 +141,15 @@ def check_schema(connection: sqlite3.Connection, path: str) -> None:
     connection.text_factory = functools.partial(str, encoding="utf-8", errors="replace")
     found = set(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 100"))
     connection.text_factory = str
-    strange = min(found - _schema(), key=str, default=None)
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    wanted = _schema(version)
+    strange = min(found - wanted, key=str, default=None)
     if strange is not None:
         raise RecordingError(
             f"{path} is refused: its {strange[0]} {strange[1]!r} is none that a recording has\n"
             "It is damaged, or made to harm whoever opens it: ask for another from whoever made it."
         )
-    missing = min(_schema() - found, default=None)
+    missing = min(wanted - found, default=None)
     if missing is not None:
         raise RecordingError(
             f"{path} is damaged: its {missing[0]} {missing[1]!r} is missing\n"
@@ -152,7 +158,7 @@ def check_schema(connection: sqlite3.Connection, path: str) -> None:
 
 
 @functools.cache
-def _schema() -> frozenset[tuple[str, str, str, str]]:
+def _schema(version: int) -> frozenset[tuple[str, str, str, str]]:
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(schema.TABLES)
+        connection.executescript(schema.tables_of(version))
         return frozenset(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))

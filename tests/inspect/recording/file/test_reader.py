@@ -184,6 +184,29 @@ def test_a_recording_of_another_version(tmp_path, version, told):
         gi.open_recording(tmp_path / "x.gscope")
 
 
+def as_layout_4(path):
+    """Make of a recording what gradscope 0.3.0 would have written."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executescript("DROP TABLE series; DROP TABLE left_out; PRAGMA user_version = 4;")
+
+
+def test_a_recording_of_the_layout_before_is_read_and_gone_on_with(tmp_path):
+    path = tmp_path / "x.gscope"
+    recorded(path, steps=2).close()
+    with gi.open_recording(path) as recording:
+        assert recording.series()
+    as_layout_4(path)
+    before = path.read_bytes()
+    with gi.open_recording(path) as recording:
+        assert recording.series() == []
+        assert recording.tasks()
+    assert path.read_bytes() == before
+    recorded(path, steps=2, append=True).close()
+    with gi.open_recording(path) as recording:
+        assert len(recording.runs) == 2
+        assert {record.run for record in recording.series()} == {recording.runs[-1].id}
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads everything")
 def test_a_file_that_may_not_be_read(tmp_path):
     recorded(tmp_path / "x.gscope", steps=1).close()
