@@ -77,9 +77,12 @@ def test_the_clocks_of_machines_do_not_say_which_start_was_the_last(tmp_path):
 
 
 def test_a_rank_whose_disk_is_full_does_not_hide_the_others(tmp_path, capsys):
-    record_ranks(tmp_path, 2, [0], steps=300)
-    with being_rank(1, 2), Recorder(f"{tmp_path}/", Policy.parse("all"), page_limit=60) as recorder:
-        train(mlp(), 300)
+    for rank, pages in ((0, None), (1, 200)):
+        with being_rank(rank, 2), Recorder(f"{tmp_path}/", Policy.parse("all"), page_limit=pages) as recorder:
+            model = mlp()
+            for _ in range(30):
+                train(model, 10)
+                recorder.flush()  # so that a part of it is in the file before the disk is full
     assert "full" in recorder.failure
     assert f"{tmp_path}/rank-1.gscope: recording has stopped after" in capsys.readouterr().err
     with open_ranks(tmp_path) as ranks:

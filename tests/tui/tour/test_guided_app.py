@@ -38,4 +38,4 @@ def test_the_keys_that_it_names_lead_through_all_three_mistakes():
     finally:
         process.debugger.leave()
         process.conclude()
-    assert seen == ["step", "inf", "replay", "live", "violation"]
+    assert seen == ["step", "inf", "replay", "live", "nan", "violation"]

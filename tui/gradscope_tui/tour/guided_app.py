@@ -33,7 +33,8 @@ STEPS = (
     Step("A gradient is infinite. Pane 5 says which operation made it so, and what to do. Look at the node before: the "
          "program waits meanwhile.", "N", "step_back"),
     Step("REPLAYING: what is shown is the past. Go back to where the script is.", "L", "live"),
-    Step("0 * inf is NaN, and parameters get that. What follows from a trouble is no other one: run on, to the third "
+    Step("0 * inf is NaN: a node that multiplies it by zero would make one. Run on.", "c", "continue"),
+    Step("There it is, and pane 5 has both numbers. What follows from a NaN is no other one: run on, to the third "
          "mistake.", "c", "continue"),
     Step("A saved tensor has been written since. Pane 5 names both lines. What else is wrong with this backward?", "!",
          "findings"),

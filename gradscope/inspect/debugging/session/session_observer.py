@@ -367,6 +367,7 @@ class SessionObserver(Observer):
                 view.record_from_here(keep=self.history.policy.keep_saved)
             elif self._passing and self._breakpoints.catches_values and self._enters_bad(view):
                 self._look_closer()
+        view.began = perf_counter_ns()
         return view
 
     def _enters_bad(self, view: TaskView) -> bool:

@@ -324,6 +324,7 @@ class Store:
         self._limit_rows()
         self._limit_age()
         self._samples.flush()
+        self._forget_iterations()
         if time.monotonic() >= self._series_due:
             self._write_series()
         connection.execute("COMMIT")
@@ -372,8 +373,11 @@ class Store:
     def _know_iteration(self, row: dict[str, Any]) -> None:
         """Remember the number of an iteration: its row may be in the file alone when backwards are added to it."""
         self._iteration_numbers[row["id"]] = row["number"]
-        if len(self._iteration_numbers) > _ITERATIONS:
-            del self._iteration_numbers[next(iter(self._iteration_numbers))]
+
+    def _forget_iterations(self) -> None:
+        """Forget the oldest numbers: not before a batch is written, which may have any number of iterations."""
+        for row in list(self._iteration_numbers)[: max(0, len(self._iteration_numbers) - _ITERATIONS)]:
+            del self._iteration_numbers[row]
 
     def _iteration_number(self, row: int) -> int:
         known = self._iteration_numbers.get(row)
