@@ -20,6 +20,7 @@ __all__ = ["Writer", "report"]
 
 _INTERVAL = 0.05  # seconds between commits
 _IDLE = 0.5  # seconds between looks at a file to which nothing is written
+_PATIENCE = 3.0  # seconds for which the end of a recording waits for the name of its rank
 _ITEM = 512  # bytes that a node or another item takes besides its tensors, roughly
 _HURRY = 4096 * _ITEM  # waiting bytes at which a commit is made at once
 _ROOM = 64 << 20  # bytes that may wait before the program is held up
@@ -188,6 +189,11 @@ class Writer:
     def _finish(self, batch: list[Any]) -> None:
         self._follow()
         self._take_name()
+        # Another rank that began under this one's name leaves it as soon as it knows its own.
+        last = time.monotonic() + _PATIENCE
+        while self._name is not None and time.monotonic() < last:
+            time.sleep(0.05)
+            self._take_name()
         self._store.finish()
 
     def _follow(self) -> None:
