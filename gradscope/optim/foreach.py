@@ -74,8 +74,8 @@ class Bundle(_Joined):
         Small ones of one dtype, with gradients and states, of which the scalars are the same.
     states : list of dict
         What the optimizer keeps of each.
-    layout : list
-        For each vector that is needed it and the views of it that stand for the parameters' arrays.
+    layout : Layout
+        The vectors that are needed, and the views of them that stand for the parameters' arrays.
 
     Attributes
     ----------

@@ -187,8 +187,8 @@ def tables_of(version: int) -> str:
     return TABLES if version == SCHEMA else _TABLES_OF_4
 
 
-def add_tables(connection: sqlite3.Connection, *, temporary: bool = False) -> bool:
-    """Give a recording of an older layout the tables that have come since; return whether it is one.
+def add_tables(connection: sqlite3.Connection, *, temporary: bool = False) -> None:
+    """Give a recording of an older layout the tables that have come since.
 
     Parameters
     ----------
@@ -197,12 +197,11 @@ def add_tables(connection: sqlite3.Connection, *, temporary: bool = False) -> bo
     """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version == SCHEMA:
-        return False
+        return
     if temporary:
         connection.executescript(_ADDED.replace("CREATE TABLE", "CREATE TEMP TABLE"))
     else:
         connection.executescript(f"BEGIN; {_ADDED} PRAGMA user_version = {SCHEMA}; COMMIT;")
-    return True
 
 
 def check_file(path: str) -> None:
