@@ -56,6 +56,15 @@ class Watch(Observer):
         self.runs.append([(step.operator, [float(grad.norm()) for grad in step.made]) for step in run.steps()])
 
 
+@pytest.fixture
+def without_cache():
+    """Have regions compiled: those that come from the cache on the disk have no lines and no modules."""
+    from torch._functorch import config
+
+    with config.patch(enable_autograd_cache=False):
+        yield
+
+
 def loss_of(model, backend="aot_eager"):
     torch._dynamo.reset()
     return torch.compile(model, backend=backend)(torch.linspace(-1, 1, 12).reshape(3, 4)).sum()
@@ -90,7 +99,7 @@ def test_an_ordinary_node_has_nothing_inside():
 
 
 @pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
-def test_a_run_beside_it_computes_what_the_region_computes(backend):
+def test_a_run_beside_it_computes_what_the_region_computes(backend, without_cache):
     plain = Model()
     loss_of(plain, backend).backward()
     model, watch = Model(), Watch()
