@@ -69,11 +69,12 @@ EXAMPLES = {
 }
 
 
-# Modules that only a notebook loads, and what they need.
-IN_A_NOTEBOOK = {
+# Modules that only a notebook or a browser's server loads, and what they need.
+NEEDED = {
     "gradscope.notebook.debugger_widget": "anywidget",
     "gradscope.notebook.magics": "IPython",
     "gradscope.notebook.tensor_html": "treescope",
+    "gradscope_tui.browser.page_server": "aiohttp",
 }
 
 
@@ -83,8 +84,8 @@ def test_the_examples_of(name: str) -> None:
         pytest.importorskip("torch")
     if ".kernels.compiled." in name:
         pytest.importorskip("numba")
-    if name in IN_A_NOTEBOOK:
-        pytest.importorskip(IN_A_NOTEBOOK[name])
+    if name in NEEDED:
+        pytest.importorskip(NEEDED[name])
     failed, tried = doctest.testmod(importlib.import_module(name))
     assert failed == 0
     assert tried >= EXAMPLES.get(name, 0)
