@@ -62,9 +62,10 @@ class ServedDebugger(Debugger):
             self.cont()
 
     def _stopped(self, state: SessionState, reason: StopReason) -> None:
+        super()._stopped(state, reason)
+        # This is said only now: a front that leaves sees by the state that it must let the program go on.
         if state.paused and not self.watched:
             say(f"gradscope: stopped: {reason}; `gradscope attach {os.getpid()}` looks at it", file=sys.stderr)
-        super()._stopped(state, reason)
 
 
 class ScriptDebugger(ServedDebugger):

@@ -9,6 +9,7 @@ import gradscope.inspect as gi
 from gradscope.inspect import SessionError, SessionState
 from gradscope.inspect.debuggee.main_thread import MainThreadProgram
 from gradscope.inspect.debuggee.script_targets import find_target
+from gradscope.inspect.wire import served_debugger
 from gradscope.inspect.wire.served_debugger import RunningProgramDebugger, ScriptDebugger
 
 from .programs import SCRIPT
@@ -58,3 +59,23 @@ def test_set_trace_waits_for_a_front_and_says_so(capsys):
     assert debugger.ended
     with pytest.raises(SessionError, match="not started by the debugger"):
         debugger.restart()
+
+
+@pytest.mark.timeout(60)
+def test_a_front_that_comes_and_leaves_as_soon_as_it_is_told_lets_it_go_on(monkeypatch):
+    debugger = RunningProgramDebugger("train.py")
+    debugger.listen()
+    told = []
+
+    def come_and_leave(text, file):
+        told.append(text)
+        debugger.attached()
+        debugger.detach()
+
+    monkeypatch.setattr(served_debugger, "say", come_and_leave)
+    x = gs.ones(2, requires_grad=True)
+    x.register_hook(lambda grad: gi.set_trace())
+    (x * 3).sum().backward()
+    debugger.close()
+    assert len(told) == 1
+    assert x.grad.tolist() == [3, 3]
