@@ -693,11 +693,13 @@ class RemoteDebugger:
             self._channel.send(request)
             return self._wait_for(future)
         # Ctrl-C on this thread must not cut the message in two: the verb is carried out all the same.
-        threading.Thread(target=self._send, args=(request, future), daemon=True).start()
+        sender = threading.Thread(target=self._send, args=(request, future), daemon=True)
         try:
+            sender.start()
             return self._wait_for(future)
         except KeyboardInterrupt:
-            future.exception(_SOON)
+            with contextlib.suppress(TimeoutError):
+                future.exception(_SOON)  # the answer says whether the program runs
             raise
 
     def _wait_for(self, future: Future[Any], patience: float = math.inf) -> Any:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from gradscope.inspect import BreakpointError, Debugger, SessionError, SessionState, TensorSubject
+from gradscope.inspect.wire import client
 
 from .programs import served, train
 
@@ -61,6 +64,23 @@ def test_it_asks_what_the_debugger_is_asked(pair):
     assert (values.dtype, values.values) == ("complex64", ((1.0, 1.0),))
     with pytest.raises(TypeError, match=r"`node` is a .*, and no tensor"):
         remote.elements("node")
+
+
+def test_ctrl_c_while_the_message_is_sent_leaves_the_state_known(pair, monkeypatch):
+    _, remote = pair
+
+    class Interrupted(threading.Thread):
+        def start(self):
+            super().start()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(client.threading, "Thread", Interrupted)
+    asked = remote._standing
+    with pytest.raises(KeyboardInterrupt):
+        remote.cont()
+    monkeypatch.undo()
+    assert remote._standing is not asked  # what the debugger has answered is known by now
+    assert remote.wait(10) is SessionState.FINISHED
 
 
 def test_it_looks_into_tensors_as_the_debugger_does(pair, tmp_path):
