@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from .inspect.debuggee.interrupts import KILLED_BY_SIGINT
-from .inspect.debuggee.main_thread import MainThreadProgram
+from .inspect.debuggee.main_thread import MainThreadProgram, deepen_stack
 from .inspect.debuggee.script_targets import find_target
 from .inspect.debuggee.streams import flush
 from .inspect.output.terminal_text import say
@@ -27,9 +27,6 @@ from .inspect.wire.served_debugger import ScriptDebugger
 from .inspect.wire.server import DebugServer
 
 __all__ = ["main"]
-
-_STACK = 64 << 20
-"""Bytes of the main thread's stack: PyTorch frees long graphs by recursion once their nodes have been looked at."""
 
 _DESCRIPTION = """\
 Run a script as `python SCRIPT args` would, as a program that `gradscope attach` can debug.
@@ -122,13 +119,7 @@ def _front(args: argparse.Namespace) -> socket.socket | None:
 
 def _prepare(*, terminal: bool) -> None:
     faulthandler.enable(all_threads=False)
-    with suppress(ImportError, OSError, ValueError):
-        import resource  # Windows has none
-
-        soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
-        wanted = _STACK if hard == resource.RLIM_INFINITY else min(_STACK, hard)
-        if soft != resource.RLIM_INFINITY and soft < wanted:
-            resource.setrlimit(resource.RLIMIT_STACK, (wanted, hard))
+    deepen_stack()
     if terminal:
         with suppress(ImportError, OSError):
             import fcntl  # Windows has neither

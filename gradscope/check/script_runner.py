@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import builtins
-import contextlib
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import ModuleType
 
 from ..inspect.debuggee.exits import before_os_exit
-from ..inspect.debuggee.interrupts import KILLED_BY_SIGINT, interrupting_the_script_only
+from ..inspect.debuggee.main_thread import run_on_main_thread
 from ..inspect.debuggee.processes import StartedProcesses
-from ..inspect.debuggee.program_thread import ThreadFamily
-from ..inspect.debuggee.script_targets import Target, find_target, first_on_path
+from ..inspect.debuggee.program import own_part
+from ..inspect.debuggee.script_targets import find_target
 from .sanitizer import Sanitizer
 
 __all__ = ["ScriptResult", "check_script", "run_script"]
@@ -29,7 +25,8 @@ class ScriptResult:
     error : BaseException or None
         What it raised and did not catch; not SystemExit.
     exit_code : int
-        What it passed to ``sys.exit()``; 0 when it came to its end, 1 after an error, 130 after a KeyboardInterrupt.
+        What python's exit status would be: what it passed to ``sys.exit()``, 0 when it came to its end, 1 after an
+        error, 130 after a KeyboardInterrupt.
     directory : str
         The working directory it was started in; empty when not known.
     unseen : str
@@ -149,58 +146,19 @@ def run_script(
     """
     target = find_target(path, module=module)
     directory = os.getcwd()
-    threads, processes = ThreadFamily(), StartedProcesses()
-    error: BaseException | None = None
-    exit_code = 0
+    processes = StartedProcesses()
+
+    def result(error: BaseException | None, status: int) -> ScriptResult:
+        return ScriptResult(path, tuple(arguments), error, status, directory, processes.unseen)
 
     def leave(status: int) -> int:
-        result = ScriptResult(path, tuple(arguments), None, status, directory, processes.unseen)
-        return status if on_exit is None else on_exit(result)
+        return status if on_exit is None else on_exit(result(None, status))
 
-    with (
-        _as_main(target, arguments) as main,
-        before_os_exit(leave),
-        threads.gathering(),
-        processes.gathering(),
-    ):
-        try:
-            with interrupting_the_script_only():
-                code, facts, sys.argv[0] = target.load()
-                main.__dict__.update(facts)
-                exec(code, main.__dict__)
-        except SystemExit as leaving:
-            exit_code = _exit_code(leaving)
-        except BaseException as raised:
-            here = raised.__traceback__
-            # The traceback begins after this frame, which python would not have.
-            error, exit_code = raised.with_traceback(here and here.tb_next), 1
-        try:
-            threads.join()
-        except KeyboardInterrupt as raised:
-            error = error or raised.with_traceback(None)
-    if isinstance(error, KeyboardInterrupt):
-        exit_code = KILLED_BY_SIGINT
-    return ScriptResult(path, tuple(arguments), error, exit_code, directory, processes.unseen)
+    with before_os_exit(leave):
+        status, error = run_on_main_thread(target, arguments, processes, report=_begin_in_the_script)
+    return result(error, status)
 
 
-def _exit_code(leaving: SystemExit) -> int:
-    code = leaving.code
-    if code is None or isinstance(code, int):
-        return code or 0
-    print(code, file=sys.stderr)
-    return 1
-
-
-@contextlib.contextmanager
-def _as_main(target: Target, arguments: Sequence[str]) -> Iterator[ModuleType]:
-    """Make a fresh ``__main__`` with its ``sys.argv`` and ``sys.path[0]``; put the old ones back."""
-    module = ModuleType("__main__")
-    module.__dict__["__builtins__"] = builtins
-    before = sys.argv, sys.modules["__main__"]
-    sys.argv = [target.argv0, *arguments]
-    sys.modules["__main__"] = module
-    try:
-        with first_on_path(target.path0):
-            yield module
-    finally:
-        sys.argv, sys.modules["__main__"] = before
+def _begin_in_the_script(error: BaseException) -> None:
+    """Let a traceback begin with the script's own frame, as under python: it is printed when all is known."""
+    error.__traceback__ = own_part(error.__traceback__)

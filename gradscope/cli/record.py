@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
         recorder.start()
     except RecordingError as error:
         say(f"gradscope record: {_of_rank()}{error}", file=sys.stderr)
-        return run_on_main_thread(target, arguments, processes) if _of_rank() else 2
+        return run_on_main_thread(target, arguments, processes)[0] if _of_rank() else 2
     except (OSError, ImportError, ValueError) as error:
         say(f"gradscope record: {error}", file=sys.stderr)
         return 2
@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
 
     try:
         with before_os_exit(leave):
-            status = run_on_main_thread(target, arguments, processes)
+            status, _ = run_on_main_thread(target, arguments, processes)
     finally:
         recorder.stop()
     _tell(recorder, processes)

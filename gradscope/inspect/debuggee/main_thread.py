@@ -2,36 +2,84 @@
 
 from __future__ import annotations
 
-import builtins
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import ModuleType
 
+from ..source.source_paths import started_here
 from .broadcast import OutputWriter
 from .interrupts import KILLED_BY_SIGINT, interrupting_the_script_only
 from .pause_gate import ProgramAborted
 from .processes import StartedProcesses
 from .program import Program, exit_status_of, own_traceback, print_uncaught
 from .program_thread import ThreadFamily
-from .script_targets import Target, first_on_path
+from .script_targets import Target, as_main, execute
 
-__all__ = ["MainThreadProgram", "run_on_main_thread"]
+__all__ = ["MainThreadProgram", "deepen_stack", "run_on_main_thread"]
+
+_STACK = 64 << 20
+"""Bytes of the main thread's stack: PyTorch frees long graphs by recursion once their nodes have been looked at."""
 
 
-def run_on_main_thread(target: Target, arguments: Sequence[str], processes: StartedProcesses) -> int:
+def deepen_stack() -> None:
+    """Let the main thread's stack grow as far as a long graph needs it, where the system allows that."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource  # Windows has none
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+        wanted = _STACK if hard == resource.RLIM_INFINITY else min(_STACK, hard)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_STACK, (wanted, hard))
+
+
+def run_on_main_thread(
+    target: Target,
+    arguments: Sequence[str],
+    processes: StartedProcesses,
+    threads: ThreadFamily | None = None,
+    report: Callable[[BaseException], object] = print_uncaught,
+) -> tuple[int, BaseException | None]:
     """Run a script as ``__main__`` with the process's own stdin, output and signals; wait for its threads.
 
     Parameters
     ----------
-    processes : StartedProcesses
-        Counts those that it starts.
+    processes, threads : StartedProcesses, ThreadFamily
+        Gather those that it starts.
+    report : callable
+        Takes what it raises and does not catch, but SystemExit; prints it as python does by default.
 
     Returns
     -------
-    int
+    status : int
         What python's exit status would be.
+    error : BaseException or None
+        What was reported.
     """
-    return _run(target, arguments, processes)[0]
+    threads = threads or ThreadFamily()
+    with as_main(target, arguments) as module, threads.gathering(), processes.gathering():
+        status, error = _execute(target, module, report)
+        try:
+            threads.join()
+        except KeyboardInterrupt as interrupt:
+            report(interrupt.with_traceback(None))
+            status, error = KILLED_BY_SIGINT, error or interrupt
+    return status, error
+
+
+def _execute(
+    target: Target, module: ModuleType, report: Callable[[BaseException], object]
+) -> tuple[int, BaseException | None]:
+    try:
+        with interrupting_the_script_only():
+            execute(target, module)
+    except SystemExit as leaving:
+        return exit_status_of(leaving), None
+    except ProgramAborted:
+        raise
+    except BaseException as error:
+        report(error)
+        return (KILLED_BY_SIGINT if isinstance(error, KeyboardInterrupt) else 1), error
+    return 0, None
 
 
 class MainThreadProgram(Program):
@@ -43,56 +91,27 @@ class MainThreadProgram(Program):
         What :func:`.script_targets.find_target` has found.
     arguments : sequence of str
         The script's.
+
+    Attributes
+    ----------
+    threads : ThreadFamily
+        Those that it has started.
     """
 
     def __init__(self, target: Target, arguments: Sequence[str]) -> None:
+        started_here()
         super().__init__(target.title)
         self._target = target
         self._arguments = arguments
+        self.threads = ThreadFamily()
 
     def run(self, write: OutputWriter) -> None:
         """Run the script to its end; what it writes goes where the process's output goes."""
         try:
             with self.interrupter:
-                self.exit_status, self.error = _run(self._target, self._arguments, self.processes)
+                ended = run_on_main_thread(self._target, self._arguments, self.processes, self.threads)
+                self.exit_status, self.error = ended
         except ProgramAborted:
             self.exit_status = 0
         if self.error is not None:
             self.traceback = own_traceback(self.error)
-
-
-def _run(target: Target, arguments: Sequence[str], processes: StartedProcesses) -> tuple[int, BaseException | None]:
-    """Run a script; return its exit status, and what it raised."""
-    module = ModuleType("__main__")
-    module.__dict__["__builtins__"] = builtins
-    kept = sys.modules["__main__"], sys.argv
-    sys.modules["__main__"] = module
-    sys.argv = [target.argv0, *arguments]
-    try:
-        threads = ThreadFamily()
-        with first_on_path(target.path0), threads.gathering(), processes.gathering():
-            status, error = _execute(target, module)
-            try:
-                threads.join()
-            except KeyboardInterrupt as interrupt:
-                print_uncaught(KeyboardInterrupt())
-                status, error = KILLED_BY_SIGINT, interrupt
-    finally:
-        sys.modules["__main__"], sys.argv = kept
-    return status, error
-
-
-def _execute(target: Target, module: ModuleType) -> tuple[int, BaseException | None]:
-    try:
-        with interrupting_the_script_only():
-            code, facts, sys.argv[0] = target.load()
-            module.__dict__.update(facts)
-            exec(code, module.__dict__)
-    except SystemExit as leaving:
-        return exit_status_of(leaving), None
-    except ProgramAborted:
-        raise
-    except BaseException as error:
-        print_uncaught(error)
-        return (KILLED_BY_SIGINT if isinstance(error, KeyboardInterrupt) else 1), error
-    return 0, None

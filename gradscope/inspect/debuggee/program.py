@@ -19,7 +19,15 @@ from .pause_gate import Gate, ProgramAborted
 from .processes import StartedProcesses
 from .program_thread import Interrupter, aborts_unreported
 
-__all__ = ["CallProgram", "Program", "exit_status_of", "hide_instruments", "own_traceback", "print_uncaught"]
+__all__ = [
+    "CallProgram",
+    "Program",
+    "exit_status_of",
+    "hide_instruments",
+    "own_part",
+    "own_traceback",
+    "print_uncaught",
+]
 
 _GRADSCOPE = Path(__file__).parents[2]
 _INSTRUMENTS = (str(_GRADSCOPE / "inspect"), str(_GRADSCOPE / "check"))
@@ -159,7 +167,7 @@ def print_uncaught(error: BaseException) -> str:
         _to_stderr(text)
         return text
     try:
-        sys.excepthook(type(error), error, _own_part(error.__traceback__))
+        sys.excepthook(type(error), error, own_part(error.__traceback__))
     except ProgramAborted:
         raise
     except SystemExit:
@@ -194,7 +202,7 @@ def exit_status_of(leaving: SystemExit, say: Callable[[str], None] = _to_stderr)
     return 1
 
 
-def _own_part(trace: TracebackType | None) -> TracebackType | None:
+def own_part(trace: TracebackType | None) -> TracebackType | None:
     """Return a traceback without the debugger's frames at its start."""
     while trace is not None and _ours(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next

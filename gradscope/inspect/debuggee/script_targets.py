@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib.util
 import io
 import os
 import pkgutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["AppTarget", "FileTarget", "LoadedScript", "ModuleTarget", "Target", "check_script", "find_target"]
+__all__ = [
+    "AppTarget",
+    "FileTarget",
+    "LoadedScript",
+    "ModuleTarget",
+    "Target",
+    "as_main",
+    "check_script",
+    "execute",
+    "find_target",
+]
 
 _RECORDING = b"SQLite format 3\0"
 """What the file of a recording begins with."""
@@ -148,6 +159,34 @@ def first_on_path(entry: str) -> Iterator[None]:
         yield
     finally:
         sys.path[:] = kept
+
+
+@contextmanager
+def as_main(target: Target, arguments: Sequence[str]) -> Iterator[ModuleType]:
+    """Put a script in the place of ``__main__``, with its ``sys.argv`` and ``sys.path``, for the length of the block.
+
+    Yields
+    ------
+    module
+        Empty, for :func:`execute`.
+    """
+    module = ModuleType("__main__")
+    module.__dict__["__builtins__"] = builtins
+    kept = sys.modules["__main__"], sys.argv
+    sys.modules["__main__"] = module
+    sys.argv = [target.argv0, *arguments]
+    try:
+        with first_on_path(target.path0):
+            yield module
+    finally:
+        sys.modules["__main__"], sys.argv = kept
+
+
+def execute(target: Target, module: ModuleType) -> None:
+    """Execute a script in the module that is its ``__main__``; what it raises is raised here."""
+    code, facts, sys.argv[0] = target.load()
+    module.__dict__.update(facts)
+    exec(code, module.__dict__)
 
 
 def check_script(path: str) -> None:
