@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import contextlib
 import os
 import sys
+import threading
 import traceback
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..inspect.output.terminal_text import say
-from .output import own
-from .scripts import SCRIPT, add_script_arguments, leave_if_it_runs, positive, take_output
+from .output import stdout_on_stderr
+from .scripts import SCRIPT, add_script_arguments, leave, positive, take_output
 
 if TYPE_CHECKING:
-    from ..inspect.debuggee.script import ScriptProgram
+    from ..inspect.debuggee.main_thread import MainThreadProgram
     from ..inspect.graphs.graph_model import BackwardGraph
 
 __all__ = ["PLACE", "add_parser", "run"]
@@ -21,6 +24,9 @@ __all__ = ["PLACE", "add_parser", "run"]
 PLACE = 3
 
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
+
+_PATIENCE = 10.0
+"""Seconds that a script has to end in, once its graph has been written."""
 
 _FOLDS = ("auto", "module", "blocks", "chains", "order", "none")
 
@@ -105,82 +111,146 @@ def run(args: argparse.Namespace) -> int:
         ``target``, ``gradients`` and ``stats``.
     """
     # The instruments load when the command runs.
-    from ..inspect.debuggee.exits import before_os_exit
-    from ..inspect.debuggee.pause_gate import ProgramAborted
-    from ..inspect.debuggee.script import ScriptProgram
+    from ..inspect.debuggee.main_thread import MainThreadProgram, deepen_stack
     from ..inspect.debuggee.script_targets import find_target
     from ..inspect.graphs.formats.graph_files import ENDINGS, format_of
-    from ..inspect.graphs.graph_capture import capture_graph
 
     take_output(args, ENDINGS)
     if args.depth is not None and args.fold not in ("module", "auto"):
-        return _say(f"--depth goes with --fold module, not with --fold {args.fold}", REFUSED)
+        return _refuse(f"--depth goes with --fold module, not with --fold {args.fold}", REFUSED)
     try:
         format = (
             "text" if args.output in (None, "-") and args.format is None else format_of(args.output or "", args.format)
         )
-        program = ScriptProgram(find_target(args.script, module=args.module), args.args, stdin=True)
+        program = MainThreadProgram(find_target(args.script, module=args.module), args.args)
     except (OSError, ImportError, ValueError) as error:
-        return _say(str(error), REFUSED)
+        return _refuse(str(error), REFUSED)
     trouble = _unwritable(args.output)
     if trouble:
-        return _say(trouble, FAILED)
-    left: list[int] = []
+        return _refuse(trouble, FAILED)
+    deepen_stack()
+    with stdout_on_stderr() as stdout:
+        return _Drawing(program, args, format, stdout, sys.stderr).run()
 
-    def leave(status: int) -> NoReturn:
-        left.append(status)
-        program.end()
-        raise ProgramAborted
 
-    with own(sys.stdout) as stdout:
-        stderr = sys.stderr
+class _Drawing:
+    """The run of the script: its graph is written when it has been taken, however the script ends afterwards."""
+
+    def __init__(
+        self, program: MainThreadProgram, args: argparse.Namespace, format: str, stdout: TextIO, stderr: TextIO
+    ) -> None:
+        # The instruments load when the command runs.
+        from ..inspect.graphs.graph_capture import GraphCapture
+
+        self._program = program
+        self._args = args
+        self._output = args.output if args.output in (None, "-") else os.path.abspath(args.output)
+        self._format = format
+        self._stdout = stdout
+        self._stderr = stderr
+        self._status: int | None = None
+        self._failure: Exception | None = None
+        self._ended = threading.Event()
+        self._capture = GraphCapture(program, backward=args.backward, gradients=args.gradients, taken=self._take)
+
+    def run(self) -> int:
+        """Run the script without its output; return the command's exit status."""
+        # The instruments load when the command runs.
+        from ..inspect.debuggee.exits import before_os_exit
+
+        program = self._program
+        with (
+            open(os.devnull, "w", encoding=sys.stdout.encoding) as nowhere,
+            contextlib.redirect_stdout(nowhere),
+            contextlib.redirect_stderr(nowhere),
+            before_os_exit(self._left_by_os_exit),
+        ):
+            self._capture.run()
+        if self._failure is not None:
+            raise self._failure
+        if program.gate.gone:  # this is a child process that the script has forked
+            return program.exit_status or 0
+        if isinstance(program.error, KeyboardInterrupt):
+            say("gradscope: interrupted", file=self._stderr)
+            self._status = INTERRUPTED
+        elif self._status is None:
+            self._status = self._say(self._why_none(), FAILED)
+        if program.threads.alive():
+            atexit._run_exitfuncs()
+            leave(self._status)
+        self._ended.set()
+        return self._status
+
+    def _take(self, graph: BackwardGraph) -> None:
+        self._status = FAILED
         try:
-            with program.signals.serving(), before_os_exit(leave):
-                found = capture_graph(program, backward=args.backward, gradients=args.gradients)
-        except KeyboardInterrupt:
-            say("gradscope: interrupted", file=stderr)
-            leave_if_it_runs(program, INTERRUPTED)
-            return INTERRUPTED
-        if found.graph is None:
-            status = _say(_why_none(program, found.backwards, args.backward, left), FAILED)
+            self._status = self._deliver(graph)
+        except Exception as error:  # it is none of the script's: whoever reads our output has left, for instance
+            self._failure = error
+        threading.Thread(target=self._leave_without_end, args=(self._status,), daemon=True).start()
+
+    def _leave_without_end(self, status: int) -> None:
+        """Leave a script that does not end: it catches everything, or waits for a thread of its own."""
+        if not self._ended.wait(_PATIENCE):
+            leave(status)
+
+    def _left_by_os_exit(self, status: int) -> int:
+        if self._status is not None:
+            return self._status
+        return self._say(f"{self._program.title} ended by os._exit({status}), {self._before()}", FAILED)
+
+    def _deliver(self, graph: BackwardGraph) -> int:
+        """Cut, fold and write the graph; return the exit status."""
+        # The instruments load when the command runs.
+        from ..inspect.graphs.formats.graph_files import render_graph
+        from ..inspect.graphs.graph_statistics import graph_statistics
+        from ..inspect.graphs.node_selection import subgraph
+
+        args = self._args
+        notes = []
+        try:
+            if args.source is not None or args.target is not None:
+                whole, graph = graph, subgraph(graph, args.source, args.target)
+                graph.graph["parameters"] = []  # of a part, nothing is missing
+                notes += _about_paths(whole, args)
+            shown = _folded(graph, args)
+            text = render_graph(shown, self._format, fit=args.fold == "auto" and args.depth is None)
+        except ValueError as error:
+            return self._say(str(error), FAILED)
+        if args.stats and self._format != "text":
+            notes.append(str(graph_statistics(graph)))
+        if self._output in (None, "-"):
+            say(text, end="" if text.endswith("\n") else "\n", file=self._stdout)
         else:
-            status = _deliver(found.graph, format, args, stdout)
-    leave_if_it_runs(program, status)
-    return status
+            try:
+                with open(self._output, "w", encoding="utf-8", newline="\n") as file:
+                    file.write(text)
+            except OSError as error:
+                return self._say(f"cannot write {args.output}: {error.strerror}", FAILED)
+            folded = "" if shown is graph else f", folded to {len(shown):,}"
+            notes.insert(0, f"{args.output}: {len(graph):,} nodes{folded}")
+        if notes:
+            say("\n".join(notes), file=self._stderr if args.output == "-" else self._stdout)
+        return 0
 
+    def _why_none(self) -> str:
+        program, before = self._program, self._before()
+        error = program.error
+        if error is not None:
+            text = (str(error).strip() or "no message").splitlines()[0]
+            return f"{program.title} raised {type(error).__name__}: {text} ({_raised_at(error)}{before})"
+        if program.exit_status:
+            return f"{program.title} ended with exit status {program.exit_status}, {before}"
+        if self._capture.backwards:
+            return f"{program.title} finished {before}"
+        return f"{program.title} finished without calling backward(), so there is no graph{_too_old()}"
 
-def _deliver(graph: BackwardGraph, format: str, args: argparse.Namespace, stdout: TextIO) -> int:
-    """Cut, fold and write the graph; return the exit status."""
-    # The instruments load when the command runs.
-    from ..inspect.graphs.formats.graph_files import render_graph
-    from ..inspect.graphs.graph_statistics import graph_statistics
-    from ..inspect.graphs.node_selection import subgraph
+    def _before(self) -> str:
+        begun = self._capture.backwards
+        return f"after {begun} of {self._args.backward} backwards" if begun else "before its first backward"
 
-    notes = []
-    try:
-        if args.source is not None or args.target is not None:
-            whole, graph = graph, subgraph(graph, args.source, args.target)
-            graph.graph["parameters"] = []  # of a part, nothing is missing
-            notes += _about_paths(whole, args)
-        shown = _folded(graph, args)
-        text = render_graph(shown, format, fit=args.fold == "auto" and args.depth is None)
-    except ValueError as error:
-        return _say(str(error), FAILED)
-    if args.stats and format != "text":
-        notes.append(str(graph_statistics(graph)))
-    if args.output in (None, "-"):
-        say(text, end="" if text.endswith("\n") else "\n", file=stdout)
-    else:
-        try:
-            with open(args.output, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-        except OSError as error:
-            return _say(f"cannot write {args.output}: {error.strerror}", FAILED)
-        folded = "" if shown is graph else f", folded to {len(shown):,}"
-        notes.insert(0, f"{args.output}: {len(graph):,} nodes{folded}")
-    if notes:
-        say("\n".join(notes), file=sys.stderr if args.output == "-" else stdout)
-    return 0
+    def _say(self, text: str, status: int) -> int:
+        return _refuse(text, status, self._stderr)
 
 
 def _folded(graph: BackwardGraph, args: argparse.Namespace) -> BackwardGraph:
@@ -225,21 +295,6 @@ def _unwritable(path: str | None) -> str:
     return ""
 
 
-def _why_none(program: ScriptProgram, begun: int, wanted: int, left: list[int]) -> str:
-    before = "before its first backward" if not begun else f"after {begun} of {wanted} backwards"
-    error = program.error
-    if left:
-        return f"{program.title} ended by os._exit({left[0]}), {before}"
-    if error is not None:
-        text = (str(error).strip() or "no message").splitlines()[0]
-        return f"{program.title} raised {type(error).__name__}: {text} ({_raised_at(error)}{before})"
-    if program.exit_status:
-        return f"{program.title} ended with exit status {program.exit_status}, {before}"
-    if begun:
-        return f"{program.title} finished {before}"
-    return f"{program.title} finished without calling backward(), so there is no graph{_too_old()}"
-
-
 def _too_old() -> str:
     """Return that the program's PyTorch is, if it is, as a line of its own."""
     # The instruments load when the command runs.
@@ -262,6 +317,6 @@ def _raised_at(error: BaseException) -> str:
     return f"{short_path(frames[-1].filename)}:{frames[-1].lineno}, " if frames else ""
 
 
-def _say(text: str, status: int) -> int:
-    say(f"gradscope graph: {text}", file=sys.stderr)
+def _refuse(text: str, status: int, stderr: TextIO | None = None) -> int:
+    say(f"gradscope graph: {text}", file=stderr or sys.stderr)
     return status

@@ -6,16 +6,13 @@ import argparse
 import os
 import sys
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ..inspect.debuggee.script import ScriptProgram
+from typing import NoReturn
 
 __all__ = [
     "SCRIPT",
     "add_format_argument",
     "add_script_arguments",
-    "leave_if_it_runs",
+    "leave",
     "positive",
     "refuse_unused",
     "take_output",
@@ -119,16 +116,14 @@ def positive(text: str) -> int:
     return number
 
 
-def leave_if_it_runs(program: ScriptProgram, status: int) -> None:
-    """End the process if the script, or threads of it, have not ended: python would wait for them.
+def leave(status: int) -> NoReturn:
+    """End the process though threads of a script run on, for which python would wait.
 
     Parameters
     ----------
     status : int
         The exit status.
     """
-    if not program.threads.alive() and program.interrupter.ident is None:
-        return
     processes = sys.modules.get("multiprocessing")
     for child in processes.active_children() if processes is not None else ():
         child.terminate()

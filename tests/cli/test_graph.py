@@ -1,6 +1,10 @@
 """``gradscope graph`` as a user runs it: in a process of its own, on real scripts."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from textwrap import dedent
 
 import pytest
@@ -157,6 +161,84 @@ def test_a_script_that_catches_everything_and_has_threads_ends_all_the_same(tmp_
             (x * 2).sum().backward()
         except BaseException:
             continue
+    """
+    done = graph(tmp_path, source)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("3 nodes")
+
+
+def test_a_script_that_waits_for_ever_is_left(tmp_path):
+    (tmp_path / "script.py").write_text(
+        dedent(
+            """\
+            import queue, threading
+            import gradscope as gs
+
+            def work():
+                (gs.ones(2, requires_grad=True) * 2).sum().backward()
+
+            threading.Thread(target=work, daemon=True).start()
+            queue.SimpleQueue().get()
+            """
+        )
+    )
+    command = "from gradscope.cli import graph, main; graph._PATIENCE = 0.2; main(['graph', 'script.py'])"
+    done = subprocess.run([sys.executable, "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("3 nodes")
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no such signals")
+def test_a_script_has_its_signals_and_the_main_thread(tmp_path):
+    source = """\
+    import signal, threading, time
+    import gradscope as gs
+
+    def late(number, frame):
+        raise TimeoutError
+
+    assert threading.current_thread() is threading.main_thread()
+    signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    try:
+        time.sleep(60)
+    except TimeoutError:
+        gs.ones(2, requires_grad=True).exp().sum().backward()
+    """
+    done = graph(tmp_path, source)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("3 nodes")
+
+
+def test_only_the_graph_is_written_and_where_it_was_asked_for(tmp_path):
+    source = """\
+    import os, subprocess, sys
+    import gradscope as gs
+    print("noise")
+    subprocess.run([sys.executable, "-c", "print('of a process')"])
+    os.mkdir("elsewhere")
+    os.chdir("elsewhere")
+    gs.ones(2, requires_grad=True).sum().backward()
+    """
+    done = graph(tmp_path, source, "-o", "-", "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "of a process\n")
+    assert len(json.loads(done.stdout)["nodes"]) == 2
+    (tmp_path / "elsewhere").rmdir()
+    assert graph(tmp_path, source, "-o", "a.svg").stdout == "a.svg: 2 nodes\n"
+    assert (tmp_path / "a.svg").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_process_that_the_script_forks_has_no_part_in_it(tmp_path):
+    source = """\
+    import os, sys
+    import gradscope as gs
+    x = gs.ones(2, requires_grad=True)
+    if not os.fork():
+        x.sum().backward()
+        sys.exit(x.grad.tolist() != [1, 1])
+    assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+    (x * 2).sum().backward()
     """
     done = graph(tmp_path, source)
     assert (done.returncode, done.stderr) == (0, "")

@@ -5,79 +5,50 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from ..adapters import Adapter, AnyAdapter, Observer, adapter_for
 from ..debuggee.broadcast import OutputWriter
 from ..debuggee.pause_gate import ProgramAborted
 from ..debuggee.program import Program
-from ..debuggee.program_thread import ProgramThread
 from ..records.module_tracking import Tracker
 from ..records.snapshots import gradient_summaries
 from ..source.call_sites import user_frames
 from ..source.frame_variables import variables_of
 from .graph_model import BackwardGraph, graph_of_roots
 
-__all__ = ["GraphCapture", "capture_graph"]
-
-_TIMEOUT = 10.0
-_AFTER_CTRL_C = 2.0
+__all__ = ["GraphCapture"]
 
 
-@dataclass(frozen=True, slots=True)
-class GraphCapture:
-    """The result of :func:`capture_graph`.
-
-    Attributes
-    ----------
-    graph : BackwardGraph or None
-        None if the program ended before.
-    backwards : int
-        How many it had begun.
-    """
-
-    graph: BackwardGraph | None
-    backwards: int
-
-
-def capture_graph(
-    program: Program,
-    *,
-    backward: int = 1,
-    gradients: bool = False,
-    write: OutputWriter | None = None,
-    adapter: Adapter | None = None,
-) -> GraphCapture:
-    """Run a program up to one of its backwards, return the graph of that, and end the program.
+class GraphCapture(Observer):
+    """Runs a program up to one of its backwards, takes the graph of that, and ends the program.
 
     Parameters
     ----------
     program : Program
-        It runs on a thread of its own, while the caller's serves its signals (``program.signals``, for a script).
+        It runs on the thread that calls :meth:`run`.
     backward : int
         Which, from 1.
     gradients : bool
         Let it run, and note of each node the time it took and the gradients in numbers: ``seconds``, ``state``,
         ``grad_outputs`` and ``grad_inputs``.
-    write : callable, optional
-        Takes what the program writes; nobody by default.
-    adapter : Adapter, optional
-        The framework; any by default.
+    taken : callable, optional
+        Called with the graph as soon as it is whole, on the thread of the backward. From then on
+        :class:`.ProgramAborted` is raised in the program, again and again where it catches it.
 
-    Returns
-    -------
-    GraphCapture
-        What the program raised before is in ``program.error``.
+    Attributes
+    ----------
+    graph : BackwardGraph or None
+        None until then. What the program raised before is in ``program.error``.
+    backwards : int
+        How many it has begun.
 
     Raises
     ------
     ValueError
         If `backward` is not positive.
-    KeyboardInterrupt
-        After Ctrl-C, which ends the program.
 
     Examples
     --------
@@ -87,58 +58,47 @@ def capture_graph(
     >>> def train():
     ...     for step in range(3):
     ...         (w * step).sum().backward()
-    >>> found = capture_graph(CallProgram(train), backward=2, gradients=True)
-    >>> [(d["operator"], d["parameter"], d["grad_outputs"][0].norm) for _, d in found.graph.nodes(data=True)][1:]
+    >>> capture = GraphCapture(CallProgram(train), backward=2, gradients=True)
+    >>> capture.run()
+    >>> nodes = [data for _, data in capture.graph.nodes(data=True)]
+    >>> [(data["operator"], data["parameter"], data["grad_outputs"][0].norm) for data in nodes][1:]
     [('Mul', '', 1.4142135623730951), ('AccumulateGrad', 'w', 1.4142135623730951)]
     """
-    if backward < 1:
-        raise ValueError(f"backwards are numbered from 1, got {backward}")
-    observer = _CaptureObserver(adapter or AnyAdapter(), backward, gradients)
 
-    def run() -> None:
-        try:
-            with observer.adapter.observe(observer, forward=True, backward=True):
-                program.run(write or _nowhere)
-        finally:
-            observer.ended.set()
-            observer.done.set()  # the thread that waits for the graph goes on
-
-    ProgramThread(run).start()
-    try:
-        # The wait goes in slices, so that a signal reaches the main thread on every platform.
-        while not observer.done.wait(0.2) and not observer.ended.is_set():
-            pass
-    except KeyboardInterrupt:
-        program.end()
-        observer.ended.wait(_AFTER_CTRL_C)
-        raise
-    deadline = time.monotonic() + _TIMEOUT
-    while not observer.ended.wait(0.2) and time.monotonic() < deadline:
-        # The program may have caught what was raised in it.
-        program.end()
-    return GraphCapture(observer.graph, observer.count)
-
-
-def _nowhere(text: str, stream: str = "stdout") -> None:
-    """Take what the program writes."""
-
-
-class _CaptureObserver(Observer):
-    """Takes the graph when the backward that is wanted begins."""
-
-    def __init__(self, adapter: Adapter, wanted: int, gradients: bool) -> None:
-        self.adapter = adapter
+    def __init__(
+        self,
+        program: Program,
+        *,
+        backward: int = 1,
+        gradients: bool = False,
+        taken: Callable[[BackwardGraph], None] | None = None,
+    ) -> None:
+        if backward < 1:
+            raise ValueError(f"backwards are numbered from 1, got {backward}")
         self.graph: BackwardGraph | None = None
-        self.count = 0
-        self.done = threading.Event()
-        self.ended = threading.Event()
-        self._tracker = Tracker(adapter)
-        self._wanted = wanted
+        self.backwards = 0
+        self._adapter = AnyAdapter()
+        self._program = program
+        self._tracker = Tracker(self._adapter)
+        self._wanted = backward
         self._gradients = gradients
+        self._taken = taken
+        self._done = False
         self._task: Any = None
         self._started = 0.0
         self._lock = threading.Lock()
         self._quiet = threading.local()
+
+    def run(self, write: OutputWriter | None = None) -> None:
+        """Run the program; return when it has ended.
+
+        Parameters
+        ----------
+        write : callable, optional
+            Takes what is said of its end; nobody by default.
+        """
+        with self._adapter.observe(self, forward=True, backward=True):
+            self._program.run(write or _nowhere)
 
     # --- forward ---
 
@@ -167,15 +127,14 @@ class _CaptureObserver(Observer):
             return
         self._stop_if_done()
         with self._lock:
-            self.count += 1
-            if self.count != self._wanted:
+            self.backwards += 1
+            if self.backwards != self._wanted:
                 return
         with self._silence():
             self.graph = self._take(task)
         self._task = task
         if not self._gradients:
             self._finish()
-            raise ProgramAborted
 
     def node_entered(self, call: Any) -> None:
         """A node is about to run: note its gradients."""
@@ -197,56 +156,67 @@ class _CaptureObserver(Observer):
         """A backward has ended."""
         if task is self._task and not self._deaf():
             self._finish()
-            raise ProgramAborted
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """A backward has ended by an error: that is seen in the graph."""
-        if task is not self._task:
+        if task is not self._task or self.graph is None:
             return
-        if self.graph is not None:
-            for _, data in self.graph.nodes(data=True):
-                if data.get("state") == "current":
-                    data["state"] = "failed"
-        self._finish()
+        for _, data in self.graph.nodes(data=True):
+            if data.get("state") == "current":
+                data["state"] = "failed"
+        self._hand_over()
 
     # --- inside ---
 
     def _take(self, task: Any) -> BackwardGraph:
         paths = self._tracker.parameter_paths()
-        variables = _variables(self.adapter)
-        roots = [node for node, _ in self.adapter.task_roots(task)]
+        variables = _variables(self._adapter)
+        roots = [node for node, _ in self._adapter.task_roots(task)]
         # This is the adapter of the one framework: AnyAdapter would first find out, for each question, which one it is.
         graph = graph_of_roots(adapter_for(roots[0]), roots, {**variables, **paths})
         graph.graph["parameters"] = list(dict.fromkeys(paths.values()))
         return graph
 
     def _note(self, node: Any, state: str, seconds: float | None = None, **grads: Any) -> None:
-        key = self.adapter.key(node)
+        key = self._adapter.key(node)
         if self.graph is None or key not in self.graph:
             return
-        facts = {name: gradient_summaries(self.adapter, found, name) for name, found in grads.items()}
+        facts = {name: gradient_summaries(self._adapter, found, name) for name, found in grads.items()}
         self.graph.nodes[key].update(state=state, seconds=seconds, **facts)
 
     def _finish(self) -> None:
-        self._task = None
-        self.done.set()
+        self._hand_over()
+        raise ProgramAborted
+
+    def _hand_over(self) -> None:
+        self._task, self._done = None, True
+        assert self.graph is not None
+        if self._taken is not None:
+            with self._silence():
+                self._taken(self.graph)
+        self._program.end()  # its main thread may be another than that of this backward
 
     def _stop_if_done(self) -> None:
-        if self.done.is_set():
+        if self._done:
             raise ProgramAborted
 
     def _deaf(self) -> bool:
-        return getattr(self._quiet, "on", False)
+        # A child process that the program has forked has neither this capture to serve nor anybody to tell.
+        return self._program.gate.gone or getattr(self._quiet, "on", False)
 
     @contextmanager
     def _silence(self) -> Iterator[None]:
         """Do arithmetic of our own, neither recorded nor observed."""
         self._quiet.on = True
         try:
-            with self.adapter.quiet():
+            with self._adapter.quiet():
                 yield
         finally:
             self._quiet.on = False
+
+
+def _nowhere(text: str, stream: str = "stdout") -> None:
+    """Take what nobody wants to read."""
 
 
 def _variables(adapter: Adapter) -> dict[int, str]:

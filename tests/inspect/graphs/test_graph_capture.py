@@ -5,12 +5,14 @@ import pytest
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.debuggee.program import CallProgram
-from gradscope.inspect.graphs.graph_capture import capture_graph
+from gradscope.inspect.graphs.graph_capture import GraphCapture
 
 
 def capture(function, **options):
     program = CallProgram(function)
-    return capture_graph(program, **options), program
+    found = GraphCapture(program, **options)
+    found.run()
+    return found, program
 
 
 def test_the_program_is_ended_at_the_backward_that_was_asked_for():
@@ -74,7 +76,7 @@ def test_no_backward_and_an_error():
     assert found.graph is None
     assert isinstance(program.error, ZeroDivisionError)
     with pytest.raises(ValueError, match="numbered from 1"):
-        capture_graph(CallProgram(lambda: None), backward=0)
+        GraphCapture(CallProgram(lambda: None), backward=0)
 
 
 def test_a_failing_backward_marks_the_node_that_failed():
