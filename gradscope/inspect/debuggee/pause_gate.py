@@ -38,10 +38,6 @@ class _Abort(NamedTuple):
     pass
 
 
-class _Interrupt(NamedTuple):
-    function: Callable[[], None]
-
-
 class _Evaluate(NamedTuple):
     function: Callable[[], Any]
     future: Future[Any]
@@ -52,8 +48,6 @@ class Gate:
 
     Attributes
     ----------
-    on_leaving : callable or None
-        Called on the program's thread when it goes on; what it raises leaves through :meth:`park`.
     on_parking : callable or None
         Called on the program's thread before it waits.
     gone : bool
@@ -74,10 +68,9 @@ class Gate:
     """
 
     def __init__(self) -> None:
-        self.on_leaving: Callable[[], None] | None = None
         self.on_parking: Callable[[], None] | None = None
         self.gone = False
-        self._messages: SimpleQueue[_Go | _Abort | _Interrupt | _Evaluate] = SimpleQueue()
+        self._messages: SimpleQueue[_Go | _Abort | _Evaluate] = SimpleQueue()
         # A signal may come while a thread holds this lock, and the signal's handler takes it again: hence reentrant.
         self._lock = threading.RLock()
         self._open_for: int | None = None
@@ -104,17 +97,9 @@ class Gate:
         ------
         ProgramAborted
             After :meth:`abort`.
-        BaseException
-            What a function given to :meth:`interrupt`, or ``on_leaving``, raised.
         """
         if self.on_parking is not None:
             self.on_parking()
-        command = self._wait(announce)
-        if self.on_leaving is not None:
-            self.on_leaving()
-        return command
-
-    def _wait(self, announce: Callable[[], None] | None) -> Any:
         with self._lock:
             self._open_for = threading.get_ident()
         try:
@@ -127,8 +112,6 @@ class Gate:
                     continue
                 if isinstance(message, _Evaluate):
                     self._evaluate(message)
-                elif isinstance(message, _Interrupt):
-                    message.function()
                 elif isinstance(message, _Abort):
                     raise ProgramAborted
                 else:
@@ -156,16 +139,6 @@ class Gate:
         """
         self._send(_Abort())
 
-    def interrupt(self, function: Callable[[], None]) -> None:
-        """Have the parked thread call `function`; what it raises is raised there, and ends the wait.
-
-        Raises
-        ------
-        NotParkedError
-            If no thread waits here.
-        """
-        self._send(_Interrupt(function))
-
     def submit(self, function: Callable[[], Any]) -> Future[Any]:
         """Have the parked thread call `function`.
 
@@ -186,7 +159,7 @@ class Gate:
             self._send(message)
         return message.future
 
-    def _send(self, message: _Go | _Abort | _Interrupt | _Evaluate) -> None:
+    def _send(self, message: _Go | _Abort | _Evaluate) -> None:
         with self._lock:
             if self._open_for is None:
                 raise NotParkedError

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from weakref import WeakSet, ref
 
@@ -98,7 +98,7 @@ class ProgramThread(threading.Thread):
 
 
 class Interrupter:
-    """Raises exceptions in the thread that is inside its block, and in no other.
+    """Raises an exception in the thread that is inside its block, and in no other.
 
     Python raises such an exception between two bytecodes, so that a call into C code has to return first; :meth:`sleep`
     is interrupted at once.
@@ -117,11 +117,11 @@ class Interrupter:
     >>> ready = threading.Event()
     >>> thread = threading.Thread(target=work)
     >>> thread.start()
-    >>> ready.wait() and interrupter.throw(TimeoutError("too slow"))
+    >>> ready.wait() and interrupter.throw(TimeoutError)
     True
     >>> thread.join()
     >>> seen
-    [TimeoutError('too slow')]
+    [TimeoutError()]
     """
 
     def __init__(self) -> None:
@@ -154,8 +154,13 @@ class Interrupter:
         """Whether the calling thread is the one inside."""
         return self.ident == threading.get_ident()
 
-    def throw(self, error: BaseException) -> bool:
+    def throw(self, kind: type[BaseException]) -> bool:
         """Raise an exception in the thread inside.
+
+        Parameters
+        ----------
+        kind : type
+            Its class, of which the interpreter makes the instance.
 
         Returns
         -------
@@ -166,8 +171,9 @@ class Interrupter:
             if self.ident is None:
                 return False
             self._thrown = True
-            _set_async(self.ident, _bearing(error))
-        self.wake()
+            _set_async(self.ident, kind)
+        with suppress(RuntimeError):  # it is released already
+            self._bell.release()
         return True
 
     def end(self, grace: float = 0.1) -> None:
@@ -181,34 +187,14 @@ class Interrupter:
         threading.Thread(target=self._insist, args=(grace,), name="gradscope abort", daemon=True).start()
 
     def _insist(self, grace: float) -> None:
-        while not self._outside.wait(grace) and self.throw(ProgramAborted()):
+        while not self._outside.wait(grace) and self.throw(ProgramAborted):
             grace = _AGAIN
-
-    def wake(self) -> None:
-        """End :meth:`doze`."""
-        try:
-            self._bell.release()
-        except RuntimeError:  # it is released already
-            pass
 
     def sleep(self, seconds: float) -> None:
         """Do what ``time.sleep`` does, but let exceptions in."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            self.doze(left)
-
-    def doze(self, seconds: float) -> None:
-        """Sleep until :meth:`wake`, or an exception, or the time is over."""
-        self._bell.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
-
-
-def _bearing(error: BaseException) -> type[BaseException]:
-    """Return a class whose only instance is `error`: the interpreter takes a class, and makes the instance itself."""
-
-    def __new__(cls: type, *unused: object) -> BaseException:  # noqa: N807
-        return error
-
-    return type(type(error).__name__, (type(error),), {"__new__": __new__})
+            self._bell.acquire(timeout=min(left, threading.TIMEOUT_MAX))
 
 
 class _TakenBackError(BaseException):

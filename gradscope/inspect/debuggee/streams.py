@@ -1,4 +1,4 @@
-"""The standard streams of a program under the debugger: output is passed on, input is the program's own or empty."""
+"""The standard streams of a program on a thread of the debugger's process: output is passed on, input is empty."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ class _RawWriter(io.RawIOBase):
     the program has forked, to the descriptor as it is.
     """
 
-    def __init__(self, write: Callable[[str], None], stands_for: Any, encoding: str, terminal: bool) -> None:
+    def __init__(self, write: Callable[[str], None], stands_for: Any, encoding: str) -> None:
         super().__init__()
         self._write = write
         self._decode = codecs.getincrementaldecoder(encoding)("surrogateescape").decode
         self._stands_for = stands_for
-        self._terminal = terminal
         self._pid = os.getpid()
         self._descriptor = _descriptor(stands_for)
         self._file = _file_of(self._descriptor)
@@ -42,9 +41,6 @@ class _RawWriter(io.RawIOBase):
 
     def writable(self) -> bool:
         return True
-
-    def isatty(self) -> bool:
-        return self._terminal
 
     def write(self, data: Any) -> int:
         data = bytes(data)
@@ -77,7 +73,7 @@ def _file_of(descriptor: int | None) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def captured_stream(write: Callable[[str], None], stands_for: Any, *, terminal: bool = False) -> io.TextIOWrapper:
+def captured_stream(write: Callable[[str], None], stands_for: Any) -> io.TextIOWrapper:
     r"""Return a text stream, with a ``buffer``, that hands what is written to `write`, line by line or when flushed.
 
     Parameters
@@ -86,8 +82,6 @@ def captured_stream(write: Callable[[str], None], stands_for: Any, *, terminal: 
         Takes text; bytes that are none come as lone surrogates.
     stands_for : file
         Whose ``fileno()``, encoding and error handling it has.
-    terminal : bool
-        What ``isatty()`` says.
 
     Examples
     --------
@@ -99,30 +93,23 @@ def captured_stream(write: Callable[[str], None], stands_for: Any, *, terminal: 
     'one\n'
     """
     encoding = getattr(stands_for, "encoding", None) or "utf-8"
-    raw = _RawWriter(write, stands_for, encoding, terminal)
+    raw = _RawWriter(write, stands_for, encoding)
     errors = getattr(stands_for, "errors", None) or "strict"
     return io.TextIOWrapper(raw, encoding, errors, newline="\n", line_buffering=True)
 
 
 @contextmanager
-def captured(write: OutputWriter, *, stdin: bool = False, terminal: bool = False) -> Iterator[None]:
+def captured(write: OutputWriter) -> Iterator[None]:
     """Send stdout and stderr to `write`, for the length of the block.
 
-    Parameters
-    ----------
-    stdin : bool
-        Whether the process's stdin is the program's. If not, it is at its end from the start, and ``input()`` raises
-        EOFError saying why.
-    terminal : bool
-        Whether the program is told that its output is a terminal, where it is one.
+    Standard input is at its end from the start, and ``input()`` raises EOFError saying why.
     """
     kept = sys.stdin, sys.stdout, sys.stderr
-    out, err = sys.__stdout__, sys.__stderr__
-    errors = captured_stream(lambda text: write(text, "stderr"), err, terminal=terminal and _is_terminal(err))
-    output = captured_stream(write, out, terminal=terminal and _is_terminal(out))
+    errors = captured_stream(lambda text: write(text, "stderr"), sys.__stderr__)
+    output = captured_stream(write, sys.__stdout__)
     with open(os.devnull, encoding="utf-8") as nothing:
-        ours = kept[0] if stdin else nothing, output, errors
-        with replaced(builtins, "input", builtins.input if stdin else _refusing(nothing)):
+        ours = nothing, output, errors
+        with replaced(builtins, "input", _refusing(nothing)):
             sys.stdin, sys.stdout, sys.stderr = ours
             try:
                 yield
@@ -135,10 +122,6 @@ def captured(write: OutputWriter, *, stdin: bool = False, terminal: bool = False
                     sys.stdout = kept[1]
                 if sys.stderr is ours[2]:
                     sys.stderr = kept[2]
-
-
-def _is_terminal(stream: Any) -> bool:
-    return stream is not None and stream.isatty()
 
 
 def _refusing(nothing: Any) -> Callable[..., str]:

@@ -103,34 +103,3 @@ def test_a_failing_announcement_leaves_the_gate_closed():
     with pytest.raises(ProgramAborted):
         gate.park(announce)
     assert not gate.parked
-
-
-def test_an_interruption_is_run_by_the_parked_thread_and_may_end_its_wait():
-    gate, told = Gate(), []
-    program = Program(gate)
-    program.parked.acquire()
-
-    def interruption():
-        told.append(threading.get_ident())
-        if len(told) == 2:
-            raise TimeoutError
-
-    gate.interrupt(interruption)
-    assert gate.submit(lambda: gate.parked).result(5)
-    gate.interrupt(interruption)
-    program.thread.join(5)
-    assert told == [program.thread.ident] * 2
-    assert isinstance(program.error, TimeoutError)
-    with pytest.raises(NotParkedError):
-        gate.interrupt(interruption)
-
-
-def test_on_leaving_is_called_when_the_program_goes_on_but_not_when_it_is_aborted():
-    gate, left = Gate(), []
-    gate.on_leaving = lambda: left.append(gate.parked)
-    for leave in (gate.go, gate.abort):
-        program = Program(gate)
-        program.parked.acquire()
-        leave()
-        program.thread.join(5)
-    assert left == [False]
