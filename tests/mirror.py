@@ -215,6 +215,7 @@ TESTED_THROUGH = {
     "inspect/debugging/session/backward_outlook": "inspect/debugging/session/session_findings",
     "inspect/debugging/session/session_queries": "inspect/debugging/session/session_findings",
     "inspect/debugging/session/model_records": "inspect/debugging/session/model_queries",
+    "inspect/debugging/stops/inherited_nan": "inspect/debugging/session/session_queries",
     "inspect/debugging/stops/stop_decision": "inspect/debugging/session/session_observer",
     "inspect/debugging/stops/stop_verbs": "inspect/debugging/stops/stop_settings",
     "inspect/records/node_records": "inspect/wire/remote_nodes",

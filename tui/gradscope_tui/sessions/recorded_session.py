@@ -26,6 +26,7 @@ from gradscope.inspect.debugging.session.session_records import (
 from gradscope.inspect.debugging.session.tensor_queries import save_array
 from gradscope.inspect.debugging.stops.breakpoints import Breakpoint, BreakpointTable
 from gradscope.inspect.debugging.stops.condition_names import NodeNames
+from gradscope.inspect.debugging.stops.stop_decision import bad_value_text
 from gradscope.inspect.debugging.stops.stop_verbs import StopVerbs
 from gradscope.inspect.debugging.stops.watches import WatchList
 from gradscope.inspect.recording import BackwardRecord, Recording, RecordingError
@@ -77,7 +78,8 @@ def _why(point: Breakpoint, node: NodeRecord) -> str:
     """Return why a breakpoint, or a kind of trouble that is caught, stops at a node."""
     if point.on_value is None:
         return f"breakpoint {point.id} ({point})"
-    return f"{node.name} produced {'a NaN' if point.spec == 'nan' else 'an infinity'} from gradients without one"
+    bad = (saved.name for saved in node.saved if saved.summary and (saved.summary.nans or saved.summary.infs))
+    return bad_value_text(node.name, point.spec, next(bad, ""))
 
 
 class RecordedSession(StopVerbs):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["FindingsBar"]
 
-_UNSAID = " from gradients without one"
-"""What goes where there is little room: a stop says it, and the findings below."""
+_SHORTER = (
+    (re.compile(" from gradients without one$"), ""),
+    (re.compile(": its saved .* since the forward pass$"), " of the forward pass"),
+)
+"""What goes, and what stands in its place, where there is little room: a stop says it, and the findings below."""
 
 
 class FindingsBar(Widget):
@@ -54,8 +58,14 @@ class FindingsBar(Widget):
         more = len(self._findings) - 1
         tail.append(f" and {more} more" if more else " why", text_style(self, "findings--dim"))
         room = max(0, width - tail.cell_len)
-        title = first.title if cell_len(first.title) + 3 <= room else first.title.replace(_UNSAID, "")
+        title = first.title if cell_len(first.title) + 3 <= room else _short(first.title)
         text = Text(f" {sign} {title}", text_style(self, f"findings--{color}") + click)
         text.truncate(room, overflow="ellipsis")
         text.append_text(tail)
         return Strip(text.render(self.app.console)).crop_extend(0, width, None).apply_style(self.rich_style)
+
+
+def _short(title: str) -> str:
+    for words, instead in _SHORTER:
+        title = words.sub(instead, title)
+    return title

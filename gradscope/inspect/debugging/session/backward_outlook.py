@@ -21,6 +21,7 @@ __all__ = [
     "faded_signals",
     "infinite_slopes",
     "line_of",
+    "targets_of",
     "writes_text",
     "written_tensors",
 ]
@@ -71,7 +72,7 @@ def bounded_gradients(adapter: Adapter, view: TaskView) -> Iterator[BackwardFind
     nodes = [view.live_node(key) for key in view.order]
     names = {index: view.parameter_of(node) for index, node in enumerate(nodes)}
     operators = [operator_name(adapter.node_name(node)) for node in nodes]
-    chain = bounded_chain(operators, _targets(view), {index: name for index, name in names.items() if name})
+    chain = bounded_chain(operators, targets_of(view), {index: name for index, name in names.items() if name})
     if chain is None:
         return
     first = view.record(chain.nodes[0])
@@ -100,7 +101,7 @@ def faded_signals(
     """
     layers = dict(_layers(adapter, view))
     sizes = {index: _size(adapter, layer.given.data) for index, layer in layers.items()}
-    faded = faded_signal(sizes, _targets(view))
+    faded = faded_signal(sizes, targets_of(view))
     if faded is None:
         return
     steps = _line_of_most(view, faded)
@@ -186,7 +187,7 @@ def line_of(writes: Sequence[WriteRecord], node: NodeRecord) -> Location | None:
     return next((write.location for write in writes if write.location is not None), node.location)
 
 
-def _targets(view: TaskView) -> list[list[int]]:
+def targets_of(view: TaskView) -> list[list[int]]:
     """Return for each node, in their order, the places of those that its gradients go to."""
     return [
         [place for target, _ in view.edges(key) if target is not None and (place := view.position(target)) is not None]

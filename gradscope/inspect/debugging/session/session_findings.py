@@ -12,7 +12,7 @@ from ...records.records import Location, NodeRecord, StopReason
 from .debugged_backward import TaskView
 from .model_records import known_parameters, parameter_records
 from .pause_context import PauseContext
-from .session_queries import SessionQueries, explanation_at
+from .session_queries import SessionQueries, Told
 from .session_records import BackwardFinding
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class SessionFindings(SessionQueries):
                 for one in self._of_graph[1]
                 if one.kind == "faded" or (one.kind == "unreached" and lost.issuperset(one.parameters))
             ]
-            return _ranked([*self._of_stop(""), *known, *trend_findings(self._session.nodes)])
+            return _ranked([*self._of_stop(Told()), *known, *trend_findings(self._session.nodes)])
         if not self._state.paused:
             return self._of_graph[1]
         return self._at_stop(self._findings_at)
@@ -74,10 +74,10 @@ class SessionFindings(SessionQueries):
     def _findings_at(self, place: PauseContext) -> tuple[BackwardFinding, ...]:
         view = self._session.shown[0]
         try:
-            explanation = explanation_at(place, self._adapter)
+            told = self._told_at(place)
         except RuntimeError:  # what it was made of has been let go
-            explanation = ""
-        stop = self._of_stop(explanation)
+            told = Told()
+        stop = self._of_stop(told)
         if view is None or not view.order or len(view.order) > _MOST_NODES:
             return _ranked(stop)
         stepping = self._reason is not None and self._reason.kind in _STEPS
@@ -89,7 +89,7 @@ class SessionFindings(SessionQueries):
         trend = [] if stepping and len(view.order) > _MOST_AT_STEPS else trend_findings(view.nodes)
         return _ranked([*stop, *coming, *trend])
 
-    def _of_stop(self, explanation: str) -> list[BackwardFinding]:
+    def _of_stop(self, told: Told) -> list[BackwardFinding]:
         """Return why the program has stopped, where that is trouble."""
         reason, (view, index) = self._last_trouble(), self._session.shown
         if reason is None:
@@ -98,8 +98,8 @@ class SessionFindings(SessionQueries):
         # The diagnosis loads when it is asked for.
         from .backward_outlook import line_of, writes_text
 
-        text = explanation or writes_text(reason.writes)
-        where = None if node is None else line_of(reason.writes, node)
+        text = told.text or writes_text(reason.writes)
+        where = told.location or (None if node is None else line_of(reason.writes, node))
         title = reason.text
         if node is not None and reason.writes:
             write = reason.writes[-1]

@@ -29,7 +29,7 @@ from ..history.norm_history import NormHistory
 from ..stops import condition_names
 from ..stops.breakpoints import Breakpoint, BreakpointError, BreakpointTable, WatchedMemory
 from ..stops.run_targets import RunCommand, RunTarget
-from ..stops.stop_decision import StopDecision
+from ..stops.stop_decision import BadBegin, StopDecision
 from ..stops.watches import WatchList
 from .backward_threads import BackwardThread, BackwardThreads
 from .debugged_backward import TaskView
@@ -528,7 +528,7 @@ class SessionObserver(Observer):
         elif followed:
             with self.mute():
                 view.exited(call)
-                found = self._stops.after(call)
+                found = self._stops.after(view, call)
                 if self._target.kind in ("step", "into") and view.order:
                     view.summarized(view.index)
             target = self._target
@@ -544,7 +544,7 @@ class SessionObserver(Observer):
         if finite or not self._breakpoints.catches_values:
             return
         with self.mute():
-            found = self._stops.after(call)
+            found = self._stops.after(view, call)
             if found is None:
                 self.listen_as_needed()
                 return
@@ -889,6 +889,11 @@ class SessionObserver(Observer):
             return record
         pairs = zip(record.saved, self.adapter.saved(node))
         return replace(record, saved=tuple(replace(saved, writes=self.writes_into(now)) for saved, now in pairs))
+
+    @property
+    def bad_begin(self) -> BadBegin | None:
+        """Where a backward has made a NaN or an infinity for the first time."""
+        return self._stops.bad_begin
 
     @property
     def stopped(self) -> bool:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...adapters import Adapter
 from ...records.module_tracking import join
 from ...records.naming import named_tensors
+from ...records.records import Location, NodeRecord
+from ...records.tensor_statistics import count_bad
 from .pause_context import PauseContext
 from .session_lifecycle import DebuggerCore
 from .session_records import FrameRecord, VariableRecord
@@ -22,7 +23,14 @@ if TYPE_CHECKING:
     from ...diagnosis.memory.graph_memory import MemoryReport
     from ...diagnosis.no_gradient.no_grad_records import GradientReport, NoGradient
 
-__all__ = ["SessionQueries", "derivative_of", "explanation_at"]
+__all__ = ["SessionQueries", "Told", "derivative_of"]
+
+
+class Told(NamedTuple):
+    """Who made the NaN or infinity at a stop, and out of what, and the line to look at where that is another one."""
+
+    text: str = ""
+    location: Location | None = None
 
 
 def derivative_of(node_name: str) -> tuple[tuple[str, str], ...]:
@@ -199,9 +207,43 @@ class SessionQueries(DebuggerCore):
         NotParkedError
             If the program is not paused.
         """
-        return self._at_stop(lambda place: explanation_at(place, self._adapter))
+        return self._at_stop(lambda place: self._told_at(place).text)
 
     # --- inside ---
+
+    def _told_at(self, place: PauseContext) -> Told:
+        """Return who made the NaN or infinity that a node has produced, and out of what; nothing elsewhere."""
+        # The diagnosis loads when it is asked for.
+        from ...diagnosis.nan.nan_stops import bad_value_at, inherited_from
+
+        if not place.has_node:
+            return Told()
+        node, grads, made, saved = map(place.value, ("node", "grads", "produced", "saved"))
+        if not made:
+            return Told()
+        host = self._adapter.to_host
+        given, produced = ([None if grad is None else host(grad) for grad in some] for some in (grads, made))
+        values = {name: saved[name] for name in saved}
+        known = {name: host(value) for name, value in values.items() if self._adapter.is_tensor(value)}
+        text = bad_value_at(node, given, produced, known)
+        arrived = any(any(count_bad(grad)) for grad in given if grad is not None)
+        if text and not arrived and inherited_from(node.operator, produced, known):
+            return self._inherited_at(node, text)
+        return Told(text)
+
+    def _inherited_at(self, node: NodeRecord, text: str) -> Told:
+        """Add since when what a node has saved is not finite."""
+        # The diagnosis loads when it is asked for.
+        from ..stops.inherited_nan import inherited_nan
+
+        view = self._session.shown[0]
+        if view is None or not view.live:
+            return Told(text)
+        found = inherited_nan(self._adapter, view, node.index, self._session.bad_begin)
+        if found is None:
+            return Told(text)
+        more = "\n".join(f"  {line}" for line in found.text.splitlines())
+        return Told(f"{text}\n{more}", found.location)
 
     def _parameters(self) -> dict[str, Any]:
         """Return the parameters of the modules that have run, by their paths, from input to output."""
@@ -215,23 +257,6 @@ class SessionQueries(DebuggerCore):
         except NameError:
             return {}
         return {"loss": value} if self._adapter.is_tensor(value) else {}
-
-
-def explanation_at(place: PauseContext, adapter: Adapter) -> str:
-    """Return who made the NaN or infinity that a node has produced, and out of what; empty elsewhere."""
-    # The diagnosis loads when it is asked for.
-    from ...diagnosis.nan.nan_stops import bad_value_at
-
-    if not place.has_node:
-        return ""
-    node, grads, produced, saved = map(place.value, ("node", "grads", "produced", "saved"))
-    if not produced:
-        return ""
-    host = adapter.to_host
-    arrays = [[None if grad is None else host(grad) for grad in given] for given in (grads, produced)]
-    values = {name: saved[name] for name in saved}
-    known = {name: host(value) for name, value in values.items() if adapter.is_tensor(value)}
-    return bad_value_at(node, arrays[0], arrays[1], known)
 
 
 def _path_called(name: str, parameters: Mapping[str, Any]) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...adapters import Adapter
-from ...records.records import StopReason
+from ...records.records import Location, StopReason, operator_name
 from ...records.tensor_statistics import count_bad
 from ..session.debugged_backward import CallFacts, SeenNode, TaskView
 from ..session.pause_context import PauseContext
@@ -14,10 +14,42 @@ from . import condition_names
 from .breakpoints import Breakpoint, BreakpointTable
 from .last_iteration import Iterations, LastIteration
 
-__all__ = ["StopDecision"]
+__all__ = ["BadBegin", "StopDecision", "bad_value_text"]
 
 _Found = tuple[StopReason, Breakpoint | None] | None
 _KINDS = {"nan": (0, "a NaN"), "inf": (1, "an infinity")}
+
+
+def bad_value_text(name: str, kind: str, inherited: str = "") -> str:
+    """Say that a node which was given nothing of the kind has produced a NaN or an infinity.
+
+    Parameters
+    ----------
+    name : str
+        Of the node.
+    kind : str
+        ``'nan'`` or ``'inf'``.
+    inherited : str
+        The saved tensor that it is from, where that has had one since the forward pass.
+
+    Examples
+    --------
+    >>> bad_value_text("PowBackward0", "nan", "self")
+    'PowBackward0 hands on a NaN: its saved `self` has not been finite since the forward pass'
+    """
+    word = _KINDS[kind][1]
+    if inherited:
+        return f"{name} hands on {word}: its saved `{inherited}` has not been finite since the forward pass"
+    return f"{name} produced {word} from gradients without one"
+
+
+class BadBegin(NamedTuple):
+    """The first node that has made a NaN or an infinity of finite numbers, and in which backward."""
+
+    kind: str
+    name: str
+    location: Location | None
+    backward: int
 
 
 class StopDecision:
@@ -27,10 +59,16 @@ class StopDecision:
     ----------
     log : callable
         Takes what a logpoint prints.
+
+    Attributes
+    ----------
+    bad_begin : BadBegin or None
+        Where a backward has made a NaN or an infinity for the first time; None as long as none was seen to.
     """
 
     def __init__(self, adapter: Adapter, table: BreakpointTable, log: Callable[[str], None]) -> None:
         self.iterations = Iterations()
+        self.bad_begin: BadBegin | None = None
         self._adapter = adapter
         self._table = table
         self._log = log
@@ -83,16 +121,29 @@ class StopDecision:
                 return found
         return None
 
-    def after(self, call: Any) -> _Found:
+    def after(self, view: TaskView, call: Any) -> _Found:
         """Return why to stop after a node that has made a NaN or an infinity, and the breakpoint that wants it."""
         for kind, point in self._table.on_values():
-            place, word = _KINDS[kind]
+            place, _ = _KINDS[kind]
             if self._has(call.grad_inputs, place) and not self._has(call.grad_outputs, place):
-                name = self._adapter.node_name(call.node)
-                found = self._hit(point, f"{name} produced {word} from gradients without one", kind)
+                name, inherited = self._adapter.node_name(call.node), self._inherited(call)
+                if self.bad_begin is None and not inherited:
+                    self.bad_begin = BadBegin(kind, name, self._adapter.location(call.node), view.number)
+                found = self._hit(point, bad_value_text(name, kind, inherited), kind)
                 if found is not None:
                     return found
         return None
+
+    def _inherited(self, call: Any) -> str:
+        """Return the saved tensor that a node has a NaN or an infinity from; empty where it has made it."""
+        # The diagnosis loads when it is asked for.
+        from ...diagnosis.nan.nan_stops import inherited_from
+
+        adapter = self._adapter
+        tensors = {one.name: one.data for one in adapter.saved(call.node) if not one.released}
+        saved = {name: adapter.to_host(value) for name, value in tensors.items() if adapter.is_tensor(value)}
+        produced = [None if grad is None else adapter.to_host(grad) for grad in call.grad_inputs]
+        return inherited_from(operator_name(adapter.node_name(call.node)), produced, saved)
 
     def _at(self, point: Breakpoint, view: TaskView, call: Any) -> _Found:
         text = f"breakpoint {point.id} ({point})"

@@ -6,5 +6,6 @@
 - :mod:`~.nan_causes`: what arithmetic makes them: an operator and its elements as a sentence
 - :mod:`~.nan_records`: producers, the steps that passed bad values on, and the whole
 - :mod:`~.nan_stops`: who made the NaN at this stop
+- :mod:`~.forward_origin`: where the forward pass has a NaN from that a node has saved
 - :mod:`~.infinite_slopes`: derivatives that will be infinite, before their nodes run
 """

@@ -20,10 +20,13 @@ class Cause:
     ----------
     help : str
         What to do; may be empty.
+    saved : str
+        The saved tensor that has had a NaN or an infinity since the forward pass, where that is why.
     """
 
     text: str
     help: str = ""
+    saved: str = ""
 
 
 _SAFE_SQRT = "Add a small eps under the root, sqrt(x + eps), or keep x away from 0 with clamp(min=eps)."
@@ -299,12 +302,14 @@ def backward_cause(
     what, advice = place or (f"the saved `{forward}` is {known.get(forward, 0.0):g} since the forward pass", "")
     if place is not None or forward:
         infinite = place is not None or math.isinf(known[forward])
+        inherited = "" if place is not None else forward
         if not (grad == 0 and math.isnan(bad) and infinite):
-            return Cause(what, advice)
+            return Cause(what, advice, inherited)
         text = f"0 * inf: {what}, and the gradient that arrives is 0"
-        return Cause(f"{text} ({zeroed})" if zeroed else text, DOUBLE_WHERE if _NOT_TAKEN in zeroed else advice)
+        advice = DOUBLE_WHERE if _NOT_TAKEN in zeroed else advice
+        return Cause(f"{text} ({zeroed})" if zeroed else text, advice, inherited)
     if tainted:
-        return Cause(f"the saved `{tainted}` has had a NaN or an infinity in it since the forward pass")
+        return Cause(f"the saved `{tainted}` has had a NaN or an infinity in it since the forward pass", "", tainted)
     steep = _steep(operator, saved) if math.isinf(bad) else None
     if steep is not None:
         return Cause(*steep)

@@ -368,6 +368,7 @@ def producer_of(
         bad=wrong,
         numel=int(values.size),
         shape=tuple(values.shape),
+        inherited=bool(cause.saved),
     )
 
 

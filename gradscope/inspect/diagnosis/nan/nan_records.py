@@ -57,6 +57,8 @@ class Producer:
         How many backward passes had begun by then, since somebody counts; 0 also where nobody does.
     hidden : bool
         Whether it has no gradient, and the last operator that got something of it let nothing out.
+    inherited : bool
+        Whether a node has it from a saved tensor, which had it in the forward pass already.
     """
 
     direction: str
@@ -74,6 +76,7 @@ class Producer:
     chain: tuple[NanStep, ...] = ()
     backwards: int = 0
     hidden: bool = False
+    inherited: bool = False
 
     @property
     def harmless(self) -> bool:
@@ -82,7 +85,8 @@ class Producer:
 
     def __str__(self) -> str:
         inside = f" in `{self.module}`" if self.module else ""
-        lines = [f"{self.value} is produced in {self.direction} by {self.name}{inside}{at(self.location)}", self.text]
+        what = "of the forward pass is handed on" if self.inherited else f"is produced in {self.direction}"
+        lines = [f"{self.value} {what} by {self.name}{inside}{at(self.location)}", self.text]
         given = ", ".join(f"{name} = {value + 0.0:.6g}" for name, value in self.operands)
         where = f"element {list(self.element)} of {format_shape(self.shape)}" if self.shape else "its only element"
         lines.append(f"{where}{f': {given}' if given else ''} ({self.bad:,} of {count(self.numel, 'element')} bad)")

@@ -12,7 +12,7 @@ from .nan_causes import backward_cause, element_of, infinity_cause
 from .nan_inside import first_bad_inside
 from .nan_producers import first_bad, producer_of, tainted_by
 
-__all__ = ["bad_value_at"]
+__all__ = ["bad_value_at", "inherited_from"]
 
 
 def bad_value_at(
@@ -65,6 +65,38 @@ def bad_value_at(
         if grad is not None:
             operands.append(("gradient", grad))
         return str(producer_of("backward", node.name, node.module, node.location, cause, values, bad, tuple(operands)))
+    return ""
+
+
+def inherited_from(operator: str, produced: Sequence[numpy.ndarray | None], saved: Mapping[str, numpy.ndarray]) -> str:
+    """Return the saved tensor from which a node that was given nothing bad has the NaN or infinity it has produced.
+
+    Parameters
+    ----------
+    operator : str
+        Of the node.
+    produced : sequence of (array or None)
+        The gradients that it produced.
+    saved : dict of str to array
+        Its saved tensors.
+
+    Returns
+    -------
+    str
+        Empty where they were finite, and where the derivative does not exist at what was saved.
+
+    Examples
+    --------
+    >>> nan = numpy.array([numpy.nan])
+    >>> inherited_from("Pow", [nan], {"self": nan}), inherited_from("Sqrt", [nan], {"result": numpy.zeros(1)})
+    ('self', '')
+    """
+    tainted = tainted_by(saved)
+    for values in produced if tainted else ():
+        bad = None if values is None else first_bad(values)
+        if values is not None and bad is not None:
+            elements = {name: _element(array, values.shape, bad) for name, array in saved.items()}
+            return backward_cause(operator, None, elements, float(abs(values[bad])), "", tainted).saved
     return ""
 
 

@@ -103,7 +103,7 @@ def test_a_nan_that_was_saved_is_blamed_whatever_its_place_in_the_tensor():
         layer(rows)[:4].square().mean().backward()
 
     (stop,) = answers(run, "catch nan", "continue")[1:]
-    assert "AddmmBackward0 produced a NaN" in stop
+    assert "AddmmBackward0 hands on a NaN: its saved `input` has not been finite since the forward pass" in stop
     assert "the saved `input` has had a NaN or an infinity in it since the forward pass" in stop
 
 

@@ -211,6 +211,64 @@ def test_a_nan_that_enters_a_backward_is_caught_at_its_first_node(always):
     session.wait(20)
 
 
+def distances(lib):
+    """Return a program whose first backward makes a NaN, which its step takes into the parameter."""
+
+    def run():
+        w = lib.nn.Parameter(lib.zeros(2))
+        optimizer = lib.optim.SGD([w], lr=0.1)
+        for _ in range(2):
+            loss = (w * 0).sqrt().sum() + (w - 1).pow(2).sum()
+            loss.backward()
+            optimizer.step()
+
+    return run
+
+
+@pytest.mark.parametrize("name", ["gradscope", "torch"])
+def test_a_nan_that_was_there_in_the_forward_pass_is_not_said_to_be_produced(request, name):
+    lib = gs if name == "gradscope" else request.getfixturevalue("torch")
+    with debugging(distances(lib)) as session:
+        session.cont()
+        wait(session)
+        (made,) = session.findings()
+        while session.task_index == 1:
+            session.cont()
+            assert wait(session) == "paused after"
+        node = session.nodes[session.current]
+        (left,) = session.findings()
+        assert session.reason.text == left.title
+        assert re.fullmatch(
+            rf"{node.name} hands on a NaN: its saved `\w+` has not been finite since the forward pass", left.title
+        )
+        told = re.sub(r" +", " ", left.text)
+        assert "NaN of the forward pass is handed on by" in told
+        assert "It is in the parameters already: `w`." in told
+        assert f"The first infinity was made in backward 1, by {session_name(made)}" in told
+        assert left.location == made.location
+        assert session.explain() == left.text
+
+
+def session_name(finding):
+    """Return the node that a finding of a stop begins with."""
+    return finding.title.split()[0]
+
+
+def test_a_nan_that_an_operator_of_the_forward_pass_made_is_told_with_its_line():
+    def run():
+        w = gs.tensor([-1.0, 4.0], requires_grad=True)
+        root = w.sqrt()
+        (root * root).sum().backward()
+
+    with debugging(run) as session:
+        session.cont()
+        wait(session)
+        (found,) = session.findings()
+        assert found.title.startswith("MulBackward0 hands on a NaN: its saved `")
+        assert "the saved `result` of SqrtBackward0 at " in found.text
+        assert found.location.source == "root = w.sqrt()"
+
+
 def test_the_two_models_of_a_gan_are_not_called_unreached():
     def run(*, trained):
         generator, critic = gs.nn.Linear(2, 3), gs.nn.Linear(3, 1)
