@@ -158,7 +158,7 @@ def _run_line(debugger: RemoteDebugger, commands: list[str] | None) -> int:
 def _converse(mode: LineMode, commands: list[str] | None) -> int:
     """Take commands from the prompt, or carry out those given; return the exit status."""
     try:
-        with terminal_kept():
+        with terminal_kept(watched=True):
             if commands is None:
                 mode.run()
             else:

@@ -136,9 +136,9 @@ def run(args: argparse.Namespace) -> int:
     # A script cannot share stdin with the prompt, unless a person types there, who sees which of them asks.
     target = [*(["-m"] if args.module else []), args.script, *args.args]
     if args.nproc_per_node:
-        with terminal_kept():
+        with terminal_kept(watched=plain):
             return _run_ranks(target, args, commands) if plain else _run_ranks_app(target, args)
-    with terminal_kept():
+    with terminal_kept(watched=plain):
         process = ProgramProcess(target, terminal=commands is None and terminal, stdin=0 if commands else None)
         try:
             status, text = _run_line(process, commands) if plain else _run_app(process)

@@ -115,12 +115,20 @@ def report_stream(form: str) -> contextlib.AbstractContextManager[TextIO]:
 
 
 @contextlib.contextmanager
-def terminal_kept() -> Iterator[None]:
+def terminal_kept(*, watched: bool) -> Iterator[None]:
     """Give the terminal back as it was: at the end, and to the shell while Ctrl-Z has stopped this process.
 
     A prompt, or a script that is left in the middle of reading, may have it in a mode of its own. A program that is
     debugged has a terminal of its own, and runs on meanwhile.
+
+    Parameters
+    ----------
+    watched : bool
+        Whether it is given back too where this process is killed; the terminal UI sees to that itself.
     """
+    # The other commands do not start processes.
+    from ..inspect.output.terminal_restore import terminal_restored
+
     try:
         import termios  # Windows has none
     except ImportError:
@@ -148,7 +156,8 @@ def terminal_kept() -> Iterator[None]:
     if ours:
         signal.signal(signal.SIGTSTP, suspend)
     try:
-        yield
+        with terminal_restored(0) if watched else contextlib.nullcontext():
+            yield
     finally:
         if ours:
             signal.signal(signal.SIGTSTP, signal.SIG_DFL)

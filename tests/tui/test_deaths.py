@@ -242,16 +242,28 @@ def test_a_program_that_ends_at_the_prompt(tmp_path, name):
     assert outcome_at_prompt(tmp_path, line) == status
 
 
-@pytest.mark.parametrize("name", some(["SIGHUP", "SIGINT", "SIGQUIT", "SIGABRT", "SIGKILL", "SIGTERM"], {"SIGTERM"}))
+@pytest.mark.parametrize(
+    "name", some(["SIGHUP", "SIGINT", "SIGQUIT", "SIGABRT", "SIGKILL", "SIGTERM"], {"SIGKILL", "SIGTERM"})
+)
 def test_a_prompt_that_is_killed_while_its_program_runs(tmp_path, name):
     with debugged(tmp_path, "print('runs')\nwhile True: pass", "--line", paused=PROMPT) as terminal:
         terminal.press("continue\n")
         terminal.until(rb"\nruns")
+        terminal.until_modes(lambda found: found != terminal.before)  # what is typed goes to the program, key by key
         terminal.process.send_signal(getattr(signal, name))
         if name == "SIGINT":  # the first asks for a stop
             terminal.until(b"press Ctrl-C again to leave")
             terminal.process.send_signal(signal.SIGINT)
         assert terminal.status() == 128 + getattr(signal, name)
+        assert termios.tcgetattr(terminal.theirs) == terminal.before
+
+
+def test_a_prompt_that_is_killed_while_it_reads_a_line(tmp_path):
+    with debugged(tmp_path, "pass", "--line", paused=PROMPT) as terminal:
+        terminal.until_modes(lambda found: found != terminal.before)
+        terminal.process.kill()
+        assert terminal.status() == 128 + signal.SIGKILL
+        assert termios.tcgetattr(terminal.theirs) == terminal.before
 
 
 def test_a_rank_that_is_killed(tmp_path):

@@ -6,7 +6,6 @@
 - :mod:`~.changed_cells`: no more is sent than what has changed on the screen
 - :mod:`~.pixel_graphics`: pictures, where the terminal says that it draws some
 - :mod:`~.raster`: a picture of dots, as Kitty's protocol and Sixel write it
-- :mod:`~.terminal_restore`: the terminal is usable again even where the process is killed
 - :mod:`~.shutdown_signals`: SIGTERM, SIGHUP and SIGINT end the script as ``q`` does
 - :mod:`~.external_editor`: the person's own editor
 """

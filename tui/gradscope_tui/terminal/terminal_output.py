@@ -22,14 +22,28 @@ from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.message import Message
 
+from gradscope.inspect.output.terminal_restore import terminal_restored
 from gradscope.inspect.output.terminal_text import visible
 from gradscope_tui.terminal.pixel_graphics import split_answers
-from gradscope_tui.terminal.terminal_restore import terminal_restored
 
-__all__ = ["TerminalAnswered", "VisibleText", "own_terminal"]
+__all__ = ["LAST_WORDS", "TerminalAnswered", "VisibleText", "own_terminal"]
 
 _PATIENCE = 0.1
 """Seconds after which what is typed is looked at again: Escape alone begins no sequence then."""
+
+_MODES = (1000, 1002, 1003, 1006, 1015, 1004, 2004)  # these modes report the mouse, the focus and pasted text
+
+LAST_WORDS = (
+    "\x1b[?1049l\x1b[?25h\x1b[?7h"
+    + "".join([f"\x1b[?{mode}l" for mode in _MODES])
+    + "\x1b[<u\x1b[0m"
+    + "gradscope: the program has died without a word: it was killed, or has crashed in a library\r\n"
+)
+"""What the terminal is sent where this process cannot send it anything.
+
+The sequence leaves the alternate screen, shows the cursor, wraps lines, and turns those modes, reports of keys and
+colours off.
+"""
 
 
 class VisibleText(LineFilter):
@@ -78,7 +92,10 @@ def own_terminal(take: Callable[[str], None]) -> Iterator[type[Driver] | None]:
     os.close(writer)
     pump = threading.Thread(target=_pump, args=(reader, take), name="gradscope output", daemon=True)
     pump.start()
-    with terminal_restored(saved[0]), _Screen(io.FileIO(saved[0], "w", closefd=False), encoding="utf-8") as screen:
+    with (
+        terminal_restored(saved[0], LAST_WORDS),
+        _Screen(io.FileIO(saved[0], "w", closefd=False), encoding="utf-8") as screen,
+    ):
         try:
             yield _driver(screen, saved[0])
         finally:

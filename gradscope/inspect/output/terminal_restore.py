@@ -10,12 +10,6 @@ from contextlib import contextmanager, suppress
 
 __all__ = ["terminal_restored"]
 
-_MODES = (1000, 1002, 1003, 1006, 1015, 1004, 2004)  # these modes report the mouse, the focus and pasted text
-# The sequence leaves the alternate screen, shows the cursor, wraps lines, and turns those modes, reports of keys
-# and colours off.
-_PLAIN = "\x1b[?1049l\x1b[?25h\x1b[?7h" + "".join([f"\x1b[?{mode}l" for mode in _MODES]) + "\x1b[<u\x1b[0m"
-_WORDS = "gradscope: the program has died without a word: it was killed, or has crashed in a library\r\n"
-
 # The process is nobody's child, so that no program waiting for its children meets it, and has its own session.
 _WATCHER = """
 import os, sys, termios
@@ -23,24 +17,26 @@ import os, sys, termios
 terminal, pipe, words = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 kept = termios.tcgetattr(terminal)
 if not os.fork() and not os.read(pipe, 1):
-    os.write(terminal, words.encode())
     termios.tcsetattr(terminal, termios.TCSANOW, kept)
     termios.tcflush(terminal, termios.TCIFLUSH)
+    os.write(terminal, words.encode())
 """
 
 
 @contextmanager
-def terminal_restored(terminal: int) -> Iterator[None]:
+def terminal_restored(terminal: int, words: str = "") -> Iterator[None]:
     """Have a process of few lines wait for the end of this one, and give the terminal back where this one cannot.
 
     Parameters
     ----------
     terminal : int
         Its file descriptor; as it is now, it will be.
+    words : str
+        Written then.
     """
     reader, writer = os.pipe()
     terminal = os.dup(terminal)  # the watcher's first three descriptors lead nowhere
-    command = [sys.executable, "-I", "-S", "-c", _WATCHER, str(terminal), str(reader), _PLAIN + _WORDS]
+    command = [sys.executable, "-I", "-S", "-c", _WATCHER, str(terminal), str(reader), words]
     quiet = subprocess.DEVNULL
     with suppress(OSError):
         subprocess.run(

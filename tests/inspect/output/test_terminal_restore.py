@@ -14,9 +14,10 @@ termios = pytest.importorskip("termios", reason="needs pseudo-terminals")
 
 SPOIL = """
     import ctypes, os, signal, time, tty
-    from gradscope_tui.terminal.terminal_restore import terminal_restored
+    from gradscope.inspect.output.terminal_restore import terminal_restored
+    from gradscope_tui.terminal.terminal_output import LAST_WORDS
 
-    with terminal_restored(1):
+    with terminal_restored(1, LAST_WORDS):
         tty.setraw(0)
         os.write(1, b"\\x1b[?1049h\\x1b[?25l\\x1b[?1003h")
         {end}
