@@ -8,6 +8,8 @@ from textwrap import dedent
 
 import pytest
 
+from tests.quick_cases import quick
+
 CONCLUSION = re.compile(
     r"(script\.py (finished without calling backward\(\).*\n.*|raised \w+ \(exit status \d+\)"
     r"|(finished|has ended) \(exit status \d+\)))\n\Z"
@@ -306,7 +308,10 @@ def run(command, tmp_path):
     return done.returncode, hidden.sub(b" at 0x0", done.stdout), hidden.sub(b" at 0x0", done.stderr)
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+USUAL = {"names", "exit status", "error in a function", "keyboard interrupt", "streams", "exit handlers", "threads"}
+
+
+@pytest.mark.parametrize("name", quick(SCRIPTS, USUAL))
 def test_a_script(name, tmp_path):
     source = SCRIPTS[name]
     (tmp_path / "one").mkdir()

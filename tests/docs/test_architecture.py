@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.one_file import example_of, follow, run
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +20,7 @@ def test_every_path_that_is_named_before_the_examples_exists():
     assert {path for path in named if not any(ending.endswith(f"/{path}") for ending in endings)} == set()
 
 
+@pytest.mark.slow
 def test_an_operator_is_one_declaration(tmp_path):
     folder = follow("Adding an operator", tmp_path)
     assert len(example_of("Adding an operator").files) == 2  # the declaration, and a program that uses it
@@ -27,6 +30,7 @@ def test_an_operator_is_one_declaration(tmp_path):
     assert done.stdout == f"{folder / 'gradscope' / '__init__.py'}\n"
 
 
+@pytest.mark.slow
 def test_a_finding_is_one_file(tmp_path):
     folder = follow("Adding a finding", tmp_path)
     (rule, script) = example_of("Adding a finding").files
@@ -39,6 +43,7 @@ def test_a_finding_is_one_file(tmp_path):
     assert json.loads(told)["symptoms"] == []
 
 
+@pytest.mark.slow
 def test_an_event_is_one_declaration_and_its_emit(tmp_path):
     folder = follow("Adding an event", tmp_path)
     assert len(example_of("Adding an event").files) == 3  # the declaration, the emit, and who listens
@@ -46,6 +51,7 @@ def test_an_event_is_one_declaration_and_its_emit(tmp_path):
     assert done.stdout == "('module', 'count')\n"
 
 
+@pytest.mark.slow
 def test_an_export_format_is_one_file(tmp_path):
     folder = follow("Adding an export format", tmp_path)
     assert (folder / "loss.csv").read_text(encoding="utf-8").startswith("Sum,Exp\n")
@@ -57,6 +63,7 @@ def test_an_export_format_is_one_file(tmp_path):
     assert "choose one of svg, dot, mermaid, graphml, json, html, text, csv" in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_subcommand_is_one_file(tmp_path):
     folder = follow("Adding a subcommand", tmp_path)
     commands = run(folder, "gradscope --help").stdout

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from gradscope.inspect.wire.stopped_process import is_stopped
+from tests.quick_cases import quick
 
 pty = pytest.importorskip("pty", reason="needs pseudo-terminals")
 termios = pytest.importorskip("termios", reason="needs pseudo-terminals")
@@ -82,10 +83,6 @@ USUAL = {"SIGSEGV", "_exit 7", "exec of one that succeeds", "an exception"}
 """Deaths of a program that are tried in every run; the others when slow tests are."""
 
 FRONT = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGABRT", "SIGSEGV", "SIGKILL", "SIGTERM", "SIGUSR1"]
-
-
-def some(names, usual):
-    return [name if name in usual else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 class Terminal:
@@ -220,30 +217,30 @@ def outcome_at_prompt(folder, last_line):
         return status
 
 
-@pytest.mark.parametrize("name", some(KILLING, USUAL))
+@pytest.mark.parametrize("name", quick(KILLING, USUAL))
 def test_a_program_that_is_killed(tmp_path, name):
     assert outcome(tmp_path, killed_by(name)) == 128 + getattr(signal, name)
 
 
-@pytest.mark.parametrize("name", some(LINES, USUAL))
+@pytest.mark.parametrize("name", quick(LINES, USUAL))
 def test_a_program_that_ends(tmp_path, name):
     line, status = LINES[name]
     assert outcome(tmp_path, line) == status
 
 
-@pytest.mark.parametrize("name", some(KILLING, USUAL))
+@pytest.mark.parametrize("name", quick(KILLING, USUAL))
 def test_a_program_that_is_killed_at_the_prompt(tmp_path, name):
     assert outcome_at_prompt(tmp_path, killed_by(name)) == 128 + getattr(signal, name)
 
 
-@pytest.mark.parametrize("name", some(LINES, USUAL))
+@pytest.mark.parametrize("name", quick(LINES, USUAL))
 def test_a_program_that_ends_at_the_prompt(tmp_path, name):
     line, status = LINES[name]
     assert outcome_at_prompt(tmp_path, line) == status
 
 
 @pytest.mark.parametrize(
-    "name", some(["SIGHUP", "SIGINT", "SIGQUIT", "SIGABRT", "SIGKILL", "SIGTERM"], {"SIGKILL", "SIGTERM"})
+    "name", quick(["SIGHUP", "SIGINT", "SIGQUIT", "SIGABRT", "SIGKILL", "SIGTERM"], {"SIGKILL", "SIGTERM"})
 )
 def test_a_prompt_that_is_killed_while_its_program_runs(tmp_path, name):
     with debugged(tmp_path, "print('runs')\nwhile True: pass", "--line", paused=PROMPT) as terminal:
@@ -332,7 +329,7 @@ def test_a_program_that_a_signal_has_stopped_is_left(tmp_path, name):
         assert termios.tcgetattr(terminal.theirs) == terminal.before
 
 
-@pytest.mark.parametrize("name", some(FRONT, {"SIGKILL"}))
+@pytest.mark.parametrize("name", quick(FRONT, {"SIGKILL"}))
 def test_a_front_that_is_killed(tmp_path, name):
     with debugged(tmp_path) as terminal:
         terminal.process.send_signal(getattr(signal, name))

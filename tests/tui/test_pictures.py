@@ -6,10 +6,13 @@ import difflib
 
 import pytest
 
+from tests.quick_cases import quick
 from tests.tui.draw import FOLDER, PICTURES, ROOT, draw
 
+USUAL = {"start-120x40", "vanishing-80x24", "nan", "diagram", "viewer", "frames"}
 
-@pytest.mark.parametrize("name", PICTURES)
+
+@pytest.mark.parametrize("name", quick(PICTURES, USUAL))
 def test_the_screen_is_as_it_was_drawn(name, monkeypatch):
     monkeypatch.chdir(ROOT)
     if PICTURES[name].ranks > 1:

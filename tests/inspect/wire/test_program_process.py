@@ -8,6 +8,7 @@ import pytest
 from gradscope.inspect import SessionError, SessionState
 from gradscope.inspect.wire.channel import ChannelError
 from gradscope.inspect.wire.program_process import ProgramProcess, exit_text
+from tests.quick_cases import quick
 
 from .programs import SCRIPT
 
@@ -59,9 +60,12 @@ ANSWERED = ("its end", "sys.exit", "an exception", "SIGINT", "an exit handler th
 """Ends that are none where the front evaluates them: what an expression raises is its answer."""
 
 
+USUAL = {("its end", False), ("an exception", False), ("SIGKILL", False), ("os._exit", True)}
+
+
 @pytest.mark.parametrize(
     ("name", "paused"),
-    [(name, False) for name in DEATHS] + [(name, True) for name in DEATHS if name not in ANSWERED],
+    quick([*((name, False) for name in DEATHS), *((name, True) for name in DEATHS if name not in ANSWERED)], USUAL),
 )
 def test_how_it_ends_is_told(run, name, paused):
     last, status, said = DEATHS[name]

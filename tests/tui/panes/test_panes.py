@@ -53,6 +53,7 @@ def test_every_pane_is_on_the_screen_with_its_number_and_title():
     play(scenario)
 
 
+@pytest.mark.slow
 def test_a_pane_is_one_file(tmp_path):
     folder = follow("Adding a pane", tmp_path)
     shutil.copy(ROOT / "tests/tui/fake.py", folder / "tests/tui/fake.py")

@@ -343,6 +343,7 @@ def test_a_file_within_a_budget(tmp_path):
         assert first.text in overview_text(recording)
 
 
+@pytest.mark.slow
 def test_nodes_that_never_come_again_leave_room_for_others(tmp_path):
     """Each iteration runs lines of its own, whose descriptions take more room than what happens on them."""
     path = tmp_path / "run.gscope"
