@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import gradscope.inspect as gi
+from gradscope.inspect.ranks.agreement import agreement
+from gradscope.inspect.ranks.recorded_ranks import open_ranks
 
 WORLD = 3
 
@@ -23,6 +25,27 @@ while True:
     optimizer.zero_grad()
     model(gs.ones(3, 4)).square().mean().backward()
     optimizer.step()
+"""
+
+
+ELASTIC = """\
+import os, signal
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank, restart = dist.get_rank(), int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+torch.manual_seed(0)
+model = DistributedDataParallel(torch.nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(4):
+    optimizer.zero_grad()
+    model(torch.full((2, 4), 1.0 + rank + step)).mean().backward()
+    optimizer.step()
+    if (rank, restart, step) == (1, 0, 2):
+        os.kill(os.getpid(), signal.SIGKILL)
+dist.destroy_process_group()
 """
 
 
@@ -86,3 +109,24 @@ def assert_readable(path: Path, runs: int) -> None:
         assert [run.id for run in recording.runs] == list(range(1, runs + 1))
         for task in recording.tasks():
             assert len(list(task.nodes)) <= task.count
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_job_that_torchrun_starts_anew_goes_on_in_the_same_recordings(torch, tmp_path):
+    (tmp_path / "train.py").write_text(ELASTIC)
+    # The store that the ranks of both starts share has the addresses of those that are gone: PyTorch itself fails then.
+    environment = {**os.environ, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+    environment["PYTHONPATH"] = str(Path(__file__).parents[3])
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += ["--max-restarts", "1", "-m", "gradscope", "record", "-o", "run/", "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+    with open_ranks(tmp_path / "run") as ranks:
+        assert [(m.rank, m.run.restart, m.run.state, len(m.tasks())) for m in ranks.members] == [
+            (rank, 1, "finished", 4) for rank in range(2)
+        ]
+        killed = ranks.member(1).recording.runs[0]
+        assert (killed.restart, killed.ended) == (0, None)
+        found = agreement(ranks)
+    assert (bool(found), found.steps) == (True, 4)
