@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 __all__ = [
+    "Argument",
     "Array",
     "Cases",
     "DType",
@@ -19,6 +20,7 @@ __all__ = [
     "Gradient",
     "GraphNode",
     "Index",
+    "Ints",
     "Layout",
     "Make",
     "MemoryFormat",
@@ -28,6 +30,8 @@ __all__ = [
     "Operand",
     "Out",
     "RandomSource",
+    "Results",
+    "Scope",
     "Shape",
     "Sizes",
 ]
@@ -40,6 +44,8 @@ Gradient: TypeAlias = Any
 Namespace: TypeAlias = Any
 # The sizes of a tensor's dimensions.
 Shape: TypeAlias = tuple[int, ...]
+# Numbers, one for each dimension or axis that is meant: those of a window, a stride, a padding.
+Ints: TypeAlias = tuple[int, ...]
 # What a caller gives for sizes, such as those of a view or a stride: one number for all dimensions, or one each.
 Sizes: TypeAlias = Any
 # What a caller gives for dimensions: a number, several numbers, or None where that means all.
@@ -52,6 +58,10 @@ Device: TypeAlias = Any
 Number: TypeAlias = Any
 # What stands on the other side of an operator: an Array, a tensor, or a Number.
 Operand: TypeAlias = Any
+# What a call gives for one parameter: a tensor, a list of them, or a value of Python, as the schema says.
+Argument: TypeAlias = Any
+# What an operator returns, or its forward: a tensor or an array, or a tuple of them, named as torch.return_types are.
+Results: TypeAlias = Any
 # A node of the operator's own class, which has a slot for each saved name.
 GraphNode: TypeAlias = Any
 # What a caller writes between brackets: numbers, slices, None, Ellipsis, tensors, or a tuple of them.
@@ -69,5 +79,7 @@ NormOrder: TypeAlias = Any
 Make: TypeAlias = Any
 # What samples make: the arguments of each call, by place and by name.
 Cases: TypeAlias = list[tuple[tuple[Any, ...], dict[str, Any]]]
+# The global names of a function whose source is generated.
+Scope: TypeAlias = dict[str, Any]
 # A forward, a derivative, a reference: what it takes is in the declaration.
 Formula: TypeAlias = Callable[..., Any]

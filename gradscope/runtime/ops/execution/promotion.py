@@ -14,6 +14,7 @@ import numpy
 
 from ...memory.bfloat16 import KIND
 from ...memory.dtype import INEXACT, default_dtype, int64, outranked, promote_numpy
+from ..declaration.annotations import Shape
 from .bare_functions import HALVES
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ __all__ = ["SCALES", "common_dtype", "number_dtype"]
 SCALES = frozenset({"mul", "div.true"})
 """Operators that take a number beside half precision as it is, and round once, as PyTorch's kernels do."""
 
-Shape = tuple[int, ...]
 _ABSENT: Any = object()
 _DEFAULT: Any = object()  # stands for the default dtype, which may change
 _RANGES = {char: numpy.iinfo(char) for char in "bBhilq"}

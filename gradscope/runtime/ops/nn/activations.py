@@ -37,7 +37,7 @@ def need_floating(name: str, array: Array) -> None:
     refuse_kinds(name, array, "biuc")
 
 
-def _floating(name: str, forward: Any) -> Formula:
+def _floating(name: str, forward: Formula) -> Formula:
     """Return a forward that refuses integers and complex numbers."""
 
     def checked(xp: Namespace, self: Array, *arguments: Any) -> Array:
@@ -67,7 +67,7 @@ def _threshold_backward(xp: Namespace, grad_output: Gradient, self: Array, thres
     return _where_above(grad_output, self, threshold)
 
 
-def _where_above(g: Array, x: Array, threshold: Any) -> Array:
+def _where_above(g: Array, x: Array, threshold: Number) -> Array:
     """Return the gradient by masking bits, without a branch for each element: much faster where signs are random.
 
     Of large arrays the mask of a block stays in the cache, and is spread to the width of the numbers in their place.
@@ -255,7 +255,7 @@ def _elu(xp: Namespace, self: Array, alpha: Number = 1, scale: Number = 1, input
     return pointwise("activation_loops.elu", formula, self, settings=(alpha, scale, input_scale))
 
 
-def _elu_backward(g: Gradient, self: Array, alpha: Number, scale: Array, input_scale: Any, F: Namespace) -> Gradient:
+def _elu_backward(g: Gradient, self: Array, alpha: Number, scale: Array, input_scale: Number, F: Namespace) -> Gradient:
     def formula(g: Gradient, x: Array) -> Gradient:
         below = F.exp(_negative_part(x, F) * input_scale) * (input_scale * alpha * scale)
         return F.where(x <= 0, g * below, g * scale)

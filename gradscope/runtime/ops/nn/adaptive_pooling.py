@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from operator import index as whole
-from typing import Any
 
 import numpy
 
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Shape, Sizes
+from ..declaration.annotations import Array, Gradient, Ints, Namespace, Shape, Sizes
 from ..declaration.references import adaptive_windows, adjoint, largest, mean_of, pooled
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import Samples
 from ..execution.array_errors import refuse_kinds
 from ..execution.bare_functions import is_half, single
 from ..vision.separable_resampling import Taps, adaptive_bounds, as_slice, read_along, resample, windows
-from .convolution import Ints, several
+from .convolution import several
 from .pooling import as_image, distinct
 
 # --- windows ----------------------------------------------------------------------------------------------------------
@@ -33,7 +32,7 @@ def _sums(size: int, out: int) -> tuple[Taps, numpy.ndarray]:
 
 def _counts(xp: Namespace, x: Array, sums: list[tuple[Taps, numpy.ndarray]]) -> Array:
     """Return how many elements each window has: a number if they are all alike."""
-    total: Any = 1.0
+    total: Array = 1.0
     for axis, (_, counts) in enumerate(sums):
         if counts.size and (counts == counts[0]).all():
             total = total * float(counts[0])
@@ -83,7 +82,7 @@ def _avg_samples(spatial: int) -> Samples:
     ]
 
 
-def _adaptive_avg_reference(self: Array, output_size: Ints) -> Any:
+def _adaptive_avg_reference(self: Array, output_size: Ints) -> list[Array]:
     return pooled(mean_of, self, adaptive_windows(self.shape[self.ndim - len(output_size) :], output_size))
 
 
@@ -92,7 +91,7 @@ def _adaptive_unpool_reference(grad: Gradient, input_size: Ints) -> Array:
     return adjoint(lambda x: _adaptive_avg_reference(x, out)[0], (*lead, *input_size), grad)
 
 
-def _adaptive_max_reference(self: Array, output_size: Ints) -> Any:
+def _adaptive_max_reference(self: Array, output_size: Ints) -> list[Array]:
     return pooled(largest, self, adaptive_windows(self.shape[self.ndim - len(output_size) :], output_size))
 
 
@@ -236,7 +235,7 @@ for _spatial in (2, 3):
     )
 
 
-def adaptive_max_pool(spatial: int, input: Array, output_size: Sizes) -> tuple[Any, Any]:
+def adaptive_max_pool(spatial: int, input: Array, output_size: Sizes) -> tuple[Tensor, Tensor]:
     """Return the largest elements of windows over `spatial` dimensions, and where in the flat input they are."""
     shape = input._array.shape
     name = f"adaptive_max_pool{spatial}d"
@@ -276,7 +275,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Sizes) -> Tensor:
 
 
 @public(method=False)
-def adaptive_max_pool1d(input: Tensor, output_size: Sizes) -> tuple[Any, Any]:
+def adaptive_max_pool1d(input: Tensor, output_size: Sizes) -> tuple[Tensor, Tensor]:
     """Return the largest elements of windows of signals, and where they are; the output has the given length.
 
     Examples

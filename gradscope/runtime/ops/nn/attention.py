@@ -14,7 +14,7 @@ from ...memory import bfloat16
 from ...memory import device as devices
 from ...memory.dtype import scalar_type
 from ...tensor.tangents import tangent_of
-from ..declaration.annotations import Array, Gradient, Make, Namespace, Shape
+from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace, Shape
 from ..declaration.extremes import rows
 from ..declaration.registry import METHODS, OPERATORS, operator
 from ..execution.bare_functions import HALVES, array_operators, is_half, single
@@ -311,7 +311,7 @@ def _in_blocks(
     return kernels.attend_backward(*arrays, output, logsumexp, mask, *how)
 
 
-def _flash_samples(make: Make) -> list[Any]:
+def _flash_samples(make: Make) -> Cases:
     q, k, v = make(1, 2, 3, 2), make(1, 2, 4, 2), make(1, 2, 4, 2)
     mask = make(3, 4).detach()
     return [
@@ -344,7 +344,7 @@ def _flash_reference(
     return numpy.einsum("bhls,bhse->bhle", weights / total, value)
 
 
-def _flash_extremes(make: Make) -> list[Any]:
+def _flash_extremes(make: Make) -> Cases:
     """Return queries of zeros, denormal and large numbers and NaN, equal keys, and keys that are seen by none."""
     query = make.of([0.0, -0.0, 1e-310, -1e-310, 1e4, -3e4, math.nan, 1.0]).reshape(1, 1, 4, 2)
     key = make.of([1.0, 0.5, 1.0, 0.5, -0.0, 1e-310]).reshape(1, 1, 3, 2)

@@ -20,13 +20,11 @@ from ...kernels import convolution_kernels as kernels
 from ...memory.elements import as_element
 from ...memory.storage import restrided
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace, Number, Sizes
+from ..declaration.annotations import Array, Cases, Gradient, Ints, Make, Namespace, Number, Sizes
 from ..declaration.references import adjoint, convolved, padded
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import refuse_kinds
 from ..execution.bare_functions import conj, matrix_product
-
-Ints = tuple[int, ...]
 
 # --- geometry ---------------------------------------------------------------------------------------------------------
 
@@ -267,7 +265,7 @@ _GEOMETRY = "int[] stride, int[] padding, int[] dilation, int groups"
 
 
 def _conv_samples(make: Make) -> Cases:
-    found: list[Any] = []
+    found: Cases = []
     for stride, padding, dilation, groups in (((1, 1), (0, 0), (1, 1), 1), ((2, 1), (1, 0), (1, 2), 2)):
         arguments = (make(2, 2, 5, 4), make(2, 2 // groups, 3, 2), make(2), stride, padding, dilation, groups)
         found.append((arguments, {}))
@@ -280,7 +278,7 @@ def _conv_input_reference(grad: Gradient, weight: Array, input_size: Sizes, *geo
     return adjoint(lambda x: convolved(x, weight, None, *geometry), size, grad)
 
 
-def _conv_weight_reference(input: Array, grad: Array, kernel: Any, *geometry: Any) -> Array:
+def _conv_weight_reference(input: Array, grad: Array, kernel: Ints, *geometry: Any) -> Array:
     size = (grad.shape[1], input.shape[1] // geometry[-1], *kernel)
     return adjoint(lambda w: convolved(input, w, None, *geometry), size, grad)
 
@@ -387,7 +385,7 @@ def _constant_pad(xp: Namespace, self: Array, pad: Ints, value: Number) -> Array
 # --- convolution, as called -------------------------------------------------------------------------------------------
 
 
-def several(value: Any, count: int, name: str) -> Ints:
+def several(value: Sizes, count: int, name: str) -> Ints:
     """Return one number or a sequence of `count` as a tuple."""
     if hasattr(value, "__index__"):
         return (int(value),) * count
@@ -404,7 +402,7 @@ def several(value: Any, count: int, name: str) -> Ints:
     return values
 
 
-def as_batch(x: Array, spatial: int, name: str) -> tuple[Any, bool]:
+def as_batch(x: Array, spatial: int, name: str) -> tuple[Array, bool]:
     """Return the input with a batch dimension, and whether it had one."""
     if x._array.ndim == spatial + 2:
         return x, True
@@ -429,7 +427,7 @@ def _convolve(
     return result if batched else result.squeeze(0)
 
 
-def _named_padding(x: Array, weight: Array, padding: str, stride: Ints, dilation: Ints) -> tuple[Any, Ints]:
+def _named_padding(x: Array, weight: Array, padding: str, stride: Ints, dilation: Ints) -> tuple[Array, Ints]:
     if padding == "valid":
         return x, (0,) * len(stride)
     if padding != "same":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
@@ -12,7 +11,7 @@ from ...memory import device
 from ...memory.dtype import scalar_type
 from ...tensor import creation
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace, Shape
+from ..declaration.annotations import Argument, Array, Cases, Gradient, Make, Namespace, Results, Shape
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.bare_functions import is_half, single
 from ..index.accumulate_at import accumulate_at
@@ -347,9 +346,9 @@ def _sample_weight_backward(
 
 def _bag_samples(make: Make) -> Cases:
     indices, offsets = creation.tensor([0, 2, 4, 2, 2, 1]), creation.tensor([0, 2, 2, 3])
-    settings: list[tuple[Any, ...]] = [(SUM,), (MEAN,), (MAX,), (SUM, make(6))]
+    settings: list[tuple[Argument, ...]] = [(SUM,), (MEAN,), (MAX,), (SUM, make(6))]
     settings += [(SUM, make(6), False, 2), (MEAN, None, False, 2), (MAX, None, False, 2)]
-    found: list[Any] = [((make(5, 3), indices, offsets, False, *given), {}) for given in settings]
+    found: Cases = [((make(5, 3), indices, offsets, False, *given), {}) for given in settings]
     return found + [
         ((make(5, 3), indices, creation.tensor([0, 2, 6]), False, mode, None, True), {}) for mode in (SUM, MAX)
     ]
@@ -401,7 +400,7 @@ def embedding_bag(
     per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
     padding_idx: int | None = None,
-) -> Any:
+) -> Results:
     """Return sums (mode 0), means (1) or maxima (2) of rows; the bag of each index; the bags' sizes; rows of maxima.
 
     See :func:`gradscope.nn.functional.embedding_bag`.

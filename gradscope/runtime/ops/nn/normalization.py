@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy
 
@@ -14,14 +14,12 @@ from ...memory import device
 from ...memory.bfloat16 import cast
 from ...memory.dtype import finfo
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Out, Shape, Sizes
+from ..declaration.annotations import Array, Gradient, Ints, Namespace, Out, Shape, Sizes
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import HALVES, constant, in_rows, is_half, single
 from ..linalg.lu import into_each
 from ..random.random import generator_for
 from .activations import need_floating
-
-Ints = tuple[int, ...]
 
 # --- layers and batches -----------------------------------------------------------------------------------------------
 
@@ -67,7 +65,7 @@ def _gradients(
     axes: Ints,
     others: Ints,
     fixed: bool,
-    needs: Any,
+    needs: Sequence[bool],
     F: Namespace,
 ) -> tuple[Gradient, Gradient, Gradient]:
     """Return the gradients of input, weight and bias; `axes` were averaged over, weights vary along `others`."""
@@ -138,7 +136,7 @@ def _layer_norm_joint(
     result2: Array,
     normalized_shape: Shape,
     eps: float,
-    needs: Any,
+    needs: Sequence[bool],
     F: Namespace,
 ) -> Gradient:
     if kernel.is_worth_it(input, g, weight, result1):
@@ -151,7 +149,7 @@ def _layer_norm_joint(
     return _gradients(g, normalized, rstd, weight, axes, tuple(range(axes[0])), False, needs, F)
 
 
-def _normal(x: Array, axes: Any, eps: float) -> Array:
+def _normal(x: Array, axes: Ints | int, eps: float) -> Array:
     return (x - x.mean(axes, keepdims=True)) / numpy.sqrt(x.var(axes, keepdims=True) + eps)
 
 
@@ -202,7 +200,7 @@ def layer_norm(
     return OPERATORS["native_layer_norm"].function(input, weight, bias, tuple(normalized_shape), eps)
 
 
-def _along_channels(value: Any, ndim: int) -> Array:
+def _along_channels(value: Array, ndim: int) -> Array:
     return value.reshape((1, -1) + (1,) * (ndim - 2))
 
 
@@ -280,7 +278,7 @@ def _batch_norm_of_channels_joint(
     mean: Array,
     rstd: Array,
     fixed: bool,
-    needs: Any,
+    needs: Sequence[bool],
 ) -> tuple[Gradient, Gradient, Gradient]:
     """Return the gradients of input, weight and bias of :func:`_batch_norm_of_channels`."""
     count = input.size // input.shape[1]
@@ -320,7 +318,7 @@ def _batch_norm_joint(
     result2: Array,
     training: bool,
     eps: float,
-    needs: Any,
+    needs: Sequence[bool],
     F: Namespace,
 ) -> Gradient:
     # The running statistics are saved, as in PyTorch, so that a write to them in between is noticed.
@@ -334,7 +332,7 @@ def _batch_norm_joint(
 
 
 def _batch_norm_reference(
-    input: Array, weight: Array, bias: Array, mean: Array, variance: Any, training: bool, momentum: float, eps: float
+    input: Array, weight: Array, bias: Array, mean: Array, variance: Array, training: bool, momentum: float, eps: float
 ) -> Array:
     shape = (-1, *[1] * (input.ndim - 2))
     if training:
@@ -479,7 +477,7 @@ def _group_norm_of_planes(
 
 
 def _group_norm_of_planes_joint(
-    g: Gradient, input: Array, weight: Array, mean: Array, rstd: Array, group: int, needs: Any
+    g: Gradient, input: Array, weight: Array, mean: Array, rstd: Array, group: int, needs: Sequence[bool]
 ) -> tuple[Gradient, Gradient, Gradient]:
     """Return the gradients of input, weight and bias of :func:`_group_norm_of_planes`."""
     planes, kind, channels = kernel.Planes(input), input.dtype, input.shape[1]
@@ -505,7 +503,7 @@ def _group_norm_joint(
     result2: Array,
     group: int,
     eps: float,
-    needs: Any,
+    needs: Sequence[bool],
     F: Namespace,
 ) -> Gradient:
     if kernel.Planes.are_worth_it(input, g, weight, result1):
@@ -629,7 +627,7 @@ def rms_norm(input: Tensor, normalized_shape: Sizes, weight: Tensor | None = Non
 # --- with their statistics --------------------------------------------------------------------------------------------
 
 
-def _statistics(input: Array, axes: Ints, eps: float, result: Array, *parameters: Any) -> tuple[Any, Any]:
+def _statistics(input: Array, axes: Ints, eps: float, result: Array, *parameters: Array) -> tuple[Array, Array]:
     """Return the mean and 1 / sqrt(variance + eps), dimensions kept, in the dtype of the first parameter given."""
     kind = next((p.dtype for p in parameters if p is not None), result.dtype)
     x = input.float() if input._dtype.char in HALVES else input
@@ -640,7 +638,7 @@ def _statistics(input: Array, axes: Ints, eps: float, result: Array, *parameters
 @public(method=False)
 def native_layer_norm(
     input: Tensor, normalized_shape: Sizes, weight: Tensor | None, bias: Tensor | None, eps: float
-) -> tuple[Any, Any, Any]:
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return :func:`layer_norm` with what it computed on the way.
 
     Parameters
@@ -688,7 +686,7 @@ def native_batch_norm(
     eps: float,
     *,
     out: Out = None,
-) -> tuple[Any, Any, Any]:
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return :func:`gradscope.nn.functional.batch_norm` with what it computed on the way.
 
     Parameters
@@ -737,7 +735,7 @@ def native_batch_norm(
 @public(method=False)
 def native_group_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
-) -> tuple[Any, Any, Any]:
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return :func:`group_norm` with what it computed on the way.
 
     Parameters

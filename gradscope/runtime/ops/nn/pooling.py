@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,14 +12,14 @@ import numpy
 from ...kernels import threads
 from ...tensor import creation
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Make, Namespace, Shape, Sizes
+from ..declaration.annotations import Array, Gradient, Ints, Make, Namespace, Shape, Sizes
 from ..declaration.references import adjoint, largest, pooled, windows_along
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import Samples
 from ..execution.array_errors import refuse_kinds
 from ..execution.bare_functions import is_half, single
 from ..index.accumulate_at import accumulate_at
-from .convolution import Ints, kernel_places, pad_array, several, times
+from .convolution import kernel_places, pad_array, several, times
 
 
 def pool_size(spatial: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Ints:
@@ -99,7 +100,7 @@ def _max_pool(
 _BLOCK = 1 << 15
 
 
-def _take_largest(xp: Namespace, x: Array, places: list[Any], best: Array, which: Array) -> None:
+def _take_largest(xp: Namespace, x: Array, places: list[tuple[slice, ...]], best: Array, which: Array) -> None:
     """Write the largest elements of windows where they exceed what is there, or are NaN, and which they are."""
     candidate = xp.empty_like(best)
     for number, slices in enumerate(places):
@@ -161,7 +162,7 @@ def _overlap(kernel: Ints, stride: Ints, dilation: Ints) -> bool:
     return any(d * (k - 1) + 1 > s for k, s, d in zip(kernel, stride, dilation, strict=True))
 
 
-def places(rows: list[Any]) -> Array:
+def places(rows: Sequence[object]) -> Array:
     """Return indices for samples."""
     return creation.tensor([rows])
 
@@ -201,7 +202,7 @@ def distinct(make: Make, shape: tuple[int, ...] = (1, 2, 4, 6)) -> Tensor:
 
 def _max_pool_reference(
     self: Array, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
-) -> list[Any]:
+) -> list[Array]:
     shape = self.shape[self.ndim - len(kernel_size) :]
     windows = []
     for n, k, step, p, d in zip(shape, kernel_size, stride, padding, dilation):
@@ -246,7 +247,7 @@ def _avg_pool_reference(
     return total / (_outer(counts) if divisor_override is None else divisor_override)
 
 
-def _outer(vectors: list[Any]) -> Array:
+def _outer(vectors: list[Array]) -> Array:
     found = numpy.ones((1,) * len(vectors))
     for vector in numpy.ix_(*vectors):
         found = found * vector
@@ -321,7 +322,7 @@ def _divisors(
 ) -> Array:
     if override is not None:
         return override
-    count: Any = 1
+    count: Array = 1
     for axis, (n, k, o, s, p) in enumerate(zip(spatial, kernel, out, stride, padding, strict=True)):
         start = xp.arange(o) * s - p
         end = xp.minimum(start + k, n + p)
@@ -351,7 +352,7 @@ def _avg_pool(
     spatial = self.shape[self.ndim - len(kernel) :]
     out = pool_size(spatial, kernel, stride, padding, one, ceil_mode)
     padded = pad_array(xp, self, padding, _after(spatial, kernel, out, stride, padding, one))
-    total: Any = None
+    total: Array = None
     for _, slices in kernel_places(kernel, out, stride, one):
         part = padded[(Ellipsis, *slices)]
         total = part.copy() if total is None else xp.add(total, part, out=total)
@@ -394,9 +395,9 @@ def _avg_pool_self(
     kernel_size: Sizes,
     stride: Sizes,
     padding: Sizes,
-    ceil_mode: Any,
-    count_include_pad: Any,
-    divisor_override: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
     F: Namespace,
 ) -> Gradient:
     spatial = self_shape[len(self_shape) - len(kernel_size) :]
@@ -424,9 +425,9 @@ def _avg_pool_of_grad(
     kernel_size: Sizes,
     stride: Sizes,
     padding: Sizes,
-    ceil_mode: Any,
-    count_include_pad: Any,
-    divisor_override: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
     F: Namespace,
 ) -> Gradient:
     function = getattr(F, f"avg_pool{len(kernel_size)}d")
@@ -477,7 +478,7 @@ def _check_dimensions(x: Array, spatial: int) -> None:
         )
 
 
-def as_image(signal: Any, name: str) -> Array:
+def as_image(signal: Array, name: str) -> Array:
     """Return a signal as an image of height 1: pooling in one dimension is that of two."""
     shape = signal._array.shape
     if len(shape) not in (2, 3):
@@ -488,7 +489,7 @@ def as_image(signal: Any, name: str) -> Array:
     return signal.unsqueeze(-2)
 
 
-def _in_rows(values: Any, name: str, least: int) -> Ints:
+def _in_rows(values: Sizes, name: str, least: int) -> Ints:
     """Return the setting of a window of height 1."""
     return (least, *several(values, 1, name))
 
@@ -501,7 +502,7 @@ def max_pool(
     padding: Sizes = 0,
     dilation: Sizes = 1,
     ceil_mode: bool = False,
-) -> tuple[Any, Any]:
+) -> tuple[Tensor, Tensor]:
     """Return the largest element of each window, over `spatial` dimensions, and where in the flat input it is."""
     if spatial == 1:
         _check_signal(input, kernel_size, padding)
@@ -592,7 +593,7 @@ def max_pool1d_with_indices(
     padding: Sizes = 0,
     dilation: Sizes = 1,
     ceil_mode: bool = False,
-) -> tuple[Any, Any]:
+) -> tuple[Tensor, Tensor]:
     """Return the largest element of each window of signals (N, C, L), and where it is.
 
     Examples

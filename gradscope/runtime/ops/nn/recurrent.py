@@ -23,7 +23,7 @@ import numpy
 
 from ... import autocast, settings, state
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array
+from ..declaration.annotations import Argument, Array
 from ..declaration.registry import METHODS, OPERATORS, public
 from ..linalg.matmul import linear
 from . import recurrent_layers as layers
@@ -41,7 +41,7 @@ _split_with_sizes = OPERATORS["unsafe_split_with_sizes"].function
 # --- one direction of one layer, step by step -------------------------------------------------------------------------
 
 
-def _over_sequence(cell: Cell, input: Array, state: State, w: Weights, reverse: bool) -> tuple[Any, State]:
+def _over_sequence(cell: Cell, input: Array, state: State, w: Weights, reverse: bool) -> tuple[Array, State]:
     """Run over a sequence (time, batch, features); return the hidden states of all times and the last state."""
     steps = _unbind(linear(input, w.ih, w.bias_ih), 0)
     outputs = []
@@ -53,7 +53,7 @@ def _over_sequence(cell: Cell, input: Array, state: State, w: Weights, reverse: 
     return _stack(outputs, 0), state
 
 
-def _over_packed(cell: Cell, data: Array, sizes: list[int], state: State, w: Weights) -> tuple[Any, State]:
+def _over_packed(cell: Cell, data: Array, sizes: list[int], state: State, w: Weights) -> tuple[Array, State]:
     """Run forwards over packed sequences: the state of those that have ended is put aside."""
     outputs, ended, active = [], [], sizes[0]
     for projected, size in zip(_split_with_sizes(linear(data, w.ih, w.bias_ih), sizes), sizes, strict=True):
@@ -70,7 +70,7 @@ def _over_packed(cell: Cell, data: Array, sizes: list[int], state: State, w: Wei
     return _cat(outputs, 0), state
 
 
-def _over_packed_reversed(cell: Cell, data: Array, sizes: list[int], first: State, w: Weights) -> tuple[Any, State]:
+def _over_packed_reversed(cell: Cell, data: Array, sizes: list[int], first: State, w: Weights) -> tuple[Array, State]:
     """Run backwards over packed sequences: shorter ones begin when their last element comes."""
     active = sizes[-1]
     state = tuple(METHODS["narrow"](part, 0, 0, active) for part in first)
@@ -94,7 +94,7 @@ class _Network(NamedTuple):
 
     cell: Cell
     gates: int
-    layer: Callable[[Any, list[int] | None, State, Weights, bool], tuple[Any, ...]]
+    layer: Callable[[Array, list[int] | None, State, Weights, bool], tuple[Array, ...]]
 
 
 def _is_one_node(network: _Network, input: Array, sizes: list[int] | None, state: State, w: Weights) -> bool:
@@ -113,14 +113,14 @@ def _is_one_node(network: _Network, input: Array, sizes: list[int] | None, state
     )
 
 
-def _lstm_layer(input: Array, sizes: list[int] | None, state: State, w: Weights, reverse: bool) -> tuple[Any, ...]:
+def _lstm_layer(input: Array, sizes: list[int] | None, state: State, w: Weights, reverse: bool) -> tuple[Array, ...]:
     if sizes is None and w.hr is None and input._dtype.char == "f":  # for which PyTorch has a node
         return layers.mkldnn_rnn_layer(input, *w[:4], *state, reverse, [])
     return layers.lstm_layer(input, *state, *w, reverse, sizes or [])
 
 
-def _layer_of_one_state(operator: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
-    def layer(input: Array, sizes: list[int] | None, state: State, w: Weights, reverse: bool) -> tuple[Any, ...]:
+def _layer_of_one_state(operator: Callable[..., tuple[Array, ...]]) -> Callable[..., tuple[Array, ...]]:
+    def layer(input: Array, sizes: list[int] | None, state: State, w: Weights, reverse: bool) -> tuple[Array, ...]:
         return operator(input, *state, *w[:4], reverse, sizes or [])
 
     return layer
@@ -134,7 +134,7 @@ _RELU = _Network(RELU, 1, _layer_of_one_state(layers.rnn_relu_layer))
 
 def _one_direction(
     network: _Network, input: Array, sizes: list[int] | None, state: State, w: Weights, reverse: bool
-) -> tuple[Any, State]:
+) -> tuple[Array, State]:
     """Return the hidden states of all times and the last state."""
     if _is_one_node(network, input, sizes, state, w):
         output, *last = network.layer(input, sizes, state, w, reverse)
@@ -150,10 +150,10 @@ def _one_direction(
 class _Call(NamedTuple):
     """The arguments of a recurrent network."""
 
-    input: Any
+    input: Array
     sizes: list[int] | None
-    hx: Any
-    params: Sequence[Any]
+    hx: Array
+    params: Sequence[Array]
     has_biases: bool
     num_layers: int
     dropout: float
@@ -166,7 +166,7 @@ _PLAIN = ("input", "hx", "params", "has_biases", "num_layers", "dropout", "train
 _PACKED = ("data", "batch_sizes", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional")
 
 
-def _call_of(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
+def _call_of(name: str, args: tuple[Argument, ...], kwargs: dict[str, Argument]) -> _Call:
     """Read the arguments of either form: of a sequence, and of packed ones."""
     packed = "batch_sizes" in kwargs or (len(args) > 3 and isinstance(args[3], (list, tuple)))
     names = _PACKED if packed else _PLAIN
@@ -197,7 +197,7 @@ def _weights_of(call: _Call, *, projected: bool) -> list[Weights]:
     return [Weights(*part[:-1])._replace(hr=part[-1]) for part in parts]
 
 
-def _run(network: _Network, call: _Call, hx: State, *, projected: bool = False) -> tuple[Any, ...]:
+def _run(network: _Network, call: _Call, hx: State, *, projected: bool = False) -> tuple[Array, ...]:
     """Run all layers; return the output and the last states, stacked over layers and directions."""
     input = METHODS["transpose"](call.input, 0, 1) if call.batch_first else call.input
     if call.sizes is None and not input._array.shape[0]:
@@ -225,7 +225,7 @@ def _run(network: _Network, call: _Call, hx: State, *, projected: bool = False) 
 
 
 @public(method=False)
-def lstm(*args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Run a long short-term memory over sequences; return the outputs, the last hidden and the last cell states.
 
     ``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``, or for packed
@@ -256,7 +256,7 @@ def lstm(*args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
 
 
 @public(method=False)
-def gru(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+def gru(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     """Run gated recurrent units over sequences; return the outputs and the last hidden states, see :func:`lstm`.
 
     See Also
@@ -279,7 +279,7 @@ def gru(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
 
 
 @public(method=False)
-def rnn_tanh(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+def rnn_tanh(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     """Run Elman's network with tanh; return the outputs and the last hidden states, see :func:`lstm`.
 
     See Also
@@ -302,7 +302,7 @@ def rnn_tanh(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
 
 
 @public(method=False)
-def rnn_relu(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+def rnn_relu(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     """Run Elman's network with a rectifier; return the outputs and the last hidden states, see :func:`lstm`.
 
     See Also
@@ -355,7 +355,7 @@ def _cell(name: str, cell: Cell, input: Array, hx: State, w: Weights) -> State:
 @public(method=False)
 def lstm_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
-) -> tuple[Any, Any]:
+) -> tuple[Tensor, Tensor]:
     """Return hidden and cell state after one step of a long short-term memory.
 
     Parameters

@@ -16,14 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy
 
 from ...kernels import recurrent_kernels as kernels
-from ..declaration.annotations import Array, Gradient, Make, Namespace, Operand, Sizes
+from ..declaration.annotations import Array, Cases, Formula, Gradient, Make, Namespace, Operand, Results, Sizes
 from ..declaration.extremes import mixed, substituted
 from ..declaration.registry import OPERATORS, operator
+from ..declaration.samples import Samples
 from ..linalg.matmul import linear
 from .recurrent_steps import (
     GRU,
@@ -31,6 +32,7 @@ from .recurrent_steps import (
     RELU,
     TANH,
     Cell,
+    Known,
     State,
     Weights,
     gru_formula,
@@ -63,7 +65,7 @@ def _like(input: Array, rows: Array) -> Array:
     return rows if len(input.shape) == 2 else rows.reshape(*input.shape[:-1], rows.shape[-1])
 
 
-def _concatenated(parts: dict[int, Any], F: Namespace) -> Array:
+def _concatenated(parts: dict[int, Array], F: Namespace) -> Array:
     """Return as rows of all times what there is for each, by its first row."""
     return F.cat([parts[start] for start in sorted(parts)], 0)
 
@@ -74,12 +76,12 @@ def _concatenated(parts: dict[int, Any], F: Namespace) -> Array:
 class _Through(NamedTuple):
     """Gradients of backpropagation through time, as rows of all times, and the states that the weights' need."""
 
-    ih: Any  # the gradients of the projected inputs
-    hh: Any  # those of the projected hidden states
+    ih: Array  # the gradients of the projected inputs
+    hh: Array  # those of the projected hidden states
     state: State  # those of the first state
-    before: Any  # the hidden states that the steps began with, where they are needed
-    outputs: Any = None  # where outputs are projected, their gradients
-    raw: Any = None  # and what was projected
+    before: Array  # the hidden states that the steps began with, where they are needed
+    outputs: Array = None  # where outputs are projected, their gradients
+    raw: Array = None  # and what was projected
 
 
 def _weight_gradients(through: _Through, input: Array, needs: Weights, F: Namespace) -> Weights:
@@ -97,27 +99,27 @@ def _input_gradient(through: _Through, input: Array, w: Weights, F: Namespace) -
     return _like(input, F.mm(through.ih, w.ih))
 
 
-def _head(part: Any, size: int) -> Array:
+def _head(part: Array, size: int) -> Array:
     """Return the first rows of a state: those of the sequences that run."""
     return part if part.shape[0] == size else part[:size]
 
 
-def _with_head(part: Any, head: Any, F: Namespace) -> Array:
+def _with_head(part: Array, head: Array, F: Namespace) -> Array:
     """Return a state with other first rows."""
     size = head.shape[0]
     return head if part.shape[0] == size else F.cat([head, part[size:]], 0)
 
 
 def _recorded(
-    cell: Cell, g: Sequence[Any], input: Array, state: State, w: Weights, spans: Spans, F: Namespace
+    cell: Cell, g: Sequence[Gradient], input: Array, state: State, w: Weights, spans: Spans, F: Namespace
 ) -> _Through:
     """Go back through all steps on tensors: the steps are made anew, for what they noted in the forward is constant."""
     steps = _steps_anew(cell, input, state, w, spans, F)
     g_rows = None if g[0] is None else _rows(g[0])
     back = [F.zeros_like(part) if grad is None else grad for grad, part in zip(g[1:], state, strict=True)]
-    ih: dict[int, Any] = {}
-    hh: dict[int, Any] = {}
-    outputs: dict[int, Any] = {}
+    ih: dict[int, Array] = {}
+    hh: dict[int, Array] = {}
+    outputs: dict[int, Array] = {}
     for span, (_, known) in zip(reversed(spans), reversed(steps), strict=True):
         size, start = span.stop - span.start, span.start
         hidden, *rest = (_head(part, size) for part in back)
@@ -139,7 +141,7 @@ def _recorded(
 
 def _steps_anew(
     cell: Cell, input: Array, state: State, w: Weights, spans: Spans, F: Namespace
-) -> list[tuple[Any, Any]]:
+) -> list[tuple[Array, Known]]:
     """Return, for each step, the hidden state that it begins with and what its derivative needs."""
     projected, steps = linear(_rows(input), w.ih, w.bias_ih), []
     for span in spans:
@@ -156,9 +158,9 @@ def _steps_anew(
 class _Kept(NamedTuple):
     """The intermediate results of a long short-term memory's forward, for its derivative."""
 
-    states: Any  # the hidden states at all times
-    gates: Any
-    cells: Any
+    states: Array  # the hidden states at all times
+    gates: Array
+    cells: Array
 
 
 def _lstm_run(
@@ -173,7 +175,7 @@ def _lstm_run(
 
 
 def _lstm_through(
-    g: Sequence[Any],
+    g: Sequence[Gradient],
     input: Array,
     state: State,
     w: Weights,
@@ -204,7 +206,7 @@ def _mkldnn_rnn_layer(
     cx_: Array,
     reverse: bool,
     batch_sizes: Sequence[int],
-) -> tuple[Any, ...]:
+) -> Results:
     w = Weights(weight0, weight1, weight2, weight3)
     last, kept = _lstm_run(xp, input, (hx_, cx_), w, reverse, batch_sizes)
     return (_like(input, kept.states), *last), kept.gates, kept.cells
@@ -215,8 +217,8 @@ def _mkldnn_rnn_layer_joint(
     input: Array,
     weight0: Array,
     weight1: Array,
-    weight2: Any,
-    weight3: Any,
+    weight2: Array,
+    weight3: Array,
     hx_: Array,
     cx_: Array,
     reverse: bool,
@@ -226,7 +228,7 @@ def _mkldnn_rnn_layer_joint(
     cells: Array,
     needs: Sequence[bool],
     F: Namespace,
-) -> tuple[Any, ...]:
+) -> tuple[Gradient, ...]:
     w, wanted = Weights(weight0, weight1, weight2, weight3), Weights(*needs[1:5])
     kept, spans = _Kept(result0, gates, cells), _spans(input, batch_sizes, reverse)
     through = _lstm_through(g, input, (hx_, cx_), w, kept, spans, wanted, F)
@@ -249,7 +251,7 @@ def _lstm_layer(
     w_hr: Array,
     reverse: bool,
     batch_sizes: Sequence[int],
-) -> tuple[Any, ...]:
+) -> Results:
     last, kept = _lstm_run(xp, input, (hx, cx), Weights(w_ih, w_hh, b_ih, b_hh, w_hr), reverse, batch_sizes)
     return (_like(input, kept.states.copy()), *last), *kept
 
@@ -271,7 +273,7 @@ def _lstm_layer_joint(
     cells: Array,
     needs: Sequence[bool],
     F: Namespace,
-) -> tuple[Any, ...]:
+) -> tuple[Gradient, ...]:
     w, wanted = Weights(w_ih, w_hh, b_ih, b_hh, w_hr), Weights(*needs[3:])
     kept, spans = _Kept(states, gates, cells), _spans(input, batch_sizes, reverse)
     through = _lstm_through(g, input, (hx, cx), w, kept, spans, wanted, F)
@@ -295,7 +297,7 @@ def _gru_layer(
     b_hh: Array,
     reverse: bool,
     batch_sizes: Sequence[int],
-) -> tuple[Any, ...]:
+) -> Results:
     gates = xp.dot(_rows(input), w_ih.T)
     spans = _spans(input, batch_sizes, reverse)
     states, projected, hidden = kernels.gru(xp, gates, (b_ih, b_hh), hx, w_hh, spans)
@@ -317,7 +319,7 @@ def _gru_layer_joint(
     projected: Array,
     needs: Sequence[bool],
     F: Namespace,
-) -> tuple[Any, ...]:
+) -> tuple[Gradient, ...]:
     w, spans = Weights(w_ih, w_hh, b_ih, b_hh), _spans(input, batch_sizes, reverse)
     if hasattr(input, "_array"):
         return _of_one_state(_recorded(GRU, g, input, (hx,), w, spans, F), input, w, needs, F)
@@ -328,7 +330,9 @@ def _gru_layer_joint(
     return _of_one_state(_Through(g_ih, g_hh, (g_hidden,), before), input, w, needs, F)
 
 
-def _of_one_state(through: _Through, input: Array, w: Weights, needs: Sequence[bool], F: Namespace) -> tuple[Any, ...]:
+def _of_one_state(
+    through: _Through, input: Array, w: Weights, needs: Sequence[bool], F: Namespace
+) -> tuple[Gradient, ...]:
     """Return the gradients of the input, the state and the weights of a network whose state is one tensor."""
     return (
         _input_gradient(through, input, w, F) if needs[0] else None,
@@ -337,7 +341,7 @@ def _of_one_state(through: _Through, input: Array, w: Weights, needs: Sequence[b
     )
 
 
-def _elman_layer(activation: Callable[..., Any]) -> Callable[..., Any]:
+def _elman_layer(activation: Formula) -> Formula:
     """Return the forward of a layer of Elman's network; the activation writes to its argument."""
 
     def forward(
@@ -350,7 +354,7 @@ def _elman_layer(activation: Callable[..., Any]) -> Callable[..., Any]:
         b_hh: Array,
         reverse: bool,
         batch_sizes: Sequence[int],
-    ) -> tuple[Any, ...]:
+    ) -> Results:
         states = xp.dot(_rows(input), w_ih.T)
         spans = _spans(input, batch_sizes, reverse)
         hidden = kernels.elman(xp, states, (b_ih, b_hh), hx, w_hh, spans, partial(activation, xp))
@@ -359,7 +363,7 @@ def _elman_layer(activation: Callable[..., Any]) -> Callable[..., Any]:
     return forward
 
 
-def _elman_layer_joint(cell: Cell, formula: Callable[..., Any]) -> Callable[..., Any]:
+def _elman_layer_joint(cell: Cell, formula: Formula) -> Formula:
     """Return the derivative of a layer of Elman's network."""
 
     def joint(
@@ -375,7 +379,7 @@ def _elman_layer_joint(cell: Cell, formula: Callable[..., Any]) -> Callable[...,
         states: Array,
         needs: Sequence[bool],
         F: Namespace,
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Gradient, ...]:
         w, spans = Weights(w_ih, w_hh, b_ih, b_hh), _spans(input, batch_sizes, reverse)
         if hasattr(input, "_array"):
             return _of_one_state(_recorded(cell, g, input, (hx,), w, spans, F), input, w, needs, F)
@@ -390,10 +394,10 @@ def _elman_layer_joint(cell: Cell, formula: Callable[..., Any]) -> Callable[...,
 # --- declarations -----------------------------------------------------------------------------------------------------
 
 
-def _samples(gates: int, states: int, projected: bool = False) -> Callable[..., Any]:
+def _samples(gates: int, states: int, projected: bool = False) -> Samples:
     """Return samples of a layer: of whole batches, backwards and forwards, and of packed sequences without biases."""
 
-    def samples(make: Make) -> list[Any]:
+    def samples(make: Make) -> Cases:
         size, out = 2, 1 if projected else 2
         make = partial(make, low=0.2, high=1.0)  # in sums of positive numbers no digits cancel
         weights = make(gates * size, 3), make(gates * size, out)
@@ -410,7 +414,7 @@ def _samples(gates: int, states: int, projected: bool = False) -> Callable[..., 
     return samples
 
 
-def _without_overflow(finfo: Any) -> list[list[float]]:
+def _without_overflow(finfo: numpy.finfo) -> list[list[float]]:
     """Return the extreme numbers of which sums do not overflow: whether those do depends on the order."""
     return [numbers for numbers in mixed(finfo) if float(finfo.max) not in numbers]
 
@@ -419,33 +423,33 @@ def _sigmoid(x: Array) -> Array:
     return 1 / (1 + numpy.exp(-x))
 
 
-def _lstm_reference_step(gates: Array, projected: Array, hidden: Array, cell: Array) -> tuple[Any, ...]:
+def _lstm_reference_step(gates: Array, projected: Array, hidden: Array, cell: Array) -> tuple[Array, ...]:
     into, forget, new, out = numpy.split(gates + projected, 4, axis=1)
     cell = _sigmoid(forget) * cell + _sigmoid(into) * numpy.tanh(new)
     return _sigmoid(out) * numpy.tanh(cell), cell
 
 
-def _gru_reference_step(gates: Array, projected: Array, hidden: Array) -> tuple[Any, ...]:
+def _gru_reference_step(gates: Array, projected: Array, hidden: Array) -> tuple[Array, ...]:
     (reset, update, new), (reset_hh, update_hh, new_hh) = (numpy.split(part, 3, axis=1) for part in (gates, projected))
     update = _sigmoid(update + update_hh)
     new = numpy.tanh(new + _sigmoid(reset + reset_hh) * new_hh)
     return ((1 - update) * new + update * hidden,)
 
 
-def _reference(step: Callable[..., Any]) -> Callable[..., Any]:
+def _reference(step: Formula) -> Formula:
     """Return a layer written out: each sequence of a batch on its own."""
 
     def layer(
         input: Array,
-        state: list[Any],
+        state: list[Array],
         w_ih: Array,
         w_hh: Array,
         b_ih: Array,
         b_hh: Array,
         w_hr: Array,
-        reverse: Any,
+        reverse: bool,
         sizes: Sizes,
-    ) -> list[Any]:
+    ) -> list[Array]:
         packed = input.ndim == 2
         sizes = sizes if packed else [input.shape[1]] * len(input)
         starts = numpy.cumsum([0, *sizes])
@@ -465,30 +469,30 @@ def _reference(step: Callable[..., Any]) -> Callable[..., Any]:
     return layer
 
 
-def _lstm_reference(input: Array, hx: Array, cx: Array, *others: Operand) -> list[Any]:
+def _lstm_reference(input: Array, hx: Array, cx: Array, *others: Operand) -> list[Array]:
     return _reference(_lstm_reference_step)(input, [hx, cx], *others)
 
 
 def _mkldnn_reference(
     input: Array, w_ih: Array, w_hh: Array, b_ih: Array, b_hh: Array, hx: Array, cx: Array, *others: Operand
-) -> list[Any]:
+) -> list[Array]:
     return _lstm_reference(input, hx, cx, w_ih, w_hh, b_ih, b_hh, None, *others)
 
 
-def _reference_of_one_state(step: Callable[..., Any]) -> Callable[..., Any]:
+def _reference_of_one_state(step: Formula) -> Formula:
     def reference(
         input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array, b_hh: Array, *others: Operand
-    ) -> list[Any]:
+    ) -> list[Array]:
         return _reference(step)(input, [hx], w_ih, w_hh, b_ih, b_hh, None, *others)
 
     return reference
 
 
-def _lstm_samples(make: Make) -> list[Any]:
+def _lstm_samples(make: Make) -> Cases:
     return [*_samples(4, 2)(make), *_samples(4, 2, projected=True)(make)]
 
 
-def _mkldnn_samples(make: Make) -> list[Any]:
+def _mkldnn_samples(make: Make) -> Cases:
     return [
         ((input, *weights, hx, cx, *others), {})
         for (input, hx, cx, *weights, _, reverse, sizes), _ in _samples(4, 2)(make)
@@ -554,10 +558,10 @@ operator(
 def _elman(
     name: str,
     cell: Cell,
-    formula: Callable[..., Any],
-    activation: Callable[[Namespace, Array], Any],
-    reference: Callable[[Any], Any],
-) -> Any:
+    formula: Formula,
+    activation: Callable[[Namespace, Array], Array],
+    reference: Callable[[Array], Array],
+) -> None:
     """Declare a layer of Elman's network with an activation, which writes to its argument."""
     operator(
         f"{name}({_ONE_STATE})",

@@ -7,9 +7,9 @@ derivatives are arithmetic alone: they run on bare arrays and are recorded on te
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, Formula, Namespace
 from ..declaration.registry import OPERATORS
 from ..linalg.matmul import linear
 
@@ -19,6 +19,7 @@ __all__ = [
     "RELU",
     "TANH",
     "Cell",
+    "Known",
     "State",
     "Weights",
     "gru_formula",
@@ -32,27 +33,29 @@ _sigmoid = OPERATORS["sigmoid"].function
 _tanh = OPERATORS["tanh"].function
 _relu = OPERATORS["relu"].function
 
-State = tuple[Any, ...]  # the hidden state of one direction, and for an LSTM the cell state
-Step = Callable[[Any, State, "Weights"], tuple[State, tuple[Any, ...]]]
+State = tuple[Array, ...]  # the hidden state of one direction, and for an LSTM the cell state
+# What a step notes for its derivative: arrays, which for an LSTM have names (:class:`Noted`).
+Known: TypeAlias = Any
+Step = Callable[[Array, State, "Weights"], tuple[State, Known]]
 
 
 class Weights(NamedTuple):
     """The parameters of one direction of one layer."""
 
-    ih: Any
-    hh: Any
-    bias_ih: Any = None
-    bias_hh: Any = None
-    hr: Any = None
+    ih: Array
+    hh: Array
+    bias_ih: Array = None
+    bias_hh: Array = None
+    hr: Array = None
 
 
 class Back(NamedTuple):
     """The gradients that a step gives: of the projected input and state, part by part, and of the state itself."""
 
-    ih: tuple[Any, ...]
-    hh: tuple[Any, ...]
-    hidden: Any = None  # but for what the projected state gives
-    cell: Any = None
+    ih: tuple[Array, ...]
+    hh: tuple[Array, ...]
+    hidden: Array = None  # but for what the projected state gives
+    cell: Array = None
 
 
 class Cell(NamedTuple):
@@ -68,12 +71,12 @@ class Cell(NamedTuple):
 class Noted(NamedTuple):
     """What one LSTM step notes for its derivative; `squashed` is tanh of the next cell state."""
 
-    into: Any
-    forget: Any
-    new: Any
-    out: Any
-    cell_before: Any
-    squashed: Any
+    into: Array
+    forget: Array
+    new: Array
+    out: Array
+    cell_before: Array
+    squashed: Array
 
 
 def _lstm_step(projected: Array, state: State, w: Weights) -> tuple[State, Noted]:
@@ -100,7 +103,7 @@ def lstm_formula(
     return (g_into, g_forget, g_new, g_out), g_cell * forget
 
 
-def _lstm_back(g: State, known: tuple[Any, ...], F: Namespace) -> Back:
+def _lstm_back(g: State, known: Known, F: Namespace) -> Back:
     gates, before = lstm_formula(*g, *known)
     return Back(gates, gates, None, before)
 
@@ -110,7 +113,7 @@ LSTM = Cell(_lstm_step, _lstm_back)
 # --- gated recurrent units --------------------------------------------------------------------------------------------
 
 
-def _gru_step(projected: Array, state: State, w: Weights) -> tuple[State, tuple[Any, ...]]:
+def _gru_step(projected: Array, state: State, w: Weights) -> tuple[State, tuple[Array, ...]]:
     (hidden,) = state
     size = projected._array.shape[1] // 3
     reset, update, new = _split(projected, size, 1)
@@ -131,7 +134,7 @@ def gru_formula(
     return (g_reset, g_update, g_new), (g_reset, g_update, g_new * reset), g * update
 
 
-def _gru_back(g: State, known: tuple[Any, ...], F: Namespace) -> Back:
+def _gru_back(g: State, known: Known, F: Namespace) -> Back:
     return Back(*gru_formula(*g, *known))
 
 
@@ -140,12 +143,12 @@ GRU = Cell(_gru_step, _gru_back)
 # --- Elman's network --------------------------------------------------------------------------------------------------
 
 
-def _tanh_step(projected: Array, state: State, w: Weights) -> tuple[State, tuple[Any, ...]]:
+def _tanh_step(projected: Array, state: State, w: Weights) -> tuple[State, tuple[Array, ...]]:
     hidden = _tanh(linear(state[0], w.hh, w.bias_hh) + projected)
     return (hidden,), (hidden,)
 
 
-def _relu_step(projected: Array, state: State, w: Weights) -> tuple[State, tuple[Any, ...]]:
+def _relu_step(projected: Array, state: State, w: Weights) -> tuple[State, tuple[Array, ...]]:
     hidden = _relu(linear(state[0], w.hh, w.bias_hh) + projected)
     return (hidden,), (hidden,)
 
@@ -160,8 +163,8 @@ def relu_formula(g: Array, hidden: Array, F: Namespace) -> Array:
     return F.threshold_backward(g, hidden, 0)
 
 
-def _elman_back(formula: Callable[..., Any]) -> Callable[..., Back]:
-    def back(g: State, known: tuple[Any, ...], F: Namespace) -> Back:
+def _elman_back(formula: Formula) -> Callable[..., Back]:
+    def back(g: State, known: Known, F: Namespace) -> Back:
         sums = (formula(*g, *known, F),)
         return Back(sums, sums)
 

@@ -9,7 +9,7 @@ G. Klambauer, T. Unterthiner, A. Mayr, S. Hochreiter, "Self-normalizing neural n
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 
@@ -176,7 +176,7 @@ def _alpha_dropped(input: Array, p: float, training: bool, inplace: bool, shape:
     return METHODS["add_" if inplace else "add"](multiply(input, input._wrap(scale)), input._wrap(shift))
 
 
-def _scale_and_shift(array: Array, p: float, shape: Shape) -> tuple[Any, Any]:
+def _scale_and_shift(array: Array, p: float, shape: Shape) -> tuple[Array, Array]:
     """Return what elements are multiplied by, and what is added: mean and variance of the result stay 0 and 1."""
     xp = device.array_module(array)
     drawn = generator_for(device.device_of(array)).draw("random", shape, dtype=xp.float32)

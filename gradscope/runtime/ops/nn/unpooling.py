@@ -9,12 +9,11 @@ import numpy
 
 from ...memory import device
 from ...memory.dtype import scalar_type
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, Ints, Namespace
 from ..declaration.references import largest, pooled
 from ..declaration.registry import operator
 from ..declaration.samples import Samples
 from ..execution.array_errors import refuse_kinds
-from .convolution import Ints
 from .pooling import distinct, max_gather, max_scatter, places
 
 # --- unpooling --------------------------------------------------------------------------------------------------------
@@ -99,14 +98,14 @@ def _fractional(
     _check_fractional(self, kernel, output_size, random_samples)
     lead, sizes = self.shape[:-spatial], self.shape[-spatial:]
     samples = random_samples.reshape(*lead, spatial).astype(self.dtype)
-    flat: Any = None
+    flat: Array = None
     # The samples of an image stand in the order width, height; those of a volume depth, height, width.
     for axis, (n, o, k) in enumerate(zip(sizes, output_size, kernel, strict=True)):
         sample = samples[..., axis if spatial == 3 else 1 - axis]
         starts = _starts(xp, sample, n, o, k).reshape(*lead, *(o if a == axis else 1 for a in range(spatial)))
         flat = starts if flat is None else flat * n + starts
-    best: Any = None
-    index: Any = None
+    best: Array = None
+    index: Array = None
     for offset in _offsets(kernel, sizes):
         where = flat + offset
         candidate = max_gather(xp, self, where, spatial)
@@ -161,7 +160,7 @@ def _fractional_samples(spatial: int) -> Samples:
     ]
 
 
-def _fractional_reference(self: Array, kernel_size: Ints, output_size: Ints, random_samples: Array) -> list[Any]:
+def _fractional_reference(self: Array, kernel_size: Ints, output_size: Ints, random_samples: Array) -> list[Array]:
     """Windows start at Graham's ``floor(alpha (i + u)) - floor(alpha u)``, the last one at the end."""
     spatial = len(kernel_size)
     shape, lead = self.shape[-spatial:], self.shape[:-spatial]

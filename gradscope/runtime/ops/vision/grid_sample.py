@@ -17,14 +17,13 @@ import numpy
 from ...memory import device
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Make, Namespace, Sizes
+from ..declaration.annotations import Array, Gradient, Ints, Make, Namespace, Sizes
 from ..declaration.extremes import substituted
 from ..declaration.references import adjoint
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import Samples
 from ..execution.array_errors import refuse_kinds
 from ..execution.bare_functions import in_rows
-from ..nn.convolution import Ints
 from .separable_resampling import cubic_weights
 
 BILINEAR, NEAREST, BICUBIC = range(3)

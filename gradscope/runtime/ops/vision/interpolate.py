@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy
 
-from ..declaration.annotations import Array, Gradient, Make, Namespace
+from ..declaration.annotations import Array, Gradient, Ints, Make, Namespace
 from ..declaration.references import adjoint, resampled, resampling_matrix
 from ..declaration.registry import operator
 from ..execution.array_errors import refuse_kinds
 from .separable_resampling import Taps, cubic_weights, lanczos, linear_parts, resample, resample_bytes, windows
-
-Ints = tuple[int, ...]
 
 # --- where each output reads ------------------------------------------------------------------------------------------
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace, Sizes
+from ..declaration.annotations import Array, Cases, Gradient, Ints, Make, Namespace, Sizes
 from ..declaration.references import adjoint, padded
 from ..declaration.registry import operator
 from ..declaration.samples import Samples
 from ..execution.array_errors import refuse_kinds
-
-Ints = tuple[int, ...]
 
 
 def _key(axis: int, start: int, end: int) -> tuple[Any, ...]:

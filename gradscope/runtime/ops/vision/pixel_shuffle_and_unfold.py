@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy
 
-from ..declaration.annotations import Array, Namespace, Sizes
+from ..declaration.annotations import Array, Ints, Namespace, Sizes
 from ..declaration.references import adjoint, columns
 from ..declaration.registry import operator
 from ..execution.array_errors import refuse_kinds
-from ..nn.convolution import Ints, kernel_places, pad_array
+from ..nn.convolution import kernel_places, pad_array
 
 # --- channels ---------------------------------------------------------------------------------------------------------
 
