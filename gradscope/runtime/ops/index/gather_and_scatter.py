@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy
 
@@ -11,7 +10,7 @@ from ...memory import dtype as dtypes
 from ...memory.elements import as_element
 from ...tensor import creation
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Namespace, Number, Operand, Shape, Sizes
+from ..declaration.annotations import Array, Index, Namespace, Number, Operand, Shape, Sizes
 from ..declaration.references import gathered_at, placed, slices_at
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import in_rows
@@ -111,7 +110,7 @@ def _gather_backward(xp: Namespace, self: Array, size: Sizes, dim: int, index: A
     return whole
 
 
-def longs(like: Array, value: Any) -> Array:
+def longs(like: Array, value: Operand) -> Array:
     """Return `value` as a tensor on the device of `like`, for samples."""
     return creation.tensor(value, device=like.device)
 
@@ -226,7 +225,7 @@ operator(
 )
 
 
-def _scatter_choice(src: Any, value: Number) -> tuple[str, Any]:
+def _scatter_choice(src: Operand, value: Number) -> tuple[str, Operand]:
     given = value if src is None else src
     if not hasattr(given, "_array") and not isinstance(given, dtypes.NUMBERS):
         raise TypeError(
@@ -236,7 +235,7 @@ def _scatter_choice(src: Any, value: Number) -> tuple[str, Any]:
     return ("scatter.src" if hasattr(given, "_array") else "scatter.value"), given
 
 
-def _combined(reduce: str, self: Array, index: Array, given: Any) -> tuple[str, Any]:
+def _combined(reduce: str, self: Array, index: Array, given: Operand) -> tuple[str, Tensor]:
     """Return what scatter_reduce() calls a reduction of scatter(), and the source as a tensor."""
     if reduce not in _REDUCTIONS:
         raise RuntimeError("reduce argument must be either add or multiply.\nscatter_reduce() knows more.")
@@ -336,7 +335,7 @@ def _vector(name: str, index: Array) -> Array:
     return index.reshape(-1)
 
 
-def _slices(axis: int, index: Array) -> tuple[Any, ...]:
+def _slices(axis: int, index: Array) -> tuple[Index, ...]:
     return (*(slice(None),) * axis, index)
 
 
@@ -511,7 +510,7 @@ operator(
 )
 
 
-def _index_fill(xp: Namespace, self: Array, dim: int, index: Array, value: Any) -> None:
+def _index_fill(xp: Namespace, self: Array, dim: int, index: Array, value: Number) -> None:
     axis = axis_of(dim, self.ndim)
     if not is_integer(index):
         raise IndexError(f"index_fill_(): Expected dtype int64 for index.\nIt is {kind_of(index)}: use .long().")
@@ -570,12 +569,12 @@ operator(
 )
 
 
-def _fill_choice(value: Any) -> str:
+def _fill_choice(value: Operand) -> str:
     return "index_fill.tensor" if hasattr(value, "_array") else "index_fill.number"
 
 
 @public
-def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+def index_fill(self: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
     """Return a copy with `value`, a number or a 0-d tensor, in the slices along `dim` that `index` lists.
 
     Examples
@@ -588,6 +587,6 @@ def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 
 @public
-def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+def index_fill_(self: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
     """In-place form of :func:`index_fill`."""
     return OPERATORS[_fill_choice(value)].inplace_function(self, dim, index, value)  # type: ignore[misc]

@@ -10,7 +10,6 @@ import math
 import operator as operators
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy
 
@@ -25,7 +24,20 @@ from ...tensor import creation, tangents
 from ...tensor.from_python import to_array
 from ...tensor.tensor import Tensor
 from ...tensor.views import CopySlices, edge_of
-from ..declaration.annotations import Array, Cases, Dims, Index, Make, Namespace, Shape, Sizes
+from ..declaration.annotations import (
+    Argument,
+    Array,
+    Cases,
+    Dims,
+    GraphNode,
+    Index,
+    Make,
+    Namespace,
+    Number,
+    Operand,
+    Shape,
+    Sizes,
+)
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import general, inplace_and_out
@@ -36,9 +48,9 @@ from .accumulate_at import accumulate_at
 # --- index arrays -----------------------------------------------------------------------------------------------------
 
 
-def key_of(arrays: Array, dims: Dims) -> tuple[Any, ...]:
+def key_of(arrays: Array, dims: Dims) -> tuple[Index, ...]:
     """Return the key of an array that has `arrays` at the dimensions `dims` and everything elsewhere."""
-    key: list[Any] = []
+    key: list[Index] = []
     position = 0
     for array, dim in zip(arrays, dims, strict=True):
         key += [slice(None)] * (dim - position)
@@ -91,7 +103,7 @@ BLOCK = 1 << 16
 """Elements that are added at once on the CPU where rows are added to rows."""
 
 
-def add_at(xp: Namespace, target: Array, arrays: Any, dims: Dims, values: Array) -> None:
+def add_at(xp: Namespace, target: Array, arrays: Sequence[Array], dims: Dims, values: Array) -> None:
     """Add `values` to the elements of `target` that `arrays` at `dims` choose, once for each time they do."""
     if len(arrays) == 1 and arrays[0].dtype.kind == "b":
         target[key_of(arrays, dims)] += values
@@ -104,7 +116,7 @@ def add_at(xp: Namespace, target: Array, arrays: Any, dims: Dims, values: Array)
     flat = [part for array in arrays for part in (array.nonzero() if array.dtype.kind == "b" else (array,))]
     first, count = dims[0], len(flat)
     middle = target.shape[first : first + count]
-    position: Any = 0
+    position: Array = 0
     for index, size in zip(flat, middle, strict=True):
         check_bounds(index, size, "index {index} is out of bounds for axis 0 with size {size}", -size)
         position = position * size + index % max(size, 1)
@@ -169,7 +181,7 @@ def _index_backward(xp: Namespace, self: Array, indices: Index, dims: Dims, size
     return whole
 
 
-def _longs(like: Array, *values: Any) -> Array:
+def _longs(like: Array, *values: Operand) -> list[Tensor]:
     return [creation.tensor(value, device=like.device) for value in values]
 
 
@@ -184,7 +196,7 @@ def _index_samples(make: Make) -> Cases:
     ]
 
 
-def _index_reference(indices: Index, dims: Dims) -> tuple[Any, ...]:
+def _index_reference(indices: Index, dims: Dims) -> tuple[Index, ...]:
     given = dict(zip(dims, indices, strict=True))
     return tuple(given.get(axis, slice(None)) for axis in range(max(dims) + 1))
 
@@ -319,7 +331,7 @@ _fill = OPERATORS["fill.Tensor"]
 # --- reading an index -------------------------------------------------------------------------------------------------
 
 
-def _items_of(self: Array, index: Index) -> tuple[Any, ...]:
+def _items_of(self: Array, index: Index) -> tuple[Index, ...]:
     """Return what stands between the brackets as a tuple."""
     if isinstance(index, tuple):
         return index
@@ -343,7 +355,7 @@ def _nested(index: Index) -> bool:
     )
 
 
-def _as_index(self: Array, item: Any) -> Tensor:
+def _as_index(self: Array, item: Index) -> Tensor:
     """Return an item that is no view as an index tensor on the device of `self`."""
     if hasattr(item, "_array"):
         tensor = item
@@ -372,20 +384,20 @@ def _as_index(self: Array, item: Any) -> Tensor:
     return tensor if type(array) is type(self._array) else tensor.to(device=self.device)
 
 
-def _dims_taken(item: Any) -> int:
+def _dims_taken(item: Index) -> int:
     """Return how many dimensions an item of an index tuple takes."""
     kind = type(item)
     if kind is int or kind is slice:
         return 1
     if item is None or item is Ellipsis or isinstance(item, (bool, numpy.bool_)):
         return 0
-    array = getattr(item, "_array", item)
+    array: Array = getattr(item, "_array", item)
     if devices.is_array(array) and array.dtype.kind in "bu":
         return array.ndim
     return 1
 
 
-def _number(item: Any) -> int | None:
+def _number(item: Index) -> int | None:
     """Return an integer item, also from NumPy and 0-d tensors; None for others."""
     if type(item) is int:
         return item
@@ -393,7 +405,7 @@ def _number(item: Any) -> int | None:
         return None
     if isinstance(item, (int, numpy.integer)):
         return int(item)
-    array = getattr(item, "_array", item)
+    array: Array = getattr(item, "_array", item)
     if devices.is_array(array) and array.ndim == 0 and array.dtype.kind == "i":
         return int(devices.to_host(array))
     return None
@@ -447,7 +459,7 @@ def _too_many(ndim: int, taken: int) -> IndexError:
     return IndexError(f"too many indices for tensor of dimension {ndim}\nThere are {taken} of them.")
 
 
-def _views(self: Array, items: tuple[Any, ...]) -> tuple[Any, list[Any], list[int]]:
+def _views(self: Array, items: tuple[Index, ...]) -> tuple[Tensor, list[Tensor], list[int]]:
     """Apply the views among `items`; return the view, the index tensors left, and the dimensions they stand at."""
     ndim = len(self._shape)
     taken = 0
@@ -459,7 +471,7 @@ def _views(self: Array, items: tuple[Any, ...]) -> tuple[Any, list[Any], list[in
     if taken > ndim:
         raise _too_many(ndim, taken)
     result, dim = self, 0
-    tensors: list[Any] = []
+    tensors: list[Tensor] = []
     dims: list[int] = []
     for position, item in enumerate(items):
         kind = type(item)
@@ -489,14 +501,14 @@ def _views(self: Array, items: tuple[Any, ...]) -> tuple[Any, list[Any], list[in
     return result, tensors, dims
 
 
-def _is_flag(item: Any) -> bool:
+def _is_flag(item: Index) -> bool:
     if isinstance(item, (bool, numpy.bool_)):
         return True
-    array = getattr(item, "_array", item)
+    array: Array = getattr(item, "_array", item)
     return devices.is_array(array) and array.ndim == 0 and array.dtype.kind in "bu"
 
 
-def _flag_index(self: Array, item: Any) -> Tensor:
+def _flag_index(self: Array, item: Index) -> Tensor:
     """Return [0] for True and [] for False: whether the dimension just added is kept."""
     array = devices.array_module(self._array).zeros(1 if bool(item) else 0, dtype=dtypes.int64.numpy)
     return self.__class__._wrap(array)
@@ -523,7 +535,7 @@ def getitem(self: Tensor, index: Index) -> Tensor:
 # --- writing to one ---------------------------------------------------------------------------------------------------
 
 
-def _as_value(self: Array, value: Any) -> Array:
+def _as_value(self: Array, value: Operand) -> Array:
     """Return an assigned value as a tensor; a number takes the dtype of `self`."""
     if hasattr(value, "_array"):
         return value
@@ -538,7 +550,7 @@ def _as_value(self: Array, value: Any) -> Array:
     )
 
 
-def _write(target: Array, value: Any) -> None:
+def _write(target: Array, value: Operand) -> None:
     """Copy `value` into `target`, which it may be broadcast to; leading dimensions of size 1 are dropped."""
     have, want = value._array.shape, target._array.shape
     if have == want:
@@ -556,7 +568,7 @@ def _write(target: Array, value: Any) -> None:
     METHODS["copy_"](target, value if value._array.shape == want else OPERATORS["expand.size"].function(value, want))
 
 
-def _trimmed(value: Any, always: bool = False) -> Array:
+def _trimmed(value: Operand, always: bool = False) -> Array:
     shape = value._array.shape
     leading = 0
     while leading < len(shape) and shape[leading] == 1:
@@ -581,7 +593,7 @@ def _is_view_key(index: Index) -> bool:
     return True
 
 
-def _holds(array: Array, number: Any) -> bool:
+def _holds(array: Array, number: Number) -> bool:
     """Whether NumPy writes a Python number into an array as it is, or complains."""
     char, kind = array.dtype.char, type(number)
     if kind is float:
@@ -591,11 +603,11 @@ def _holds(array: Array, number: Any) -> bool:
     return kind is bool and char == "?"
 
 
-def _requires_grad(value: Any) -> bool:
+def _requires_grad(value: Operand) -> bool:
     return type(value) is Tensor and value.requires_grad
 
 
-def _assigned(self: Array, index: Index, value: Any) -> bool:
+def _assigned(self: Array, index: Index, value: Operand) -> bool:
     """Let NumPy assign what is neither recorded nor converted, and tell whether it has.
 
     Anything rarer, and what NumPy complains of, is left to the views and writes that raise PyTorch's errors.
@@ -631,7 +643,7 @@ def _assigned(self: Array, index: Index, value: Any) -> bool:
     return True
 
 
-def _copied(self: Array, index: Index, value: Any) -> bool:
+def _copied(self: Array, index: Index, value: Operand) -> bool:
     """Let NumPy assign a tensor of the part's shape and dtype, and record it as copy_() of the part would be."""
     array = self._memory
     if type(value) is not Tensor or self._view is not None or state.local.before_write is not None:
@@ -646,7 +658,7 @@ def _copied(self: Array, index: Index, value: Any) -> bool:
         return False
     if part.shape != value._shape or part.shape == self._shape or not part.size:  # a write to the whole makes no part
         return False
-    node: Any = OPERATORS["copy"].node_class()  # type: ignore[misc]
+    node: GraphNode = OPERATORS["copy"].node_class()  # type: ignore[misc]
     node.edges = (None, edge_of(value))  # what was there gets no gradient
     node.seq, node.extra = state.next_sequence(), None
     node.shape, node.dtype, node.kind = part.shape, part.dtype, type(part)
@@ -657,14 +669,14 @@ def _copied(self: Array, index: Index, value: Any) -> bool:
     return True
 
 
-def _as_view_key(index: Index) -> Any:
+def _as_view_key(index: Index) -> Index:
     """Return a key of integers and slices with which NumPy gives an array, and no number, of one element too."""
     items = index if type(index) is tuple else (index,)
     return items if Ellipsis in items else (*items, Ellipsis)
 
 
 @public(method="__setitem__", function_too=False)
-def setitem(self: Tensor, index: Index, value: Any) -> None:
+def setitem(self: Tensor, index: Index, value: Operand) -> None:
     """Write `value`, a number or a tensor, to ``self[index]``."""
     if not state.special:
         if not _assigned(self, index, value):
@@ -677,7 +689,7 @@ def setitem(self: Tensor, index: Index, value: Any) -> None:
         events.emit(events.ItemAssigned(self, index, events.call_site_if_wanted()))
 
 
-def _assign(self: Tensor, index: Any, value: Any) -> None:
+def _assign(self: Tensor, index: Index, value: Operand) -> None:
     value = _as_value(self, value)
     if type(index) is slice and not _is_whole(index, self._array.shape[0] if self._array.ndim else 0):
         _write(_range(self, 0, index), value)
@@ -694,7 +706,7 @@ def _assign(self: Tensor, index: Any, value: Any) -> None:
     OPERATORS["index_put"].inplace_function(target, tensors, tuple(dims), _trimmed(value), False)  # type: ignore[misc]
 
 
-def _put_arguments(self: Array, indices: Index, values: Array, accumulate: bool) -> tuple[Any, ...]:
+def _put_arguments(self: Array, indices: Index, values: Array, accumulate: bool) -> tuple[Argument, ...]:
     if hasattr(indices, "_array") or not all(hasattr(item, "_array") for item in indices):
         found = "Tensor" if hasattr(indices, "_array") else "other items"
         raise TypeError(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
 from ...memory import device
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Cases, Formula, Gradient, Make, Namespace
+from ..declaration.annotations import Array, Cases, DType, Formula, Gradient, Make, Namespace
 from ..declaration.references import gathered_at, reduced_slices
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import writable_copy
@@ -29,7 +28,7 @@ def _check_reduction(name: str, reduce: str, allowed: tuple[str, ...]) -> None:
         raise RuntimeError(f"reduce argument must be either {words}.\n{name}() got {reduce!r}.")
 
 
-def _neutral(xp: Namespace, kind: Any, reduce: str) -> Array:
+def _neutral(xp: Namespace, kind: DType, reduce: str) -> Array:
     """Return the number that a reduction leaves out of account."""
     if reduce in ("sum", "mean"):
         return 0
@@ -93,7 +92,7 @@ def _scatter_reduce(
         _reduce_at(xp, self, along(xp, index, axis), values, reduce, include_self)
 
 
-def _copying(write: Any) -> Formula:
+def _copying(write: Formula) -> Formula:
     """Return the forward that does so to a copy; `include_self` may be named."""
 
     def forward(
@@ -309,10 +308,10 @@ operator(
 
 @public(method=False)
 def segment_reduce(
-    data: Any,
+    data: Tensor,
     reduce: str,
     *,
-    lengths: Any = None,
+    lengths: Tensor | None = None,
     offsets: Tensor | None = None,
     axis: int = 0,
     unsafe: bool = False,
@@ -398,7 +397,7 @@ def _segment_edges(data: Array, lengths: Array, offsets: Array, axis: int, unsaf
     return OPERATORS["constant_pad_nd"].function(lengths.cumsum(-1), (1, 0))
 
 
-def _with_initial(found: Any, reduce: str, initial: float | None, lengths: Array) -> Array:
+def _with_initial(found: Array, reduce: str, initial: float | None, lengths: Array) -> Array:
     """Return segments that began with `initial`; a maximum that is equal to it is an element's."""
     if reduce == "mean":
         total = found if initial is None else found + initial

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy
 
@@ -88,7 +87,7 @@ def _put(xp: Namespace, self: Array, index: Array, source: Array, accumulate: bo
         self[places] = source.reshape(-1)
 
 
-def _coordinates(position: Array, shape: Shape) -> tuple[Any, ...]:
+def _coordinates(position: Array, shape: Shape) -> tuple[Array, ...]:
     """Return the index in each dimension of flat positions."""
     found = []
     for size in reversed(shape):
@@ -187,7 +186,7 @@ def narrow_copy(self: Tensor, dim: int, start: int, length: int, *, out: Tensor 
 
 
 @public(method=False)
-def unravel_index(indices: Tensor, shape: Any) -> tuple[Any, ...]:
+def unravel_index(indices: Tensor, shape: Sizes) -> tuple[Tensor, ...]:
     """Return the coordinates, one tensor a dimension, of positions in the row-major order of a shape.
 
     Raises

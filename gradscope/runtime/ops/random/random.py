@@ -10,7 +10,7 @@ import functools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy
 
@@ -61,6 +61,10 @@ __all__ = [
     "set_rng_state",
 ]
 
+# The generator of an array module, numpy.random or cupy.random, and what gives it its bits.
+Source: TypeAlias = Any
+BitSource: TypeAlias = Any
+
 _STATE_WORDS = 6
 _WORD = (1 << 64) - 1
 
@@ -89,10 +93,10 @@ class Generator:
         self.device = devices.device(device)
         self._backend = devices.loaded(self.device.type)
         self._seed: int | None = None
-        self._source: Any = None
+        self._source: Source = None
 
     @property
-    def source(self) -> Any:
+    def source(self) -> Source:
         """The array module's own generator."""
         if self._source is None:
             # An unseeded generator takes its seed from the system, when it is first used.
@@ -166,7 +170,7 @@ class Generator:
         state["has_uint32"], state["uinteger"], self._seed = words[4:]
         self._bits().state = state
 
-    def mark(self) -> Any:
+    def mark(self) -> Tensor | int:
         """Return what :meth:`replay` and :meth:`go_to` need to draw again what is drawn from now on.
 
         A generator whose state cannot be read, as CuPy's, goes on from a seed that it draws for that.
@@ -177,7 +181,7 @@ class Generator:
         self.manual_seed(seed)
         return seed
 
-    def go_to(self, mark: Any) -> None:
+    def go_to(self, mark: Tensor | int) -> None:
         """Draw from now on what was drawn after :meth:`mark`."""
         if isinstance(mark, int):
             self.manual_seed(mark)
@@ -185,7 +189,7 @@ class Generator:
             self.set_state(mark)
 
     @contextmanager
-    def replay(self, mark: Any) -> Iterator[None]:
+    def replay(self, mark: Tensor | int) -> Iterator[None]:
         """Context manager: draw what was drawn after :meth:`mark`; afterwards go on as if nothing had been drawn."""
         before = self._seed, self._source
         try:
@@ -198,17 +202,17 @@ class Generator:
     def _has_state(self) -> bool:
         return isinstance(getattr(self.source.bit_generator, "state", None), dict)
 
-    def _bits(self) -> Any:
+    def _bits(self) -> BitSource:
         if not self._has_state():
             raise RuntimeError(
                 f"the state of a generator on {self.device} cannot be read or set\nSeed it with manual_seed() instead."
             )
         return self.source.bit_generator
 
-    def __getstate__(self) -> tuple[str, Any]:
+    def __getstate__(self) -> tuple[str, Tensor]:
         return str(self.device), self.get_state()
 
-    def __setstate__(self, state: tuple[str, Any]) -> None:
+    def __setstate__(self, state: tuple[str, Tensor]) -> None:
         self.__init__(state[0])  # type: ignore[misc]
         self.set_state(state[1])
 
@@ -378,7 +382,7 @@ def _random(
     name: str,
     distribution: str,
     shape: Shape,
-    kind: Any,
+    kind: DType,
     where: Operand,
     generator: RandomSource,
     requires_grad: bool,
@@ -516,7 +520,7 @@ def randn_like(
 
 def randint(
     low: int,
-    high: Any = None,
+    high: int | None = None,
     size: Sizes = None,
     *,
     out: Out = None,
@@ -724,7 +728,7 @@ def _exponential(xp: Namespace, self: Array, lambd: float, generator: RandomSour
     return -xp.log1p(-_draw(_source(self, generator), "random", self.shape, self.dtype)) / lambd
 
 
-def _integers(xp: Namespace, self: Array, low: Any, high: Any, generator: RandomSource) -> Array:
+def _integers(xp: Namespace, self: Array, low: Number, high: Number, generator: RandomSource) -> Array:
     if high is None and low is not None:
         low, high = 0, low
     if high is None:
@@ -763,7 +767,7 @@ for _schema, _forward, _doc in (
     METHODS[_op.name.partition(".")[0] + "_"] = _op.inplace_function  # type: ignore[assignment]
 
 
-def _with_from(function: Any) -> Formula:
+def _with_from(function: Formula) -> Formula:
     """Return a method that takes its parameter ``from_`` as ``from`` too: a word that no parameter can have here."""
 
     @functools.wraps(function)
@@ -828,7 +832,7 @@ operator(
 )
 
 
-def _normal_around(xp: Namespace, mean: Array, std: Any, generator: RandomSource) -> Array:
+def _normal_around(xp: Namespace, mean: Array, std: Operand, generator: RandomSource) -> Array:
     like = mean + std
     return mean + std * _draw(_source(like, generator), "standard_normal", like.shape, like.dtype)
 
@@ -863,7 +867,7 @@ class Sampler(NamedTuple):
 
     multinomial: Callable[[Tensor, int, bool], Tensor]
     bernoulli: Callable[[Tensor], Tensor]
-    normal: Callable[[Tensor, Any], Tensor]
+    normal: Callable[[Tensor, Operand], Tensor]
 
 
 # The sampler for all tensors that require grad; one tensor's own is in its TensorMeta.
@@ -878,7 +882,7 @@ def _sampler_of(tensor: Tensor) -> Sampler | None:
 
 def normal(
     mean: Array,
-    std: Any = 1.0,
+    std: Operand = 1.0,
     size: Sizes = None,
     *,
     generator: Generator | None = None,

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy
 
 from ...memory import device
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Ints, Make, Namespace, Sizes
+from ..declaration.annotations import Array, Cases, Gradient, Ints, Make, Namespace, Sizes
 from ..declaration.extremes import substituted
 from ..declaration.references import adjoint
 from ..declaration.registry import OPERATORS, operator, public
@@ -37,17 +37,17 @@ CUBIC = -0.75
 class Axis:
     """The taps along one dimension of space, fixed while the grid moves a little; arrays of shape (N, places)."""
 
-    places: list[Any]
+    places: list[Array]
     """For each tap its element, within bounds."""
-    inside: list[Any] | None
+    inside: list[Array] | None
     """For each tap 1 or 0: whether it was within bounds; None if all are made to be."""
-    past: Any
+    past: Array
     """How far the place is past the first tap."""
-    slope: Any
+    slope: Array
     """The derivative of that."""
 
 
-def _pixels(coordinate: Array, size: int, align_corners: bool) -> tuple[Any, float]:
+def _pixels(coordinate: Array, size: int, align_corners: bool) -> tuple[Array, float]:
     """Return coordinates in elements, and their derivative."""
     if align_corners:
         return (coordinate + 1) * ((size - 1) / 2), (size - 1) / 2
@@ -131,7 +131,7 @@ def _geometry(
 
 def _rows(xp: Namespace, axes: list[Axis], sizes: Ints, taps: tuple[int, ...]) -> Array:
     """Return, for one combination of taps, the rows of the table that has one for each element of each image."""
-    flat: Any = 0
+    flat: Array = 0
     for axis, size, tap in zip(axes, sizes, taps, strict=True):
         flat = flat * size + axis.places[tap]
     return flat + xp.arange(flat.shape[0]).reshape(-1, 1) * math.prod(sizes)
@@ -140,14 +140,14 @@ def _rows(xp: Namespace, axes: list[Axis], sizes: Ints, taps: tuple[int, ...]) -
 # --- weights ----------------------------------------------------------------------------------------------------------
 
 
-def _weights(mode: int, t: Any) -> list[Any]:
+def _weights(mode: int, t: Array) -> list[Array]:
     """Return the weights of the taps along one dimension at the distance `t` past the first."""
     if mode == NEAREST:
         return [1.0]
     return [1 - t, t] if mode == BILINEAR else cubic_weights(t, CUBIC)
 
 
-def _slopes(mode: int, t: Array) -> list[Any]:
+def _slopes(mode: int, t: Array) -> list[Array]:
     """Return the derivatives of the weights."""
     if mode == BILINEAR:
         return [-1.0, 1.0]
@@ -163,7 +163,7 @@ def _outer_slope(x: Array, a: float) -> Array:
     return (x * (3 * a) - 10 * a) * x + 8 * a
 
 
-def _masked(axis: Axis, values: list[Any]) -> list[Any]:
+def _masked(axis: Axis, values: list[Array]) -> list[Array]:
     """Return weights, zero for taps outside."""
     if axis.inside is None:
         return values
@@ -172,7 +172,7 @@ def _masked(axis: Axis, values: list[Any]) -> list[Any]:
     ]
 
 
-def _product(factors: list[Any]) -> Any:
+def _product(factors: list[Array]) -> Array:
     result = factors[0]
     for factor in factors[1:]:
         result = factor if isinstance(result, float) and result == 1.0 else result * factor
@@ -182,7 +182,7 @@ def _product(factors: list[Any]) -> Any:
 # --- the operators ----------------------------------------------------------------------------------------------------
 
 
-def _distances(axes: list[Axis], grid: Array) -> list[Any]:
+def _distances(axes: list[Axis], grid: Array) -> list[Array]:
     """Return how far each place is past its first tap, dimension by dimension; of a tensor, as functions of it."""
     if not hasattr(grid, "_array"):
         return [axis.past for axis in axes]
@@ -198,7 +198,7 @@ def _sample(xp: Namespace, input: Array, grid: Array, mode: int, padding: int, a
     axes, combinations = _geometry(xp, grid, tuple(sizes), mode, padding, align_corners)
     weights = [_masked(a, _weights(mode, a.past)) for a in axes]
     table = _table(xp, input)
-    total: Any = None
+    total: Array = None
     for taps in combinations:
         weight = _product([w[k] for w, k in zip(weights, taps, strict=True)])
         read = table.take(_rows(xp, axes, tuple(sizes), taps), axis=0)
@@ -231,7 +231,7 @@ def _sample_joint(
     interpolation_mode: int,
     padding_mode: int,
     align_corners: bool,
-    needs: Any,
+    needs: Sequence[bool],
     F: Namespace,
 ) -> tuple[Gradient, Gradient]:
     mode = interpolation_mode
@@ -272,8 +272,8 @@ def _grid_gradient(
     ones: Array,
     rows: Array,
     axes: list[Axis],
-    weights: list[list[Any]],
-    distances: list[Any],
+    weights: list[list[Array]],
+    distances: list[Array],
     combinations: list[tuple[int, ...]],
     mode: int,
     F: Namespace,
@@ -288,7 +288,7 @@ def _grid_gradient(
     found = []
     for a, axis in enumerate(axes):
         slopes = _masked(axis, _slopes(mode, distances[a]))
-        total: Any = None
+        total: Array = None
         for taps, product in zip(combinations, products, strict=True):
             factors = [slopes[k] if b == a else weights[b][k] for b, k in enumerate(taps)]
             part = product * _product(factors)
@@ -297,7 +297,7 @@ def _grid_gradient(
     return F.stack(found[::-1], -1)
 
 
-def _as_constant(value: Any, recorded: bool) -> Array:
+def _as_constant(value: Array, recorded: bool) -> Array:
     """Return an array as what a derivative may mix with its other values: on tensors, a tensor."""
     if not recorded or not device.is_array(value):
         return value
@@ -317,9 +317,9 @@ def _constants(axes: list[Axis], recorded: bool) -> list[Axis]:
 
 
 def _grid_samples(spatial: int) -> Samples:
-    def make_samples(make: Make) -> list[Any]:
+    def make_samples(make: Make) -> Cases:
         size, out = ((3, 4), (2, 3)) if spatial == 2 else ((2, 3, 2), (1, 2, 2))
-        found: list[Any] = []
+        found: Cases = []
         for mode in (BILINEAR, NEAREST, BICUBIC)[: 3 if spatial == 2 else 2]:
             for padding, align in ((ZEROS, False), (BORDER, True), (REFLECTION, False)):
                 grid = make(2, *out, spatial, low=-1.3, high=1.3)
@@ -329,7 +329,7 @@ def _grid_samples(spatial: int) -> Samples:
     return make_samples
 
 
-def _outside(finfo: Any) -> list[list[float]]:
+def _outside(finfo: numpy.finfo) -> list[list[float]]:
     """Return places on the edges, near and far outside; of one that no integer holds PyTorch reads where it likes."""
     near = [1.25, -2.625, 0.375, 7.125, -1.0, 0.75]
     return [[0.0], [-1.0, 1.0, 0.25, -0.125, 1.0], near, [1e3, -0.375, -1e6, 0.875, 1e5]]
@@ -348,7 +348,9 @@ def _sample_reference(input: Array, grid: Array, mode: int, padding: int, align_
     return found
 
 
-def _line_reference(coordinate: float, size: int, mode: int, padding: int, align_corners: bool) -> list[Any]:
+def _line_reference(
+    coordinate: float, size: int, mode: int, padding: int, align_corners: bool
+) -> list[tuple[int, float]]:
     """Return the elements along one dimension that are read, and their weights."""
     at = (coordinate + 1) / 2 * (size - 1) if align_corners else ((coordinate + 1) * size - 1) / 2
     at = at if mode == BICUBIC else _brought_back(at, size, padding, align_corners)

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy
 
-from ..declaration.annotations import Array, Gradient, Ints, Make, Namespace
+from ..declaration.annotations import Argument, Array, Cases, Gradient, Ints, Make, Namespace
 from ..declaration.references import adjoint, resampled, resampling_matrix
 from ..declaration.registry import operator
+from ..declaration.samples import Samples
 from ..execution.array_errors import refuse_kinds
 from .separable_resampling import Taps, cubic_weights, lanczos, linear_parts, resample, resample_bytes, windows
 
@@ -129,7 +130,7 @@ def _check(name: str, x: Array, out: Ints) -> None:
         refuse_kinds(name, x, "biuc")
 
 
-def _maps(mode: str, sizes: Ints, out: Ints, align: bool, scales: tuple[Any, ...]) -> list[Taps]:
+def _maps(mode: str, sizes: Ints, out: Ints, align: bool, scales: tuple[float | None, ...]) -> list[Taps]:
     return [_taps(mode, n, o, align, s) for n, o, s in zip(sizes, out, scales, strict=True)]
 
 
@@ -145,12 +146,12 @@ class _Formula:
         return self.body(*values)
 
 
-def _samples(spatial: int, aligned: bool, backward: bool) -> Callable[..., Any]:
+def _samples(spatial: int, aligned: bool, backward: bool) -> Samples:
     """Return samples that grow, shrink, and (where there is such an option) have the corners aligned."""
     small, large = (3, 2, 4)[:spatial], (5, 4, 3)[:spatial]
 
-    def make_samples(make: Make) -> list[Any]:
-        found: list[Any] = []
+    def make_samples(make: Make) -> Cases:
+        found: Cases = []
         for size, out in ((small, large), (large, small)):
             shape = (2, 1, *(out if backward else size))
             places = (out, (2, 1, *size)) if backward else (out,)
@@ -169,7 +170,7 @@ def _declare(mode: str, name: str, spatial: int, doc: str) -> None:
     options = (["align_corners"] if aligned else []) + scales
     schema = ("bool align_corners, " if aligned else "") + ", ".join(f"float? {s}=None" for s in scales)
 
-    def split(values: tuple[Any, ...]) -> tuple[bool, tuple[Any, ...]]:
+    def split(values: tuple[Argument, ...]) -> tuple[bool, tuple[float | None, ...]]:
         return (values[0], values[1:]) if aligned else (False, values)
 
     def forward(xp: Namespace, self: Array, output_size: Ints, *values: Any) -> Array:

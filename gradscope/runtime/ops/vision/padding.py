@@ -6,16 +6,14 @@ list of pads starts with the last dimension, as PyTorch's, and negative pads cut
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..declaration.annotations import Array, Cases, Gradient, Ints, Make, Namespace, Sizes
+from ..declaration.annotations import Array, Cases, Gradient, Index, Ints, Make, Namespace, Sizes
 from ..declaration.references import adjoint, padded
 from ..declaration.registry import operator
 from ..declaration.samples import Samples
 from ..execution.array_errors import refuse_kinds
 
 
-def _key(axis: int, start: int, end: int) -> tuple[Any, ...]:
+def _key(axis: int, start: int, end: int) -> tuple[Index, ...]:
     """Return what selects a range along an axis that is counted from the end."""
     return (Ellipsis, slice(start, end)) + (slice(None),) * (-axis - 1)
 

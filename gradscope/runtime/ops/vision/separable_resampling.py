@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy
 
@@ -32,7 +31,7 @@ class Taps:
     """Which taps only fill up, where outputs read different numbers of inputs: shape (taps, outputs)."""
 
     @cached_property
-    def rows(self) -> list[tuple[Any, Any, Any]]:
+    def rows(self) -> list[tuple[slice | numpy.ndarray, float | numpy.ndarray, slice | numpy.ndarray | None]]:
         """For each tap its places, its weights (a number if equal), and the outputs that it is for: None for all."""
         if self.filling is None:
             return [(as_slice(p), _as_number(w), None) for p, w in zip(self.places, self.weights, strict=True)]
@@ -87,7 +86,7 @@ class Taps:
 _MOST_BITS = 22
 
 
-def as_slice(places: numpy.ndarray) -> Any:
+def as_slice(places: numpy.ndarray) -> slice | numpy.ndarray:
     """Return indices as a slice where they are evenly spaced: a view is read then, and keeps the order in memory."""
     if not places.size:
         return slice(0, 0, 1)
@@ -99,14 +98,14 @@ def as_slice(places: numpy.ndarray) -> Any:
     return slice(start, start + step * (places.size - 1) + 1, step)
 
 
-def read_along(xp: Namespace, x: Array, places: Any, axis: int) -> Array:
+def read_along(xp: Namespace, x: Array, places: slice | Array, axis: int) -> Array:
     """Return what lies at some places of one dimension: a view for a slice, a fresh array for indices."""
     if isinstance(places, slice):
         return x[(*(slice(None),) * (axis % x.ndim), places)]
     return x.take(xp.asarray(places), axis=axis)
 
 
-def _as_number(weights: numpy.ndarray) -> Any:
+def _as_number(weights: numpy.ndarray) -> float | numpy.ndarray:
     return float(weights[0]) if weights.size and (weights == weights[0]).all() else weights
 
 
@@ -115,12 +114,12 @@ def along(xp: Namespace, x: Array, axis: int, taps: Taps) -> Array:
     lead, shape = (slice(None),) * axis, (-1,) + (1,) * (x.ndim - 1 - axis)
     if not x.shape[axis]:
         return xp.zeros((*x.shape[:axis], taps.places.shape[1], *x.shape[axis + 1 :]), dtype=x.dtype)
-    total: Any = None
+    total: Array = None
     for places, weights, outputs in taps.rows:
         fresh = not isinstance(places, slice)
         part = read_along(xp, x, places, axis)
         if isinstance(weights, float):
-            weight: Any = x.dtype.type(weights)
+            weight: Array = x.dtype.type(weights)
         else:
             weight = xp.asarray(weights.astype(x.dtype)).reshape(shape)
         if isinstance(weights, float) and weights == 1.0:
@@ -158,7 +157,7 @@ def resample_bytes(xp: Namespace, x: Array, maps: Sequence[Taps]) -> Array:
 def _bytes_along(xp: Namespace, x: Array, axis: int, taps: Taps) -> Array:
     weights, bits = taps.whole
     shape = (-1,) + (1,) * (x.ndim - 1 - axis)
-    total: Any = 1 << (bits - 1)
+    total: Array = 1 << (bits - 1)
     for places, weight in zip(taps.places, weights, strict=True):
         part = x.take(xp.asarray(places), axis=axis).astype("int32")
         total = part * xp.asarray(weight).reshape(shape) + total
@@ -179,7 +178,7 @@ def linear_parts(position: numpy.ndarray, size: int) -> Taps:
     return Taps(numpy.stack([first, second]), numpy.stack([1 - part, part]), size)
 
 
-def cubic_weights(t: Any, a: float) -> list[Any]:
+def cubic_weights(t: Array, a: float) -> list[Array]:
     """Return the weights of the four neighbours at distances 1 + t, t, 1 - t and 2 - t.
 
     Works on arrays and tensors. R. Keys, "Cubic convolution interpolation for digital image processing", 1981.
