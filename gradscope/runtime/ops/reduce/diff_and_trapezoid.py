@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Dims, Number
+from ..declaration.annotations import Array, Dims, Number, Operand
 from ..declaration.registry import METHODS, public
 from ..execution import inplace_and_out
 from ..shape.reshape import axis_of
@@ -17,7 +17,13 @@ _slice = slice_.function
 
 @public
 def diff(
-    self: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Tensor | None = None
+    self: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Return the differences of neighbours along a dimension, `n` times over.
 
@@ -53,7 +59,7 @@ def _at(x: Array, axis: int, start: int, stop: int) -> Array:
     return _slice(x, axis, start % (size + 1), stop % (size + 1), 1)
 
 
-def _slope(x: Array, axis: int, h: Any, edge_order: int) -> Array:
+def _slope(x: Array, axis: int, h: Number, edge_order: int) -> Array:
     """Return central differences at points of one distance, and one-sided ones at the ends."""
     size = x._array.shape[axis]
     first, last = (_at(x, axis, i, i + 1) for i in (0, size - 1))
@@ -67,7 +73,7 @@ def _slope(x: Array, axis: int, h: Any, edge_order: int) -> Array:
     return _cat([low, middle, high], axis)
 
 
-def _uneven_slope(x: Array, axis: int, places: Any, edge_order: int) -> Array:
+def _uneven_slope(x: Array, axis: int, places: Tensor, edge_order: int) -> Array:
     """Return the slopes of parabolas through three neighbours, at points `places` (B. Fornberg 1988, of order 2)."""
     size = x._array.shape[axis]
     h = METHODS["reshape"](diff(places), *(-1 if d == axis else 1 for d in range(x._array.ndim)))
@@ -82,7 +88,7 @@ def _uneven_slope(x: Array, axis: int, places: Any, edge_order: int) -> Array:
     return _cat([low, middle, high], axis)
 
 
-def _spacings(self: Array, spacing: Any, dims: list[int], given: bool) -> list[Any]:
+def _spacings(self: Array, spacing: Operand | Sequence[Operand], dims: list[int], given: bool) -> list[Operand]:
     """Return the distance, or the places, of the points along each dimension."""
     if spacing is None or not isinstance(spacing, (list, tuple)):
         return [1 if spacing is None else spacing] * len(dims)
@@ -107,7 +113,9 @@ def _spacings(self: Array, spacing: Any, dims: list[int], given: bool) -> list[A
 
 
 @public(method=False)
-def gradient(self: Tensor, *, spacing: Any = None, dim: Dims = None, edge_order: int = 1) -> tuple[Any, ...]:
+def gradient(
+    self: Tensor, *, spacing: Operand | Sequence[Operand] = None, dim: Dims = None, edge_order: int = 1
+) -> tuple[Tensor, ...]:
     """Return the slopes of a function along dimensions, estimated from its values by central differences.
 
     Parameters
@@ -166,7 +174,7 @@ def gradient(self: Tensor, *, spacing: Any = None, dim: Dims = None, edge_order:
 # --- integrals --------------------------------------------------------------------------------------------------------
 
 
-def _panels(name: str, y: Array, x: Array, dx: Number, dim: int) -> tuple[Any, Any, int]:
+def _panels(name: str, y: Array, x: Array, dx: Number, dim: int) -> tuple[Array, Number, int]:
     """Return the areas between neighbours along a dimension but for a factor, that factor, and the dimension.
 
     The factor is for the sum, that in half precision no area be rounded by it, nor become too small.
@@ -197,7 +205,7 @@ def _widths(name: str, y: Array, x: Array, axis: int) -> Array:
 
 
 @public(method=False)
-def trapezoid(y: Any, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1) -> Tensor:
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1) -> Tensor:
     """Return the integral of `y` along a dimension by the trapezoidal rule.
 
     Parameters
@@ -218,7 +226,7 @@ def trapezoid(y: Any, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1)
 
 
 @public(method=False)
-def trapz(y: Any, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1) -> Tensor:
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1) -> Tensor:
     """Another name of :func:`trapezoid`.
 
     Examples
@@ -231,7 +239,7 @@ def trapz(y: Any, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1) -> 
 
 
 @public(method=False)
-def cumulative_trapezoid(y: Any, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1) -> Tensor:
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1) -> Tensor:
     """Return the running integrals of `y` along a dimension; the parameters are those of :func:`trapezoid`.
 
     Examples

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import namedtuple
 from collections.abc import Sequence
-from typing import Any
 
 import numpy
 
@@ -14,7 +13,7 @@ from ...memory.dtype import finfo, scalar_type
 from ...memory.elements import as_element
 from ...tensor import creation
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, Namespace, Results, Sizes
 from ..declaration.registry import not_implemented, operator, public
 from ..execution.array_errors import refuse_kinds
 from ..execution.inplace_and_out import into
@@ -25,7 +24,7 @@ _NAME = "gradscope.histogramdd"  # so PyTorch's messages call it, of histogram()
 _HistogramDD = namedtuple("histogramdd", ["hist", "bin_edges"])  # type: ignore[name-match]
 
 
-def _counts(xp: Namespace, self: Array, weight: Array, edges: tuple[Any, ...], density: bool) -> Array:
+def _counts(xp: Namespace, self: Array, weight: Array, edges: tuple[Array, ...], density: bool) -> Array:
     """Return how many points, or what weight of them, lies in each bin; `self` has a point in each row."""
     sizes = [edge.shape[0] - 1 for edge in edges]
     total = math.prod(sizes)
@@ -56,7 +55,7 @@ _count = operator(
 ).function
 
 
-def _points(self: Array, weight: Array) -> tuple[Any, Any]:
+def _points(self: Array, weight: Array) -> tuple[Tensor, Tensor | None]:
     """Return the points as rows, and their weights as a vector, after PyTorch's checks."""
     refuse_kinds("histogramdd", self._array, "biuc")
     if weight is not None:
@@ -76,7 +75,7 @@ def _points(self: Array, weight: Array) -> tuple[Any, Any]:
     return self.reshape(-1, self.shape[-1]), weight
 
 
-def _given_edges(self: Array, bins: Sequence[Any]) -> list[Any]:
+def _given_edges(self: Array, bins: Sequence[Tensor]) -> list[Tensor]:
     """Return the edges that a caller gave."""
     for axis, edge in enumerate(bins):
         if edge.dim() != 1:
@@ -102,7 +101,7 @@ def _check_bins(count: int, axis: int) -> None:
         )
 
 
-def _even_edges(points: Any, bins: Sequence[int], range: Sequence[float] | None) -> list[Any]:
+def _even_edges(points: Tensor, bins: Sequence[int], range: Sequence[float] | None) -> list[Tensor]:
     """Return edges at even distances over a range, or over that of all points."""
     if range is not None and len(range) != 2 * len(bins):
         raise RuntimeError(
@@ -137,13 +136,13 @@ def _limits(array: Array) -> tuple[float, float]:
 @public
 def histogram(
     self: Tensor,
-    bins: Any,
+    bins: int | Tensor,
     *,
     range: Sequence[float] | None = None,
     weight: Tensor | None = None,
     density: bool = False,
     out: Tensor | None = None,
-) -> Any:
+) -> Results:
     """Return how many elements lie in each bin, and the edges of the bins.
 
     Parameters
@@ -187,8 +186,12 @@ def histogram(
 
 @public(method=False)
 def histogramdd(
-    self: Tensor, bins: Any, range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False
-) -> Any:
+    self: Tensor,
+    bins: Sizes,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> Results:
     """Return how many points lie in each bin of several variables, and the edges of the bins of each.
 
     Parameters

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from ... import autocast, state
 from ...memory import device as devices
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Namespace, Operand, Out
+from ..declaration.annotations import Array, Namespace, Number, Operand, Out, Results
 from ..declaration.references import by_lines
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -52,7 +50,7 @@ def _levels(name: str, self: Array, q: Operand, interpolation: str) -> Array:
     return levels
 
 
-def _ranks(ranked: Any, levels: Any, skip_nan: bool) -> Array:
+def _ranks(ranked: Tensor, levels: Tensor, skip_nan: bool) -> Array:
     """Return the (fractional) place of each quantile along the last dimension, quantiles last."""
     array = ranked._array
     size = array.shape[-1]
@@ -68,7 +66,7 @@ def _ranks(ranked: Any, levels: Any, skip_nan: bool) -> Array:
 _ROUNDED = {"lower": "floor", "higher": "ceil", "nearest": "rint"}
 
 
-def _interpolated(ranked: Any, ranks: Any, interpolation: str) -> Array:
+def _interpolated(ranked: Tensor, ranks: Tensor, interpolation: str) -> Array:
     """Return what stands at fractional places of a sorted tensor's last dimension."""
     wrap, xp, places = type(ranked.detach())._wrap, devices.array_module(ranks._array), ranks._array
     if interpolation in _ROUNDED:
@@ -178,8 +176,8 @@ def _nanmedian_all(xp: Namespace, self: Array) -> Array:
     return _nanmedian(xp, self.reshape(-1), 0)[0]
 
 
-def _nanmedian_reference(self: Array, dim: int, keepdim: bool = False) -> list[Any]:
-    def middle(line: Any) -> tuple[Any, int]:
+def _nanmedian_reference(self: Array, dim: int, keepdim: bool = False) -> list[Array]:
+    def middle(line: Array) -> tuple[Number, int]:
         order = [place for place in numpy.argsort(line, kind="stable") if not numpy.isnan(line[place])]
         place = order[(len(order) - 1) // 2] if order else 0
         return line[place], place
@@ -215,7 +213,7 @@ operator(
 
 
 @public
-def nanmedian(self: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Any:
+def nanmedian(self: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Results:
     """Return the median of the elements that are not NaN, or those along `dim` with their indices.
 
     Examples

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy
 
@@ -14,7 +13,19 @@ from ...memory import dtype as dtypes
 from ...memory.bfloat16 import cast
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Dims, DType, Formula, Gradient, Namespace, Operand, Out, Shape, Sizes
+from ..declaration.annotations import (
+    Array,
+    Dims,
+    DType,
+    Formula,
+    Gradient,
+    Namespace,
+    Operand,
+    Out,
+    Results,
+    Shape,
+    Sizes,
+)
 from ..declaration.keywords import numpy_dims
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -36,12 +47,12 @@ def reduced_axes(dim: Dims, ndim: int) -> tuple[int, ...]:
     return (dim,) if type(dim) is int and 0 <= dim < ndim else axes_of(dims_or_all(dim), ndim)
 
 
-def dims_or_all(dim: Dims) -> Any:
+def dims_or_all(dim: Dims) -> Dims:
     """Return the dimensions of a reduction, to most of which an empty list of them stands for all."""
     return None if isinstance(dim, (tuple, list)) and not dim else dim
 
 
-def reduce_dtype(array: Array, dtype: DType) -> Any:
+def reduce_dtype(array: Array, dtype: DType) -> numpy.dtype:
     """Return the dtype that sums of `array` have: int64 for integers, as PyTorch."""
     if dtype is not None:
         return dtypes.to_dtype(dtype).numpy
@@ -64,7 +75,7 @@ def _sum_dim(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False
     return total if total.flags.c_contiguous else xp.ascontiguousarray(total)
 
 
-def _sum_as(xp: Namespace, array: Array, axes: Any, keepdim: bool, kind: Any) -> Array:
+def _sum_as(xp: Namespace, array: Array, axes: Dims, keepdim: bool, kind: numpy.dtype) -> Array:
     """Return sums of a dtype; those of half precision are made in single and rounded once, as PyTorch's are."""
     if kind.char in HALVES:
         return cast(xp.add.reduce(array, axis=axes, dtype="float32", keepdims=keepdim), kind)
@@ -212,7 +223,7 @@ def mean(
 
 
 @public(arrays=lambda xp, self, size: _sum_to(xp, self, size))
-def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+def sum_to_size(self: Tensor, *size: Sizes) -> Tensor:
     """Sum over the dimensions that broadcasting `size` to this shape would add or widen.
 
     Examples
@@ -401,7 +412,7 @@ def _best_along(name: str) -> Formula:
 
 
 def _first_of_best(name: str) -> Formula:
-    def reference(self: Array, dim: int, keepdim: bool = False) -> Any:
+    def reference(self: Array, dim: int, keepdim: bool = False) -> Results:
         if not self.ndim:
             return self, numpy.int64(0)
         found = getattr(numpy, name), getattr(numpy, f"arg{name}")
@@ -499,7 +510,7 @@ def _extreme(name: str, self: Array, dim: Dims, keepdim: bool, other: Array, out
 @public
 def max(
     self: Tensor, dim: Dims = None, keepdim: bool = False, *, other: Operand = None, out: Tensor | None = None
-) -> Any:
+) -> Results:
     """Return the largest element, those along `dim` with indices, or (given a tensor) the elementwise maximum.
 
     Examples
@@ -514,7 +525,7 @@ def max(
 @public
 def min(
     self: Tensor, dim: Dims = None, keepdim: bool = False, *, other: Operand = None, out: Tensor | None = None
-) -> Any:
+) -> Results:
     """Return the smallest element, those along `dim` with indices, or (given a tensor) the elementwise minimum.
 
     Examples

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Operand
+from ..declaration.annotations import Array, Operand, Results
 from ..declaration.registry import public
 from ..execution import inplace_and_out
 
@@ -31,7 +29,7 @@ def searchsorted(
     out_int32: bool = False,
     right: bool = False,
     side: str | None = None,
-    sorter: Any = None,
+    sorter: Tensor | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """Return where values would stand in rows of sorted numbers.
@@ -121,7 +119,7 @@ def bucketize(
 @public
 def unique_consecutive(
     self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Any:
+) -> Results:
     """Return the elements (or slices along `dim`) without those that are equal to the one before.
 
     Parameters

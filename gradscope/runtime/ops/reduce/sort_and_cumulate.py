@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy
 
 from ...memory import bfloat16 as brain
 from ...memory.bfloat16 import cast
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Cases, DType, Formula, Gradient, Make, Namespace, Shape
+from ..declaration.annotations import Array, Cases, DType, Formula, Gradient, Make, Namespace, Number, Results, Shape
 from ..declaration.references import by_lines
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -91,7 +91,7 @@ operator(
 # --- running extremes, and running logarithms of sums -----------------------------------------------------------------
 
 
-def _running(xp: Namespace, choose: Any, array: Array, axis: int) -> Array:
+def _running(xp: Namespace, choose: Callable[[Array, Array], Array], array: Array, axis: int) -> Array:
     """Return the running result of `choose`, an associative function, along an axis, in log2(size) passes."""
     result, step, size = array.copy(), 1, array.shape[axis]
     before = (slice(None),) * axis
@@ -123,8 +123,8 @@ def _to_places(g: Gradient, self_shape: Shape, dim: int, indices: Array, F: Name
     return F.gather_backward(g[0], self_shape, dim, indices)
 
 
-def _cummax_reference(self: Array, dim: int) -> list[Any]:
-    def running(line: Any) -> tuple[Any, Any]:
+def _cummax_reference(self: Array, dim: int) -> list[Array]:
+    def running(line: Array) -> tuple[Array, list[int]]:
         places = [0]
         for place in range(1, len(line)):
             best, next_ = line[places[-1]], line[place]
@@ -134,7 +134,7 @@ def _cummax_reference(self: Array, dim: int) -> list[Any]:
     return by_lines(running, self, dim)
 
 
-def _cummin_reference(self: Array, dim: int) -> list[Any]:
+def _cummin_reference(self: Array, dim: int) -> list[Array]:
     values, places = _cummax_reference(-self, dim)
     return [-values, places]
 
@@ -176,7 +176,7 @@ def _logcumsumexp_self(g: Gradient, self: Array, result: Array, dim: int, F: Nam
     def from_later(x: Array, step: int) -> Array:
         return F.cat([F.slice(x, dim, step, size, 1), F.zeros_like(F.slice(x, dim, 0, step, 1))], dim)
 
-    def ratio(low: Any, high: Any) -> Array:
+    def ratio(low: Array, high: Array) -> Array:
         return conj(F.exp(F.where(low == high, F.zeros_like(low), low - high)))
 
     later = F.cat([F.slice(result, dim, 1, size, 1), F.slice(result, dim, max(size - 1, 0), size, 1)], dim)
@@ -243,13 +243,13 @@ def back_along(g: Gradient, self_shape: Shape, dim: int, indices: Array, keepdim
     return F.gather_backward(chosen, self_shape, dim, indices)
 
 
-def _ranked(line: Any, descending: bool = False) -> list[int]:
+def _ranked(line: Array, descending: bool = False) -> list[int]:
     """Return the order of a line, NaN largest, equal ones as they stand."""
     sign = -1 if descending else 1
     return sorted(range(len(line)), key=lambda i: (sign * bool(numpy.isnan(line[i])), sign * numpy.nan_to_num(line[i])))
 
 
-def _sort_reference(self: Array, dim: int = -1, descending: bool = False) -> list[Any]:
+def _sort_reference(self: Array, dim: int = -1, descending: bool = False) -> list[Array]:
     return by_lines(lambda line: (line[order := _ranked(line, descending)], order), self, dim)
 
 
@@ -307,7 +307,7 @@ def _topk(xp: Namespace, self: Array, k: int, dim: int = -1, largest: bool = Tru
     return xp.take_along_axis(self, indices, axis=axis), indices.copy()
 
 
-def _topk_reference(self: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> list[Any]:
+def _topk_reference(self: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> list[Array]:
     return by_lines(lambda line: (line[order := _ranked(line, largest)[:k]], order), self, dim)
 
 
@@ -348,7 +348,7 @@ def _kthvalue(xp: Namespace, self: Array, k: int, dim: int = -1, keepdim: bool =
     return pick(xp, self, axis, place, order, keepdim)
 
 
-def _kthvalue_reference(self: Array, k: int, dim: int = -1, keepdim: bool = False) -> list[Any]:
+def _kthvalue_reference(self: Array, k: int, dim: int = -1, keepdim: bool = False) -> list[Array]:
     return by_lines(lambda line: (line[place := _ranked(line)[k - 1]], place), self, dim, keepdim)
 
 
@@ -387,8 +387,8 @@ def _median_all(xp: Namespace, self: Array) -> Array:
     return _median(xp, self.reshape(-1), 0)[0]
 
 
-def _median_reference(self: Array, dim: int, keepdim: bool = False) -> list[Any]:
-    def middle(line: Any) -> tuple[Any, int]:
+def _median_reference(self: Array, dim: int, keepdim: bool = False) -> list[Array]:
+    def middle(line: Array) -> tuple[Number, int]:
         order = _ranked(line)
         place = int(numpy.isnan(line).argmax()) if numpy.isnan(line).any() else order[(len(line) - 1) // 2]
         return line[place], place
@@ -424,7 +424,7 @@ operator(
 
 
 @public
-def median(self: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Any:
+def median(self: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Results:
     """Return the median of all elements, or those along `dim` with their indices.
 
     Examples
@@ -459,8 +459,8 @@ def _mode(xp: Namespace, self: Array, dim: int = -1, keepdim: bool = False) -> A
     return pick(xp, self, axis, end, order, keepdim)
 
 
-def _mode_reference(self: Array, dim: int = -1, keepdim: bool = False) -> list[Any]:
-    def commonest(line: Any) -> tuple[Any, int]:
+def _mode_reference(self: Array, dim: int = -1, keepdim: bool = False) -> list[Array]:
+    def commonest(line: Array) -> tuple[Number, int]:
         value = min(line, key=lambda x: (-numpy.sum(line == x), x))
         return value, len(line) - 1 - int((line[::-1] == value).argmax())
 

@@ -119,7 +119,7 @@ def _variance_reference(self: Array, dim: Dims = None, correction: Number = None
     return numpy.var(self, _axes(dim), ddof=1 if correction is None else correction, keepdims=keepdim)
 
 
-def _axes(dim: Dims) -> Any:
+def _axes(dim: Dims) -> Dims:
     return tuple(dim) if isinstance(dim, (list, tuple)) else dim
 
 
@@ -212,7 +212,7 @@ operator(
 )
 
 
-def _choices(dim: Dims, unbiased: Any, correction: Number) -> tuple[Any, Any]:
+def _choices(dim: Dims, unbiased: bool | None, correction: Number) -> tuple[Dims, Number]:
     """Return (dim, correction) from PyTorch's two ways to call: var(dim, correction=1) and var(dim, unbiased)."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -225,7 +225,7 @@ def _choices(dim: Dims, unbiased: Any, correction: Number) -> tuple[Any, Any]:
 def var(
     self: Tensor,
     dim: Dims = None,
-    unbiased: Any = None,
+    unbiased: bool | None = None,
     keepdim: bool = False,
     *,
     correction: Number = None,
@@ -258,7 +258,7 @@ def var(
 def std(
     self: Tensor,
     dim: Dims = None,
-    unbiased: Any = None,
+    unbiased: bool | None = None,
     keepdim: bool = False,
     *,
     correction: Number = None,
@@ -282,7 +282,7 @@ def std(
 
 @public(method=False)
 def var_mean(
-    self: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Number = None
+    self: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Number = None
 ) -> tuple[Tensor, Tensor]:
     """Return variance and mean; the parameters are those of :func:`var`.
 
@@ -298,7 +298,7 @@ def var_mean(
 
 @public(method=False)
 def std_mean(
-    self: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Number = None
+    self: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Number = None
 ) -> tuple[Tensor, Tensor]:
     """Return standard deviation and mean; the parameters are those of :func:`var`.
 
@@ -542,7 +542,7 @@ operator(
 
 
 @public
-def cov(self: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """Return the covariances of variables, the rows of a matrix of observations.
 
     Parameters
@@ -576,7 +576,7 @@ def cov(self: Tensor, *, correction: int = 1, fweights: Any = None, aweights: An
     weights = _observation_weights(count, fweights, aweights)
     if weights is None:
         centred = scaled = rows - rows.mean(1, keepdim=True)
-        freedom: Any = max(count - correction, 0)
+        freedom: Number = max(count - correction, 0)
     else:
         total = weights.sum()
         centred = rows - (rows * weights).sum(1, keepdim=True) / total
@@ -597,7 +597,7 @@ def _need_matrix(name: str, tensor: Array) -> None:
         )
 
 
-def _observation_weights(count: int, fweights: Any, aweights: Any) -> Array:
+def _observation_weights(count: int, fweights: Tensor | None, aweights: Tensor | None) -> Array:
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
         if weights is not None and weights._array.shape != (count,):
             raise RuntimeError(

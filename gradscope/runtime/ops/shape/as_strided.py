@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator as operators
-from typing import Any
 
 import numpy
 
@@ -19,7 +18,7 @@ from ...memory.storage import (
     strided_view,
 )
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Shape, Sizes
+from ..declaration.annotations import Array, Gradient, Ints, Namespace, Shape, Sizes
 from ..declaration.references import placed
 from ..declaration.registry import OPERATORS, operator, public
 from ..index.accumulate_at import accumulate_at
@@ -45,11 +44,11 @@ def _scatter_strided(xp: Namespace, self: Array, length: int, stride: Sizes, off
 def _as_strided_backward(
     g: Gradient,
     self_shape: Shape,
-    self_strides: Any,
+    self_strides: Ints,
     self_offset: int,
     size: Sizes,
     stride: Sizes,
-    storage_offset: Any,
+    storage_offset: int | None,
     F: Namespace,
 ) -> Gradient:
     """Add the gradient up in memory, where `self` then reads its own.
@@ -147,7 +146,7 @@ def as_strided_(self: Tensor, size: Sizes, stride: Sizes, storage_offset: int | 
     return OPERATORS["as_strided.size"].inplace_function(self, *arguments)  # type: ignore[misc]
 
 
-def _checked(size: Sizes, stride: Sizes, storage_offset: Any) -> tuple[Any, Any, Any]:
+def _checked(size: Sizes, stride: Sizes, storage_offset: int | None) -> tuple[Shape, Shape, int | None]:
     size, stride = sizes_of((size,), "as_strided"), sizes_of((stride,), "as_strided", "stride")
     if storage_offset is None:
         return size, stride, None

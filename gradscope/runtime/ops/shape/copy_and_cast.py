@@ -15,8 +15,8 @@ from ...memory.memory_format import check_rank, format_name
 from ...memory.storage import in_order
 from ...tensor import tangents
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Device, DType, Gradient, MemoryFormat, Namespace
-from ..declaration.registry import METHODS, OPERATORS, operator, public
+from ..declaration.annotations import Argument, Array, Device, DType, Gradient, MemoryFormat, Namespace, Number, Operand
+from ..declaration.registry import METHODS, OPERATORS, Operator, operator, public
 from ..declaration.samples import unary
 from ..execution import general, inplace_and_out
 from ..execution.array_errors import broadcast_mismatch
@@ -57,7 +57,7 @@ autocast.scope["convert"] = operator(
 ).function
 
 
-def _back_to(g: Gradient, where_from: Any, F: Namespace) -> Gradient:
+def _back_to(g: Gradient, where_from: Device, F: Namespace) -> Gradient:
     return F.transfer(g, where_from, None)
 
 
@@ -72,7 +72,7 @@ operator(
 )
 
 
-def destination(args: tuple[Any, ...], dtype: DType = None, device: Device = None) -> tuple[Any, Any]:
+def destination(args: tuple[Argument, ...], dtype: DType = None, device: Device = None) -> tuple[DType, Device]:
     """Return the dtype and the device that the arguments of ``to()`` name."""
     for argument in args:
         if argument is None or isinstance(argument, bool):
@@ -132,7 +132,7 @@ def to(
 
 
 @public(function_too=False)
-def type(self: Tensor, dtype: DType = None, non_blocking: bool = False) -> Any:
+def type(self: Tensor, dtype: DType = None, non_blocking: bool = False) -> Tensor | str:
     """Return the name of the tensor type, or convert to `dtype`, a dtype or such a name.
 
     Raises
@@ -299,11 +299,11 @@ def _check_broadcast(target: Array, source: Array) -> None:
         )
 
 
-def _full(xp: Namespace, self: Array, value: Any) -> Array:
+def _full(xp: Namespace, self: Array, value: Number) -> Array:
     return xp.full_like(self, as_element(value, self))
 
 
-def _fill_with(xp: Namespace, self: Array, value: Any) -> Array:
+def _fill_with(xp: Namespace, self: Array, value: Array) -> Array:
     if value.ndim:
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.\n"
@@ -350,12 +350,12 @@ operator(
 )
 
 
-def _fill_form(value: Any) -> Any:
+def _fill_form(value: Operand) -> Operator:
     return OPERATORS["fill.Tensor" if hasattr(value, "_array") else "fill.Scalar"]
 
 
 @public(method=False)
-def fill(self: Tensor, value: Any) -> Tensor:
+def fill(self: Tensor, value: Operand) -> Tensor:
     """Return a tensor like `self` filled with a number, or with the element of a 0-d tensor.
 
     Examples
@@ -368,9 +368,9 @@ def fill(self: Tensor, value: Any) -> Tensor:
 
 
 @public
-def fill_(self: Tensor, value: Any) -> Tensor:
+def fill_(self: Tensor, value: Operand) -> Tensor:
     """Fill with a number, or with the element of a 0-d tensor."""
-    return _fill_form(value).inplace_function(self, value)
+    return _fill_form(value).inplace_function(self, value)  # type: ignore[misc]
 
 
 @public(function_too=False)

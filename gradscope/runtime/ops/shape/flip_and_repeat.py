@@ -127,11 +127,11 @@ operator(
 )
 
 
-def _tuple(value: Any) -> tuple[int, ...]:
+def _tuple(value: Dims) -> tuple[int, ...]:
     return (int(value),) if hasattr(value, "__index__") else tuple(value)
 
 
-def _roll(xp: Namespace, self: Array, shifts: Any, dims: Dims = ()) -> Array:
+def _roll(xp: Namespace, self: Array, shifts: Sizes, dims: Dims = ()) -> Array:
     self, shifts, dims = in_rows(xp, self), _tuple(shifts), _tuple(dims)
     if not shifts:
         raise RuntimeError("`shifts` required\nSay by how many places to roll.")
@@ -190,7 +190,7 @@ operator(
 
 
 @public(function_too=False)
-def repeat(self: Tensor, *counts: Any, repeats: Sizes = None) -> Tensor:
+def repeat(self: Tensor, *counts: Sizes, repeats: Sizes = None) -> Tensor:
     """Return a copy repeated so many times along each dimension, new ones in front.
 
     Examples
@@ -203,7 +203,7 @@ def repeat(self: Tensor, *counts: Any, repeats: Sizes = None) -> Tensor:
 
 
 @public
-def tile(self: Tensor, *repeats: Any, dims: Dims = None) -> Tensor:
+def tile(self: Tensor, *repeats: Sizes, dims: Dims = None) -> Tensor:
     """Repeat along the last dimensions: as :meth:`repeat`, with 1 for the dimensions that are not named.
 
     Examples
@@ -488,7 +488,7 @@ def _unfold(xp: Namespace, self: Array, dimension: int, size: int, step: int) ->
     return restrided(self, (*shape, size), (*strides, self.strides[axis]))
 
 
-def _unfold_backward(xp: Namespace, self: Array, input_sizes: Any, dim: int, size: int, step: int) -> Array:
+def _unfold_backward(xp: Namespace, self: Array, input_sizes: Shape, dim: int, size: int, step: int) -> Array:
     whole = xp.zeros(input_sizes, dtype=self.dtype)
     if not whole.ndim:
         return whole + self.sum()

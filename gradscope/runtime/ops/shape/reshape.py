@@ -13,8 +13,8 @@ from ...memory import dtype as dtypes
 from ...memory.bfloat16 import marked
 from ...memory.storage import Geometry, element_strides, is_viewable, memory_of, offset_of, strided_view
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Dims, DType, Namespace, Sizes
-from ..declaration.registry import METHODS, OPERATORS, operator, public
+from ..declaration.annotations import Argument, Array, Dims, DType, Namespace, Sizes
+from ..declaration.registry import METHODS, OPERATORS, Operator, operator, public
 
 # --- helpers ----------------------------------------------------------------------------------------------------------
 
@@ -51,7 +51,9 @@ def axes_of(dim: Dims, ndim: int) -> tuple[int, ...]:
     return axes if ndim else ()
 
 
-def sizes_of(size: tuple[Any, ...], name: str = "view", argument: str = "size", given: Any = None) -> tuple[int, ...]:
+def sizes_of(
+    size: tuple[Sizes, ...], name: str = "view", argument: str = "size", given: Sizes = None
+) -> tuple[int, ...]:
     """Return a shape given as ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``.
 
     Raises
@@ -167,7 +169,7 @@ operator(
 
 
 @public(arrays=lambda xp, self, shape: self.reshape(shape))
-def reshape(self: Tensor, *sizes: Sizes, shape: Any = None) -> Tensor:
+def reshape(self: Tensor, *sizes: Sizes, shape: Sizes = None) -> Tensor:
     """Return the elements in another shape: a view where the strides allow, else a copy.
 
     Parameters
@@ -696,7 +698,7 @@ operator(
 )
 
 
-def _squeeze_form(dim: Dims) -> Any:
+def _squeeze_form(dim: Dims) -> tuple[Operator, tuple[Argument, ...]]:
     if dim is None:
         return OPERATORS["squeeze.all"], ()
     one = hasattr(dim, "__index__")
@@ -725,7 +727,7 @@ def squeeze(self: Tensor, dim: Dims = None) -> Tensor:
 def squeeze_(self: Tensor, dim: Dims = None) -> Tensor:
     """In-place form of :func:`squeeze`."""
     op, arguments = _squeeze_form(dim)
-    return op.inplace_function(self, *arguments)
+    return op.inplace_function(self, *arguments)  # type: ignore[misc]
 
 
 def _unsqueeze(xp: Namespace, self: Array, dim: int) -> Array:

@@ -6,7 +6,6 @@ import gc
 import math
 import weakref
 from collections.abc import Callable
-from typing import Any
 
 import numpy
 
@@ -28,7 +27,7 @@ from ...memory.storage import (
 )
 from ...tensor.tensor import Tensor
 from ...tensor.views import check_inplace
-from ..declaration.annotations import Array, MemoryFormat, Operand, Sizes
+from ..declaration.annotations import Array, MemoryFormat, Number, Operand, Sizes
 from ..declaration.registry import public
 from ..execution import general
 from ..execution.inplace_and_out import check_overlap
@@ -38,7 +37,7 @@ from .reshape import sizes_of
 
 
 @public(function_too=False)
-def resize_(self: Tensor, *size: Any, memory_format: MemoryFormat = None) -> Tensor:
+def resize_(self: Tensor, *size: Sizes, memory_format: MemoryFormat = None) -> Tensor:
     """Give the tensor another shape; its storage keeps its elements, and grows where it is too small.
 
     Nothing changes where it has the shape already, whatever its strides are. Memory of an array cannot grow in place:
@@ -69,7 +68,7 @@ def resize_(self: Tensor, *size: Any, memory_format: MemoryFormat = None) -> Ten
 
 
 @public
-def resize_as_(self: Tensor, the_template: Any, *, memory_format: MemoryFormat = None) -> Tensor:
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: MemoryFormat = None) -> Tensor:
     """Give the tensor the shape of another one, as :meth:`Tensor.resize_` does.
 
     Parameters
@@ -150,7 +149,7 @@ def _no_memory(nbytes: int, why: str) -> RuntimeError:
     return RuntimeError(f"can't allocate memory: you tried to allocate {nbytes} bytes\n{why}")
 
 
-Sharers = tuple[list[Any], list[Storage]]
+Sharers = tuple[list[Tensor], list[Storage]]
 
 
 def _sharers(owner: Array) -> Sharers:
@@ -258,7 +257,7 @@ def _refuse_grad(name: str, *tensors: Operand) -> None:
         )
 
 
-def _replace(self: Array, name: str, function: Callable[..., Any], *others: Operand) -> Array:
+def _replace(self: Array, name: str, function: Callable[..., Number], *others: Operand) -> Array:
     """Write what `function` returns for each element, one Python call each."""
     _refuse_grad(name, self, *others)
     if type(self._array) is not devices.ndarray:
@@ -281,7 +280,7 @@ def _replace(self: Array, name: str, function: Callable[..., Any], *others: Oper
 
 
 @public(function_too=False)
-def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+def apply_(self: Tensor, callable: Callable[[Number], Number]) -> Tensor:
     """Replace each element by what a Python function makes of it: slow, on the CPU only, without gradients.
 
     Unlike PyTorch it counts as a write: a tensor saved for backward is found changed.
@@ -290,7 +289,7 @@ def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 
 
 @public(function_too=False)
-def map_(self: Tensor, other: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+def map_(self: Tensor, other: Tensor, callable: Callable[[Number, Number], Number]) -> Tensor:
     """Replace each element by what a Python function makes of it and that of `other`, as :meth:`Tensor.apply_`."""
     if not hasattr(other, "_array"):
         raise TypeError(f"map_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
@@ -298,6 +297,6 @@ def map_(self: Tensor, other: Tensor, callable: Callable[[Any, Any], Any]) -> Te
 
 
 @public(function_too=False)
-def map2_(self: Tensor, x: Tensor, y: Any, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Number, Number, Number], Number]) -> Tensor:
     """Replace each element by what a Python function makes of it and those of `x` and `y`, as :meth:`Tensor.apply_`."""
     return _replace(self, "map2_", callable, x, y)

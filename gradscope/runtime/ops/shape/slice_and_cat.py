@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -10,7 +11,7 @@ from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.storage import empty_part
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Formula, Gradient, Namespace, Shape, Sizes
+from ..declaration.annotations import Array, Formula, Gradient, Index, Ints, Namespace, Operand, Shape, Sizes
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.array_errors import BadValueError
@@ -20,7 +21,7 @@ from .reshape import axis_of
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
-def _at(axis: int, index: Array) -> tuple[Any, ...]:
+def _at(axis: int, index: Array) -> tuple[Index, ...]:
     return (slice(None),) * axis + (index,)
 
 
@@ -94,7 +95,7 @@ def _slice_backward(xp: Namespace, self: Array, size: Sizes, dim: int, start: Ar
     return whole
 
 
-def _slice_index(self: Array, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Array:
+def _slice_index(self: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Array:
     return (*[slice(None)] * (dim % self.ndim), slice(start, end, step))
 
 
@@ -128,7 +129,7 @@ operator(
 
 
 @public
-def narrow(self: Tensor, dim: int, start: Any, length: int) -> Tensor:
+def narrow(self: Tensor, dim: int, start: Operand, length: int) -> Tensor:
     """View `length` indices of dimension `dim` from `start`.
 
     Examples
@@ -168,7 +169,7 @@ def _need_shape(name: str, src: Array, shape: Shape) -> None:
         )
 
 
-def _scattering(name: str, view: Any) -> Formula:
+def _scattering(name: str, view: Formula) -> Formula:
     """Return the forward that writes `src` into the part of a copy of `self` that `view` shows."""
 
     def forward(xp: Namespace, self: Array, src: Array, *where: Any) -> Array:
@@ -249,7 +250,7 @@ def _joinable(tensors: list[Array], dim: int) -> list[Array]:
     return found
 
 
-def _of_one_dtype(arrays: Array, among: Any = None) -> Any:
+def _of_one_dtype(arrays: Array, among: Sequence[Array] | None = None) -> list[Array]:
     """Return the arrays in the dtype that they and those they are `among` promote to."""
     among = arrays if among is None else among
     if all(a.dtype == arrays[0].dtype for a in among):
@@ -258,7 +259,7 @@ def _of_one_dtype(arrays: Array, among: Any = None) -> Any:
     return [a.astype(kind, copy=False) for a in arrays]
 
 
-def _check_joinable(tensors: Any, first: Array, axis: int) -> None:
+def _check_joinable(tensors: Sequence[Array], first: Array, axis: int) -> None:
     """Raise where tensors differ in another dimension than that which they are joined along."""
     for position, array in enumerate(tensors):
         if array.shape == (0,):
@@ -274,7 +275,7 @@ def _check_joinable(tensors: Any, first: Array, axis: int) -> None:
 
 
 def _cat_backward(g: Gradient, tensors_shape: list[Shape], dim: int, F: Namespace) -> list[Gradient]:
-    parts: list[Any] = []
+    parts: list[Gradient] = []
     start = 0
     for shape in tensors_shape:
         if shape == (0,):  # which fits beside any shape, and whose gradient has no history, as in PyTorch
@@ -336,7 +337,7 @@ def _unbind(xp: Namespace, self: Array, dim: int) -> list[Array]:
     return [self[(*_at(axis, i), Ellipsis)] for i in range(self.shape[axis])]
 
 
-def _zero_filled(g: list[Any], F: Namespace) -> list[Gradient]:
+def _zero_filled(g: list[Gradient], F: Namespace) -> list[Gradient]:
     known = next(x for x in g if x is not None)
     return [F.zeros_like(known) if x is None else x for x in g]
 
@@ -358,7 +359,7 @@ def _need_dimension(name: str, array: Array) -> None:
         raise RuntimeError(f"{name} expects at least a 1-dimensional tensor\nGive it one: tensor.reshape(1).")
 
 
-def _split_sizes(size: int, split: Any) -> list[int]:
+def _split_sizes(size: int, split: Sizes) -> list[int]:
     if hasattr(split, "__index__"):
         split = int(split)
         if split < 0 or (split == 0 and size):
@@ -396,7 +397,7 @@ def _split_backward(g: Gradient, self_shape: Shape, split_size: Sizes, dim: int,
     return total
 
 
-def _split_sizes_backward(g: Gradient, self_shape: Shape, split_sizes: Any, dim: int, F: Namespace) -> Gradient:
+def _split_sizes_backward(g: Gradient, self_shape: Shape, split_sizes: Ints, dim: int, F: Namespace) -> Gradient:
     return _split_backward(g, self_shape, split_sizes, dim, F)
 
 
@@ -446,7 +447,7 @@ operator(
 
 @public
 def split(
-    self: Tensor, split_size: Sizes = None, dim: int = 0, *, split_size_or_sections: Any = None
+    self: Tensor, split_size: Sizes = None, dim: int = 0, *, split_size_or_sections: Sizes = None
 ) -> tuple[Tensor, ...]:
     """Return views of consecutive parts of a dimension, each `split_size` long, or as long as a list says.
 
@@ -464,7 +465,7 @@ def split(
 
 
 @public
-def split_with_sizes(self: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes(self: Tensor, split_sizes: Sizes, dim: int = 0) -> tuple[Tensor, ...]:
     """Return views of consecutive parts of a dimension, as long as `split_sizes` say.
 
     Examples
@@ -484,7 +485,7 @@ def _chunk_size(self: Array, chunks: int, dim: int) -> int:
     return -(-size // chunks)
 
 
-def _chunks(self: Array, chunks: int, dim: int, name: str) -> Any:
+def _chunks(self: Array, chunks: int, dim: int, name: str) -> tuple[Tensor, ...]:
     size = _chunk_size(self, chunks, dim)
     if size:
         return METHODS[name](self, size, dim)

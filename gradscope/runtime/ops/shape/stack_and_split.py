@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
 from ...memory import dtype as dtypes
 from ...tensor.creation import broadcast_shapes
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Operand, Out, Shape, Sizes
+from ..declaration.annotations import Array, Gradient, Namespace, Operand, Out, Results, Shape, Sizes
 from ..declaration.references import from_library
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from .reshape import axis_of
@@ -19,7 +19,7 @@ _unsqueeze = OPERATORS["unsqueeze"].function
 _slice = slice_.function
 
 
-def _each(tensors: tuple[Any, ...], function: Any) -> Any:
+def _each(tensors: tuple[Operand, ...], function: Callable[[Array], Array]) -> Results:
     """Apply `function` to one tensor, to several, or to a list of them."""
     if len(tensors) == 1 and not isinstance(tensors[0], (list, tuple)):
         return function(tensors[0])
@@ -41,7 +41,7 @@ def atleast_1d(*tensors: Operand) -> Tensor:
 
 
 @public(method=False)
-def atleast_2d(*tensors: Operand) -> Any:
+def atleast_2d(*tensors: Operand) -> Results:
     """Return each tensor with two dimensions at least, new ones in front.
 
     Examples
@@ -60,7 +60,7 @@ def atleast_2d(*tensors: Operand) -> Any:
 
 
 @public(method=False)
-def atleast_3d(*tensors: Operand) -> Any:
+def atleast_3d(*tensors: Operand) -> Results:
     """Return each tensor with three dimensions at least; a matrix gets a last one, a vector a first and a last one.
 
     Examples
@@ -81,14 +81,14 @@ def atleast_3d(*tensors: Operand) -> Any:
     return _each(tensors, widened)
 
 
-def _joined(name: str, tensors: Any, dim: int, out: Out) -> Array:
+def _joined(name: str, tensors: Sequence[Tensor], dim: int, out: Out) -> Array:
     if not len(tensors):
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     return _cat(list(tensors), dim, out=out)
 
 
 @public(method=False)
-def hstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Join along the second dimension; vectors along their only one.
 
     Examples
@@ -102,7 +102,7 @@ def hstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 @public(method=False)
-def vstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Join along the first dimension; vectors are rows.
 
     Examples
@@ -116,7 +116,7 @@ def vstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 @public(method=False)
-def row_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Another name of :func:`vstack`.
 
     Examples
@@ -130,7 +130,7 @@ def row_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 @public(method=False)
-def dstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Join along the third dimension.
 
     Examples
@@ -144,7 +144,7 @@ def dstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 @public(method=False)
-def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Join along the second dimension; vectors are columns.
 
     Examples
@@ -181,7 +181,7 @@ def _block_diag(xp: Namespace, tensors: Array) -> Array:
 
 
 def _block_diag_backward(g: Gradient, tensors_shape: list[Shape], F: Namespace) -> list[Gradient]:
-    parts: list[Any] = []
+    parts: list[Gradient] = []
     top = left = 0
     for shape in tensors_shape:
         rows, columns = _at_least_rows(shape)
@@ -248,7 +248,7 @@ def tensor_split(self: Tensor, indices_or_sections: Sizes, dim: int = 0) -> tupl
     return tuple(_slice(self, axis, a, b, 1) for a, b in pairwise(bounds))
 
 
-def _split_along(name: str, self: Array, indices_or_sections: Sizes, dim: int, least: int) -> Any:
+def _split_along(name: str, self: Array, indices_or_sections: Sizes, dim: int, least: int) -> tuple[Tensor, ...]:
     if self._array.ndim < least:
         raise RuntimeError(
             f"{name} requires a tensor with at least {least} dimension, but got a tensor with "

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.memory_format import strided
 from ...tensor.creation import number_of
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Device, DType, Number, Operand
+from ..declaration.annotations import Argument, Array, Device, DType, Layout, Number, Operand
 from ..declaration.registry import METHODS, OPERATORS, public
 from ..execution.inplace_and_out import into
 
 # --- questions --------------------------------------------------------------------------------------------------------
 
 
-def _need_tensor(name: str, value: Any) -> None:
+def _need_tensor(name: str, value: Argument) -> None:
     if not hasattr(value, "_array"):
         raise TypeError(
             f"{name}(): argument 'input' (position 1) must be Tensor, not {value.__class__.__name__}\n"
@@ -154,7 +152,7 @@ def zero_(input: Tensor) -> Tensor:
 
 
 @public(method=False)
-def result_type(tensor1: Operand, tensor2: Operand) -> Any:
+def result_type(tensor1: Operand, tensor2: Operand) -> dtypes.dtype:
     """Return the dtype of an arithmetic operation on two tensors or numbers.
 
     Examples
@@ -171,7 +169,7 @@ def result_type(tensor1: Operand, tensor2: Operand) -> Any:
 
 
 @public(method=False)
-def can_cast(from_: Any, to: Any) -> bool:
+def can_cast(from_: DType, to: DType) -> bool:
     """Whether PyTorch's rules allow a result of dtype `from_` to be written into a tensor of dtype `to`.
 
     Examples
@@ -275,7 +273,7 @@ def float_power(self: Tensor, exponent: Number, *, out: Tensor | None = None) ->
     return METHODS["pow"](base, power)
 
 
-def _is_complex(value: Any) -> bool:
+def _is_complex(value: Number) -> bool:
     return value.is_complex() if hasattr(value, "_array") else isinstance(value, complex)
 
 
@@ -307,7 +305,12 @@ def argwhere(self: Tensor) -> Tensor:
 
 @public(method=False)
 def isin(
-    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Tensor | None = None
+    elements: Operand,
+    test_elements: Operand,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Say elementwise whether it is one of `test_elements`.
 
@@ -328,7 +331,7 @@ def isin(
     return tensors[0].__class__._wrap(xp.asarray(found))
 
 
-def _layout(self: Array) -> Any:
+def _layout(self: Array) -> Layout:
     """How the elements are kept: always ``gradscope.strided``."""
     return strided
 
@@ -343,7 +346,7 @@ METHODS["_cdata"] = property(id, doc="A number that tells living tensors apart."
 # --- where the elements are, and what they are not --------------------------------------------------------------------
 
 
-def _never(doc: str) -> Any:
+def _never(doc: str) -> property:
     """Return an attribute of tensors that is False for all of them."""
     return property(lambda self: False, doc=doc)
 
@@ -364,7 +367,7 @@ for _name, _what in (
     ("is_vulkan", "elements on a device of Vulkan's"),
     ("is_mlc", "elements on a device of ML Compute's"),
 ):
-    METHODS[_name] = _never(f"Whether it has {_what}: False.")
+    METHODS[_name] = _never(f"Whether it has {_what}: False.")  # type: ignore[assignment]
 
 
 @public

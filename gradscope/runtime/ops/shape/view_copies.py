@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from ...memory import dtype as dtypes
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Dims, DType, Sizes
+from ..declaration.annotations import Dims, DType, Formula, Sizes
 from ..declaration.registry import OPERATORS, Operator, operator, public
 from ..execution import inplace_and_out
 
 
-def _copied(view: Operator) -> Callable[..., Any]:
+def _copied(view: Operator) -> Formula:
     """Return the forward that copies what a view's forward returns."""
     if view.output_list:
         return lambda xp, *arguments: [part.copy() for part in view.run_forward(xp, *arguments)]
