@@ -31,7 +31,7 @@ def ldl_solve(
 ) -> Tensor: ...
 def lstsq(
     A: Tensor,
-    b: Any,
+    b: Tensor,
     rcond: builtins.float | None = ...,
     *,
     driver: builtins.str | None = ...,
@@ -81,7 +81,7 @@ def norm(
     *,
     dtype: Any = ...,
     out: Tensor | None = ...,
-) -> Any: ...
+) -> Tensor: ...
 def pinv(
     A: Tensor,
     rcond: Any = ...,
@@ -113,7 +113,7 @@ def svdvals(A: Tensor, *, driver: builtins.str | None = ..., out: Tensor | None 
 def tensorinv(A: Tensor, ind: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def tensorsolve(A: Tensor, other: Tensor, dims: Any = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def vander(x: Tensor, N: builtins.int | None = ...) -> Tensor: ...
-def vecdot(x: Tensor, y: Any, *, dim: builtins.int = ..., out: Tensor | None = ...) -> Tensor: ...
+def vecdot(x: Tensor, y: Tensor, *, dim: builtins.int = ..., out: Tensor | None = ...) -> Tensor: ...
 def vector_norm(
     x: Tensor,
     ord: Any = ...,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import tokenize
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tokenize import COMMENT, NAME, NEWLINE, NL, TokenInfo
-from typing import Any
 
+from .declaration.annotations import Formula
 from .declaration.registry import OPERATORS, Operator
 
 __all__ = ["derivative_text"]
@@ -43,14 +43,14 @@ def derivative_text(node_name: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, _formula(function)) for name, function in _functions(op).items())
 
 
-def _functions(op: Operator) -> dict[str, Callable[..., Any]]:
+def _functions(op: Operator) -> dict[str, Formula]:
     found = dict(op.derivatives)
     if op.joint is not None:
         found[", ".join(parameter.name for parameter in op.edged)] = op.joint
     return found
 
 
-def _formula(function: Callable[..., Any]) -> str:
+def _formula(function: Formula) -> str:
     code = getattr(function, "__code__", None)
     if code is None:
         return str(getattr(function, "__name__", function))

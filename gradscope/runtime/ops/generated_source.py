@@ -10,9 +10,9 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from ..graph.graph_node import Node
+from .declaration.annotations import NodeClass
 from .declaration.registry import OPERATORS, PUBLIC, Operator
 from .execution.codegen import function_source
 from .execution.codegen.inplace import inplace_source
@@ -194,7 +194,7 @@ def _sections(op: Operator, inplace: bool) -> str:
     head = f"# {form}{op.schema}\n# declared in {op.family.replace('.', '/')}.py\n\n"
     parts = [head + (inplace_source(op, op.name.replace(".", "_") + "_") if inplace else function_source(op))]
     if op.differentiable:
-        node: Any = op.inplace_node_class if inplace else op.node_class
+        node: NodeClass = op.inplace_node_class if inplace else op.node_class
         spends = "# spend(n, g), for a backward that keeps no graph, also lets go of the saved tensors.\n"
         head = f"# {node.node_name}\n{_derivatives(op)}{spends if node.spend is not Node.spend else ''}\n"
         parts.append(head + apply_source(op))

@@ -25,6 +25,7 @@ __all__ = [
     "Make",
     "MemoryFormat",
     "Namespace",
+    "NodeClass",
     "NormOrder",
     "Number",
     "Operand",
@@ -64,6 +65,8 @@ Argument: TypeAlias = Any
 Results: TypeAlias = Any
 # A node of the operator's own class, which has a slot for each saved name.
 GraphNode: TypeAlias = Any
+# The class of these nodes.
+NodeClass: TypeAlias = Any
 # What a caller writes between brackets: numbers, slices, None, Ellipsis, tensors, or a tuple of them.
 Index: TypeAlias = Any
 # What a caller gives for ``out=``: the tensor to write into, a tuple of them for several results, or None.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy
 
 from ...memory import device
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Gradient, Namespace, Results, Shape
 from ..declaration.references import solved
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import dominant
@@ -186,7 +186,7 @@ def _old_triangular_solve_both(
     upper: bool,
     transpose: bool,
     unitriangular: bool,
-    needs: Any,
+    needs: Sequence[bool],
     F: Namespace,
 ) -> tuple[Gradient, Gradient]:
     of_b, of_A = None, g[1]
@@ -353,7 +353,7 @@ def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Te
 
 
 @public(namespace="linalg")
-def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Tensor | None = None) -> Any:
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Tensor | None = None) -> Results:
     """Return Cholesky factors, and 0 or the order of the first minor that is not positive, without raising.
 
     Parameters

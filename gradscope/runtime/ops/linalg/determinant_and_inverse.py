@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
-from typing import Any
 
 import numpy
 
@@ -12,7 +11,7 @@ from ... import autocast, state
 from ...memory import device as devices
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Shape
+from ..declaration.annotations import Array, Gradient, Namespace, Results, Shape
 from ..declaration.references import solved
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -153,7 +152,7 @@ operator(
 )
 
 
-def check_solve(name: str, A: Array, B: Array, left: bool) -> tuple[Any, bool]:
+def check_solve(name: str, A: Array, B: Array, left: bool) -> tuple[Array, bool]:
     """Return B as columns, and whether they were vectors, after PyTorch's checks."""
     need_regular_dtype(name.removeprefix("linalg."), A)
     need_one_dtype(
@@ -261,7 +260,7 @@ _Slogdet = namedtuple("slogdet", ["sign", "logabsdet"])  # type: ignore[name-mat
 
 
 @public
-def slogdet(self: Tensor, *, out: Tensor | None = None) -> Any:
+def slogdet(self: Tensor, *, out: Tensor | None = None) -> Results:
     """Return sign and logarithm of the absolute value of the determinant of square matrices.
 
     Examples
@@ -314,7 +313,7 @@ def matrix_power(self: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     if n == 0:
         eye = devices.array_module(self._array).eye(self._array.shape[-1], dtype=self._dtype)
         return self.clone().copy_(self._wrap(eye))  # of the graph, as in PyTorch: its gradient is 0
-    result: Any = None
+    result: Array = None
     square = self
     while n:
         if n & 1:
@@ -442,7 +441,7 @@ operator(
 
 
 @public(method=False)
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """Return the `p`-norm distances between the rows of batches of matrices.
 
     Parameters
@@ -531,9 +530,9 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 
     Parameters
     ----------
-    A : Any
+    A : Tensor
         Square matrices of shape (..., n, n).
-    B : Any
+    B : Tensor
         Of shape (..., n, k); or (n) or that of `A` without its last dimension, for vectors.
     left : bool
         Whether `A` stands on the left.

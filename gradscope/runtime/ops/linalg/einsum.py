@@ -7,16 +7,18 @@ a time become one matrix product.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ... import autocast, state
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Dims, Namespace
+from ..declaration.annotations import Argument, Array, Dims, Namespace, Operand
 from ..declaration.registry import METHODS, public
 from ..execution.inplace_and_out import into
 from .matmul import matmul
 
-Labels = list[Any]
+# Stands for a dimension: a letter or a number, Ellipsis for those without one, then a pair for each of them.
+Label: TypeAlias = Any
+Labels = list[Label]
 
 # --- notation ---------------------------------------------------------------------------------------------------------
 
@@ -56,7 +58,7 @@ def _parse(equation: str, count: int) -> tuple[list[Labels], Labels | None]:
     return inputs, _subscripts(right, "the output") if arrow else None
 
 
-def _from_sublists(arguments: Sequence[Any]) -> tuple[list[Any], list[Labels], Labels | None]:
+def _from_sublists(arguments: Sequence[Argument]) -> tuple[list[Array], list[Labels], Labels | None]:
     """Return operands and labels of ``einsum(operand, [0, 1], operand, [1, 2], [0, 2])``."""
     count = len(arguments) // 2
     operands, inputs = list(arguments[0 : 2 * count : 2]), [list(s) for s in arguments[1 : 2 * count : 2]]
@@ -64,7 +66,7 @@ def _from_sublists(arguments: Sequence[Any]) -> tuple[list[Any], list[Labels], L
     return operands, inputs, output
 
 
-def _spread_ellipses(operands: list[Any], inputs: list[Labels]) -> tuple[list[Labels], Labels]:
+def _spread_ellipses(operands: list[Array], inputs: list[Labels]) -> tuple[list[Labels], Labels]:
     """Replace each '...' by a label for every dimension it stands for, aligned at the right."""
     covered = 0
     for index, (operand, labels) in enumerate(zip(operands, inputs, strict=True)):
@@ -104,7 +106,7 @@ def _output_labels(output: Labels | None, inputs: list[Labels], batch: Labels) -
 # --- one operand ------------------------------------------------------------------------------------------------------
 
 
-def _diagonals(operand: Array, labels: Labels) -> tuple[Any, Labels]:
+def _diagonals(operand: Array, labels: Labels) -> tuple[Array, Labels]:
     """Return the operand with every repeated label taken along its diagonal."""
     labels = list(labels)
     for label in dict.fromkeys(labels):
@@ -121,8 +123,8 @@ def _diagonals(operand: Array, labels: Labels) -> tuple[Any, Labels]:
     return operand, labels
 
 
-def _check_sizes(operands: list[Any], inputs: list[Labels]) -> dict[Any, int]:
-    sizes: dict[Any, int] = {}
+def _check_sizes(operands: list[Array], inputs: list[Labels]) -> dict[Label, int]:
+    sizes: dict[Label, int] = {}
     for index, (operand, labels) in enumerate(zip(operands, inputs, strict=True)):
         for label, size in zip(labels, operand._array.shape, strict=True):
             known = sizes.get(label, 1)
@@ -136,7 +138,7 @@ def _check_sizes(operands: list[Any], inputs: list[Labels]) -> dict[Any, int]:
     return sizes
 
 
-def _summed(operand: Array, labels: Labels, drop: set[Any]) -> tuple[Any, Labels]:
+def _summed(operand: Array, labels: Labels, drop: set[Label]) -> tuple[Array, Labels]:
     """Sum an operand over the labels in `drop`."""
     axes = tuple(i for i, label in enumerate(labels) if label in drop)
     if not axes:
@@ -166,7 +168,7 @@ def _product(count: Sequence[int]) -> int:
     return result
 
 
-def _without_ones(operand: Array, labels: Labels, ones: set[Any]) -> tuple[Any, Labels]:
+def _without_ones(operand: Array, labels: Labels, ones: set[Label]) -> tuple[Array, Labels]:
     """View an operand without the dimensions in `ones`, whose size is 1: there is nothing to sum."""
     left = [label for label in labels if label not in ones]
     if len(left) == len(labels):
@@ -175,7 +177,7 @@ def _without_ones(operand: Array, labels: Labels, ones: set[Any]) -> tuple[Any, 
     return operand.reshape(shape), left
 
 
-def _contract(a: Array, la: Labels, b: Array, lb: Labels, keep: set[Any]) -> tuple[Any, Labels]:
+def _contract(a: Array, la: Labels, b: Array, lb: Labels, keep: set[Label]) -> tuple[Array, Labels]:
     """Return the product of two operands, summed over what is not in `keep`, with its labels."""
     a, la = _summed(a, la, set(la) - set(lb) - keep)
     b, lb = _summed(b, lb, set(lb) - set(la) - keep)
@@ -207,7 +209,7 @@ def _contract(a: Array, la: Labels, b: Array, lb: Labels, keep: set[Any]) -> tup
     return matmul(a, b).reshape(*sizes, *rows, *columns), [*batch, *left, *right]
 
 
-def _best_pair(labels: list[Labels], sizes: dict[Any, int], output: Labels) -> tuple[int, int]:
+def _best_pair(labels: list[Labels], sizes: dict[Label, int], output: Labels) -> tuple[int, int]:
     """Return the two operands whose product is smallest against what goes into it."""
     if len(labels) == 2:
         return 0, 1
@@ -221,12 +223,12 @@ def _best_pair(labels: list[Labels], sizes: dict[Any, int], output: Labels) -> t
     return min(((i, j) for i in range(len(labels)) for j in range(i + 1, len(labels))), key=growth)
 
 
-def _einsum_arrays(xp: Namespace, equation: str, *operands: Any) -> Array:
+def _einsum_arrays(xp: Namespace, equation: str, *operands: Array) -> Array:
     return xp.einsum(equation, *operands)
 
 
 @public(method=False, arrays=_einsum_arrays)
-def einsum(equation: Any, *operands: Any) -> Tensor:
+def einsum(equation: str | Operand, *operands: Operand) -> Tensor:
     """Return the sum of products that an equation in Einstein's notation describes.
 
     Parameters
@@ -272,7 +274,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 
 
 @public(method=False)
-def tensordot(a: Any, b: Any, dims: Dims = 2, *, out: Tensor | None = None) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: Dims = 2, *, out: Tensor | None = None) -> Tensor:
     """Return the products of `a` and `b` summed over dimensions.
 
     Parameters

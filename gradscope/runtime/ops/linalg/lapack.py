@@ -43,7 +43,7 @@ def routine(name: str, kind: str) -> Callable[..., Any]:
     return getattr(blas, letter + name, None) or getattr(lapack, letter + name)
 
 
-def _matrices(*arrays: Array) -> Iterator[tuple[Any, ...]]:
+def _matrices(*arrays: Array) -> Iterator[tuple[Array, ...]]:
     """Return the matrices of batches side by side; of arrays that are written, contiguous ones, they are views."""
     return zip(*(array.reshape(-1, *array.shape[-2:]) for array in arrays), strict=True)
 
@@ -63,7 +63,7 @@ def solve_triangles(A: Array, B: Array, upper: bool, unitriangular: bool) -> Arr
     return X
 
 
-def lu(A: Array) -> tuple[Any, Any, Any]:
+def lu(A: Array) -> tuple[Array, Array, Array]:
     """Return both LU factors in one array, the pivots counted from 1, and where the first one is 0."""
     LU = numpy.empty(A.shape, dtype=A.dtype)
     pivots = numpy.empty((*A.shape[:-2], min(A.shape[-2:])), dtype="int32")
@@ -96,7 +96,7 @@ def multiply_reflections(vectors: Array, factors: Array, C: Array, left: bool, a
     return result
 
 
-def ldl(A: Array, hermitian: bool) -> tuple[Any, Any, Any]:
+def ldl(A: Array, hermitian: bool) -> tuple[Array, Array, Array]:
     """Return L and D in one array, the pivots of ``sytrf`` or ``hetrf``, and where the first zero of D is."""
     LD = numpy.zeros(A.shape, dtype=A.dtype)
     pivots = numpy.empty(A.shape[:-1], dtype="int32")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import Any
 
 import numpy
 
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Make, Namespace
+from ..declaration.annotations import Array, Make, Namespace, Results
 from ..declaration.references import each_matrix
 from ..declaration.registry import OPERATORS, not_implemented, operator, public
 from ..declaration.samples import dominant
@@ -57,7 +56,7 @@ def _symmetric(make: Make, *shape: int) -> Tensor:
     return x.detach()
 
 
-def _ldl_reference(self: Array, hermitian: bool = False) -> list[Any]:
+def _ldl_reference(self: Array, hermitian: bool = False) -> list[Array]:
     # SciPy loads when a test asks for the reference.
     from scipy.linalg.lapack import get_lapack_funcs
 
@@ -91,7 +90,7 @@ operator(
 
 
 @public(namespace="linalg")
-def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Any:
+def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Results:
     """Return the LDL factors of symmetric matrices in one tensor, and the pivots, for :func:`ldl_solve`.
 
     Parameters

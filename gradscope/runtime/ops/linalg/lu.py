@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import Any
 
 import numpy
 
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace, Out, Shape
+from ..declaration.annotations import Argument, Array, Cases, Gradient, Make, Namespace, Out, Results, Shape
 from ..declaration.references import each_matrix, solved
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import dominant
@@ -114,7 +114,7 @@ def reordered(xp: Namespace, order: Array, B: Array) -> Array:
     return xp.take_along_axis(B, order, axis=-2)
 
 
-def permutation(xp: Namespace, pivots: Array, size: int, kind: Any) -> Array:
+def permutation(xp: Namespace, pivots: Array, size: int, kind: numpy.dtype) -> Array:
     """Return the matrices P of ``P @ L @ U`` that the pivots describe."""
     return (xp.arange(size)[:, None] == row_order(xp, pivots, size)[..., None, :]).astype(kind)
 
@@ -181,7 +181,7 @@ def _lu_samples(make: Make) -> Cases:
     return [((dominant(make, 3),), {}), ((make(4, 2),), {}), ((make(2, 2, 3),), {})]
 
 
-def _lu_reference(A: Array, pivot: bool = True) -> list[Any]:
+def _lu_reference(A: Array, pivot: bool = True) -> list[Array]:
     # SciPy loads when a test asks for the reference.
     from scipy.linalg import lu
 
@@ -189,7 +189,7 @@ def _lu_reference(A: Array, pivot: bool = True) -> list[Any]:
     return [L, U, P]
 
 
-def _lu_factor_reference(A: Array, pivot: bool = True) -> list[Any]:
+def _lu_factor_reference(A: Array, pivot: bool = True) -> list[Array]:
     # SciPy loads when a test asks for the reference.
     from scipy.linalg.lapack import get_lapack_funcs
 
@@ -197,7 +197,7 @@ def _lu_factor_reference(A: Array, pivot: bool = True) -> list[Any]:
     return [LU, pivots + 1, info]
 
 
-def _lu_parts_reference(LU: Array, pivots: Array) -> list[Any]:
+def _lu_parts_reference(LU: Array, pivots: Array) -> list[Array]:
     rows, columns = LU.shape[-2:]
     L = numpy.tril(LU, -1)[..., : min(rows, columns)] + numpy.eye(rows, min(rows, columns))
     return [L, numpy.triu(LU)[..., : min(rows, columns), :], _permutation_reference(pivots, rows)]
@@ -398,11 +398,11 @@ _Lu = namedtuple("linalg_lu", ["P", "L", "U"])  # type: ignore[name-match]
 _LuFactor = namedtuple("linalg_lu_factor", ["LU", "pivots"])  # type: ignore[name-match]
 
 
-def _same(found: Any) -> Array:
+def _same(found: Tensor) -> Array:
     return found
 
 
-def into_each(out: Out, name: str, operands: list[Any], found: Any) -> Any:
+def into_each(out: Out, name: str, operands: list[Argument], found: Sequence[Tensor]) -> Results:
     """Give a composite function of several results its ``out=``; return the tuple of the tensors written."""
     if not isinstance(out, (tuple, list)) or len(out) != len(found):
         raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
@@ -412,7 +412,7 @@ def into_each(out: Out, name: str, operands: list[Any], found: Any) -> Any:
 
 
 @public(namespace="linalg")
-def lu(A: Tensor, *, pivot: bool = True, out: Tensor | None = None) -> Any:
+def lu(A: Tensor, *, pivot: bool = True, out: Tensor | None = None) -> Results:
     """Return the LU decomposition ``A = P @ L @ U`` with partial pivoting.
 
     Parameters
@@ -444,7 +444,7 @@ def lu(A: Tensor, *, pivot: bool = True, out: Tensor | None = None) -> Any:
 
 
 @public(namespace="linalg")
-def lu_factor(A: Tensor, *, pivot: bool = True, out: Tensor | None = None) -> Any:
+def lu_factor(A: Tensor, *, pivot: bool = True, out: Tensor | None = None) -> Results:
     """Return both LU factors in one tensor, and the pivots, for :func:`lu_solve`.
 
     Raises
@@ -467,7 +467,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Tensor | None = None) -> An
 
 
 @public(namespace="linalg")
-def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Tensor | None = None) -> Any:
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Tensor | None = None) -> Results:
     """Return both LU factors in one tensor, the pivots, and 0 or where the first 0 on the diagonal of U is.
 
     Examples

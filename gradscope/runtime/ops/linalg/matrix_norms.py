@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Dims, DType, NormOrder
@@ -143,7 +142,7 @@ def norm(
     *,
     dtype: DType = None,
     out: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """Return a vector or matrix norm, as `ord` and `dim` say; without them, the 2-norm of all elements.
 
     Parameters

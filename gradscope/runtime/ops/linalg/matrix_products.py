@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ... import autocast, state
 from ...memory.dtype import scalar_type
@@ -19,7 +19,7 @@ __all__ = ["multi_dot", "vander", "vecdot"]
 
 
 @public(namespace="linalg")
-def multi_dot(tensors: Sequence[Any], *, out: Tensor | None = None) -> Tensor:
+def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Return the product of several matrices, in the order of fewest multiplications.
 
     Parameters
@@ -59,7 +59,7 @@ def multi_dot(tensors: Sequence[Any], *, out: Tensor | None = None) -> Tensor:
     return METHODS["view"](product(0, count - 1), shape)
 
 
-def _as_matrices(tensors: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
+def _as_matrices(tensors: Sequence[Tensor]) -> tuple[list[Tensor], tuple[int, ...]]:
     """Return the factors as matrices, and the shape of their product."""
     first, last = tensors[0]._array, tensors[-1]._array
     for which, array in (("first", first), ("last", last)):
@@ -78,7 +78,7 @@ def _as_matrices(tensors: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
     return matrices, shape
 
 
-def _need_chain(tensors: Sequence[Any], matrices: Sequence[Any]) -> None:
+def _need_chain(tensors: Sequence[Tensor], matrices: Sequence[Tensor]) -> None:
     kind = tensors[0]._dtype
     for nr, tensor in enumerate(tensors):
         array = tensor._array
@@ -112,7 +112,7 @@ def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
 
 
 @public(namespace="linalg")
-def vecdot(x: Tensor, y: Any, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """Return the inner products of vectors along a dimension; those of `x` are conjugated.
 
     Examples

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import Any
 
 from ... import autocast, state
 from ...memory import device as devices
 from ...tensor.tensor import Tensor
+from ..declaration.annotations import Results
 from ..declaration.registry import METHODS, OPERATORS, public
 from .lu import into_each, lu_factor_ex
 from .lu import lu_solve as linalg_lu_solve
@@ -25,7 +25,7 @@ _LuParts = namedtuple("lu_unpack", ["P", "L", "U"])  # type: ignore[name-match]
 
 
 @public
-def svd(self: Tensor, some: bool = True, compute_uv: bool = True, *, out: Tensor | None = None) -> Any:
+def svd(self: Tensor, some: bool = True, compute_uv: bool = True, *, out: Tensor | None = None) -> Results:
     """Return U, S and V of ``self = U @ diag(S) @ V.mH``; see :func:`linalg.svd`, which returns ``V.mH``.
 
     Examples
@@ -49,7 +49,7 @@ def svd(self: Tensor, some: bool = True, compute_uv: bool = True, *, out: Tensor
 
 
 @public
-def qr(self: Tensor, some: bool = True, *, out: Tensor | None = None) -> Any:
+def qr(self: Tensor, some: bool = True, *, out: Tensor | None = None) -> Results:
     """Return the QR decomposition; see :func:`linalg.qr`.
 
     Examples
@@ -99,7 +99,7 @@ def matrix_exp(self: Tensor) -> Tensor:
 
 
 @public(method=False)
-def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """Return the product of matrices; see :func:`linalg.multi_dot`.
 
     Examples
@@ -129,7 +129,7 @@ def orgqr(self: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @public
-def lu(self: Tensor, pivot: bool = True, get_infos: bool = False, out: Tensor | None = None) -> Any:
+def lu(self: Tensor, pivot: bool = True, get_infos: bool = False, out: Tensor | None = None) -> Results:
     """Return LU factors in one tensor, and pivots; see :func:`linalg.lu_factor`.
 
     Examples
@@ -166,7 +166,7 @@ def lu_unpack(
     unpack_pivots: bool = True,
     *,
     out: Tensor | None = None,
-) -> Any:
+) -> Results:
     """Return P, L and U, given LU factors in one tensor and their pivots.
 
     Parameters
@@ -214,7 +214,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     xp = devices.array_module(x._array)
     integers = x._dtype.kind in "iub"
     kind = "int64" if integers else x._dtype
-    result: Any = type(x)._wrap(xp.ones((x._array.shape[0], count), dtype=kind))
+    result: Tensor = type(x)._wrap(xp.ones((x._array.shape[0], count), dtype=kind))
     if count > 1:
         result[:, 1:] = METHODS["unsqueeze"](x, 1)
         result[:, 1:] = METHODS["cumprod"](result[:, 1:].clone(), 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf, prod
-from typing import Any
 
 import numpy
 
@@ -12,7 +11,7 @@ from ... import autocast, state
 from ...memory import device as devices
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Number
+from ..declaration.annotations import Array, Gradient, Namespace, Number, Results
 from ..declaration.references import each_matrix, solved
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..declaration.samples import dominant
@@ -76,7 +75,7 @@ operator(
 
 
 @public(namespace="linalg")
-def inv_ex(A: Tensor, *, check_errors: bool = False, out: Tensor | None = None) -> Any:
+def inv_ex(A: Tensor, *, check_errors: bool = False, out: Tensor | None = None) -> Results:
     """Return the inverse of square matrices, and integers that are not 0 for singular ones, without raising.
 
     Parameters
@@ -140,7 +139,9 @@ operator(
 
 
 @public(namespace="linalg")
-def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Tensor | None = None) -> Any:
+def solve_ex(
+    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Tensor | None = None
+) -> Results:
     """Return the solution of equations, and integers that are not 0 for singular matrices, without raising.
 
     Parameters
@@ -226,7 +227,7 @@ operator(
 @public(namespace="linalg")
 def pinv(
     A: Tensor,
-    rcond: Any = None,
+    rcond: Number = None,
     hermitian: bool = False,
     *,
     atol: Number = None,
@@ -336,7 +337,7 @@ def _need_full_rank(R: Array, zeros: Array) -> None:
         )
 
 
-def _shortest_solution(xp: Namespace, A: Array, B: Array, rcond: float | None) -> tuple[Any, Any, Any]:
+def _shortest_solution(xp: Namespace, A: Array, B: Array, rcond: float | None) -> tuple[Array, Array, Array]:
     """Return the solution by singular values, the ranks, and the singular values."""
     U, S, Vh = OPERATORS["linalg_svd"].run_forward(xp, A)
     limit = epsilon(xp, A) * max(A.shape[-2:]) if rcond is None else rcond
@@ -374,7 +375,7 @@ def _lstsq(
 
 
 def _lstsq_both(
-    g: Gradient, self: Array, b: Array, solution: Array, needs: Any, F: Namespace
+    g: Gradient, self: Array, b: Array, solution: Array, needs: Sequence[bool], F: Namespace
 ) -> tuple[Gradient, Gradient]:
     # X is pinv(A) @ B, and a residual the squared length of a column of A @ X - B, where A X - B has no part in A's
     # range: only A's own change and that of B count.
@@ -401,7 +402,7 @@ def _by_a_denormal_triangle(self: Array, b: Array, rcond: float | None = None, d
     return denormal.any() & (driver == "gels")
 
 
-def _lstsq_reference(self: Array, b: Array, rcond: float | None = None, driver: str | None = None) -> list[Any]:
+def _lstsq_reference(self: Array, b: Array, rcond: float | None = None, driver: str | None = None) -> list[Array]:
     nothing = numpy.empty(0)
     X, residuals, rank, values = each_matrix(lambda A, B: numpy.linalg.lstsq(A, B, rcond), self, b)
     if driver == "gels":
@@ -435,8 +436,8 @@ operator(
 
 @public(namespace="linalg")
 def lstsq(
-    A: Tensor, b: Any, rcond: float | None = None, *, driver: str | None = None, out: Tensor | None = None
-) -> Any:
+    A: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Tensor | None = None
+) -> Results:
     """Return the solution X of least ``‖A @ X - b‖``, the shortest where there are several.
 
     Parameters
@@ -483,7 +484,7 @@ def lstsq(
 @public(namespace="linalg")
 def matrix_rank(
     A: Tensor,
-    tol: Any = None,
+    tol: Number = None,
     hermitian: bool = False,
     *,
     atol: Number = None,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy
 
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Results
 from ..declaration.references import each_matrix
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import dominant
@@ -99,7 +98,7 @@ operator(
 
 
 @public(namespace="linalg")
-def qr(A: Tensor, mode: str = "reduced", *, out: Tensor | None = None) -> Any:
+def qr(A: Tensor, mode: str = "reduced", *, out: Tensor | None = None) -> Results:
     """Return the QR decomposition ``A = Q @ R``: Q with orthonormal columns, R upper triangular.
 
     Parameters
@@ -144,7 +143,7 @@ def _no_geqrf_derivative(g: Gradient) -> Gradient:
     raise NotImplementedError("the derivative for 'geqrf' is not implemented.\nUse linalg.qr(), which has one.")
 
 
-def _geqrf_reference(self: Array) -> list[Any]:
+def _geqrf_reference(self: Array) -> list[Array]:
     # SciPy loads when a test asks for the reference.
     from scipy.linalg.lapack import get_lapack_funcs
 
@@ -326,7 +325,14 @@ def _ormqr(
 
 
 def _ormqr_all(
-    g: Gradient, self: Array, input2: Array, input3: Array, left: bool, transpose: bool, needs: Any, F: Namespace
+    g: Gradient,
+    self: Array,
+    input2: Array,
+    input3: Array,
+    left: bool,
+    transpose: bool,
+    needs: Sequence[bool],
+    F: Namespace,
 ) -> tuple[Gradient, ...]:
     of_C = F.ormqr(self, input2, g, left, not transpose) if needs[2] else None
     if not (needs[0] or needs[1]):

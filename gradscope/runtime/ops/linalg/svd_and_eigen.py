@@ -9,7 +9,6 @@ to a sign or a phase: a loss has a gradient only if it does not depend on it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy
 
@@ -17,7 +16,7 @@ from ...memory import device as devices
 from ...memory.dtype import INEXACT, scalar_type
 from ...tensor import tangents
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Operand
+from ..declaration.annotations import Array, Gradient, Namespace, Operand, Results
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import dominant
 from ..execution import forward_mode, general, inplace_and_out
@@ -106,7 +105,7 @@ def _singular_values(xp: Namespace, A: Array) -> Array:
     return S
 
 
-def _decomposed(xp: Namespace, A: Array, decompose: Callable[[Any], tuple[Any, ...]]) -> tuple[Array, ...]:
+def _decomposed(xp: Namespace, A: Array, decompose: Callable[[Array], tuple[Array, ...]]) -> tuple[Array, ...]:
     """Return singular values, with or without vectors: NaN for a matrix with infinities, as in PyTorch.
 
     Raises
@@ -124,7 +123,7 @@ def _decomposed(xp: Namespace, A: Array, decompose: Callable[[Any], tuple[Any, .
     return found
 
 
-def _of_finite(xp: Namespace, A: Array, decompose: Callable[[Any], tuple[Any, ...]]) -> tuple[Array, ...]:
+def _of_finite(xp: Namespace, A: Array, decompose: Callable[[Array], tuple[Array, ...]]) -> tuple[Array, ...]:
     infinite = xp.isinf(A).any(axis=(-2, -1))
     if not devices.to_host(infinite).any() or devices.to_host(xp.isnan(A)).any():
         raise _not_converged("linalg.svd", xp, A)
@@ -212,7 +211,7 @@ operator(
 
 
 @public(namespace="linalg")
-def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Tensor | None = None) -> Any:
+def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Tensor | None = None) -> Results:
     """Return the singular value decomposition ``A = U @ diag(S) @ Vh``, the singular values in descending order.
 
     Parameters
@@ -303,7 +302,7 @@ def _eigh(xp: Namespace, A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     return L, V
 
 
-def _finite_part(name: str, xp: Namespace, A: Array) -> tuple[Any, Any]:
+def _finite_part(name: str, xp: Namespace, A: Array) -> tuple[Array, Array]:
     """Return which matrices are finite, and zeros in place of the others; raise where all are."""
     finite = xp.isfinite(A).all(axis=(-2, -1), keepdims=True)
     if devices.to_host(finite).all():
@@ -361,7 +360,7 @@ operator(
 
 
 @public(namespace="linalg")
-def eigh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Any:
+def eigh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Results:
     """Return eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.
 
     Parameters
@@ -500,7 +499,7 @@ operator(
 
 
 @public(namespace="linalg")
-def eig(A: Tensor, *, out: Tensor | None = None) -> Any:
+def eig(A: Tensor, *, out: Tensor | None = None) -> Results:
     """Return eigenvalues and eigenvectors of square matrices; both are complex, those of real matrices too.
 
     Parameters

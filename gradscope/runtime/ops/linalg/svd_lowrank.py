@@ -8,8 +8,6 @@ constructing approximate matrix decompositions", SIAM Review 53 (2011): algorith
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array
 from ..declaration.registry import public
@@ -27,7 +25,9 @@ def _basis(A: Array, q: int, niter: int) -> Array:
 
 
 @public(method=False)
-def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Any, Any, Any]:
+def svd_lowrank(
+    A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return U, S and V of ``A - M``, nearly ``U @ diag(S) @ V.mH``, by random projections.
 
     Parameters
@@ -69,7 +69,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Any = No
 
 
 @public(method=False)
-def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Any, Any, Any]:
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """Return the principal components of the rows of `A` as U, S and V of :func:`svd_lowrank`.
 
     The columns of V are the principal directions, and ``S ** 2 / (m - 1)`` the variances along them.

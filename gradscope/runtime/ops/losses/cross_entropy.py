@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
@@ -77,7 +76,7 @@ def _positions(xp: Namespace, shape: tuple[int, ...], target: Array) -> tuple[Ar
     return (places[0], target, *places[1:])
 
 
-def _class_weights(xp: Namespace, weight: Array, safe: Array, kept: Any) -> Array:
+def _class_weights(xp: Namespace, weight: Array, safe: Array, kept: Array) -> Array:
     """Return the weight of each target, None if all weigh 1."""
     if weight is None:
         return kept
@@ -85,7 +84,7 @@ def _class_weights(xp: Namespace, weight: Array, safe: Array, kept: Any) -> Arra
     return chosen if kept is None else xp.where(kept, chosen, 0)
 
 
-def _total_weight(xp: Namespace, safe: Array, weights: Array, kind: Any) -> Array:
+def _total_weight(xp: Namespace, safe: Array, weights: Array, kind: numpy.dtype) -> Array:
     return kind.type(safe.size) if weights is None else xp.add.reduce(weights, axis=None, dtype=kind)
 
 
@@ -367,10 +366,10 @@ def cross_entropy(
 
 def linear_cross_entropy(
     input: Array,
-    linear_weight: Any,
+    linear_weight: Array,
     target: Array,
     *,
-    linear_bias: Any = None,
+    linear_bias: Array = None,
     weight: Array = None,
     reduction: str = "mean",
     ignore_index: int | None = None,
@@ -427,7 +426,7 @@ def linear_cross_entropy(
     )
 
 
-def _check_linear_scores(input: Array, linear_weight: Any, linear_bias: Any) -> None:
+def _check_linear_scores(input: Array, linear_weight: Array, linear_bias: Array) -> None:
     if input.dim() not in (1, 2):
         raise RuntimeError(
             f"expected input with dimensionality 1 or 2, got {input.dim()}\n"
@@ -457,7 +456,7 @@ def _per_class(weight: Array, ndim: int) -> Array:
     return weight if ndim == 1 else weight.reshape((1, -1) + (1,) * (ndim - 2))
 
 
-def _probability_loss(logs: Any, target: Array, weight: Array, code: int, smoothing: float) -> Array:
+def _probability_loss(logs: Array, target: Array, weight: Array, code: int, smoothing: float) -> Array:
     shape = logs._array.shape
     axis = 1 if len(shape) > 1 else 0
     if not 0.0 <= smoothing <= 1.0:
@@ -473,7 +472,7 @@ def _probability_loss(logs: Any, target: Array, weight: Array, code: int, smooth
     return total if code == SUM else total / math.prod(size for dim, size in enumerate(shape) if dim != axis)
 
 
-def _smoothed_loss(logs: Any, target: Array, weight: Array, code: int, ignore: int, smoothing: float) -> Array:
+def _smoothed_loss(logs: Array, target: Array, weight: Array, code: int, ignore: int, smoothing: float) -> Array:
     shape = logs._array.shape
     axis = 1 if len(shape) > 1 else 0
     sharp = nll(logs, target, weight, code, ignore)

@@ -16,7 +16,6 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate
 from operator import index
-from typing import Any
 
 import numpy
 
@@ -25,7 +24,7 @@ from ...memory import device
 from ...memory.dtype import scalar_type
 from ...tensor import creation
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace
+from ..declaration.annotations import Array, Cases, Gradient, Ints, Make, Namespace, Sizes
 from ..declaration.extremes import substituted
 from ..declaration.registry import OPERATORS, PUBLIC, operator, public
 from ..execution.array_errors import refuse_kinds
@@ -190,7 +189,7 @@ def _samples(make: Make) -> Cases:
     ]
 
 
-def _logarithms(finfo: Any) -> list[list[float]]:
+def _logarithms(finfo: numpy.finfo) -> list[list[float]]:
     """Return logarithms of probabilities: of 1, of less, of denormal ones and of 0; and NaN."""
     small = float(finfo.smallest_subnormal)
     return [
@@ -204,7 +203,7 @@ def _logarithms(finfo: Any) -> list[list[float]]:
 
 
 def _reference(
-    log_probs: Array, targets: Array, inputs: Any, lengths: Array, blank: int = 0, zero_infinity: bool = False
+    log_probs: Array, targets: Array, inputs: Ints, lengths: Array, blank: int = 0, zero_infinity: bool = False
 ) -> Array:
     """Return the losses of the examples, one time and one state after the other."""
     offsets = [0, *accumulate(lengths)]
@@ -224,7 +223,7 @@ def _reference(
     return numpy.array(losses, dtype=log_probs.dtype)
 
 
-def _ways(states: list[Any], at: int, blank: int) -> slice:
+def _ways(states: list[int | None], at: int, blank: int) -> slice:
     """Return the states from which one comes to that one."""
     skips = states[at] != blank and states[at] != states[at - 2]
     return slice(at - 2 if skips else at - 1, at + 1)
@@ -249,7 +248,7 @@ operator(
 _WHILE = " (while checking arguments for ctc_loss_allocate_outputs)"
 
 
-def _lengths(name: str, lengths: Any, count: int) -> tuple[int, ...]:
+def _lengths(name: str, lengths: Sizes, count: int) -> tuple[int, ...]:
     """Return lengths as integers: PyTorch reads them on the host, too."""
     if hasattr(lengths, "_array"):
         if lengths._dtype.kind not in "iu":
@@ -288,8 +287,8 @@ def _check_targets(targets: Array, lengths: tuple[int, ...]) -> None:
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
-    input_lengths: Any,
-    target_lengths: Any,
+    input_lengths: Sizes,
+    target_lengths: Sizes,
     blank: int = 0,
     reduction: int = MEAN,
     zero_infinity: bool = False,
@@ -340,7 +339,7 @@ def ctc_loss(
 
 
 def _of_examples(
-    log_probs: Array, targets: Array, input_lengths: Any, target_lengths: Any, blank: int, zero_infinity: bool
+    log_probs: Array, targets: Array, input_lengths: Sizes, target_lengths: Sizes, blank: int, zero_infinity: bool
 ) -> Array:
     array = log_probs._array
     if array.ndim != 3:

@@ -17,6 +17,7 @@ from ...memory.dtype import scalar_type
 from ..declaration.annotations import Array, Cases, Formula, Gradient, Make, Namespace, Number, Shape
 from ..declaration.references import from_library, reduced_losses
 from ..declaration.registry import METHODS, operator
+from ..declaration.samples import Samples
 from ..execution.array_errors import cannot_hold, refuse_kinds, undefined_for
 from ..execution.bare_functions import is_half, over, single
 
@@ -71,7 +72,13 @@ def _share(g: Gradient, reduction: int, shape: Shape) -> Gradient:
 
 
 def _pointwise(
-    name: str, function: Any, derivative: Any, reference: Any, doc: str, extra: str = "", samples: Any = None
+    name: str,
+    function: Formula,
+    derivative: dict[str, Formula],
+    reference: Formula,
+    doc: str,
+    extra: str = "",
+    samples: Samples | None = None,
 ) -> None:
     """Declare a loss of `self - target`: ``function(xp, difference, *extra)`` and its ``derivative(difference, F)``."""
     kernel = f"{name.removesuffix('_loss')}_cpu"
@@ -97,7 +104,7 @@ def _pointwise(
     )
 
 
-def _of(slope: Any, sign: int, extra: bool = False) -> Formula:
+def _of(slope: Formula, sign: int, extra: bool = False) -> Formula:
     def formula(g: Gradient, self: Array, target: Array, reduction: int, F: Namespace) -> Gradient:
         d = slope(self - target, F)
         return _share(g, reduction, d.shape) * (d if sign > 0 else -d)
@@ -109,16 +116,16 @@ def _of(slope: Any, sign: int, extra: bool = False) -> Formula:
     return with_beta if extra else formula
 
 
-def _both(slope: Any, extra: bool = False) -> dict[str, Any]:
+def _both(slope: Formula, extra: bool = False) -> dict[str, Formula]:
     return {"self": _of(slope, 1, extra), "target": _of(slope, -1, extra)}
 
 
-def _huber(xp: Namespace, difference: Array, delta: Any) -> Array:
+def _huber(xp: Namespace, difference: Array, delta: Number) -> Array:
     size = xp.absolute(difference)
     return xp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
 
 
-def _huber_slope(d: Any, delta: Any, F: Namespace) -> Array:
+def _huber_slope(d: Array, delta: Number, F: Namespace) -> Array:
     return F.where(d > delta, F.zeros_like(d) + delta, F.where(d < -delta, F.zeros_like(d) - delta, d))
 
 
@@ -127,7 +134,7 @@ def _smooth_l1(xp: Namespace, difference: Array, beta: Number) -> Array:
     return size if beta == 0 else xp.where(size < beta, 0.5 * size * size / beta, size - 0.5 * beta)
 
 
-def _smooth_slope(d: Any, beta: Number, F: Namespace) -> Array:
+def _smooth_slope(d: Array, beta: Number, F: Namespace) -> Array:
     return F.sign(d) if beta == 0 else _huber_slope(d, beta, F) / beta
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import numpy
 
@@ -107,7 +107,7 @@ def _multi_margin(
     self: Array,
     target: Array,
     p: Number = 1,
-    margin: Any = 1,
+    margin: Number = 1,
     weight: Array = None,
     reduction: int = MEAN,
 ) -> Array:
@@ -129,7 +129,7 @@ def _multi_margin(
 
 
 def _multi_margin_backward(
-    g: Gradient, self: Array, target: Array, p: Number, margin: Any, weight: Array, reduction: int, F: Namespace
+    g: Gradient, self: Array, target: Array, p: Number, margin: Number, weight: Array, reduction: int, F: Namespace
 ) -> Gradient:
     rows, at = self.reshape(-1, self.shape[-1] if len(self.shape) else 1), target.reshape(-1, 1)
     count, classes = rows.shape
@@ -146,7 +146,7 @@ def _multi_margin_backward(
 
 def _multi_margin_samples(make: Make) -> Cases:
     target, weight = creation.tensor([0, 2, 1, 0]), make(3, low=0.5, high=2.0).detach()
-    batches: list[Any] = [
+    batches: Cases = [
         ((make(4, 3), target, p, 0.7, w, code), {}) for p in (1, 2) for w in (None, weight) for code in (0, 1)
     ]
     return [
@@ -378,7 +378,14 @@ def check_triplet(anchor: Array, positive: Array, negative: Array) -> None:
         )
 
 
-def triplet(distance: Any, anchor: Array, positive: Array, negative: Array, margin: float, swap: bool) -> Array:
+def triplet(
+    distance: Callable[[Array, Array], Array],
+    anchor: Array,
+    positive: Array,
+    negative: Array,
+    margin: float,
+    swap: bool,
+) -> Array:
     """Return ``max(0, margin + distance(anchor, positive) - distance(anchor, negative))``."""
     check_triplet(anchor, positive, negative)
     near, far = distance(anchor, positive), distance(anchor, negative)

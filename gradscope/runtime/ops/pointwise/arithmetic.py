@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cmath
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
 
@@ -20,8 +20,11 @@ from ..execution.array_errors import as_multiple, refuse_kinds
 from ..execution.bare_functions import conj, in_dtype_of
 from ..execution.general import number_in
 
+# What a declaration becomes: a function, which knows its operator.
+DeclaredFunction: TypeAlias = Any
 
-def _function(name: str) -> Any:
+
+def _function(name: str) -> DeclaredFunction:
     return OPERATORS[name].function
 
 
@@ -356,7 +359,7 @@ def div_(self: Tensor, other: Operand, *, rounding_mode: str | None = None) -> T
     return _rounded_divide.operator.inplace_function(self, other, rounding_mode=rounding_mode)
 
 
-def _check_rounding(mode: Any) -> None:
+def _check_rounding(mode: str) -> None:
     if mode not in ("trunc", "floor"):
         raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{mode}'")
 
@@ -488,14 +491,14 @@ operator(
 )
 
 
-def _pow_choice(self: Tensor, exponent: Number) -> tuple[Any, bool]:
+def _pow_choice(self: Tensor, exponent: Number) -> tuple[str, bool]:
     number = isinstance(exponent, (int, float, complex))
     integers = number and getattr(self, "_array", self).dtype.kind in "iub"
     return ("pow.tensor" if not number or integers else "pow.scalar"), bool(integers)
 
 
 @public(method=True)
-def pow(self: Any, exponent: Number, *, out: Tensor | None = None) -> Tensor:
+def pow(self: Operand, exponent: Number, *, out: Tensor | None = None) -> Tensor:
     """Return ``self ** exponent``, elementwise.
 
     Raises

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace, Operand
 from ..declaration.extremes import elementwise, integral
-from ..declaration.registry import OPERATORS, operator, public
+from ..declaration.registry import OPERATORS, Operator, operator, public
 from ..declaration.samples import binary, by_number
 from ..execution.array_errors import checked_ufunc, real_ufunc, refuse_kinds
 from ..execution.bare_functions import conj, in_dtype_of
@@ -221,10 +220,10 @@ def copysign(self: Tensor, other: Operand, *, out: Tensor | None = None) -> Tens
 @public
 def copysign_(self: Tensor, other: Operand) -> Tensor:
     """In-place form of :func:`copysign`."""
-    return _form_for("copysign", other).inplace_function(self, other)
+    return _form_for("copysign", other).inplace_function(self, other)  # type: ignore[misc]
 
 
-def _form_for(name: str, other: Operand) -> Any:
+def _form_for(name: str, other: Operand) -> Operator:
     return OPERATORS[f"{name}.{'tensor' if hasattr(other, '_array') else 'number'}"]
 
 
@@ -289,7 +288,7 @@ def xlogy(self: Tensor, other: Operand, *, out: Tensor | None = None) -> Tensor:
 @public
 def xlogy_(self: Tensor, other: Operand) -> Tensor:
     """In-place form of :func:`xlogy`."""
-    return _form_for("xlogy", other).inplace_function(self, other)
+    return _form_for("xlogy", other).inplace_function(self, other)  # type: ignore[misc]
 
 
 operator(

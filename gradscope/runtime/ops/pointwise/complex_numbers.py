@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
@@ -11,7 +10,7 @@ from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
 from ...memory.storage import offset_of, restrided
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace
+from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace, Operand
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import conj as conjugate
 from ..execution.bare_functions import is_half
@@ -220,15 +219,15 @@ def imag(self: Tensor) -> Tensor:
     return METHODS["select"](OPERATORS["_neg_view"].function(pairs) if self._conjugated else pairs, -1, 1)
 
 
-def _set_real(self: Array, value: Any) -> None:
+def _set_real(self: Array, value: Operand) -> None:
     _set_part(real(self), value)
 
 
-def _set_imag(self: Array, value: Any) -> None:
+def _set_imag(self: Array, value: Operand) -> None:
     _set_part(imag(self), value)
 
 
-def _set_part(part: Any, value: Any) -> None:
+def _set_part(part: Tensor, value: Operand) -> None:
     """Write a number or a tensor into the real or the imaginary part."""
     if hasattr(value, "_array"):
         part.copy_(value)

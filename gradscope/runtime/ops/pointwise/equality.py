@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...memory import device as devices
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, Namespace, Results
 from ..declaration.extremes import elementwise
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import binary
@@ -88,7 +86,7 @@ def unique(
     return_inverse: bool = False,
     return_counts: bool = False,
     dim: int | None = None,
-) -> Any:
+) -> Results:
     """Return the distinct elements in ascending order, or the distinct slices along `dim`.
 
     Parameters
@@ -118,7 +116,7 @@ def unique(
 
 
 @public
-def bincount(self: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
+def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """Return how often each of 0, 1, 2, ... occurs in a vector of integers, or the sums of their weights.
 
     Examples

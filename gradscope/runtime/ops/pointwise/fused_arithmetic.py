@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from ...memory import dtype as dtypes
@@ -11,7 +9,7 @@ from ...memory.elements import as_element
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Formula, Namespace, Number, Operand
 from ..declaration.extremes import elementwise
-from ..declaration.registry import OPERATORS, operator, public
+from ..declaration.registry import OPERATORS, Operator, operator, public
 from ..execution.array_errors import refuse_kinds
 from ..execution.bare_functions import conj, in_dtype_of
 
@@ -29,7 +27,7 @@ def _lerp(xp: Namespace, self: Array, end: Array, weight: Array) -> Array:
     return xp.where(near, self + weight * difference, end - difference * (1 - weight))
 
 
-def _lerp_reference(self: Array, end: Any, weight: Array) -> Array:
+def _lerp_reference(self: Array, end: Array, weight: Array) -> Array:
     near = numpy.abs(weight) < 0.5
     return numpy.where(near, self + weight * (end - self), end - (end - self) * (1 - weight))
 
@@ -69,12 +67,12 @@ operator(
 )
 
 
-def _lerp_form(weight: Array) -> Any:
+def _lerp_form(weight: Array) -> Operator:
     return OPERATORS["lerp.Tensor" if hasattr(weight, "_array") else "lerp.Scalar"]
 
 
 @public
-def lerp(self: Tensor, end: Any, weight: Operand, *, out: Tensor | None = None) -> Tensor:
+def lerp(self: Tensor, end: Tensor, weight: Operand, *, out: Tensor | None = None) -> Tensor:
     """Return ``self + weight * (end - self)``, elementwise; `weight` is a number or a tensor.
 
     Examples
@@ -87,12 +85,12 @@ def lerp(self: Tensor, end: Any, weight: Operand, *, out: Tensor | None = None) 
 
 
 @public
-def lerp_(self: Tensor, end: Any, weight: Operand) -> Tensor:
+def lerp_(self: Tensor, end: Tensor, weight: Operand) -> Tensor:
     """In-place form of :func:`lerp`."""
-    return _lerp_form(weight).inplace_function(self, end, weight)
+    return _lerp_form(weight).inplace_function(self, end, weight)  # type: ignore[misc]
 
 
-def _times(value: Any, factor: Any) -> Array:
+def _times(value: Operand, factor: Number) -> Array:
     return value if factor == 1 else value * factor
 
 

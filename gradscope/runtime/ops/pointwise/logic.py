@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...memory import dtype as dtypes
 from ..declaration.annotations import Array, Cases, Formula, Make, Namespace
@@ -32,7 +32,7 @@ def _compared(ufunc: str) -> Formula:
 def _inplace_comparison(name: str, ufunc: str, aliases: tuple[str, ...]) -> None:
     """Declare ``name_``, which has a gradient of zeros, and an operator of its own where `other` is a number."""
     supports = "fc" if name in ("eq", "ne") else "f"
-    zeros: Any = lambda g, F: F.zeros_like(g)  # noqa: E731
+    zeros: Formula = lambda g, F: F.zeros_like(g)  # noqa: E731
     node = f"{name.title()}Backward"
     number = operator(
         f"{name}.write_Scalar(Tensor self, Scalar other)",

@@ -7,7 +7,6 @@ for complex arguments they are the conjugate Wirtinger derivatives PyTorch uses.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
@@ -636,7 +635,7 @@ operator(
 )
 
 
-def _logit_self(g: Gradient, self: Array, eps: Any, F: Namespace) -> Gradient:
+def _logit_self(g: Gradient, self: Array, eps: float | None, F: Namespace) -> Gradient:
     low = 0 if eps is None else eps
     outside = F.zeros_like(g) + (math.nan if eps is None else 0)
     return F.where((self >= low) & (self <= 1 - low), g / (self * (1 - self)), outside)

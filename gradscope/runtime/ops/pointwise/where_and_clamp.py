@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from ...kernels import forms
@@ -13,9 +11,9 @@ from ...memory import dtype as dtypes
 from ...memory.elements import as_element
 from ...tensor.creation import broadcast_shapes, tensor
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace, Number, Operand, Shape, Sizes
+from ..declaration.annotations import Array, Gradient, Namespace, Number, Operand, Results, Shape, Sizes
 from ..declaration.references import placed
-from ..declaration.registry import OPERATORS, not_implemented, operator, public
+from ..declaration.registry import OPERATORS, Operator, not_implemented, operator, public
 from ..declaration.samples import mask
 from ..execution import general
 
@@ -58,7 +56,7 @@ _where_self = OPERATORS["where.self"].function
 
 
 @public(method=False, arrays=select)
-def where(condition: Tensor, input: Any = None, other: Operand = None, *, out: Tensor | None = None) -> Any:
+def where(condition: Tensor, input: Operand = None, other: Operand = None, *, out: Tensor | None = None) -> Results:
     """Return elements of `input` where `condition` holds and of `other` elsewhere; or where `condition` is not zero.
 
     Parameters
@@ -106,7 +104,7 @@ def _scalar(like: Array, value: Number) -> Array:
 
 
 @public(method="where", function_too=False)
-def _where_method(self: Tensor, condition: Any, other: Operand) -> Tensor:
+def _where_method(self: Tensor, condition: Tensor, other: Operand) -> Tensor:
     """Return the elements of this tensor where `condition` holds, and those of `other` elsewhere."""
     return where(condition, self, other)
 
@@ -117,7 +115,7 @@ def _need_mask(name: str, mask: Array) -> None:
         raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {kind}\nUse mask.bool().")
 
 
-def _check_masked_fill(mask: Array, value: Any) -> None:
+def _check_masked_fill(mask: Array, value: Operand) -> None:
     _need_mask("masked_fill_", mask)
     if getattr(value, "ndim", 0):
         raise RuntimeError(
@@ -126,12 +124,12 @@ def _check_masked_fill(mask: Array, value: Any) -> None:
         )
 
 
-def _masked_fill(xp: Namespace, self: Array, mask: Array, value: Any) -> Array:
+def _masked_fill(xp: Namespace, self: Array, mask: Array, value: Operand) -> Array:
     _check_masked_fill(mask, value)
     return select(xp, mask, as_element(value, self), self).astype(self.dtype, copy=False)
 
 
-def _write_masked(xp: Namespace, self: Array, mask: Array, value: Any) -> None:
+def _write_masked(xp: Namespace, self: Array, mask: Array, value: Operand) -> None:
     _check_masked_fill(mask, value)
     value = as_element(value, self)
     if mask.shape != self.shape:
@@ -176,12 +174,12 @@ operator(
 )
 
 
-def _masked_fill_form(value: Any) -> Any:
+def _masked_fill_form(value: Operand) -> Operator:
     return OPERATORS["masked_fill.Tensor" if hasattr(value, "_array") else "masked_fill.Scalar"]
 
 
 @public(arrays=_masked_fill)
-def masked_fill(self: Tensor, mask: Any, value: Any) -> Tensor:
+def masked_fill(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """Return a copy with `value`, a number or a 0-d tensor, where `mask` holds.
 
     Examples
@@ -194,9 +192,9 @@ def masked_fill(self: Tensor, mask: Any, value: Any) -> Tensor:
 
 
 @public
-def masked_fill_(self: Tensor, mask: Any, value: Any) -> Tensor:
+def masked_fill_(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """In-place form of :func:`masked_fill`."""
-    return _masked_fill_form(value).inplace_function(self, mask, value)
+    return _masked_fill_form(value).inplace_function(self, mask, value)  # type: ignore[misc]
 
 
 def _masked_select(xp: Namespace, self: Array, mask: Array) -> Array:
@@ -298,7 +296,7 @@ operator(
 
 
 @public
-def nonzero(self: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:
+def nonzero(self: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Results:
     """Return the indices of the elements that are not zero: one row each, or one vector a dimension.
 
     Parameters
@@ -461,7 +459,7 @@ for _side in ("min", "max"):
     )
 
 
-def _clamp_form(name: str, *bounds: Any) -> Any:
+def _clamp_form(name: str, *bounds: Operand) -> Operator:
     return OPERATORS[f"{name}.Tensor" if any(hasattr(b, "_array") for b in bounds) else f"{name}.Scalar"]
 
 
@@ -493,7 +491,7 @@ def clamp(self: Tensor, min: Number = None, max: Number = None, *, out: Tensor |
 def clamp_(self: Tensor, min: Number = None, max: Number = None) -> Tensor:
     """In-place form of :func:`clamp`."""
     _need_bound(min, max)
-    return _clamp_form("clamp", min, max).inplace_function(self, min, max)
+    return _clamp_form("clamp", min, max).inplace_function(self, min, max)  # type: ignore[misc]
 
 
 @public
@@ -531,7 +529,7 @@ def clamp_min(self: Tensor, min: Number, *, out: Tensor | None = None) -> Tensor
 @public
 def clamp_min_(self: Tensor, min: Number) -> Tensor:
     """In-place form of :func:`clamp_min`."""
-    return _clamp_form("clamp_min", min).inplace_function(self, min)
+    return _clamp_form("clamp_min", min).inplace_function(self, min)  # type: ignore[misc]
 
 
 @public
@@ -550,13 +548,15 @@ def clamp_max(self: Tensor, max: Number, *, out: Tensor | None = None) -> Tensor
 @public
 def clamp_max_(self: Tensor, max: Number) -> Tensor:
     """In-place form of :func:`clamp_max`."""
-    return _clamp_form("clamp_max", max).inplace_function(self, max)
+    return _clamp_form("clamp_max", max).inplace_function(self, max)  # type: ignore[misc]
 
 
 # --- special values ---------------------------------------------------------------------------------------------------
 
 
-def _nan_to_num(xp: Namespace, self: Array, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Array:
+def _nan_to_num(
+    xp: Namespace, self: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Array:
     return xp.nan_to_num(self, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
 
 

@@ -11,14 +11,15 @@ J. W. Cooley, J. W. Tukey, "An algorithm for the machine calculation of complex 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Literal
 
 import numpy
 
 from ...memory.bfloat16 import BFloat16Array
 from ...memory.dtype import scalar_type
-from ..declaration.annotations import Array, Cases, Dims, Gradient, Make, Namespace, Shape
+from ..declaration.annotations import Argument, Array, Cases, Dims, Gradient, Make, Namespace, Shape
 from ..declaration.registry import operator
+from ..declaration.samples import Samples
 from ..execution.bare_functions import is_half
 
 __all__ = ["BY_COUNT", "BY_ROOT", "UNSCALED", "refuse_halves"]
@@ -85,7 +86,7 @@ def _to_real_backward(g: Gradient, dim: Dims, normalization: int, last_dim_size:
     return F.cat([part for part in parts if part.shape[axis]], axis)
 
 
-def _cases(kind: str, *last: Any) -> Any:
+def _cases(kind: str, *last: Argument) -> Samples:
     def samples(make: Make) -> Cases:
         shapes = (((5,), [0]), ((3, 4), [1]), ((4, 3), [0]), ((2, 3, 4), [0, 2]), ((2, 3, 5), [1, 2]))
         return [
@@ -113,7 +114,7 @@ def _from_real_reference(self: Array, dim: Dims, normalization: int, onesided: b
 
 
 def _to_real_reference(self: Array, dim: Dims, normalization: int, last_dim_size: int) -> Array:
-    names: Any = ("forward", "ortho", "backward")
+    names: tuple[Literal["forward", "ortho", "backward"], ...] = ("forward", "ortho", "backward")
     sizes = [*(self.shape[axis] for axis in dim[:-1]), last_dim_size]
     return numpy.fft.irfftn(self, sizes, dim, names[normalization])
 

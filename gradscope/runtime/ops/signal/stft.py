@@ -17,7 +17,7 @@ from ... import autocast, state
 from ...memory import dtype as dtypes
 from ...tensor import creation
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array
+from ..declaration.annotations import Argument, Array
 from ..declaration.registry import OPERATORS, PUBLIC, public
 from ..vision.padding import circular_pad
 from .fft import BY_COUNT, BY_ROOT, UNSCALED
@@ -25,7 +25,9 @@ from .fft import BY_COUNT, BY_ROOT, UNSCALED
 # --- windows ----------------------------------------------------------------------------------------------------------
 
 
-def _window(name: str, length: int, periodic: bool, options: dict[str, Any], shape: Callable[[Any], Any]) -> Tensor:
+def _window(
+    name: str, length: int, periodic: bool, options: dict[str, Argument], shape: Callable[[Tensor], Tensor]
+) -> Tensor:
     """Return a window: `shape` of the positions from 0 to 1."""
     if length < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
@@ -41,7 +43,7 @@ def _window(name: str, length: int, periodic: bool, options: dict[str, Any], sha
     return shape(creation.arange(length, **wide) / last).to(kind).requires_grad_(requires_grad)
 
 
-def cosine_sum(*weights: float) -> Callable[[Any], Any]:
+def cosine_sum(*weights: float) -> Callable[[Tensor], Tensor]:
     """Return a sum of cosines of 0, 1, 2, ... periods as a function of the position."""
 
     def shape(x: Array) -> Array:
@@ -55,7 +57,7 @@ def triangle(x: Array) -> Array:
     return 1 - (2 * x - 1).abs()
 
 
-def kaiser_shape(beta: float) -> Callable[[Any], Any]:
+def kaiser_shape(beta: float) -> Callable[[Tensor], Tensor]:
     """Return a Bessel function of half a circle as a function of the position."""
 
     def shape(x: Array) -> Array:
@@ -164,7 +166,7 @@ def stft(
     n_fft: int,
     hop_length: int | None = None,
     win_length: int | None = None,
-    window: Any = None,
+    window: Tensor | None = None,
     center: bool = True,
     pad_mode: str = "reflect",
     normalized: bool = False,
@@ -271,7 +273,7 @@ def stft(
     return PUBLIC["view_as_real"](found)
 
 
-def _padded(signal: Any, half: int, mode: str) -> Array:
+def _padded(signal: Tensor, half: int, mode: str) -> Array:
     if mode == "circular":
         return circular_pad(signal, (half, half))
     kinds = {"constant": "constant_pad_nd", "reflect": "reflection_pad1d", "replicate": "replication_pad1d"}
@@ -296,7 +298,7 @@ def istft(
     n_fft: int,
     hop_length: int | None = None,
     win_length: int | None = None,
-    window: Any = None,
+    window: Tensor | None = None,
     center: bool = True,
     normalized: bool = False,
     onesided: bool | None = None,
@@ -377,7 +379,7 @@ def istft(
     return PUBLIC["constant_pad_nd"](signal, [0, missing])
 
 
-def _overlapped(parts: Any, hop: int) -> Array:
+def _overlapped(parts: Tensor, hop: int) -> Array:
     """Return the sum of parts (batch, count, size), each `hop` after the one before."""
     batch, count, size = parts.shape
     total = (count - 1) * hop + size

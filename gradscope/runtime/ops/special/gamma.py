@@ -6,7 +6,6 @@ The formulas are those of Abramowitz and Stegun, *Handbook of Mathematical Funct
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
@@ -80,7 +79,7 @@ _BLOCK = 1 << 15
 """Elements treated at once, so that the temporaries stay in the cache."""
 
 
-def _blockwise(xp: Namespace, function: Any, x: Array) -> Array:
+def _blockwise(xp: Namespace, function: Formula, x: Array) -> Array:
     """Return ``function(xp, x)``, computed in single precision at least and a part at a time."""
     kind = x.dtype
     wide = x.astype(xp.float32) if kind.itemsize < 4 else x
@@ -242,7 +241,7 @@ def _ordered(low: float, high: float) -> Formula:
     return lambda make: [((make(*a, low=low, high=high).detach(), make(*b, low=0.5, high=3.0)), {}) for a, b in shapes]
 
 
-def _incomplete(name: str, native_name: str) -> Any:
+def _incomplete(name: str, native_name: str) -> Formula:
     def forward(xp: Namespace, self: Array, other: Array) -> Array:
         refuse_kinds(f"{name}_cpu", self, "biuc")
         return native(native_name, self, other)

@@ -8,8 +8,6 @@ by trigonometric functions, table 18.5.1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy
 
@@ -22,7 +20,7 @@ from .error_function import refuse
 # --- recurrences ------------------------------------------------------------------------------------------------------
 
 
-def _recurrence(xp: Namespace, n: Array, top: int, first: Array, following: Callable[..., Any]) -> Array:
+def _recurrence(xp: Namespace, n: Array, top: int, first: Array, following: Formula) -> Array:
     """Return the polynomial of degree `n` of each element: 1, `first`, and what follows, up to the degree `top`.
 
     ``following(k, last, before)`` is the polynomial of degree k + 1, given those of degree k and k - 1.
@@ -51,7 +49,7 @@ _EXACT = 64
 """Up to this degree the recurrence is taken, which is exact at zeros and grows no error worth the name."""
 
 
-def _chebyshev(first: Callable[..., Any], inside: Callable[..., Any], outside: Callable[..., Any]) -> Formula:
+def _chebyshev(first: Formula, inside: Formula, outside: Formula) -> Formula:
     """Return ``polynomial(xp, x, n)``.
 
     `first` is the polynomial of degree 1; ``inside(xp, angle, n)`` the one of the cosine of an angle, ``outside(xp, t,
@@ -74,7 +72,7 @@ def _chebyshev(first: Callable[..., Any], inside: Callable[..., Any], outside: C
     return polynomial
 
 
-def _at_one(xp: Namespace, first: Callable[..., Any], x: Array, n: Any) -> Array:
+def _at_one(xp: Namespace, first: Formula, x: Array, n: Array) -> Array:
     """Return the polynomial of degree `n` at x = 1 or -1, where it grows by the same number from degree to degree."""
     value = first(x) * x
     size = 1 + n * (value - 1)
@@ -84,7 +82,7 @@ def _at_one(xp: Namespace, first: Callable[..., Any], x: Array, n: Any) -> Array
 def _half_sum(sign: int) -> Formula:
     """Return the form of ``cosh((n + 1/2) t) / cosh(t / 2)`` (sign 1) or that of sinh (-1), which overflows last."""
 
-    def ratio(xp: Namespace, t: Any, n: Any) -> Array:
+    def ratio(xp: Namespace, t: Array, n: Array) -> Array:
         return xp.exp(n * t) * (1 + sign * xp.exp(-(2 * n + 1) * t)) / (1 + sign * xp.exp(-t))
 
     return ratio
@@ -146,7 +144,7 @@ def _legendre(xp: Namespace, x: Array, n: Array) -> Array:
 # --- operators --------------------------------------------------------------------------------------------------------
 
 _KINDS = ("first", "second", "third", "fourth")
-_POLYNOMIALS: dict[str, tuple[Any, str]] = {
+_POLYNOMIALS: dict[str, tuple[Formula, str]] = {
     **{
         f"chebyshev_polynomial_{letter}": (form, f"the Chebyshev polynomial of the {kind} kind")
         for (letter, form), kind in zip(_CHEBYSHEV.items(), _KINDS, strict=True)
@@ -163,7 +161,7 @@ _SHIFTED = {
 }
 
 
-def _forward(name: str, polynomial: Any) -> Formula:
+def _forward(name: str, polynomial: Formula) -> Formula:
     def forward(xp: Namespace, self: Array, n: Array) -> Array:
         refuse(f"{name}_cpu", self, "biuce")
         # In double precision, or the digits close to a polynomial's zeros are lost.
