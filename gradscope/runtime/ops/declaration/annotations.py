@@ -29,6 +29,7 @@ __all__ = [
     "NormOrder",
     "Number",
     "Operand",
+    "OperatorFunction",
     "Out",
     "RandomSource",
     "Results",
@@ -61,6 +62,8 @@ Number: TypeAlias = Any
 Operand: TypeAlias = Any
 # What a call gives for one parameter: a tensor, a list of them, or a value of Python, as the schema says.
 Argument: TypeAlias = Any
+# A function that a declaration becomes: it knows its operator and has a signature of its own.
+OperatorFunction: TypeAlias = Any
 # What an operator returns, or its forward: a tensor or an array, or a tuple of them, named as torch.return_types are.
 Results: TypeAlias = Any
 # A node of the operator's own class, which has a slot for each saved name.

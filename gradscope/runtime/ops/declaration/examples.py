@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 
@@ -17,7 +17,7 @@ from ...memory import dtype as dtypes
 from ...tensor.creation import from_numpy
 from ...tensor.tensor import Tensor
 from ..execution.codegen.docstrings import HEADING
-from .annotations import Cases
+from .annotations import Argument, Cases
 
 if TYPE_CHECKING:
     from .annotations import DType
@@ -76,7 +76,7 @@ class _Maker:
             return from_numpy((values + 1j * values[::-1]).reshape(sizes).astype("complex64"))
         return from_numpy(numpy.floor(values).reshape(sizes).astype(kind))
 
-    def of(self, values: Any, dtype: DType = None, shape: tuple[int, ...] | None = None) -> Tensor:
+    def of(self, values: Argument, dtype: DType = None, shape: tuple[int, ...] | None = None) -> Tensor:
         """Return a tensor of given values."""
         kind = numpy.dtype(getattr(dtype, "numpy", dtype) or "float32")
         array = numpy.array(values, dtype="float32" if kind.kind == "f" else kind)
@@ -101,13 +101,13 @@ def _samples(op: Operator, *, small: bool) -> Cases:
     if op.samples is None:
         return []
     try:
-        found: list[tuple[tuple[Any, ...], dict[str, Any]]] = op.samples(_Maker(small=small))
+        found: Cases = op.samples(_Maker(small=small))
     except Exception:  # a sample may need the sizes that it asks for
         return []
     return found
 
 
-def _call(call: str, args: tuple[Any, ...], kwargs: dict[str, Any], tensor: Callable[[Tensor], str]) -> str:
+def _call(call: str, args: tuple[Argument, ...], kwargs: dict[str, Argument], tensor: Callable[[Tensor], str]) -> str:
     """Return the source of a call; empty where an argument cannot be written, or no tensor has a dimension."""
     given = [*args, *kwargs.values()]
     if not any(isinstance(value, Tensor) and value._array.ndim and value._array.size for value in _flat(given)):
@@ -121,7 +121,7 @@ def _call(call: str, args: tuple[Any, ...], kwargs: dict[str, Any], tensor: Call
     return f"{call}({', '.join([*texts, *named])})"
 
 
-def _flat(values: Any) -> Iterator[Any]:
+def _flat(values: Argument) -> Iterator[Argument]:
     for value in values:
         if isinstance(value, (list, tuple)):
             yield from _flat(value)
@@ -129,7 +129,7 @@ def _flat(values: Any) -> Iterator[Any]:
             yield value
 
 
-def _text(value: Any, tensor: Callable[[Tensor], str]) -> str:
+def _text(value: Argument, tensor: Callable[[Tensor], str]) -> str:
     if isinstance(value, Tensor):
         return tensor(value)
     if isinstance(value, (list, tuple)):

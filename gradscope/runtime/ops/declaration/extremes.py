@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy
+
 from .annotations import Cases
 from .samples import Samples
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["elementwise", "integral", "points", "rows", "substituted"]
 
 
-def points(finfo: Any) -> list[float]:
+def points(finfo: numpy.finfo) -> list[float]:
     """Return zeros of both signs, denormal, tiny, ordinary, huge and infinite numbers of both signs, and NaN."""
     denormal = float(finfo.smallest_subnormal)
     sizes = [denormal, float(finfo.tiny), float(finfo.eps), 1e-3, 0.5, 1.0, 1.5, 2.0, 10.0, 88.0, 1000.0, 1e4]
@@ -29,7 +31,7 @@ def points(finfo: Any) -> list[float]:
     return [0.0, *sizes, -0.0, *(-size for size in sizes), math.nan]
 
 
-def few_points(finfo: Any) -> list[float]:
+def few_points(finfo: numpy.finfo) -> list[float]:
     """Return some of :func:`points`, of which all pairs and triples are taken."""
     sizes = [float(finfo.smallest_subnormal), 0.5, 1.0, 3.0, 1000.0, float(finfo.max), math.inf]
     return [0.0, *sizes, -0.0, *(-size for size in sizes), math.nan]
@@ -51,7 +53,7 @@ def integral(count: int = 1, *, kinds: tuple[str, ...] = ("int64", "int8", "uint
     """Every combination of the least, greatest and some small integers of each dtype."""
 
     def extremes(make: Make) -> Cases:
-        found: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+        found: Cases = []
         for kind in kinds:
             low, high = {"int64": (-(2**63), 2**63 - 1), "int8": (-128, 127), "uint8": (0, 255), "bool": (0, 1)}[kind]
             values = sorted({v for v in (low, low + 1, -3, -2, -1, 0, 1, 2, 3, high - 1, high) if low <= v <= high})
@@ -90,7 +92,7 @@ def rows(*numbers: Any) -> Samples:
     return extremes
 
 
-def mixed(finfo: Any) -> list[list[float]]:
+def mixed(finfo: numpy.finfo) -> list[list[float]]:
     """Return zeros, ties, denormal, huge and infinite numbers and NaN, a few at a time, among ordinary ones."""
     huge, small = float(finfo.max), float(finfo.smallest_subnormal)
     return [
@@ -104,7 +106,7 @@ def mixed(finfo: Any) -> list[list[float]]:
     ]
 
 
-def substituted(samples: Samples, numbers: Callable[[Any], list[list[float]]] = mixed) -> Samples:
+def substituted(samples: Samples, numbers: Callable[[numpy.finfo], list[list[float]]] = mixed) -> Samples:
     """The samples of an operator with each list of `numbers` in place of their own, repeated in each tensor.
 
     Integers stay: they are places and labels. `numbers` is a function of ``make.finfo``.
@@ -132,5 +134,5 @@ class _Substitute:
         flat = itertools.islice(itertools.cycle(self._values), math.prod(shape))
         return self._make.of(list(flat), dtype=dtype, shape=shape)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._make, name)

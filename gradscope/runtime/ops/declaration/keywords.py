@@ -14,7 +14,7 @@ from ... import state
 from ...tensor import overrides
 
 if TYPE_CHECKING:
-    from .annotations import Dims
+    from .annotations import Argument, Dims, Results
 
 __all__ = ["as_function", "as_method", "numpy_dims"]
 
@@ -35,7 +35,7 @@ def as_function(body: Callable[..., Any]) -> Callable[..., Any]:
     others = _other_names(names, with_input=own)
 
     @functools.wraps(body)
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: Any, **kwargs: Any) -> Results:
         if state.overriding:
             overridden = overrides.dispatch(function, args, kwargs)
             if overridden is not overrides.NONE:
@@ -70,7 +70,7 @@ def as_method(body: Callable[..., Any]) -> Callable[..., Any]:
     foreign = others.keys()
 
     @functools.wraps(body)
-    def method(*args: Any, **kwargs: Any) -> Any:
+    def method(*args: Any, **kwargs: Any) -> Results:
         if not kwargs:
             return body(*args)
         return body(*args, **(kwargs if foreign.isdisjoint(kwargs) else _own_names(kwargs, others)))
@@ -95,12 +95,12 @@ def _other_names(names: Iterable[str], with_input: str = "") -> dict[str, str]:
     return {other: own for other, own in found.items() if other not in names or other == own}
 
 
-def _own_names(kwargs: dict[str, Any], others: dict[str, str]) -> dict[str, Any]:
+def _own_names(kwargs: dict[str, Argument], others: dict[str, str]) -> dict[str, Argument]:
     """Return keyword arguments under the parameters' own names; one that is given twice stays, to be refused."""
     return {others.get(name, name) if others.get(name) not in kwargs else name: kwargs[name] for name in kwargs}
 
 
-def numpy_dims(name: str, dim: Dims, keepdim: bool, axis: Dims, keepdims: bool | None) -> tuple[Any, bool]:
+def numpy_dims(name: str, dim: Dims, keepdim: bool, axis: Dims, keepdims: bool | None) -> tuple[Dims, bool]:
     """Return `dim` and `keepdim` of a call that was given NumPy's names for them.
 
     For the reductions that every loss ends in: they take these names themselves, which spares them a call.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
 
 import numpy
 
-from .annotations import Array, Gradient, Index, Shape, Sizes
+from .annotations import Array, Formula, Gradient, Index, Ints, Operand, Shape, Sizes
 
 __all__ = [
     "adaptive_windows",
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-def adjoint(linear: Callable[[Any], Any], shape: Shape, g: Gradient) -> Gradient:
+def adjoint(linear: Callable[[Array], Array], shape: Shape, g: Gradient) -> Gradient:
     """Return what the adjoint of a linear map of arrays of `shape` makes of `g`: its matrix, transposed, times `g`."""
     shape = tuple(shape)
     units = numpy.eye(int(numpy.prod(shape)), dtype=numpy.result_type(g, numpy.float64))
@@ -46,7 +46,9 @@ def adjoint(linear: Callable[[Any], Any], shape: Shape, g: Gradient) -> Gradient
     return found.reshape(shape)
 
 
-def by_lines(function: Callable[[Any], Any], self: Array, dim: int, keepdim: bool | None = None) -> list[Any]:
+def by_lines(
+    function: Callable[[Array], tuple[Array, ...]], self: Array, dim: int, keepdim: bool | None = None
+) -> list[Array]:
     """Return what a function makes of each line along a dimension, put together.
 
     Parameters
@@ -67,25 +69,25 @@ def by_lines(function: Callable[[Any], Any], self: Array, dim: int, keepdim: boo
     return parts
 
 
-def from_library(path: str) -> Any:
+def from_library(path: str) -> Formula:
     """Return a function of a library by its dotted name, imported now."""
     module, _, name = path.rpartition(".")
     return getattr(importlib.import_module(module), name)
 
 
-def gathered_at(index: Array, dim: int) -> tuple[Any, ...]:
+def gathered_at(index: Array, dim: int) -> tuple[Array, ...]:
     """Return the index arrays of the elements that ``gather(dim, index)`` takes."""
     places = list(numpy.indices(index.shape))
     places[dim] = index
     return tuple(places)
 
 
-def slices_at(ndim: int, dim: int, index: Array) -> tuple[Any, ...]:
+def slices_at(ndim: int, dim: int, index: Array) -> tuple[Array, ...]:
     """Return the index of the slices that ``index_select(dim, index)`` takes."""
     return (*[slice(None)] * (dim % ndim), numpy.atleast_1d(index))
 
 
-def placed(array: Array, index: Index, values: Any, *, add: bool = False) -> Array:
+def placed(array: Array, index: Index, values: Operand, *, add: bool = False) -> Array:
     """Return a copy of `array` with `values` written (or added) at `index`, one after the other."""
     result = numpy.array(array)
     if add:
@@ -95,7 +97,18 @@ def placed(array: Array, index: Index, values: Any, *, add: bool = False) -> Arr
     return result
 
 
-def reduced_slices(self: Array, places: Any, values: Array, reduce: str, include_self: bool) -> Array:
+_COMBINES: dict[str, Formula] = {
+    "sum": numpy.sum,
+    "prod": numpy.prod,
+    "mean": numpy.mean,
+    "amax": numpy.max,
+    "amin": numpy.min,
+}
+
+
+def reduced_slices(
+    self: Array, places: Iterable[tuple[Index, Index]], values: Array, reduce: str, include_self: bool
+) -> Array:
     """Return a copy of `self` in which the values that go to one place are combined, one place after the other.
 
     Parameters
@@ -104,20 +117,17 @@ def reduced_slices(self: Array, places: Any, values: Array, reduce: str, include
         In the order in which the values are combined.
     reduce : {"sum", "prod", "mean", "amax", "amin"}
     """
-    arrivals: dict[Any, list[Any]] = {}
+    arrivals: dict[Index, list[Array]] = {}
     for target, source in places:
         arrivals.setdefault(target, []).append(values[source])
-    combine: Any = {"sum": numpy.sum, "prod": numpy.prod, "mean": numpy.mean, "amax": numpy.max, "amin": numpy.min}[
-        reduce
-    ]
     result = numpy.array(self)
     for target, arrived in arrivals.items():
         taken = [self[target], *arrived] if include_self else arrived
-        result[target] = combine(numpy.array(taken))
+        result[target] = _COMBINES[reduce](numpy.array(taken))
     return result
 
 
-def padded(self: Array, padding: Sizes, mode: Any, **options: Any) -> Array:
+def padded(self: Array, padding: Sizes, mode: Literal["constant", "edge", "reflect"], **options: Any) -> Array:
     """Return an array padded (or cut, where a width is negative) as PyTorch writes it: the last dimension first."""
     widths = [(0, 0)] * self.ndim
     for number in range(len(padding) // 2):
@@ -127,7 +137,7 @@ def padded(self: Array, padding: Sizes, mode: Any, **options: Any) -> Array:
     return found[tuple(cut)]
 
 
-def columns(self: Array, kernel_size: Any, dilation: Any, padding: Sizes, stride: Any) -> Array:
+def columns(self: Array, kernel_size: Ints, dilation: Ints, padding: Sizes, stride: Ints) -> Array:
     """Return the windows of images as columns, one window after the other (Chellapilla et al. 2006, im2col)."""
     images = self if self.ndim == 4 else self[None]
     images = padded(images, (padding[1], padding[1], padding[0], padding[0]), "constant")
@@ -152,7 +162,7 @@ def solved(A: Array, B: Array, left: bool = True) -> Array:
     return found[..., 0] if vector else found
 
 
-def each_matrix(function: Callable[..., Any], *batches: Any) -> list[Any]:
+def each_matrix(function: Formula, *batches: Array) -> list[Array]:
     """Return what a function of single matrices (the last of `batches` may be vectors) makes of each of a batch."""
     lead = batches[0].shape[:-2]
     results = [function(*(batch[place] for batch in batches)) for place in numpy.ndindex(lead)]
@@ -164,7 +174,9 @@ def reduced_losses(losses: Array, reduction: int) -> Array:
     return (lambda x: x, numpy.mean, numpy.sum)[reduction](losses)
 
 
-def convolved(input: Array, weight: Array, bias: Any, stride: Any, padding: Sizes, dilation: Any, groups: int) -> Array:
+def convolved(
+    input: Array, weight: Array, bias: Array, stride: Ints, padding: Sizes, dilation: Ints, groups: int
+) -> Array:
     """Return a convolution (a cross-correlation), one output position and one group of channels at a time."""
     spatial = len(stride)
     image = padded(input, [width for size in reversed(padding) for width in (size, size)], "constant")
@@ -183,7 +195,7 @@ def convolved(input: Array, weight: Array, bias: Any, stride: Any, padding: Size
     return result if bias is None else result + bias.reshape(-1, *[1] * spatial)
 
 
-def pooled(reduce: Callable[[Any, Any], Any], self: Array, windows: list[list[range]]) -> list[Any]:
+def pooled(reduce: Callable[[Array, Array], tuple[Array, ...]], self: Array, windows: list[list[range]]) -> list[Array]:
     """Return what a function makes of the elements in each window of the last dimensions.
 
     Parameters
@@ -218,12 +230,12 @@ def adaptive_windows(shape: Shape, output_size: Sizes) -> list[list[range]]:
     return [[range(i * n // m, -(-(i + 1) * n // m)) for i in range(m)] for n, m in zip(shape, output_size)]
 
 
-def mean_of(places: Array, values: Array) -> tuple[Any]:
+def mean_of(places: Array, values: Array) -> tuple[Array]:
     """Return the means of rows."""
     return (values.mean(1),)
 
 
-def largest(places: Array, values: Array) -> tuple[Any, Any]:
+def largest(places: Array, values: Array) -> tuple[Array, Array]:
     """Return the largest values of rows, NaN before all, and where they are: the first of equal ones, the last NaN."""
     nan = numpy.isnan(values)
     last = values.shape[1] - 1 - nan[:, ::-1].argmax(1)
@@ -231,7 +243,7 @@ def largest(places: Array, values: Array) -> tuple[Any, Any]:
     return values[numpy.arange(len(values)), best], places[best]
 
 
-def resampled(self: Array, matrices: list[Any]) -> Array:
+def resampled(self: Array, matrices: list[Array]) -> Array:
     """Return an array whose last dimensions have each been multiplied by a matrix."""
     for number, matrix in enumerate(reversed(matrices)):
         moved = numpy.moveaxis(self, -1 - number, -1)

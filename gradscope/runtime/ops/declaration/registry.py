@@ -65,9 +65,11 @@ from ..execution.bare_functions import ARRAY_FORMS, keeping_channels_last, writa
 from ..execution.codegen.docstrings import with_neighbours
 from .extremes import elementwise, substituted
 from .keywords import as_function, as_method
+from .samples import Samples
 
 if TYPE_CHECKING:
-    from .annotations import Array, Gradient, Namespace
+    from ...tensor.tensor import Tensor
+    from .annotations import Argument, Array, Formula, Gradient, Namespace, Results
 
 __all__ = [
     "METHODS",
@@ -109,9 +111,9 @@ class Operator:
     name: str
     schema: str
     parameters: tuple[Parameter, ...]
-    forward: Callable[..., Any] | str
-    derivatives: dict[str, Callable[..., Any]]
-    joint: Callable[..., Any] | None
+    forward: Formula | str
+    derivatives: dict[str, Formula]
+    joint: Formula | None
     joint_for: tuple[str, ...] | None
     promote: str | None
     outputs: tuple[str, ...]
@@ -129,22 +131,22 @@ class Operator:
     alias: tuple[str, ...]
     node_name: str
     doc: str
-    samples: Callable[..., Any] | None
-    reference: Callable[..., Any] | str | None
-    extremes: Callable[..., Any] | None
-    differs: tuple[tuple[Callable[..., Any], str], ...]
+    samples: Samples | None
+    reference: Formula | str | None
+    extremes: Samples | None
+    differs: tuple[tuple[Formula, str], ...]
     supports: str
     plain: str | None
     images: int
     family: str
-    write: Callable[..., Any] | None
+    write: Formula | None
     function: Callable[..., Any] = field(init=False)
     # The compiled form that general.watched() calls while somebody listens; it returns None off the common path.
     observed: Callable[..., Any] = field(init=False)
     inplace_function: Callable[..., Any] | None = field(init=False, default=None)
     node_class: type[Node] | None = field(init=False, default=None)
     inplace_node_class: type[Node] | None = field(init=False, default=None)
-    ufunc: Any = field(init=False, default=None)
+    ufunc: Formula | None = field(init=False, default=None)
 
     @cached_property
     def tensors(self) -> tuple[Parameter, ...]:
@@ -184,28 +186,28 @@ class Operator:
         return self.family.endswith((".random", ".random_distributions"))
 
     @cached_property
-    def result_type(self) -> Any:
+    def result_type(self) -> Callable[..., Results]:
         """The named tuple that it returns when it has several outputs."""
         return general.return_type(self)
 
-    def graded_outputs(self, outputs: list[Any]) -> list[Any]:
+    def graded_outputs(self, outputs: list[Tensor]) -> list[Tensor]:
         """Return those of its outputs that are differentiable."""
         return outputs if self.output_list else outputs[: self.graded]
 
-    def needed_by(self, formula: Callable[..., Any]) -> tuple[str, ...]:
+    def needed_by(self, formula: Formula) -> tuple[str, ...]:
         """Return the parameter names of a derivative formula."""
         code = getattr(formula, "__code__", None)
         if code is None:
             return tuple(inspect.signature(formula).parameters)
         return code.co_varnames[: code.co_argcount]
 
-    def run_forward(self, xp: Namespace, *arguments: Any) -> Any:
+    def run_forward(self, xp: Namespace, *arguments: Any) -> Results:
         """Run the forward on bare arrays of module `xp`."""
         if isinstance(self.forward, str):
             return getattr(xp, self.forward)(*arguments)
         return self.forward(xp, *arguments)
 
-    def call(self, arguments: tuple[Any, ...]) -> Any:
+    def call(self, arguments: tuple[Argument, ...]) -> Results:
         """Call it step by step, without asking modes and subclasses: :func:`.general.run`."""
         return general.run(self, arguments)
 
@@ -250,11 +252,11 @@ def in_namespace(name: str) -> tuple[str, str] | None:
 
 def operator(
     schema: str,
-    forward: Callable[..., Any] | str | None = None,
+    forward: Formula | str | None = None,
     *,
-    write: Callable[..., Any] | None = None,
-    derivatives: dict[str, Callable[..., Any]] | None = None,
-    joint: Callable[..., Any] | None = None,
+    write: Formula | None = None,
+    derivatives: dict[str, Formula] | None = None,
+    joint: Formula | None = None,
     joint_for: tuple[str, ...] | None = None,
     promote: str | None = None,
     outputs: tuple[str, ...] = ("result",),
@@ -273,10 +275,10 @@ def operator(
     node: str | None = None,
     public_name: str | bool | None = True,
     doc: str = "",
-    samples: Callable[..., Any] | None = None,
-    reference: Callable[..., Any] | str | None = None,
-    extremes: Callable[..., Any] | None = None,
-    differs: tuple[tuple[Callable[..., Any], str], ...] = (),
+    samples: Samples | None = None,
+    reference: Formula | str | None = None,
+    extremes: Samples | None = None,
+    differs: tuple[tuple[Formula, str], ...] = (),
     supports: str = "fc",
     plain: str | None = None,
     images: int = 0,
@@ -403,15 +405,15 @@ def operator(
 
 
 def _default_extremes(
-    promote: str | None, parameters: tuple[Parameter, ...], samples: Callable[..., Any] | None
-) -> Callable[..., Any] | None:
+    promote: str | None, parameters: tuple[Parameter, ...], samples: Samples | None
+) -> Samples | None:
     """Return every point for an elementwise operator of tensors alone, else the samples with extreme numbers."""
     if promote is not None and all(p.is_tensor for p in parameters):
         return elementwise(len(parameters))
     return None if samples is None else substituted(samples)
 
 
-def not_implemented(name: str, *arguments: str) -> dict[str, Callable[..., Any]]:
+def not_implemented(name: str, *arguments: str) -> dict[str, Formula]:
     """Return the derivatives of an operator that has none, in PyTorch neither: backward through it raises."""
 
     def refuse(g: Gradient) -> Gradient:
@@ -420,7 +422,7 @@ def not_implemented(name: str, *arguments: str) -> dict[str, Callable[..., Any]]
     return dict.fromkeys(arguments, refuse)
 
 
-def _copying(write: Callable[..., Any] | None) -> Callable[..., Any]:
+def _copying(write: Formula | None) -> Formula:
     """Return the forward that writes into a copy of its first argument."""
     if write is None:
         raise ValueError("an operator needs a forward or a write\nGive operator() one of them.")
@@ -472,8 +474,8 @@ def public(
     function_too: bool = True,
     namespace: str | None = None,
     alias: tuple[str, ...] = (),
-    arrays: Callable[..., Any] | None = None,
-) -> Any:
+    arrays: Formula | None = None,
+) -> Callable[..., Any]:
     """Make a composite function public: a function of the package and, by default, a Tensor method of its name.
 
     For functions written in terms of operators, and for those that choose between overloads. `namespace` is the module

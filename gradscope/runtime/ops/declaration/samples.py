@@ -55,9 +55,7 @@ def binary(
     def samples(make: Make) -> Cases:
         second = {"low": low if low2 is None else low2, "high": high if high2 is None else high2}
         pairs = [((3, 4), (3, 4)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2,)), ((0, 2), (1, 2)), ((), ())]
-        found: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
-            ((make(*a, low=low, high=high), make(*b, **second)), {}) for a, b in pairs
-        ]
+        found: Cases = [((make(*a, low=low, high=high), make(*b, **second)), {}) for a, b in pairs]
         if scalar is not None:
             found.append(((make(2, 3, low=low, high=high), scalar), {}))
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 
@@ -12,7 +12,7 @@ from ... import state
 from ...memory import dtype
 from ...memory.dtype import scalar_type
 from ...memory.elements import as_element, is_number
-from ..declaration.annotations import Array, Namespace, Number, Operand
+from ..declaration.annotations import Argument, Array, Formula, Namespace, Number, Operand
 
 if TYPE_CHECKING:
     from ..declaration.registry import Operator
@@ -39,7 +39,7 @@ class LinAlgError(RuntimeError):
     """
 
 
-def refuse_bools(name: str, values: list[Any]) -> None:
+def refuse_bools(name: str, values: list[Operand]) -> None:
     """Raise for a subtraction in which one operand is a bool tensor, or a bool, before promotion hides it."""
     kinds = [
         "b" if isinstance(value, bool) else value.dtype.kind
@@ -56,7 +56,7 @@ def refuse_bools(name: str, values: list[Any]) -> None:
     )
 
 
-def real_ufunc(ufunc: str, refusal: str) -> Callable[..., Any]:
+def real_ufunc(ufunc: str, refusal: str) -> Formula:
     """Return the forward of a ufunc that asks which number is larger: of complex ones, NumPy compares part by part.
 
     Complex numbers raise NotImplementedError, with their scalar type put into `refusal`.
@@ -72,7 +72,7 @@ def real_ufunc(ufunc: str, refusal: str) -> Callable[..., Any]:
     return forward
 
 
-def checked_ufunc(ufunc: str, name: str, kinds: str) -> Callable[..., Any]:
+def checked_ufunc(ufunc: str, name: str, kinds: str) -> Formula:
     """Return the forward of a ufunc that takes more dtypes than PyTorch's kernel `name`: see :func:`refuse_kinds`."""
     known = getattr(numpy, ufunc)
 
@@ -88,7 +88,7 @@ class BadValueError(ValueError):
     """A forward's own complaint of a value, which the caller gets as it is: other ValueErrors become RuntimeErrors."""
 
 
-def forward_error(op: Operator, arguments: tuple[Any, ...], error: Exception) -> Exception:
+def forward_error(op: Operator, arguments: tuple[Argument, ...], error: Exception) -> Exception:
     """Translate an array module's complaint into PyTorch's, with the shapes and dtypes involved."""
     if modes.grad_enabled:
         for value in arguments:
@@ -118,7 +118,7 @@ def forward_error(op: Operator, arguments: tuple[Any, ...], error: Exception) ->
     return RuntimeError(mismatch + where) if mismatch else type_of_error(error)(f"{name}(): {error}{where}")
 
 
-def not_implemented_for(name: str, arguments: tuple[Any, ...], where: str) -> NotImplementedError:
+def not_implemented_for(name: str, arguments: tuple[Argument, ...], where: str) -> NotImplementedError:
     """Return PyTorch's complaint of a dtype that an operator does not take: the highest among the arguments'."""
     kinds = [a._dtype for a in arguments if hasattr(a, "_array")]
     highest = max(kinds, key=lambda kind: dtype.CATEGORY[kind.kind])
@@ -134,7 +134,7 @@ def refuse_kinds(name: str, array: Array, kinds: str) -> None:
         )
 
 
-def cannot_hold(result: str, kind: Any) -> RuntimeError:
+def cannot_hold(result: str, kind: numpy.dtype) -> RuntimeError:
     """Return PyTorch's complaint of a result that is written into an array of a dtype that cannot hold it."""
     return RuntimeError(
         f"result type {result} can't be cast to the desired output type {scalar_type(kind)}\nConvert it with .float()."
@@ -165,7 +165,7 @@ def as_multiple(name: str, alpha: Number, target: Array) -> Number:
     return as_element(alpha, target)
 
 
-def wrong_argument(op: Operator, arguments: tuple[Any, ...]) -> TypeError | None:
+def wrong_argument(op: Operator, arguments: tuple[Argument, ...]) -> TypeError | None:
     """Return PyTorch's complaint of an argument that is not of its parameter's type, or None if all are."""
     for position, (parameter, value) in enumerate(zip(op.parameters, arguments, strict=True), 1):
         accepted = _ACCEPTED.get(parameter.type.rstrip("?"))
@@ -184,7 +184,7 @@ def _is_integer(value: Number) -> bool:
     return hasattr(value, "__index__") and not isinstance(value, bool) and not getattr(value, "ndim", 0)
 
 
-_ACCEPTED: dict[str, tuple[Callable[[Any], bool], str]] = {
+_ACCEPTED: dict[str, tuple[Callable[[Argument], bool], str]] = {
     "int": (_is_integer, "int"),
     "float": (is_number, "float"),
     "Scalar": (is_number, "Number"),

@@ -6,14 +6,13 @@ recorded operator (:data:`~gradscope.runtime.dispatch.TENSOR_OPERATORS`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy
 
 from ...dispatch import OPERATORS
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, Formula, Namespace, Number
 
 __all__ = ["ArrayOperators", "array_operators", "conj", "constant", "one_minus"]
 
@@ -21,7 +20,7 @@ HALF, SINGLE = numpy.dtype(numpy.float16), numpy.dtype(numpy.float32)
 HALVES = "eE"  # the dtypes of two bytes, float16 and bfloat16, by NumPy's letters
 
 # Array forms of functions that are public composites, not operators; filled by ``registry.public``.
-ARRAY_FORMS: dict[str, Callable[..., Any] | str] = {"true_divide": "true_divide"}
+ARRAY_FORMS: dict[str, Formula | str] = {"true_divide": "true_divide"}
 
 # Factories that have one form for arrays and tensors.
 CREATION = ("zeros_like", "ones_like")
@@ -33,7 +32,7 @@ class ArrayOperators:
     def __init__(self, xp: Namespace) -> None:
         self.xp = xp
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    def __getattr__(self, name: str) -> Formula:
         forward = ARRAY_FORMS.get(name)
         if forward is None:
             op = OPERATORS.get(name)
@@ -58,11 +57,11 @@ def array_operators(xp: Namespace) -> ArrayOperators:
 
 # 0-d arrays of the numbers that a program computes with: NumPy takes twice as long over a Python number as over one.
 # By the dtype's character, for a dtype's own hash takes as long as a product.
-CONSTANTS: dict[str, dict[float, Any]] = {char: {} for char in "fdbBhilq"}
+CONSTANTS: dict[str, dict[float, Array]] = {char: {} for char in "fdbBhilq"}
 _KEPT_CONSTANTS = 256
 
 
-def constant(value: float, kind: Any) -> Array:
+def constant(value: float, kind: numpy.dtype) -> Array:
     """Return the 0-d array of a number beside an array of dtype `kind`: NumPy computes faster with it."""
     known = CONSTANTS.get(kind.char)
     if known is None or (kind.kind != "f" and type(value) is not int):
@@ -145,7 +144,7 @@ def has_channels_last(array: Array) -> bool:
     return True
 
 
-def keeping_channels_last(forward: Callable[..., Any], count: int) -> Callable[..., Any]:
+def keeping_channels_last(forward: Formula, count: int) -> Formula:
     """Return a forward whose images have their channels last where one of the first `count` arguments has them so.
 
     Of an argument that is a list all have to.
@@ -180,6 +179,6 @@ def single(array: Array) -> Array:
     return None if array is None else array.astype(SINGLE)
 
 
-def over(array: Array, count: Any) -> Array:
+def over(array: Array, count: Number) -> Array:
     """Return an array or a tensor divided by a count, which may be more than half precision holds (65504)."""
     return (array.astype(SINGLE) / count).astype(HALF) if array.dtype is HALF else array / count

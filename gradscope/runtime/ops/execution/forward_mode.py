@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ... import state
 from ...dispatch import TENSOR_OPERATORS as F
@@ -33,6 +33,7 @@ from ...tensor.tangents import (
     primal_of,
     tangent_of,
 )
+from ..declaration.annotations import Argument, Array, GraphNode
 from .saving import save_operands, save_value, tensors_among
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ __all__ = ["before_write", "has_tangent", "owned", "propagate"]
 modes = state.local
 
 
-def has_tangent(operands: Sequence[Any]) -> bool:
+def has_tangent(operands: Sequence[Argument]) -> bool:
     """Whether one of the tensors among `operands` carries a tangent."""
     return any(tangent_of(tensor) is not None for tensor in tensors_among(list(operands)))
 
@@ -52,10 +53,12 @@ def has_tangent(operands: Sequence[Any]) -> bool:
 # --- one operator -----------------------------------------------------------------------------------------------------
 
 # Stands for the edge of an operand whose gradient is wanted.
-_WANTED: Any = object()
+_WANTED: object = object()
 
 
-def propagate(op: Operator, node: Any, operands: list[Any], outputs: list[Tensor], aux: dict[str, Any]) -> None:
+def propagate(
+    op: Operator, node: GraphNode, operands: list[Argument], outputs: list[Tensor], aux: dict[str, Array]
+) -> None:
     """Give the outputs of a call their tangents, if its operands have any."""
     if not has_tangent(operands):
         return
@@ -69,7 +72,7 @@ def propagate(op: Operator, node: Any, operands: list[Any], outputs: list[Tensor
     keep_with_saved(node, outputs)
 
 
-def _propagate_view(op: Operator, operands: list[Any], outputs: list[Tensor]) -> None:
+def _propagate_view(op: Operator, operands: list[Argument], outputs: list[Tensor]) -> None:
     """Views are linear: the tangent of a view is the view of the tangent."""
     source = tangent_of(operands[0])
     if source is None:
@@ -80,10 +83,10 @@ def _propagate_view(op: Operator, operands: list[Any], outputs: list[Tensor]) ->
         attach(output, view)
 
 
-def edged_operands(op: Operator, operands: Sequence[Any]) -> list[Any]:
+def edged_operands(op: Operator, operands: Sequence[Argument]) -> list[Argument]:
     """Return the operands that the operator's node has edges for, lists flattened."""
     by_name = dict(zip((p.name for p in op.parameters), operands, strict=True))
-    found: list[Any] = []
+    found: list[Argument] = []
     for parameter in op.edged:
         value = by_name[parameter.name]
         found.extend(value if isinstance(value, (list, tuple)) else [value])
@@ -91,7 +94,11 @@ def edged_operands(op: Operator, operands: Sequence[Any]) -> list[Any]:
 
 
 def pushforward(
-    op: Operator, operands: Sequence[Any], outputs: list[Tensor], aux: dict[str, Any], tangents: Sequence[Tensor | None]
+    op: Operator,
+    operands: Sequence[Argument],
+    outputs: list[Tensor],
+    aux: dict[str, Array],
+    tangents: Sequence[Tensor | None],
 ) -> list[Tensor | None]:
     """Return the Jacobian of a call times `tangents` (one per edge), for each of its differentiable outputs."""
     if op.node_name == "NotImplemented":
@@ -123,13 +130,17 @@ def pushforward(
 
 
 def _derivative_node(
-    op: Operator, operands: Sequence[Any], outputs: list[Tensor], aux: dict[str, Any], tangents: Sequence[Any]
-) -> Any:
+    op: Operator,
+    operands: Sequence[Argument],
+    outputs: list[Tensor],
+    aux: dict[str, Array],
+    tangents: Sequence[Argument],
+) -> GraphNode:
     """Return a node of a call that wants gradients where there are tangents; it is in no graph.
 
     It saves results as the tensors they are, so that the tangent is recorded as a function of them.
     """
-    node: Any = op.node_class()  # type: ignore[misc]
+    node: GraphNode = op.node_class()  # type: ignore[misc]
     node.edges = tuple(None if t is None else _WANTED for t in tangents)
     node.seq, node.extra = 0, None
     array = outputs[0]._array
@@ -144,7 +155,7 @@ def _derivative_node(
     return node
 
 
-def _each(operand: Any, function: Callable[[Tensor], Tensor]) -> Any:
+def _each(operand: Argument, function: Callable[[Tensor], Tensor]) -> Argument:
     """Return what `function` makes of a tensor, or of each of a list; other operands as they are."""
     if isinstance(operand, (list, tuple)):
         return [_each(item, function) for item in operand]
@@ -182,7 +193,7 @@ def _as_gradient_of(tangent: Tensor, pulled: Tensor) -> Tensor:
     return tangent if tangent._array.shape == want.shape else tangent.expand(want.shape)
 
 
-def owned(tangent: Tensor, output: Tensor, others: Sequence[Any]) -> Tensor:
+def owned(tangent: Tensor, output: Tensor, others: Sequence[Argument]) -> Tensor:
     """Return a new output's tangent with memory of its own, laid out as the output."""
     memory = memory_of(tangent._memory)
     shared = any(memory_of(o._memory) is memory for o in tensors_among(list(others)))
@@ -198,11 +209,11 @@ def owned(tangent: Tensor, output: Tensor, others: Sequence[Any]) -> Tensor:
 # --- writes -----------------------------------------------------------------------------------------------------------
 
 
-def before_write(op: Operator, arguments: tuple[Any, ...]) -> Callable[[Tensor], None] | None:
+def before_write(op: Operator, arguments: tuple[Argument, ...]) -> Callable[[Tensor], None] | None:
     """Note what an in-place call will overwrite; return what is to be called with its target after the write."""
     if not active() or not hasattr(arguments[0], "_array") or not has_tangent(arguments):
         return None
-    operands: Sequence[Any] = arguments
+    operands: Sequence[Argument] = arguments
     if op.view is None:
         memory = memory_of(arguments[0]._memory)
         operands = [_each(a, lambda t: _copied(t) if memory_of(t._memory) is memory else t) for a in arguments]
@@ -220,7 +231,7 @@ def _copied(tensor: Tensor) -> Tensor:
     return copy
 
 
-def _after_write(op: Operator, operands: Sequence[Any], tangents: list[Tensor | None], target: Tensor) -> None:
+def _after_write(op: Operator, operands: Sequence[Argument], tangents: list[Tensor | None], target: Tensor) -> None:
     """Write the tangent of a written tensor, into its base's where it is a view."""
     current = tangent_of(target)
     if op.view is not None:
@@ -237,7 +248,7 @@ def _after_write(op: Operator, operands: Sequence[Any], tangents: list[Tensor | 
     keep_with_saved(_writing_node(target), [target])
 
 
-def _writing_node(target: Tensor) -> Any:
+def _writing_node(target: Tensor) -> GraphNode:
     """Return the node of the operator that has just written `target`; for a view it is inside its base's CopySlices."""
     edge = own_edge(target if target._base is None else target._base)
     return None if edge is None else getattr(ends_of(edge)[0], "function", ends_of(edge)[0])

@@ -11,13 +11,13 @@ import threading
 from collections import namedtuple
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 
 from ... import autocast, events, state
 from ...dispatch import TENSOR_OPERATORS
-from ...graph.graph_node import PackedTensor, SavedTensor, edge_to, pack_slot, unpack
+from ...graph.graph_node import Edge, PackedTensor, SavedTensor, edge_to, pack_slot, unpack
 from ...memory import bfloat16, device, dtype
 from ...memory.bfloat16 import CHAR, BFloat16Array, cast, marked, narrows, plain, rounded, widened
 from ...memory.dtype import NUMBERS
@@ -26,7 +26,18 @@ from ...tensor import overrides, tangents
 from ...tensor.math_bits import resolve_bits
 from ...tensor.tensor import Tensor
 from ...tensor.views import edge_of, reread
-from ..declaration.annotations import Array, Gradient, GraphNode, Namespace, Number
+from ..declaration.annotations import (
+    Argument,
+    Array,
+    Formula,
+    Gradient,
+    GraphNode,
+    Namespace,
+    NodeClass,
+    Number,
+    Operand,
+    Results,
+)
 from . import forward_mode
 from .array_errors import forward_error, refuse_bools
 from .bare_functions import HALF, HALVES, SINGLE, array_operators
@@ -35,7 +46,7 @@ from .saving import save_operands, save_results, tensors_among
 
 if TYPE_CHECKING:
     from ...graph.graph_node import Node
-    from ..declaration.registry import Operator
+    from ..declaration.registry import Operator, Parameter
 
 # For forward_of_bfloat16(): operators and families that refuse half precision themselves, the family that takes weights
 # of another float beside it, operators that look at the bits, those that round their number too, and what a forward
@@ -74,7 +85,7 @@ class OperandError(TypeError):
     """An argument that should be a tensor is something else."""
 
 
-def as_operand(op: Operator, parameter: Any, value: Any) -> Any:
+def as_operand(op: Operator, parameter: Parameter, value: Argument) -> Argument:
     """Return `value` as a tensor, a number, None or a list of tensors, as its parameter allows."""
     if isinstance(value, Tensor):
         if parameter.is_tensor_list:
@@ -110,14 +121,14 @@ def as_operand(op: Operator, parameter: Any, value: Any) -> Any:
     )
 
 
-def array_of(value: Any) -> Array:
+def array_of(value: Argument) -> Array:
     """Return the bare array(s) of an operand; numbers and None as they are."""
     if isinstance(value, list):
         return [item._array for item in value]
     return getattr(value, "_array", value)
 
 
-def prepare(op: Operator, arguments: tuple[Any, ...]) -> tuple[list[Any], list[Any], Any]:
+def prepare(op: Operator, arguments: tuple[Argument, ...]) -> tuple[list[Argument], list[Argument], Namespace]:
     """Return (operands, bare arguments for the forward, array module), after promotion and the device check."""
     if op.numbers == "either" and isinstance(arguments[0], NUMBERS) and isinstance(arguments[1], Tensor):
         arguments = (as_tensor_like(arguments[0], arguments[1]), *arguments[1:])
@@ -165,7 +176,7 @@ def check_devices(op: Operator, bare: list[Array]) -> Namespace:
     return device.array_module(main)
 
 
-def promote(op: Operator, bare: list[Array], operands: list[Any]) -> None:
+def promote(op: Operator, bare: list[Array], operands: list[Argument]) -> None:
     """Cast the arrays among `bare` to the dtype the operation runs in, by PyTorch's rules.
 
     A factor or divisor of half precision that is a number stays what it is, also among the `operands` that are saved:
@@ -191,7 +202,7 @@ def promote(op: Operator, bare: list[Array], operands: list[Any]) -> None:
             operands[i] = numpy.asarray(array, "float64")[()] if wide else array
 
 
-def forward(op: Operator, xp: Namespace, bare: list[Array]) -> Any:
+def forward(op: Operator, xp: Namespace, bare: list[Array]) -> Results:
     """Run the forward of prepared arguments; what was scaled in single precision is rounded to half."""
     if bfloat16.known and _holds_bfloat16(bare):
         return forward_of_bfloat16(op, xp, bare)
@@ -206,7 +217,7 @@ def _holds_bfloat16(bare: list[Array]) -> bool:
     return BFloat16Array in map(type, bare) or any(type(a) is list and BFloat16Array in map(type, a) for a in bare)
 
 
-def forward_of_bfloat16(op: Operator, xp: Namespace, bare: list[Array]) -> Any:
+def forward_of_bfloat16(op: Operator, xp: Namespace, bare: list[Array]) -> Results:
     """Run the forward of arguments some of which are bfloat16: in float32, rounded once.
 
     A view's only moves elements, and some ask for the bits. The arrays go in as they are where the forward may refuse
@@ -243,10 +254,10 @@ def write(op: Operator, xp: Namespace, bare: list[Array]) -> None:
     device.copy_to(target, wide)
 
 
-def _on_each(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _on_each(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """Return `function` for a value, or for each of a list or tuple of them."""
 
-    def call(value: Any) -> Any:
+    def call(value: Array) -> Array:
         return type(value)(map(function, value)) if type(value) in (list, tuple) else function(value)
 
     return call
@@ -256,13 +267,13 @@ def _rounded_float(value: Number) -> Number:
     return rounded(value) if getattr(value, "dtype", None) is not None and value.dtype.kind == "f" else value
 
 
-def is_of_one_float(values: list[Any]) -> bool:
+def is_of_one_float(values: list[Operand]) -> bool:
     """Whether operands are arrays of one floating dtype: nothing to bring together."""
     kind = values[0].dtype
     return kind.kind in dtype.INEXACT and all(device.is_array(value) and value.dtype is kind for value in values)
 
 
-def number_in(kind: Any, number: Number) -> Number:
+def number_in(kind: numpy.dtype, number: Number) -> Number:
     """Return a number as a NumPy scalar; an integer wraps around where the dtype is too small for it, as in PyTorch."""
     return numpy.array(number).astype(kind)[()] if kind.kind in "iu" else kind.type(number)
 
@@ -270,11 +281,11 @@ def number_in(kind: Any, number: Number) -> Number:
 class OperatorForm:
     """The module, as the functions behind ``+`` and the like see it: a foreign operand gets its turn first."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return globals()[name]
 
     @staticmethod
-    def run(op: Operator, arguments: tuple[Any, ...]) -> Any:
+    def run(op: Operator, arguments: tuple[Argument, ...]) -> Results:
         """Call `op`; return NotImplemented where an operand is no tensor, so that Python asks the other one."""
         try:
             return run(op, arguments)
@@ -282,7 +293,7 @@ class OperatorForm:
             return NotImplemented
 
     @staticmethod
-    def watched(op: Operator, arguments: tuple[Any, ...]) -> Array:
+    def watched(op: Operator, arguments: tuple[Argument, ...]) -> Array:
         """Do the same while something special is on."""
         try:
             return watched(op, arguments, 4)
@@ -293,7 +304,7 @@ class OperatorForm:
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
-def run(op: Operator, arguments: tuple[Any, ...]) -> Any:
+def run(op: Operator, arguments: tuple[Argument, ...]) -> Results:
     """Call `op`: unwrap, promote, forward, wrap, record, instrument."""
     try:
         operands, bare, xp = prepare(op, arguments)
@@ -318,7 +329,7 @@ def run(op: Operator, arguments: tuple[Any, ...]) -> Any:
     return output
 
 
-def watched(op: Operator, arguments: tuple[Any, ...], depth: int = 3) -> Any:
+def watched(op: Operator, arguments: tuple[Argument, ...], depth: int = 3) -> Results:
     """Call `op` while something special is on: where that is only listeners, or autocast, by its compiled form.
 
     The user's frame is `depth` frames up at least.
@@ -335,7 +346,7 @@ def watched(op: Operator, arguments: tuple[Any, ...], depth: int = 3) -> Any:
     if output is None:
         return run(op, arguments)
     heard = events.heard
-    node: Any = None
+    node: GraphNode = None
     first = next(iter(output), None) if op.multi else output
     if first is not None:
         node = first._edge if first._view is None else first._view.edge
@@ -353,7 +364,7 @@ def watched(op: Operator, arguments: tuple[Any, ...], depth: int = 3) -> Any:
     return output
 
 
-def finish(op: Operator, operands: list[Any], results: Any, aux: dict[str, Any], xp: Namespace) -> Any:
+def finish(op: Operator, operands: list[Argument], results: Results, aux: dict[str, Array], xp: Namespace) -> Results:
     """Wrap the forward's arrays as tensors, record the node, tell the listeners."""
     several = op.multi
     arrays = list(results) if several else [results]
@@ -371,10 +382,10 @@ def finish(op: Operator, operands: list[Any], results: Any, aux: dict[str, Any],
     return tuple(outputs) if op.output_list else op.result_type(*outputs)
 
 
-_return_types: dict[str, Any] = {}
+_return_types: dict[str, Callable[..., Results]] = {}
 
 
-def return_type(op: Operator) -> Any:
+def return_type(op: Operator) -> Callable[..., Results]:
     """Return the named tuple for an operator with several outputs."""
     name = op.name.partition(".")[0]
     key = f"{name}:{','.join(op.outputs)}"
@@ -383,7 +394,7 @@ def return_type(op: Operator) -> Any:
     return _return_types[key]
 
 
-def link_view(op: Operator, operands: list[Any], output: Tensor, nr: int = 0) -> None:
+def link_view(op: Operator, operands: list[Argument], output: Tensor, nr: int = 0) -> None:
     """Make `output` a view of the first operand (of its base) when they share memory."""
     source: Tensor = operands[0]
     if op.view == "maybe" and memory_of(output._memory) is not memory_of(source._memory):
@@ -397,12 +408,12 @@ def link_view(op: Operator, operands: list[Any], output: Tensor, nr: int = 0) ->
         output._view.output_nr = nr
 
 
-def wants_grad(operands: list[Any]) -> bool:
+def wants_grad(operands: list[Argument]) -> bool:
     """Whether recording is on, an operand requires grad, and none is inert."""
     return modes._records and wanted_by(flags_of(operands), operands)
 
 
-def wanted_by(flags: int, operands: list[Any]) -> bool:
+def wanted_by(flags: int, operands: list[Argument]) -> bool:
     """Whether operands with these flags are to be recorded: one requires grad, and none is inert."""
     if flags & state.INERT:
         return False
@@ -411,7 +422,7 @@ def wanted_by(flags: int, operands: list[Any]) -> bool:
     return bool(flags & state.GRAD)
 
 
-def flags_of(operands: list[Any]) -> int:
+def flags_of(operands: list[Argument]) -> int:
     """Return the union of the operands' flags."""
     flags = 0
     for tensor in tensors_among(operands):
@@ -419,7 +430,7 @@ def flags_of(operands: list[Any]) -> int:
     return flags
 
 
-def record(op: Operator, operands: list[Any], outputs: list[Tensor], aux: dict[str, Any]) -> Node | None:
+def record(op: Operator, operands: list[Argument], outputs: list[Tensor], aux: dict[str, Array]) -> Node | None:
     """Make the node of this call and hang the outputs on it; None when nothing is to be recorded."""
     flags = flags_of(operands)
     if flags & state.INERT:
@@ -442,14 +453,14 @@ def record(op: Operator, operands: list[Any], outputs: list[Tensor], aux: dict[s
 
 
 def make_node(
-    op: Operator, operands: list[Any], outputs: list[Tensor], aux: dict[str, Any], node_class: Any = None
+    op: Operator, operands: list[Argument], outputs: list[Tensor], aux: dict[str, Array], node_class: NodeClass = None
 ) -> Node | None:
     """Return a node with its edges and saved values; None if no operand takes part.
 
     A view made under no_grad takes part, as in PyTorch, but its edge is None. The class is the operator's unless given.
     """
     by_name = dict(zip((p.name for p in op.parameters), operands, strict=True))
-    edges: list[Any] = []
+    edges: list[Edge | None] = []
     wanted = False
     for parameter in op.edged:
         value = by_name[parameter.name]
@@ -463,7 +474,7 @@ def make_node(
     node_class = node_class or op.node_class
     if bfloat16.known and BFloat16Array in (type(t._array) for t in tensors_among([*operands, outputs[0]])):
         node_class = rounding(node_class)
-    node: Any = node_class()
+    node: GraphNode = node_class()
     node.edges = tuple(edges)
     node.seq = state.next_sequence()
     node.extra = None
@@ -475,7 +486,7 @@ def make_node(
     return node
 
 
-def flagged(op: Operator, output: Tensor, flags: int, operands: tuple[Any, ...]) -> Tensor:
+def flagged(op: Operator, output: Tensor, flags: int, operands: tuple[Argument, ...]) -> Tensor:
     """Finish an inlined call whose operands are rare: inert, of inference mode, views that lead nowhere."""
     if flags & state.INERT:
         output._flags |= state.INERT
@@ -487,7 +498,9 @@ def flagged(op: Operator, output: Tensor, flags: int, operands: tuple[Any, ...])
 # --- instruments ------------------------------------------------------------------------------------------------------
 
 
-def instrument(op: Any, node: GraphNode, operands: list[Any], outputs: list[Tensor], *, fresh: bool = True) -> None:
+def instrument(
+    op: Operator, node: GraphNode, operands: list[Argument], outputs: list[Tensor], *, fresh: bool = True
+) -> None:
     """Do what listeners, anomaly mode, saved-tensor hooks and inference mode ask of a recorded call.
 
     Outputs that are not `fresh` share memory with a tensor from before, and are what it is in inference mode.
@@ -529,7 +542,7 @@ def tell_recorded(node: Node) -> None:
                 listener(event)
 
 
-def tell_ran(op: Any, node: GraphNode, operands: list[Any], outputs: list[Tensor]) -> None:
+def tell_ran(op: Operator, node: GraphNode, operands: list[Argument], outputs: list[Tensor]) -> None:
     """Tell the listeners of an operator's call."""
     site = node.call_site if node is not None else events.call_site_if_wanted()
     events.emit(events.OperatorRecorded(node, op.name, tuple(tensors_among(operands)), tuple(outputs), site))
@@ -557,17 +570,17 @@ def pack_all(node: GraphNode) -> None:
 # --- derivatives, step by step ----------------------------------------------------------------------------------------
 
 
-def unpack_array(node: Node, name: str) -> Any:
+def unpack_array(node: Node, name: str) -> Operand:
     """Return what `node` saved as `name` as a bare array (or number), checked."""
     return unpack(node, name, as_tensor=False)
 
 
-def unpack_tensor(node: Node, name: str) -> Any:
+def unpack_tensor(node: Node, name: str) -> Operand:
     """Return what `node` saved as `name` as a tensor (or number), checked."""
     return unpack(node, name, as_tensor=True)
 
 
-def derive(node: GraphNode, given: dict[str, Any], saved: Callable[[str], Any]) -> tuple[Gradient, ...]:
+def derive(node: GraphNode, given: dict[str, Argument], saved: Callable[[str], Operand]) -> tuple[Gradient, ...]:
     """Run a node's formulas on what is `given` to them by name, and on what it has saved, which `saved` returns."""
     op: Operator = type(node).op
     g = given["g"]
@@ -578,7 +591,7 @@ def derive(node: GraphNode, given: dict[str, Any], saved: Callable[[str], Any]) 
     if missing:
         return (None,) * len(node.edges)
 
-    def call(formula: Callable[..., Any]) -> Array:
+    def call(formula: Formula) -> Array:
         return formula(*(known[name] for name in op.needed_by(formula)))
 
     if op.joint is not None:
@@ -589,7 +602,7 @@ def derive(node: GraphNode, given: dict[str, Any], saved: Callable[[str], Any]) 
 
 
 @cache
-def rounding(node_class: Any) -> Any:
+def rounding(node_class: NodeClass) -> NodeClass:
     """Return the class of a node of bfloat16: its formulas run in float32, and the engine rounds what they return."""
     if node_class.op.view is not None:
         return node_class
@@ -597,7 +610,7 @@ def rounding(node_class: Any) -> Any:
     return type(node_class.__name__, (node_class,), {**body, "__module__": node_class.__module__})
 
 
-def _wide_saved(value: Any) -> Array:
+def _wide_saved(value: Operand) -> Array:
     """Return what a formula needs in float32; a dtype that was saved is the one that it computes in."""
     if isinstance(value, numpy.dtype):
         return SINGLE if value.char == CHAR else value
@@ -620,7 +633,7 @@ def spend_rounding(node: GraphNode, g: Gradient) -> tuple[Gradient]:
     return results
 
 
-def apply_graph_rounding(node: GraphNode, g: Gradient) -> Any:
+def apply_graph_rounding(node: GraphNode, g: Gradient) -> Gradient:
     """Run the derivative of a node of bfloat16 on tensors: the same formulas, recorded."""
     wide = _on_each(_wide_saved)
     given = {"g": wide(g), "F": TENSOR_OPERATORS}
@@ -636,20 +649,20 @@ def shown_name(op: Operator, name: str) -> str:
     return f"{argument}_{words[fact]}" if fact in words else name
 
 
-def saved_getter(name: str) -> Callable[[Any], Any]:
+def saved_getter(name: str) -> Callable[[GraphNode], Operand]:
     """Return the getter of ``node._saved_NAME``."""
 
-    def get(node: GraphNode) -> Any:
+    def get(node: GraphNode) -> Operand:
         value = unpack_tensor(node, name)
         return tuple(value) if isinstance(value, list) else value
 
     return get
 
 
-def raw_saved_getter(name: str) -> Callable[[Any], Any]:
+def raw_saved_getter(name: str) -> Callable[[GraphNode], SavedTensor | tuple[SavedTensor, ...]]:
     """Return the getter of ``node._raw_saved_NAME``."""
 
-    def get(node: GraphNode) -> Any:
+    def get(node: GraphNode) -> SavedTensor | tuple[SavedTensor, ...]:
         value = getattr(node, "s_" + name)
         if isinstance(value, list):
             return tuple(SavedTensor(node, name, i) for i in range(len(value)))
@@ -661,7 +674,7 @@ def raw_saved_getter(name: str) -> Callable[[Any], Any]:
 # --- failures and numbers ---------------------------------------------------------------------------------------------
 
 
-def retry(op: Operator, arguments: tuple[Any, ...], error: Exception) -> Array:
+def retry(op: Operator, arguments: tuple[Argument, ...], error: Exception) -> Array:
     """Finish an inlined call whose forward failed: other array modules go step by step, the rest is a wrong call."""
     if any(type(getattr(a, "_array", None)) not in (device.ndarray, type(None)) for a in arguments):
         return run(op, arguments)

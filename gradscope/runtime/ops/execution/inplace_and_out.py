@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ... import state
 from ...graph.graph_node import edge_to, hold_edge
@@ -26,7 +26,7 @@ from ...memory.storage import (
 )
 from ...tensor import overrides, tangents
 from ...tensor.views import RereadView, check_inplace, saved_result, strided_step
-from ..declaration.annotations import Array, GraphNode, Namespace, Out
+from ..declaration.annotations import Argument, Array, DType, GraphNode, Namespace, Out, Results
 from . import forward_mode, general
 from .array_errors import forward_error, wrong_argument
 from .saving import save_value, tensors_among
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..declaration.registry import Operator
 
 
-def run_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
+def run_inplace(op: Operator, arguments: tuple[Argument, ...]) -> Tensor:
     """Call `op` and write its result into the first argument; its history follows, as PyTorch rebases it.
 
     Nothing is changed when anything raises: the checks and the computation come first, then the write.
@@ -52,7 +52,7 @@ def run_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
     return target
 
 
-def write_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
+def write_inplace(op: Operator, arguments: tuple[Argument, ...]) -> Tensor:
     """Do what :func:`run_inplace` does, but for tangents."""
     operands, bare, xp = general.prepare(op, arguments)
     target: Tensor = operands[0]
@@ -72,7 +72,7 @@ def write_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
         results = general.forward(op, xp, bare)
     except (ValueError, TypeError) as error:
         raise forward_error(op, arguments, error) from error
-    aux: dict[str, Any] = {}
+    aux: dict[str, Array] = {}
     if op.aux:
         results, *extra = results
         aux = dict(zip(op.aux, extra, strict=True))
@@ -92,12 +92,12 @@ def warn_expanded(op: Operator) -> None:
     )
 
 
-def run_relayout(op: Operator, operands: list[Any], bare: list[Array], xp: Namespace, recording: bool) -> Tensor:
+def run_relayout(op: Operator, operands: list[Argument], bare: list[Array], xp: Namespace, recording: bool) -> Tensor:
     """Finish the in-place call of a view: the tensor gets its shape and strides; the elements stay where they are."""
     target: Tensor = operands[0]
     result = target._around(general.forward(op, xp, bare))
     result._flags |= target._flags & state.INFERENCE
-    node: Any = general.make_node(op, operands, [result], {}, op.inplace_node_class) if recording else None
+    node: GraphNode = general.make_node(op, operands, [result], {}, op.inplace_node_class) if recording else None
     if isinstance(target._view, RereadView):
         target._view.steps += (strided_step(result._memory, target._memory),)
     if node is None:
@@ -125,7 +125,7 @@ def hang_relaid(target: Tensor, node: GraphNode) -> None:
     target._flags |= state.GRAD
 
 
-def run_write(op: Operator, operands: list[Any], bare: list[Array], xp: Namespace, recording: bool) -> Tensor:
+def run_write(op: Operator, operands: list[Argument], bare: list[Array], xp: Namespace, recording: bool) -> Tensor:
     """Finish the in-place call of an operator that writes into the first array itself."""
     try:
         node = inplace_node(op, operands, {}) if recording else None
@@ -141,7 +141,7 @@ def run_write(op: Operator, operands: list[Any], bare: list[Array], xp: Namespac
     return commit_inplace(op, operands[0], result, node, operands)
 
 
-def inplace_node(op: Operator, operands: list[Any], aux: dict[str, Any]) -> Any:
+def inplace_node(op: Operator, operands: list[Argument], aux: dict[str, Array]) -> GraphNode:
     """Return the node of an in-place call, made before the write; a needed ``self`` is cloned, as PyTorch does."""
     if op.node_class is None:
         return None
@@ -155,7 +155,9 @@ def inplace_node(op: Operator, operands: list[Any], aux: dict[str, Any]) -> Any:
     return node
 
 
-def commit_inplace(op: Any, target: Tensor, result: Any, node: GraphNode, operands: list[Any]) -> Tensor:
+def commit_inplace(
+    op: Operator, target: Tensor, result: Array | None, node: GraphNode, operands: list[Argument]
+) -> Tensor:
     """Write `result` (None if it is written already), bump the version, rebase the history onto `node`."""
     if result is not None:
         target._write(result)
@@ -193,7 +195,7 @@ def check_castable(name: str, target: Array, result: Array) -> None:
         )
 
 
-def run_out(op: Operator, arguments: tuple[Any, ...], out: Out) -> Any:
+def run_out(op: Operator, arguments: tuple[Argument, ...], out: Out) -> Results:
     """Call `op` with ``out=``: the result is written into `out`, which is resized if its shape differs.
 
     Of an operator with several results `out` is a tuple of as many tensors.
@@ -229,12 +231,12 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Out) -> Any:
     return op.result_type(*targets) if len(op.outputs) > 1 else out
 
 
-def _is_part(result: Array, target: Tensor, bare: Any) -> bool:
+def _is_part(result: Array, target: Tensor, bare: list[Array]) -> bool:
     """Whether a real result of complex numbers goes into a tensor of their dtype, as PyTorch lets abs() do."""
     return result.dtype.kind == "f" and target._dtype.kind == "c" and target._dtype == getattr(bare[0], "dtype", None)
 
 
-def in_dtype_of(out: Out, op: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+def in_dtype_of(out: Out, op: Operator, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
     """Return the arguments of a call that may be told a dtype, with that of `out` where it was told none."""
     last = len(arguments) - 1
     if op.parameters[last].name != "dtype":
@@ -242,7 +244,7 @@ def in_dtype_of(out: Out, op: Operator, arguments: tuple[Any, ...]) -> tuple[Any
     return (*arguments[:last], dtype_of(out, arguments[last]))
 
 
-def dtype_of(out: Out, told: Any) -> Any:
+def dtype_of(out: Out, told: DType) -> DType:
     """Return the dtype in which a reduction is made: the one it was told, else that of its ``out=``."""
     return getattr(out, "dtype", None) if told is None else told
 
@@ -268,7 +270,9 @@ def several_out(op: Operator, out: Out) -> tuple[Tensor, ...]:
     return tuple(out)
 
 
-def into(out: Tensor, name: str, operands: list[Any], compute: Callable[[], Tensor], *, exact: bool = False) -> Tensor:
+def into(
+    out: Tensor, name: str, operands: list[Argument], compute: Callable[[], Tensor], *, exact: bool = False
+) -> Tensor:
     """Give a composite function its ``out=``: write what `compute` returns into `out`, if `exact` of the same dtype."""
     refuse_out(name, operands, out)
     result = compute()._array
@@ -277,7 +281,7 @@ def into(out: Tensor, name: str, operands: list[Any], compute: Callable[[], Tens
     return store_out(name, result, operands, out)
 
 
-def refuse_out(name: str, operands: list[Any], out: Out, differentiable: bool = True) -> None:
+def refuse_out(name: str, operands: list[Argument], out: Out, differentiable: bool = True) -> None:
     """Raise when `out` is no tensor, or when it or an operand of what is `differentiable` requires grad."""
     if not hasattr(out, "_array"):
         raise TypeError(
@@ -297,7 +301,7 @@ def refuse_out(name: str, operands: list[Any], out: Out, differentiable: bool = 
         )
 
 
-def store_out(name: str, result: Array, operands: list[Any], out: Tensor, differentiable: bool = True) -> Tensor:
+def store_out(name: str, result: Array, operands: list[Argument], out: Tensor, differentiable: bool = True) -> Tensor:
     """Write the array `result` into `out`, resized where its shape differs; nothing is changed when it does not fit."""
     check_castable(name, out._memory, result)
     check_inplace(out, False, differentiable=differentiable)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 
 from ...memory.bfloat16 import KIND
 from ...memory.dtype import INEXACT, default_dtype, int64, outranked, promote_numpy
-from ..declaration.annotations import Shape
+from ..declaration.annotations import DType, Shape
 from .bare_functions import HALVES
 
 if TYPE_CHECKING:
@@ -25,17 +25,17 @@ __all__ = ["SCALES", "common_dtype", "number_dtype"]
 SCALES = frozenset({"mul", "div.true"})
 """Operators that take a number beside half precision as it is, and round once, as PyTorch's kernels do."""
 
-_ABSENT: Any = object()
-_DEFAULT: Any = object()  # stands for the default dtype, which may change
+_ABSENT: DType = object()
+_DEFAULT: DType = object()  # stands for the default dtype, which may change
 _RANGES = {char: numpy.iinfo(char) for char in "bBhilq"}
 
 
-def common_dtype(op: Operator) -> Callable[[Any, Shape, Any, Shape], Any]:
+def common_dtype(op: Operator) -> Callable[[numpy.dtype, Shape, numpy.dtype, Shape], DType]:
     """Return what tells the dtype of `op` on arrays of two dtypes and shapes, or None where it is to be asked of it."""
     return _common_dtype(*_traits(op))
 
 
-def number_dtype(op: Operator) -> Callable[[Any, float], Any]:
+def number_dtype(op: Operator) -> Callable[[numpy.dtype, float], DType]:
     """Return what tells the dtype of `op` on an array of integers or bools and a Python number; None as above."""
     return _number_dtype(*_traits(op))
 
@@ -45,12 +45,14 @@ def _traits(op: Operator) -> tuple[bool, bool, bool]:
 
 
 @cache
-def _common_dtype(floats: bool, scales: bool, subtracts: bool) -> Callable[[Any, Shape, Any, Shape], Any]:
-    alike: dict[str, Any] = {}
-    first_outranks: dict[str, Any] = {}
-    second_outranks: dict[str, Any] = {}
+def _common_dtype(
+    floats: bool, scales: bool, subtracts: bool
+) -> Callable[[numpy.dtype, Shape, numpy.dtype, Shape], DType]:
+    alike: dict[str, DType] = {}
+    first_outranks: dict[str, DType] = {}
+    second_outranks: dict[str, DType] = {}
 
-    def decide(a: Any, a_shape: Shape, b: Any, b_shape: Shape) -> Any:
+    def decide(a: numpy.dtype, a_shape: Shape, b: numpy.dtype, b_shape: Shape) -> DType:
         if KIND in (a.kind, b.kind) or (subtracts and "b" in (a.kind, b.kind)):
             return None
         if bool(a_shape) == bool(b_shape):
@@ -61,7 +63,7 @@ def _common_dtype(floats: bool, scales: bool, subtracts: bool) -> Callable[[Any,
             return _DEFAULT
         return None if scales and kind.char in HALVES else kind
 
-    def common(a: Any, a_shape: Shape, b: Any, b_shape: Shape) -> Any:
+    def common(a: numpy.dtype, a_shape: Shape, b: numpy.dtype, b_shape: Shape) -> DType:
         table = (alike if b_shape else first_outranks) if a_shape else (second_outranks if b_shape else alike)
         pair = a.char + b.char
         found = table.get(pair, _ABSENT)
@@ -73,8 +75,8 @@ def _common_dtype(floats: bool, scales: bool, subtracts: bool) -> Callable[[Any,
 
 
 @cache
-def _number_dtype(floats: bool, scales: bool, subtracts: bool) -> Callable[[Any, float], Any]:
-    def beside(kind: Any, number: float) -> Any:
+def _number_dtype(floats: bool, scales: bool, subtracts: bool) -> Callable[[numpy.dtype, float], DType]:
+    def beside(kind: numpy.dtype, number: float) -> DType:
         if type(number) is float and kind.kind == "i":
             return _default()
         if subtracts and kind.kind == "b":
@@ -89,6 +91,6 @@ def _number_dtype(floats: bool, scales: bool, subtracts: bool) -> Callable[[Any,
     return beside
 
 
-def _default() -> Any:
+def _default() -> numpy.dtype | None:
     kind = default_dtype.numpy
     return kind if kind.char in "fd" else None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ... import state
 from ...graph.graph_node import SavedResult
 from ...memory.storage import VersionCounter, element_strides, offset_of
 from ...tensor.tensor import Tensor
+from ..declaration.annotations import Argument, Array, GraphNode
 
 if TYPE_CHECKING:
     from ...graph.graph_node import Node
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 
-def tensors_among(operands: list[Any]) -> list[Tensor]:
+def tensors_among(operands: list[Argument]) -> list[Tensor]:
     """Return the tensors among operands, lists flattened."""
     found = []
     for operand in operands:
@@ -49,7 +50,7 @@ def saved_by(op: Operator) -> dict[str, tuple[str, ...]]:
     return {name: tuple(arguments) for name, arguments in users.items()}
 
 
-def save_operands(op: Operator, node: Any, by_name: dict[str, Any], aux: dict[str, Any]) -> None:
+def save_operands(op: Operator, node: GraphNode, by_name: dict[str, Argument], aux: dict[str, Array]) -> None:
     """Fill the saved slots that a node class declares, for the gradients that are wanted."""
     wanted = wanted_arguments(op, node)
     for name, users in saved_by(op).items():
@@ -64,7 +65,7 @@ def save_operands(op: Operator, node: Any, by_name: dict[str, Any], aux: dict[st
             setattr(node, "s_" + name, saved_fact(by_name, name))
 
 
-def wanted_arguments(op: Operator, node: Any) -> set[str]:
+def wanted_arguments(op: Operator, node: GraphNode) -> set[str]:
     """Return the tensor arguments whose gradient has somewhere to go."""
     names = [p.name for p in op.edged]
     if any(p.is_tensor_list for p in op.edged):
@@ -72,7 +73,7 @@ def wanted_arguments(op: Operator, node: Any) -> set[str]:
     return {name for name, edge in zip(names, node.edges, strict=True) if edge is not None}
 
 
-def saved_fact(by_name: dict[str, Any], name: str) -> Any:
+def saved_fact(by_name: dict[str, Argument], name: str) -> Argument:
     """Return ``NAME_shape``, ``NAME_dtype``, ``NAME_strides`` or ``NAME_offset`` of an operand."""
     argument, _, fact = name.rpartition("_")
     value = by_name[argument]
@@ -82,7 +83,7 @@ def saved_fact(by_name: dict[str, Any], name: str) -> Any:
     return read(value._memory) if hasattr(value, "_memory") else None
 
 
-def save_value(node: Any, name: str, value: Any) -> None:
+def save_value(node: GraphNode, name: str, value: Argument) -> None:
     """Put a tensor (with its version), a list of them or a plain value into a saved slot."""
     if isinstance(value, list) and value and hasattr(value[0], "_array"):
         for item in value:
@@ -107,14 +108,14 @@ def refuse_inference(node: Node, tensor: Tensor) -> None:
         )
 
 
-def save_results(node: Any, outputs: list[Tensor]) -> None:
+def save_results(node: GraphNode, outputs: list[Tensor]) -> None:
     """Save the outputs that the node's derivative names."""
     for nr, name in enumerate(type(node).op.outputs):
         if name in type(node).saved_names:
             save_result(node, outputs[nr], name, nr)
 
 
-def save_result(node: Any, output: Tensor, name: str = "result", nr: int = 0) -> None:
+def save_result(node: GraphNode, output: Tensor, name: str = "result", nr: int = 0) -> None:
     """Save an output: array and counter, not the tensor (that would be a cycle)."""
     counter = output._vc
     if counter is None:

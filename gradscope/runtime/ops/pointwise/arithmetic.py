@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import cmath
 import math
-from typing import Any, TypeAlias
 
 import numpy
 
 from ...memory import device
 from ...memory import dtype as dtypes
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Formula, Gradient, Namespace, Number, Operand
+from ..declaration.annotations import Array, Formula, Gradient, Namespace, Number, Operand, OperatorFunction
 from ..declaration.extremes import elementwise
 from ..declaration.registry import METHODS, OPERATORS, PUBLIC, not_implemented, operator, public
 from ..declaration.samples import binary, by_number
@@ -20,11 +19,8 @@ from ..execution.array_errors import as_multiple, refuse_kinds
 from ..execution.bare_functions import conj, in_dtype_of
 from ..execution.general import number_in
 
-# What a declaration becomes: a function, which knows its operator.
-DeclaredFunction: TypeAlias = Any
 
-
-def _function(name: str) -> DeclaredFunction:
+def _function(name: str) -> OperatorFunction:
     return OPERATORS[name].function
 
 

@@ -19,12 +19,12 @@ the same step by step.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 
+from ...declaration.annotations import NodeClass, OperatorFunction
 from .. import general
 from .calls import function_scope, is_simple, simple_body
 from .calls_with_lists import body_with_lists
@@ -52,13 +52,13 @@ def build(op: Operator) -> None:
     op.observed = compile_function(partial(observed_source, op), "observed", function_scope(op), op)
     if op.inplace_node is not None:
         body = {"__slots__": (), "__module__": op.family, "__doc__": f"Backward of ``{op.name}_``."}
-        base: Any = op.node_class
+        base: NodeClass = op.node_class
         op.inplace_node_class = type(op.inplace_node, (base,), {**body, "node_name": op.inplace_node})
     if op.inplace:
         op.inplace_function = make_inplace(op)
 
 
-def operator_form(op: Operator) -> Callable[..., Any]:
+def operator_form(op: Operator) -> OperatorFunction:
     """Return the function of `op` for Python's operators: NotImplemented where the other operand is no tensor."""
     scope = function_scope(op)
     scope["general"] = general.OperatorForm()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from itertools import repeat, starmap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 
@@ -16,6 +16,7 @@ from ....memory.dtype import INEXACT
 from ....memory.storage import VersionCounter, element_strides, offset_of
 from ....tensor.tensor import Tensor
 from ....tensor.views import ViewInfo, edge_of, reread
+from ...declaration.annotations import Scope
 from .. import general, inplace_and_out
 from ..bare_functions import CONSTANTS, constant
 from ..promotion import SCALES, common_dtype, number_dtype
@@ -32,9 +33,9 @@ _new = object.__new__
 _FRESH = starmap(_new, repeat((Tensor,)))  # next() of it takes less than a call of __new__
 
 
-def function_scope(op: Operator) -> dict[str, Any]:
+def function_scope(op: Operator) -> Scope:
     """Return the globals of the generated function."""
-    scope: dict[str, Any] = {
+    scope: Scope = {
         "Tensor": Tensor,
         "fresh": _FRESH,
         "edge_of": edge_of,

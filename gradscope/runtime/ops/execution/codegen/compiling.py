@@ -10,6 +10,8 @@ from functools import cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from ...declaration.annotations import Argument, OperatorFunction, Scope
+
 if TYPE_CHECKING:
     from ...declaration.registry import Operator
 
@@ -22,7 +24,7 @@ __all__ = [
 ]
 
 
-def compile_function(make_source: Callable[[], str], name: str, scope: dict[str, Any], op: Operator) -> Any:
+def compile_function(make_source: Callable[[], str], name: str, scope: Scope, op: Operator) -> OperatorFunction:
     """Return the function `name` of the source that `make_source` writes.
 
     It is written and compiled at its first call: until then its code is a stub that does so. Importing gradscope would
@@ -34,7 +36,7 @@ def compile_function(make_source: Callable[[], str], name: str, scope: dict[str,
     def compile_now(*args: Any, **kwargs: Any) -> Any:
         source = make_source()
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-        local_scope: dict[str, Any] = {}
+        local_scope: Scope = {}
         exec(compile(source, filename, "exec"), scope, local_scope)
         real = local_scope[name]
         function.__defaults__, function.__kwdefaults__ = real.__defaults__, real.__kwdefaults__
@@ -55,7 +57,7 @@ _STUB = _stub.__code__
 
 
 @cache
-def literal(text: str) -> Any:
+def literal(text: str) -> Argument:
     """Return the value that the text of a schema's default stands for."""
     return ast.literal_eval(text)
 

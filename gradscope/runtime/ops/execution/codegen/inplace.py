@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ....graph.accumulate_grad import AccumulateGrad
+from ...declaration.annotations import OperatorFunction
 from ..inplace_and_out import check_overlap, run_inplace
 from ..saving import saved_by
 from .calls import function_scope, is_simple, save_lines, unwrap_lines
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["make_inplace"]
 
 
-def make_inplace(op: Operator) -> Callable[..., Any]:
+def make_inplace(op: Operator) -> OperatorFunction:
     """Return ``name_``, with the operator's signature."""
     name = op.name.replace(".", "_") + "_"
     scope = function_scope(op)

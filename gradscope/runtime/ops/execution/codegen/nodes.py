@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 
@@ -12,6 +12,7 @@ from ....dispatch import TENSOR_OPERATORS
 from ....graph.graph_node import RELEASED, Node, SavedResult
 from ....memory import device
 from ....tensor.tensor import Tensor
+from ...declaration.annotations import Formula, Scope
 from .. import general
 from ..bare_functions import array_operators
 from ..saving import saved_by
@@ -31,7 +32,7 @@ def build_node_class(op: Operator) -> type[Node]:
     slots = [f"s_{n}" for n in saved] + [f"v_{n}" for n in versioned] + (["outs"] if op.multi else [])
     releasable = [n for n in saved if n in tensors or n in op.outputs or n in op.aux]
     scope = apply_scope(op)
-    body: dict[str, Any] = {
+    body: Scope = {
         "__slots__": tuple(slots),
         "__module__": op.family,
         "__doc__": f"Backward of ``{op.name}``.",
@@ -70,9 +71,9 @@ def _release(op: Operator, names: Sequence[str]) -> str:
     return " = ".join(f"n.s_{name}" for name in names) + " = RELEASED"
 
 
-def apply_scope(op: Operator) -> dict[str, Any]:
+def apply_scope(op: Operator) -> Scope:
     """Return the globals of the generated ``apply``."""
-    scope: dict[str, Any] = {
+    scope: Scope = {
         "Tensor": Tensor,
         "ndarray": device.ndarray,
         "SavedResult": SavedResult,
@@ -87,7 +88,7 @@ def apply_scope(op: Operator) -> dict[str, Any]:
     return scope
 
 
-def graph_scope(op: Operator) -> dict[str, Any]:
+def graph_scope(op: Operator) -> Scope:
     """Return the globals of the generated ``apply_graph``."""
     return {**apply_scope(op), "F": TENSOR_OPERATORS, "unpack_tensor": general.unpack_tensor}
 
@@ -202,7 +203,7 @@ def results_expression(op: Operator) -> str:
     return "(" + ", ".join(parts) + ",)"
 
 
-def call_expression(op: Operator, function: str, formula: Any) -> str:
+def call_expression(op: Operator, function: str, formula: Formula) -> str:
     """Return the call of a formula with the locals it names."""
     needs = "tuple(x is not None for x in e)"
     special = {"g": "g", "F": "F", "needs": needs}
