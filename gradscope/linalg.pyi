@@ -1,5 +1,6 @@
 # Written by gradscope.runtime.ops.declaration.stubs from the operators' declarations: do not edit.
 import builtins
+from collections.abc import Sequence
 from typing import Any
 
 from .runtime.ops.execution.array_errors import LinAlgError as LinAlgError
@@ -72,7 +73,7 @@ def matrix_rank(
     rtol: Any = ...,
     out: Tensor | None = ...,
 ) -> Tensor: ...
-def multi_dot(tensors: Any, *, out: Tensor | None = ...) -> Tensor: ...
+def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor: ...
 def norm(
     A: Tensor,
     ord: Any = ...,

@@ -71,7 +71,9 @@ _TYPES = {
 _ANNOTATED = {
     "Tensor": "Tensor",
     "Tensor | None": "Tensor | None",
+    "Sequence[Tensor]": "Sequence[Tensor]",
     "tuple[Tensor, Tensor]": "builtins.tuple[Tensor, Tensor]",
+    "tuple[Tensor, Tensor, Tensor]": "builtins.tuple[Tensor, Tensor, Tensor]",
     "tuple[Tensor, ...]": "builtins.tuple[Tensor, ...]",
     **{name: f"builtins.{name}" for name in ("bool", "int", "float", "str")},
     **{f"{name} | None": f"builtins.{name} | None" for name in ("bool", "int", "float", "str")},
