@@ -826,7 +826,7 @@ def _name_of(kind: Any) -> str:
 @functools.cache
 def _place_of(kind: type) -> str:
     """Return the device of arrays of a type, as its text."""
-    return str(device.device(device._by_type.get(kind, device._cpu).type_name))  # NumPy's operators return numbers
+    return str(device.device_of_type(kind))
 
 
 def _history_is_lost(tensor: Any) -> bool:

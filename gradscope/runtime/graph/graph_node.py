@@ -187,7 +187,7 @@ class Node:
     @property
     def _input_metadata(self) -> tuple[InputMetadata, ...]:
         # ``kind``, the type of the output's array, is left unset for NumPy's.
-        place = device.device(device._by_type[getattr(self, "kind", device.ndarray)].type_name)
+        place = device.device_of_type(getattr(self, "kind", device.ndarray))
         return tuple(InputMetadata(s, BY_NUMPY[d], place) for s, d in self.output_specs())
 
     def output_specs(self) -> Sequence[tuple[tuple[int, ...], Any]]:

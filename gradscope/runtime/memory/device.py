@@ -18,6 +18,7 @@ __all__ = [
     "copy_to",
     "device",
     "device_of",
+    "device_of_type",
     "get_default_device",
     "register_backend",
     "set_default_device",
@@ -407,6 +408,11 @@ def device_of(array: Any) -> device:
         return CPU
     backend = backend_of(array)
     return device(backend.type_name, backend.index_of(array))
+
+
+def device_of_type(kind: type) -> device:
+    """Return the device of arrays of a type, without an ordinal; that of NumPy's numbers, no arrays, is the CPU."""
+    return device(_by_type.get(kind, _cpu).type_name)
 
 
 def resolve(where: str | device | int | None) -> tuple[Backend, int | None]:

@@ -42,6 +42,12 @@ def test_a_tensor_knows_its_device() -> None:
     assert tensor.cpu() is tensor
 
 
+def test_a_type_of_arrays_has_a_device() -> None:
+    assert devices.device_of_type(numpy.ndarray) == gs.device("cpu")
+    assert devices.device_of_type(numpy.float32) == gs.device("cpu")
+    assert devices.device_of_type(StrictArray) == gs.device("strict")
+
+
 # --- CUDA -------------------------------------------------------------------------------------------------------------
 
 
