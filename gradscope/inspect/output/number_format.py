@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-__all__ = ["count", "format_bytes", "format_duration", "format_shape", "several"]
+__all__ = ["count", "format_bytes", "format_duration", "format_shape", "repeated_factor", "several"]
+
+_LARGEST_LOG = 709.0
+"""The largest logarithm of a float64."""
 
 
 def count(number: int, one: str, several: str = "") -> str:
@@ -61,6 +65,18 @@ def format_shape(shape: tuple[int, ...] | None) -> str:
     ('(3, 4)', '()', '?')
     """
     return "?" if shape is None else "(" + ", ".join(map(str, shape)) + ")"
+
+
+def repeated_factor(logarithms: Sequence[float]) -> str:
+    """Return how often something is multiplied, and by how much each time: the geometric mean of the factors.
+
+    Examples
+    --------
+    >>> repeated_factor([math.log(0.5)]), repeated_factor([math.log(0.1), math.log(0.001)])
+    ('once by 0.5', '2 times, each time by about 0.01')
+    """
+    mean = math.exp(min(_LARGEST_LOG, sum(logarithms) / len(logarithms)))
+    return f"once by {mean:.2g}" if len(logarithms) == 1 else f"{len(logarithms)} times, each time by about {mean:.2g}"
 
 
 def several(names: Sequence[str], most: int = 3) -> str:

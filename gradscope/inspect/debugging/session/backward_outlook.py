@@ -10,6 +10,7 @@ from ...adapters import Adapter, SavedView
 from ...diagnosis.flow.bounded_chain import bounded_chain
 from ...diagnosis.flow.signal_fading import FadedSignal, faded_signal
 from ...diagnosis.nan.infinite_slopes import infinite_slope, may_be_infinite
+from ...output.number_format import repeated_factor
 from ...records.records import Location, NodeRecord, WriteRecord, operator_name
 from ...records.tensor_statistics import norm_of
 from ...source.call_sites import place
@@ -109,7 +110,7 @@ def faded_signals(
     layer = layers[first.index]
     title = f"the values fade to {faded.size:.1e} on the way forward to {layers[faded.index].name}"
     where = f" at {place(first.location)}" if first.location else ""
-    text = f"{first.operator}{where} multiplies them {_factor_text([factor for _, factor in steps])}."
+    text = f"{first.operator}{where} multiplies them {repeated_factor([math.log(factor) for _, factor in steps])}."
     line, advice = first.location, _about_weights(adapter, layer)
     if advice:
         made_at = initialised_at(layer.weight)
@@ -147,11 +148,6 @@ def _line_of_most(view: TaskView, faded: FadedSignal) -> list[tuple[int, float]]
     for index, factor in faded.steps:
         by_line.setdefault(view.record(index).location, []).append((index, factor))
     return min(by_line.values(), key=lambda steps: sum(math.log(factor) for _, factor in steps))
-
-
-def _factor_text(factors: Sequence[float]) -> str:
-    mean = math.exp(sum(math.log(factor) for factor in factors) / len(factors))
-    return f"once by {mean:.2g}" if len(factors) == 1 else f"{len(factors)} times, each time by about {mean:.2g}"
 
 
 def _about_weights(adapter: Adapter, layer: _Layer) -> str:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...output.number_format import several
+from ...output.number_format import repeated_factor, several
 from ...records.records import Location, NodeRecord
 from ..limits import Limits
 from ..reshaping_operators import RESHAPING
@@ -19,9 +19,6 @@ VANISHING = 1e-7
 
 EXPLODING = 1e3
 """Norms above are called exploding."""
-
-_LARGEST_LOG = 709.0
-"""The largest logarithm of a float64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +221,7 @@ def _most_of(kind: str, leaf: NodeRecord, sources: Mapping[int, NodeRecord]) -> 
     name = max(factors, key=lambda name: sign * sum(log for log, _ in factors[name]))
     logs = [log for log, _ in factors[name]]
     strongest = max(factors[name], key=lambda pair: sign * pair[0])[1]
-    factor = math.exp(min(_LARGEST_LOG, sum(logs) / len(logs)))
-    often = "once by" if len(logs) == 1 else f"{len(logs)} times, each time by about"
-    return strongest.index, f"{name} does most of it: it multiplies the norm {often} {factor:.2g}."
+    return strongest.index, f"{name} does most of it: it multiplies the norm {repeated_factor(logs)}."
 
 
 def _user_of(leaf: NodeRecord, sources: Mapping[int, NodeRecord]) -> NodeRecord | None:
