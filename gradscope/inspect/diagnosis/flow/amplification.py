@@ -12,11 +12,9 @@ from ...records.records import Location, operator_name
 from ...records.tensor_statistics import quick_norm
 from ..explanation import at
 from ..nan.nan_producers import saved_values
+from ..reshaping_operators import RESHAPING
 
 __all__ = ["Gain", "GainVisitor", "loss_scale"]
-
-# Operators that stand between a parameter and the one that uses it.
-_BESIDE_A_LEAF = {"Clone", "Expand", "Permute", "T", "ToCopy", "Transpose", "Unsqueeze", "View"}
 
 
 @dataclass(frozen=True)
@@ -94,12 +92,12 @@ class GainVisitor:
         while stack:
             child, leafward = stack.pop()
             for key in self._senders.get(child, ()):
-                # The last operator uses the leaf itself, whose gradient is a sum over the batch.
+                # The last operator uses the leaf itself, or elements of it: its gradient is a sum over the batch.
                 if not leafward and (key, child) in self._factors:
                     passed.setdefault(self._nodes[key], []).append(self._factors[key, child])
                 if key not in way:
                     way.add(key)
-                    stack.append((key, leafward and operator_name(self._nodes[key][0]) in _BESIDE_A_LEAF))
+                    stack.append((key, leafward and operator_name(self._nodes[key][0]) in RESHAPING))
         totals = sorted(passed.items(), key=lambda item: sum(item[1]))
         return [Gain(*name, len(logs), math.exp(sum(logs) / len(logs))) for name, logs in totals]
 

@@ -40,6 +40,12 @@ def test_a_way_that_does_not_lead_to_the_leaf_does_not_count(fw):
     assert all(gain.factor < 6 for gain in gains)
 
 
+def test_the_operator_that_uses_a_part_of_the_leaf_does_not_count(fw):
+    w, x = fw.ones(2, 3, 4, requires_grad=True), fw.ones(10, 4)
+    gains = towards((x.matmul(w[0].t()) * 0.5).sum(), w)
+    assert [gain.node for gain in gains] == ["MulBackward0", "SumBackward0"]
+
+
 def test_a_leaf_without_a_gradient(fw):
     w, v = fw.ones(4, requires_grad=True), fw.ones(4, requires_grad=True)
     assert towards((w * 2).sum(), v) == []
