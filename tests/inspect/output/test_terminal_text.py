@@ -49,7 +49,6 @@ PRINTS_OTHERS = {
     "inspect/output/terminal_text.py": "the one place",
     "inspect/debuggee/streams.py": "what the program itself prints",
     "inspect/debuggee/exits.py": "a traceback of the program, as Python prints it",
-    "check/script_runner.py": "what the program says as it exits",
     "cli/diff.py": "a table of Rich's, whose cells are printable",
 }
 
