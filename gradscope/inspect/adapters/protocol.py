@@ -230,9 +230,13 @@ class Observer:
     nodes_of_modules_alone : bool
         Whether :meth:`operator_recorded` does nothing before a module has been entered: a program without modules need
         not call it at each operator then.
+    operators_of_steps : bool
+        Whether :meth:`operator_ran` does something in a step of an optimizer that is the framework's own: if nobody
+        wants that, PyTorch's are not told of.
     """
 
     nodes_of_modules_alone: ClassVar[bool] = False
+    operators_of_steps: ClassVar[bool] = True
 
     def module_entered(self, module: Any) -> None:
         """`module` is about to run forward."""

@@ -6,7 +6,7 @@ result along ``next_functions``. Where the counter stands still, nothing was rec
 
 Modes belong to a thread: the one that starts to observe enters it, threads that the program starts enter it for their
 lifetime, any other for as long as a module runs on it. Where nothing can be recorded (a module under no_grad, the step
-of an optimizer) the mode is left, unless somebody wants to hear of every operator: it would cost time there, and keep
+of an optimizer) the mode is left, unless somebody wants to hear of the operators there: it would cost time, and keep
 PyTorch from its fused inference paths.
 """
 
@@ -261,9 +261,18 @@ class ForwardTap:
 
     def _step_entered(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         closure = args[1] if len(args) > 1 else kwargs.get("closure")  # args begins with the optimizer
-        if closure is None and not self.operators and self.active:
+        if closure is None and self.active and not self._is_heard(optimizer):
             self._local.stepping = True
             self.switch(False)
+
+    def _is_heard(self, optimizer: Any) -> bool:
+        """Whether somebody wants to hear of the operators in a step of an optimizer."""
+        if optimizer.defaults.get("differentiable"):  # that is recorded
+            return True
+        if not self.operators or any(observer.operators_of_steps for observer in self.operators):
+            return bool(self.operators)
+        hooked = optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks
+        return bool(hooked) or not type(optimizer).step.__module__.startswith("torch.optim.")
 
     def _step_left(self, *_: Any) -> None:
         # This is called again by whatever runs after a step that raised.

@@ -45,6 +45,8 @@ class NanWatch(Tracker):
         Raise at the first NaN.
     """
 
+    operators_of_steps = False
+
     def __init__(self, adapter: Adapter, *, stop: bool = False) -> None:
         super().__init__(adapter)
         self.adapter = adapter

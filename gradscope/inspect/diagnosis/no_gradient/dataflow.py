@@ -84,6 +84,8 @@ class DataflowObserver(Tracker):
         How many backward passes have started.
     """
 
+    operators_of_steps = False
+
     def __init__(self, adapter: Adapter, limit: int) -> None:
         super().__init__(adapter)
         self.adapter = adapter

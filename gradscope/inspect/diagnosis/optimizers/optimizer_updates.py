@@ -262,6 +262,8 @@ class UpdateWatch(Observer):
         How often gradients are cleared before an optimizer that never steps is one that was forgotten.
     """
 
+    operators_of_steps = False
+
     def __init__(
         self, recorder: DataflowObserver, names: Callable[[], Mapping[int, str]], cleared: int = Limits.cleared
     ) -> None:
@@ -379,6 +381,8 @@ class UpdateWatch(Observer):
         names = self._names()
         for leaf in held:
             gradient = self._gradient_of(leaf)
+            if gradient is not None:
+                gradient.read = gradient.used = True
             if gradient is not None and gradient.stale is not None and self._any(self.adapter.leaf_grad(leaf)):
                 earlier, step = gradient.stale
                 stale = self._stale.setdefault((gradient.run.location, earlier), _StaleCalls(step))

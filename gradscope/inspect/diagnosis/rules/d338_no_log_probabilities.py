@@ -41,6 +41,8 @@ class LargeLogProbabilities(NamedTuple):
 class LogProbabilityWatch(Observer):
     """Looks at what losses of log-probabilities are given."""
 
+    operators_of_steps = False
+
     def __init__(self, program: WatchedProgram) -> None:
         self._adapter = program.adapter
         self._graphs = program.graphs

@@ -24,6 +24,8 @@ _DROPPING = {"dropout", "mul"}
 class FunctionalDropoutWatch(Observer):
     """Looks for dropouts that drop while the module which calls them is in eval mode."""
 
+    operators_of_steps = False
+
     def __init__(self, program: WatchedProgram) -> None:
         self._adapter = program.adapter
         self._running: list[Any] = []

@@ -31,6 +31,8 @@ class FlattenedLoss(NamedTuple):
 class FlattenedWatch(Observer):
     """Remembers what was flattened, until a loss takes it."""
 
+    operators_of_steps = False
+
     def __init__(self, program: WatchedProgram) -> None:
         self._known: dict[int, tuple[weakref.ref[Any], tuple[int, ...]]] = {}
         self.found: dict[Location | None, FlattenedLoss] = {}

@@ -1,5 +1,6 @@
 """What an observer hears of a forward pass in PyTorch, and that PyTorch is left as it was found."""
 
+import functools
 import gc
 import threading
 import warnings
@@ -218,6 +219,69 @@ def test_an_optimizers_step_is_passed_over_and_its_closure_is_not(adapter, heard
             optimizer.step()
         (x * 1).sum()
     assert heard.of("recorded") == ["MulBackward0", "SumBackward0"] * 2
+
+
+class Operators(Observer):
+    """Notes the operators that it is told of, those in steps where `steps` says so."""
+
+    def __init__(self, steps):
+        self.operators_of_steps = steps
+        self.names = []
+
+    def operator_ran(self, call):
+        self.names.append(call.name)
+
+
+class OwnStep(torch.optim.SGD):
+    """An optimizer of the program's own."""
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            group["params"][0].detach().mul_(0.5)
+        return super().step(closure)
+
+
+def hooked(parameters, lr):
+    optimizer = torch.optim.SGD(parameters, lr=lr)
+    optimizer.register_step_pre_hook(lambda optimizer, args, kwargs: None)
+    return optimizer
+
+
+@pytest.mark.parametrize(
+    ("make", "steps", "told"),
+    [
+        (torch.optim.SGD, True, True),
+        (torch.optim.SGD, False, False),
+        (torch.optim.AdamW, False, False),
+        (functools.partial(torch.optim.SGD, foreach=True), False, False),
+        (functools.partial(torch.optim.SGD, differentiable=True), False, True),
+        (OwnStep, False, True),
+        (hooked, False, True),
+    ],
+)
+def test_operators_of_a_step_are_told_to_whom_they_matter_and_those_of_the_program_to_all(adapter, make, steps, told):
+    x = torch.ones(2)  # the step of a differentiable optimizer refuses a leaf that requires grad
+    x.grad = torch.ones(2)
+    optimizer = make([x], lr=0.1)
+    observer = Operators(steps)
+    with adapter.observe(observer, forward=False, backward=False, operators=True):
+        with torch.no_grad():
+            optimizer.step()
+        during, observer.names = observer.names, []
+        x.detach() * 2
+    assert (bool(during), observer.names) == (told, ["detach", "mul"])
+
+
+def test_a_step_is_told_of_where_it_matters_to_one_of_two(adapter):
+    x = leaf()
+    x.grad = torch.ones(2)
+    one, other = Operators(False), Operators(True)
+    with (
+        adapter.observe(one, forward=False, backward=False, operators=True),
+        adapter.observe(other, forward=False, backward=False, operators=True),
+    ):
+        torch.optim.SGD([x], lr=0.1).step()
+    assert one.names == other.names != []
 
 
 def test_a_step_that_raises_does_not_blind(adapter, heard):
