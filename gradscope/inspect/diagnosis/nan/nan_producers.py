@@ -30,7 +30,6 @@ __all__ = [
 ]
 
 _FEW = 16
-_BAD = b"\0"
 
 # A chain is for reading: of a longer one only the two ends are kept.
 _CHAIN = 12
@@ -182,6 +181,7 @@ class BackwardVisitor:
         arrived: Callable[[Any, NanTrace], None] | None = None,
     ) -> None:
         self._adapter = adapter
+        self._kinds = TensorKinds(adapter)
         self._arrived = arrived
         self._traces = traces
         self._module_of = module_of
@@ -202,14 +202,21 @@ class BackwardVisitor:
         given, made : sequence
             What :meth:`gradscope.inspect.adapters.Adapter.carried` returns.
         """
-        # Most gradients that enter a node have just left another one.
-        new = [grad for grad in given if not any(grad is seen for seen in self._clean)]
-        if not all_finite(new) or not all_finite(made):
+        new = given
+        if self._adapter.variable(node) is None:
+            # Most gradients that enter a node have just left another one; what enters a leaf is looked at again, as a
+            # hook may have written it, and nothing comes out there that would show it.
+            new = [grad for grad in given if not any(grad is seen for seen in self._clean)]
+        if not all_finite(map(self._array_of, new)) or not all_finite(map(self._array_of, made)):
             self._clean = ()
             return False
         self._clean = made
         self._note(node, made)
         return True
+
+    def _array_of(self, carried: Any) -> Any:
+        """Return the array of a gradient that a node carries as a tensor."""
+        return self._adapter.to_host(carried) if self._kinds[type(carried)] else carried
 
     def _note(self, node: Any, produced: Sequence[Any]) -> None:
         self._ran.append((node, [grad is not None for grad in produced]))
@@ -404,7 +411,7 @@ def all_finite(values: Iterable[Any]) -> bool:
             if array.size <= _FEW and array.ndim == 1:  # this takes a third of the time of an array of truth values
                 if not all(map(math.isfinite, array.tolist())):
                     return False
-            elif _BAD in numpy.isfinite(array).tobytes():  # this is quicker than all()
+            elif numpy.count_nonzero(numpy.isfinite(array)) != array.size:  # this is quicker than all()
                 return False
         elif kind not in "iub":
             return False

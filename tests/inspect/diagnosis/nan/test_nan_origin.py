@@ -505,6 +505,13 @@ def test_a_glance_sees_what_is_not_finite_wherever_it_is(kind, size):
     assert not all_finite([numpy.ones(size, complex)])
 
 
+def test_a_gradient_that_a_hook_writes_on_its_way_into_a_leaf_is_seen(fw):
+    model = fw.nn.Linear(2, 1)
+    model.weight.register_hook(lambda grad: grad.mul_(NAN))
+    origin = watched(lambda: model(fw.ones(1, 2)).sum().backward())
+    assert origin.parameters == ("`weight`",)
+
+
 def test_a_gradient_that_a_hook_spoils_is_seen_though_its_node_made_it_well(fw):
     x = fw.ones(3, requires_grad=True)
     y = x.sin()
