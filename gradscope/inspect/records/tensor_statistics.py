@@ -10,7 +10,7 @@ import numpy
 
 from .records import TensorSummary
 
-__all__ = ["combined_norm", "count_bad", "norm_of", "quick_norm", "summarize"]
+__all__ = ["combined_norm", "count_bad", "dot_in_pieces", "norm_of", "quick_norm", "summarize"]
 
 _PREVIEW = 6
 
@@ -107,9 +107,9 @@ def _norm(magnitudes: Any) -> float:
         if largest == 0.0 or not numpy.isfinite(largest):
             return largest
         scaled = (magnitudes / largest).reshape(-1)
-        return largest * float(numpy.sqrt(numpy.dot(scaled, scaled)))
+        return largest * float(numpy.sqrt(dot_in_pieces(scaled, scaled)))
     flat = magnitudes.reshape(-1)
-    return float(numpy.sqrt(numpy.dot(flat, flat)))
+    return float(numpy.sqrt(dot_in_pieces(flat, flat)))
 
 
 def _mean(values: Any) -> float:
@@ -147,6 +147,29 @@ def _element(value: Any) -> str:
     return str(value)
 
 
+_PIECE = 8_192
+
+
+def dot_in_pieces(one: numpy.ndarray, two: numpy.ndarray) -> float:
+    """Return a dot product in pieces so short that no BLAS sets other threads to them, which would spin on.
+
+    It does not warn where that leaves the range of the dtype.
+
+    Examples
+    --------
+    >>> dot_in_pieces(numpy.ones(10_000), numpy.full(10_000, 2.0))
+    20000.0
+    """
+    size = one.size
+    if size <= _PIECE:
+        return float(numpy.vdot(one, two))  # unlike dot() it does not warn
+    whole = size - size % _PIECE
+    with numpy.errstate(all="ignore"):
+        pieces = numpy.vecdot(one[:whole].reshape(-1, _PIECE), two[:whole].reshape(-1, _PIECE))
+        total = float(numpy.add.reduce(pieces, dtype=numpy.float64))
+    return total if whole == size else total + float(numpy.vdot(one[whole:], two[whole:]))
+
+
 def norm_of(array: Any) -> float:
     """Return the 2-norm of an array, computed in float64.
 
@@ -159,7 +182,7 @@ def norm_of(array: Any) -> float:
     with numpy.errstate(all="ignore"):
         if values.dtype.kind != "c":
             flat = _wide(values).reshape(-1)
-            squares = float(numpy.dot(flat, flat))
+            squares = dot_in_pieces(flat, flat)
             if _LEAST_SQUARES < squares < _MOST_SQUARES:
                 return math.sqrt(squares)
         return _norm(_magnitudes(values))
@@ -184,7 +207,7 @@ def quick_norm(array: numpy.ndarray) -> float:
             if norm < math.inf:
                 return norm
         flat = array.ravel("K")  # a transposed array's elements are read where they lie
-        squares = float(numpy.vdot(flat, flat))  # unlike dot() it does not warn of those that leave float32's range
+        squares = dot_in_pieces(flat, flat)
         if _LEAST_NARROW < squares < _MOST_NARROW:
             return math.sqrt(squares)
         if math.isnan(squares) or not (squares or flat.any()):

@@ -79,6 +79,21 @@ def test_a_quick_norm_is_the_norm_whatever_the_layout_and_warns_of_nothing(data)
     assert found == pytest.approx([norm_of(array)] * 3, rel=1e-5, nan_ok=True)
 
 
+@pytest.mark.parametrize("size", [8_192, 8_193, 20_000, 65_536])
+@pytest.mark.parametrize("scale", [1.0, 1e30, 1e-30])
+def test_a_norm_of_many_numbers_is_that_of_all_and_warns_of_nothing(size, scale):
+    array = np.random.default_rng(0).standard_normal(size) * scale
+    exact = math.sqrt(math.fsum((x / scale) ** 2 for x in array.tolist())) * scale
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = [norm_of(array), norm_of(array[::-1]), norm_of(array.astype(np.float32))]
+        quick = quick_norm(array.astype(np.float32))
+        array[-1] = np.nan
+        assert np.isnan([norm_of(array), quick_norm(array.astype(np.float32))]).all()
+    assert found == pytest.approx([exact, exact, exact], rel=1e-7)
+    assert quick == pytest.approx(exact, rel=1e-5)
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_a_norm_alone_is_that_of_the_summary(data):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from ....runtime.kernels import forms
-from ...records.tensor_statistics import summarize
+from ...records.tensor_statistics import dot_in_pieces, summarize
 
 __all__ = [
     *("BatchStatistics", "ENTRY", "FIRST", "FLOATS", "SMALL", "TENSOR", "TensorStatistics"),
@@ -43,7 +43,6 @@ _BLOCK = 1 << 16
 _SAFE = 1e-150, 1e150  # magnitudes whose squares float64 holds
 _DENSE = 1 << 22
 _TOGETHER = 1 << 18  # elements of small tensors reduced at once; each call may wait for the interpreter
-_PIECE = 8192
 _ONES, _ONES32 = numpy.ones(_BLOCK), numpy.ones(_BLOCK, numpy.float32)
 _SAFE_SINGLE = 1e-12, 1e12  # magnitudes whose squares and their sums float32 holds
 _COMPILED = 4096  # elements from which a compiled pass is worth its call; its last digit may differ
@@ -250,8 +249,8 @@ def _single(blocks: list[Any], size: int) -> tuple[float, float, float] | None:
 
     None where the mean is so large beside the variance that too few of them would be right.
     """
-    squares = sum([_dot(block, block) for block in blocks])
-    mean = sum([_dot(block, _ONES32[: block.size]) for block in blocks]) / size
+    squares = sum([dot_in_pieces(block, block) for block in blocks])
+    mean = sum([dot_in_pieces(block, _ONES32[: block.size]) for block in blocks]) / size
     variance = squares / size - mean * mean
     return (squares, mean, variance) if variance > 0.5 * squares / size else None
 
@@ -265,23 +264,12 @@ def _double(blocks: list[Any], size: int) -> tuple[float, float, float]:
     for block in blocks:
         wide = _scratch.wide[: block.size]
         numpy.copyto(wide, block)
-        squares += _dot(wide, wide)
+        squares += dot_in_pieces(wide, wide)
         wide -= shift
-        total += _dot(wide, _ONES[: wide.size])
-        spread += _dot(wide, wide)
+        total += dot_in_pieces(wide, _ONES[: wide.size])
+        spread += dot_in_pieces(wide, wide)
     offset = total / size
     return squares, shift + offset, spread / size - offset * offset
-
-
-def _dot(one: Any, two: Any) -> float:
-    """Return a dot product in pieces so short that no BLAS sets other threads to them, which would spin on."""
-    size = one.size
-    if size <= _PIECE:
-        return float(numpy.dot(one, two))
-    whole = size - size % _PIECE
-    pieces = numpy.vecdot(one[:whole].reshape(-1, _PIECE), two[:whole].reshape(-1, _PIECE))
-    total = float(numpy.add.reduce(pieces, dtype=numpy.float64))
-    return total if whole == size else total + float(numpy.dot(one[whole:], two[whole:]))
 
 
 def _count_exponents(block: Any) -> Any:
