@@ -183,14 +183,16 @@ class TorchAdapter:
     def memory_key(self, tensor: torch.Tensor) -> Hashable:
         """Return the address of PyTorch's storage; of a tensor without one, its own."""
         try:
-            return innermost(tensor).untyped_storage()._cdata
+            with torch._C.DisableTorchFunction():
+                return innermost(tensor).untyped_storage()._cdata
         except (RuntimeError, NotImplementedError):
             return id(tensor)
 
     def address(self, tensor: torch.Tensor) -> Hashable:
         """Return where the memory of a tensor begins, for arrays too; of one without memory its own key."""
         try:
-            return tensor.untyped_storage().data_ptr() or ("empty", id(tensor))
+            with torch._C.DisableTorchFunction():
+                return tensor.untyped_storage().data_ptr() or ("empty", id(tensor))
         except (RuntimeError, NotImplementedError, ValueError):  # the tensor is sparse, or not yet initialised
             return "none", id(tensor)
 
@@ -229,7 +231,8 @@ class TorchAdapter:
 
     def leaf_grad(self, leaf: torch.Tensor) -> torch.Tensor | None:
         """Return the gradient accumulated in a leaf, or None."""
-        return leaf.grad if leaf.is_leaf or leaf.retains_grad else None
+        with torch._C.DisableTorchFunction():
+            return leaf.grad if leaf.is_leaf or leaf.retains_grad else None
 
     def set_leaf_grad(self, leaf: torch.Tensor, grad: torch.Tensor | None) -> None:
         """Set it."""
