@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..inspect.output.terminal_text import say
 from .output import serves_browser, shows_screens, terminal_kept
-from .scripts import SCRIPT, add_script_arguments, positive
+from .scripts import SCRIPT, add_limit_argument, add_script_arguments, positive
 
 if TYPE_CHECKING:
     from ..inspect.wire.program_process import ProgramProcess
@@ -61,13 +61,14 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="gradscope debug [-h] [--line] [--nproc-per-node N] [--non-stop] [-c COMMANDS]\n"
-        "                       [--commands FILE] [-m] SCRIPT [args ...]",
+        usage="gradscope debug [-h] [--line] [--nproc-per-node N] [--non-stop] [--limit NAME=VALUE]\n"
+        "                       [-c COMMANDS] [--commands FILE] [-m] SCRIPT [args ...]",
         allow_abbrev=False,
     )
     parser.add_argument("--line", action="store_true", help="a prompt instead of the terminal UI")
     parser.add_argument("--nproc-per-node", type=positive, metavar="N", help="start N ranks, as torchrun does")
     parser.add_argument("--non-stop", action="store_true", help="with several ranks: when one stops, the others go on")
+    add_limit_argument(parser, "debugger")
     parser.add_argument(
         "-c",
         dest="commands",
@@ -111,18 +112,19 @@ def run(args: argparse.Namespace) -> int:
     Parameters
     ----------
     args : argparse.Namespace
-        ``script``, ``module``, ``args``, ``line`` and ``commands``.
+        ``script``, ``module``, ``args``, ``line``, ``limits`` and ``commands``.
     """
     # The instruments load when the command runs.
     from ..inspect.debuggee.script_targets import find_target
-    from ..inspect.debugging.prompt.prompt_verbs import UsageError
+    from ..inspect.diagnosis.limits import limits_from
     from ..inspect.wire.channel import ChannelError
     from ..inspect.wire.program_process import ProgramProcess
 
     try:
+        limits_from(args.limits, "debugger")
         commands = _commands(args.commands) if args.commands else None
         find_target(args.script, module=args.module)  # what is wrong with it is said before a process starts
-    except (UsageError, OSError, ImportError) as error:
+    except (ValueError, OSError, ImportError) as error:  # a UsageError is a ValueError
         return _refuse(str(error))
     terminal = serves_browser() or (sys.stdin.isatty() and sys.stdout.isatty())
     plain = args.line or commands is not None
@@ -141,12 +143,19 @@ def run(args: argparse.Namespace) -> int:
     with terminal_kept(watched=plain):
         process = ProgramProcess(target, terminal=commands is None and terminal, stdin=0 if commands else None)
         try:
+            if args.limits:
+                _set_limits(process.debugger, args.limits)
             status, text = _run_line(process, commands) if plain else _run_app(process)
         except ChannelError as error:
             return _refuse(f"{args.script} could not be started: {error}")
     with suppress(OSError) if status == _HUNG_UP else nullcontext():
         say(text, file=sys.stderr if status else sys.stdout)
     return status
+
+
+def _set_limits(session: Any, settings: list[str]) -> None:
+    for setting in settings:
+        session.set_limit(setting)
 
 
 def _commands(given: list[tuple[str, str]]) -> list[str]:
@@ -211,6 +220,7 @@ def _run_ranks(target: list[str], args: argparse.Namespace, commands: list[str] 
     processes = start_ranks(target, args.nproc_per_node)
     try:
         mode = StartedRankPrompt(processes, non_stop=args.non_stop)
+        _set_limits(mode.group, args.limits)
     except ChannelError as error:
         for process in processes:
             process.send_signal(signal.SIGTERM)
@@ -242,6 +252,7 @@ def _run_ranks_app(target: list[str], args: argparse.Namespace) -> int:
     processes = start_ranks(target, args.nproc_per_node)
     try:
         session = RankSession([process.debugger for process in processes], non_stop=args.non_stop)
+        _set_limits(session, args.limits)
     except ChannelError as error:
         for process in processes:
             process.send_signal(signal.SIGTERM)

@@ -7,14 +7,14 @@ import os
 import platform
 import shutil
 import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 from gradscope import __version__
 
 from ..inspect.output.terminal_text import json_text, say
 from .output import report_stream
-from .scripts import SCRIPT, add_format_argument, add_script_arguments, positive
+from .scripts import SCRIPT, add_format_argument, add_limit_argument, add_script_arguments, positive
 
 if TYPE_CHECKING:
     from ..check import ScriptResult
@@ -66,25 +66,10 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         metavar="N",
         help="end the script when one of its optimizers has stepped N times; rules that compare steps need 6",
     )
-    parser.add_argument(
-        "--limit",
-        dest="limits",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a number beyond which a finding is made, in place of the usual one; can be given several times. "
-        f"The names, and the usual numbers: {', '.join(_usual_limits())}",
-    )
+    add_limit_argument(parser, "doctor")
     add_script_arguments(parser, optional=True)
     parser.set_defaults(run=run)
     return parser
-
-
-def _usual_limits() -> list[str]:
-    # The other commands do not load what the doctor is made of.
-    from ..inspect.diagnosis.limits import Limits
-
-    return [f"{entry.name}={entry.default:g}" for entry in fields(Limits)]
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from typing import NoReturn
 __all__ = [
     "SCRIPT",
     "add_format_argument",
+    "add_limit_argument",
     "add_script_arguments",
     "leave",
     "positive",
@@ -35,6 +36,29 @@ def add_script_arguments(parser: argparse.ArgumentParser, *, optional: bool = Fa
     rest = parser.add_argument("args", nargs=argparse.REMAINDER, metavar="args", help="the script's own arguments")
     # Otherwise argparse lists it among what is missing when SCRIPT is.
     rest.required = False
+
+
+def add_limit_argument(parser: argparse.ArgumentParser, user: str) -> None:
+    """Add ``--limit NAME=VALUE``, which can be given several times.
+
+    Parameters
+    ----------
+    user : str
+        ``'doctor'`` or ``'debugger'``, whose findings have the limits.
+    """
+    # The commands without limits do not load them.
+    from ..inspect.diagnosis.limits import limits_of
+
+    usual = ", ".join(f"{name}={value:g}" for name, value in limits_of(user).items())
+    parser.add_argument(
+        "--limit",
+        dest="limits",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a number beyond which a finding is made, in place of the usual one; can be given several times. "
+        f"The names, and the usual numbers: {usual}",
+    )
 
 
 def take_output(args: argparse.Namespace, endings: Collection[str]) -> None:

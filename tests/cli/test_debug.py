@@ -70,6 +70,30 @@ def test_commands(tmp_path):
     ]
 
 
+DEEP = """
+import gradscope as gs
+layers = [layer for _ in range(7) for layer in (gs.nn.Linear(8, 8), gs.nn.Sigmoid())]
+model = gs.nn.Sequential(*layers, gs.nn.Linear(8, 1))
+model(gs.ones(2, 8)).sum().backward()
+"""
+
+
+@pytest.mark.parametrize(("limit", "found"), [("1e-4", "7 Sigmoid in a row"), ("1e-6", "nothing wrong is seen")])
+def test_limits_of_findings_are_set_on_the_command_line(tmp_path, limit, found):
+    done = debug(tmp_path, DEEP, before=("--limit", f"bounded_chain={limit}", "-c", "findings; quit"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert found in done.stdout
+
+
+def test_a_limit_of_the_doctors_is_refused_before_anything_starts(tmp_path):
+    done = debug(tmp_path, "print('started')", before=("--limit", "dead=0.5", "-c", "quit"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "gradscope debug: no finding of the debugger's has the limit dead\n"
+        "The doctor's have: gradscope doctor --limit dead=0.5.\n"
+    )
+
+
 def test_commands_that_stop_before_the_end(tmp_path):
     done = debug(tmp_path, TRAIN, before=("-c", "b param:2.bias; c; p node.parameter; q"))
     assert done.returncode == 0

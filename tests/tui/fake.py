@@ -29,6 +29,7 @@ from gradscope.inspect.debugging.session.session_records import (
 from gradscope.inspect.debugging.session.tensor_queries import save_array
 from gradscope.inspect.debugging.stops.breakpoints import BreakpointTable
 from gradscope.inspect.debugging.stops.watches import WatchList
+from gradscope.inspect.diagnosis.limits import DEBUGGER, Limits, limits_from, limits_of
 from gradscope.inspect.records.records import (
     DebuggerEvent,
     EdgeRecord,
@@ -111,6 +112,7 @@ class FakeSession:
         self.calls: list[Call] = []
         self.tensors: dict[str, Any] = {}
         self.found: list[BackwardFinding] = []
+        self._limits = Limits()
         self.kept: dict[int, list[NodeRecord]] = {}
         self.known_modules: list[ModuleRecord] = []
         self.known_parameters: list[ParameterRecord] = []
@@ -305,6 +307,16 @@ class FakeSession:
     @property
     def catching(self) -> dict[str, bool]:
         return dict(self._table.caught)
+
+    @property
+    def limits(self) -> dict[str, float]:
+        return limits_of(DEBUGGER, self._limits)
+
+    def set_limit(self, setting: str) -> None:
+        self._limits = limits_from([setting], DEBUGGER, self._limits)
+        if self.limits["faded_signal"] < 1e-5:
+            self.found.clear()
+        self._tell(DebuggerEvent("limits", self.state))
 
     def add_breakpoint(
         self, spec: str, *, condition: str | None = None, temporary: bool = False, log: str | None = None

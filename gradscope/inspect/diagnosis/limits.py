@@ -1,23 +1,26 @@
-"""The numbers beyond which the doctor speaks: what each limits, its value, and where that comes from."""
+"""The numbers beyond which doctor and debugger speak: what each limits, its value, and where that comes from."""
 
 from __future__ import annotations
 
 import difflib
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-__all__ = ["Limits", "limits_from", "limits_table"]
+__all__ = ["DEBUGGER", "DOCTOR", "Limits", "limit_text", "limits_from", "limits_of", "limits_table"]
+
+DOCTOR, DEBUGGER = "doctor", "debugger"
+"""Whose findings a limit is of."""
 
 
-def _limit(value: float, what: str, source: str) -> Any:
-    return field(default=value, metadata={"what": what, "source": source})
+def _limit(value: float, what: str, source: str, *users: str) -> Any:
+    return field(default=value, metadata={"what": what, "source": source, "users": users or (DOCTOR,)})
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The numbers beyond which the doctor speaks.
+    """The numbers beyond which doctor and debugger speak.
 
     Each is compared with what the run itself shows; `docs/explanations.md` has the table of them.
 
@@ -120,21 +123,37 @@ class Limits:
         1e4,
         "by how many times the norms of two parameters' gradients differ, for the debugger to call them unlike",
         "ten times the ratio of gradients per element, as norms also grow with the size of the parameter",
+        DEBUGGER,
+    )
+    vanishing_norm: float = _limit(
+        1e-7,
+        "a norm of a parameter's gradient, unlike another's, below which the debugger calls it vanishing",
+        "a float32 weight of 1 cannot change by less than 2^-23, about 1e-7",
+        DEBUGGER,
+    )
+    exploding_norm: float = _limit(
+        1e3,
+        "a norm of a parameter's gradient, unlike another's, above which the debugger calls it exploding",
+        "a step of SGD at a learning rate of 1e-3 is as long as the weight is, at a norm of 1",
+        DEBUGGER,
     )
     cancelled: float = _limit(
         1e-5,
         "a bias's gradient as a share of what comes to its operator, below which the sum that makes it has cancelled",
         "some of float32's 2^-23 are left of it, as of a bias before a batch norm or of attention's keys",
+        DEBUGGER,
     )
     bounded_chain: float = _limit(
         1e-4,
         "what a chain of sigmoids leaves of a gradient at most, to be called vanishing before it has run",
         "each has a slope of a quarter at most: seven leave 6.1e-5",
+        DEBUGGER,
     )
     faded_signal: float = _limit(
         1e-4,
         "the root mean square of a layer's input, and its share of the largest on the way to it, that has faded",
         "a layer keeps the size of what it is given, or half of it; a tenth four times in a row leaves 1e-4",
+        DEBUGGER,
     )
     sampled_backwards: int = _limit(
         4,
@@ -181,11 +200,40 @@ class Limits:
         3,
         "how often a module is called on its own result before a backward, to be one that goes over time",
         "two calls are also a target and a prediction, or two views of an example",
+        DOCTOR,
+        DEBUGGER,
     )
 
 
-def limits_from(settings: Iterable[str]) -> Limits:
+def limits_of(user: str, limits: Limits | None = None) -> dict[str, float]:
+    """Return by name the limits of one's findings.
+
+    Parameters
+    ----------
+    user : str
+        :data:`DOCTOR` or :data:`DEBUGGER`.
+    limits : Limits, optional
+        The usual ones, if omitted.
+
+    Examples
+    --------
+    >>> from gradscope.inspect.diagnosis.limits import DEBUGGER, limits_of
+    >>> limits_of(DEBUGGER)["faded_signal"]
+    0.0001
+    """
+    values = limits or Limits()
+    return {entry.name: getattr(values, entry.name) for entry in fields(Limits) if user in entry.metadata["users"]}
+
+
+def limits_from(settings: Iterable[str], user: str = DOCTOR, limits: Limits | None = None) -> Limits:
     """Return limits of which some are set by ``NAME=VALUE``.
+
+    Parameters
+    ----------
+    user : str
+        :data:`DOCTOR` or :data:`DEBUGGER`, in whose findings they are to matter.
+    limits : Limits, optional
+        Those before; the usual ones, if omitted.
 
     Raises
     ------
@@ -199,14 +247,22 @@ def limits_from(settings: Iterable[str]) -> Limits:
     0.1
     """
     known = {entry.name: type(entry.default) for entry in fields(Limits)}
+    mine = limits_of(user)
     values = {}
     for setting in settings:
-        name, _, text = setting.partition("=")
+        name, _, text = (part.strip() for part in setting.partition("="))
         if name not in known:
-            near = difflib.get_close_matches(name, known)
-            raise ValueError(f"there is no limit {name!r}\nDid you mean one of {', '.join(near or known)}?")
+            near = difflib.get_close_matches(name, mine)
+            raise ValueError(f"there is no limit {name!r}\nDid you mean one of {', '.join(near or mine)}?")
+        if name not in mine:
+            other = DEBUGGER if user == DOCTOR else DOCTOR
+            command = "debug" if other == DEBUGGER else "doctor"
+            raise ValueError(
+                f"no finding of the {user}'s has the limit {name}\n"
+                f"The {other}'s have: gradscope {command} --limit {name}={text or 'VALUE'}."
+            )
         values[name] = _number(name, text, known[name])
-    return Limits(**values)
+    return replace(limits or Limits(), **values)
 
 
 def _number(name: str, text: str, kind: type) -> Any:
@@ -220,10 +276,24 @@ def _number(name: str, text: str, kind: type) -> Any:
     return value
 
 
+def limit_text(name: str, value: float) -> str:
+    """Return in a line what a limit is, and what is compared with it.
+
+    Examples
+    --------
+    >>> from gradscope.inspect.diagnosis.limits import limit_text
+    >>> limit_text("first_steps", 5)
+    'first_steps=5 (usually 4): how many steps are the first'
+    """
+    entry = next(entry for entry in fields(Limits) if entry.name == name)
+    usual = "" if value == entry.default else f" (usually {entry.default:g})"
+    return f"{name}={value:g}{usual}: {entry.metadata['what']}"
+
+
 def limits_table() -> str:
     """Return the limits as a table in Markdown."""
-    lines = ["| limit | value | what is compared with it | source |", "|---|--:|---|---|"]
+    lines = ["| limit | value | of | what is compared with it | source |", "|---|--:|---|---|---|"]
     for entry in fields(Limits):
-        what, source = entry.metadata["what"], entry.metadata["source"]
-        lines.append(f"| `{entry.name}` | {entry.default:g} | {what} | {source} |")
+        what, source, users = (entry.metadata[key] for key in ("what", "source", "users"))
+        lines.append(f"| `{entry.name}` | {entry.default:g} | {', '.join(users)} | {what} | {source} |")
     return "\n".join(lines)

@@ -21,7 +21,7 @@ _GOING_ON = {"start", "step", "into", "out", "cont", "run_to", "until", "next_ba
 
 _FOR_ALL = _GOING_ON | {
     "add_breakpoint", "remove_breakpoint",
-    "enable_breakpoint", "ignore_breakpoint", "catch", "add_watch", "remove_watch",
+    "enable_breakpoint", "ignore_breakpoint", "catch", "set_limit", "add_watch", "remove_watch",
 }  # fmt: skip
 
 _TOGETHER = 0.1

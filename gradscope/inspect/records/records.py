@@ -502,7 +502,8 @@ class DebuggerEvent:
     ----------
     kind : str
         ``'state'`` (the program stopped, went on or ended), ``'output'`` (it wrote a line), ``'breakpoints'``
-        (the list of breakpoints changed), ``'watches'`` (that of watches) or ``'log'`` (a logpoint was passed).
+        (the list of breakpoints changed), ``'watches'`` (that of watches), ``'limits'`` (of findings) or ``'log'`` (a
+        logpoint was passed).
     reason : StopReason or None
         With ``'state'``: why it stopped.
     text : str

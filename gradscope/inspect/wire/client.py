@@ -250,6 +250,11 @@ class RemoteDebugger:
         return dict(self._standing.catching)
 
     @property
+    def limits(self) -> dict[str, float]:
+        """The numbers beyond which there is a finding."""
+        return dict(self._standing.limits)
+
+    @property
     def record_always(self) -> bool:
         """Whether nodes are recorded while the program runs free too; may be set."""
         return self._standing.record_always
@@ -359,7 +364,7 @@ class RemoteDebugger:
     def restart(self) -> None:
         """End the program and start it anew, in another process; stop at the first node of its first backward.
 
-        Breakpoints but those on saved tensors, watches and whether all is recorded stay.
+        Breakpoints but those on saved tensors, watches, limits and whether all is recorded stay.
 
         Raises
         ------
@@ -382,6 +387,9 @@ class RemoteDebugger:
                 self.enable_breakpoint(added.id, False)
         for kind in ("violation", "exception"):
             self.catch(kind, before.catching[kind])
+        for name, value in before.limits.items():
+            if value != self.limits[name]:
+                self.set_limit(f"{name}={value:.17g}")
         for watch in before.watches:
             self.add_watch(watch.expression)
         if before.record_always:
@@ -430,6 +438,10 @@ class RemoteDebugger:
     def catch(self, kind: str, on: bool = True) -> None:
         """Stop at trouble of a kind, or do not."""
         self._ask(m.Catch(kind, on))
+
+    def set_limit(self, setting: str) -> None:
+        """Set a number beyond which there is a finding."""
+        self._ask(m.SetLimit(setting))
 
     def add_watch(self, expression: str) -> WatchRecord:
         """Evaluate an expression at every stop."""

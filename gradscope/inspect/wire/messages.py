@@ -16,12 +16,12 @@ from ..records.records import Index, SessionState, StopReason, TensorSubject
 
 __all__ = [
     "PROTOCOL", "Abort", "AddBreakpoint", "AddWatch", "Ask", "Back", "BackwardRecords", "BreakpointRecord", "Cancel",
-    "Catch", "Changed", "Conclude", "Conclusion", "Continue", "Derivative", "Elements", "EnableBreakpoint",
-    "Evaluate", "Execute", "Explain", "Failure", "FindElement", "Findings", "FollowThread", "Frames", "FromFront",
-    "FromProgram", "GoLive", "Goto", "Hello", "IgnoreBreakpoint", "Inspect", "Into", "Leave", "Logged", "Losses",
-    "MainThreadStack", "Message", "Modules", "NextBackward", "Nodes", "Out", "PageOfTensor", "ParameterNames",
-    "Parameters", "Pause", "Proof", "RecordAlways", "Records", "Refused", "RemoveBreakpoint", "RemoveWatch", "Reply",
-    "Request", "ReverseContinue", "RunTo", "SaveTensor", "ScaleGrad", "SetGrad", "Skip", "Standing", "Start", "Step",
+    "Catch", "Changed", "Conclude", "Conclusion", "Continue", "Derivative", "Elements", "EnableBreakpoint", "Evaluate",
+    "Execute", "Explain", "Failure", "FindElement", "Findings", "FollowThread", "Frames", "FromFront", "FromProgram",
+    "GoLive", "Goto", "Hello", "IgnoreBreakpoint", "Inspect", "Into", "Leave", "Logged", "Losses", "MainThreadStack",
+    "Message", "Modules", "NextBackward", "Nodes", "Out", "PageOfTensor", "ParameterNames", "Parameters", "Pause",
+    "Proof", "RecordAlways", "Records", "Refused", "RemoveBreakpoint", "RemoveWatch", "Reply", "Request",
+    "ReverseContinue", "RunTo", "SaveTensor", "ScaleGrad", "SetGrad", "SetLimit", "Skip", "Standing", "Start", "Step",
     "SummaryOfTensor", "Until", "Variables", "Verb", "Welcome", "WhatIfAsked", "Where", "Whereabouts", "ZeroGrad",
 ]  # fmt: skip
 
@@ -260,6 +260,8 @@ class Standing(Struct, frozen=True):
         By number.
     catching : dict of str to bool
         At which kinds of trouble it stops.
+    limits : dict of str to float
+        The numbers beyond which there is a finding.
     watches : tuple of WatchRecord
         With their values at the last stop.
     threads : tuple of ThreadRecord
@@ -283,6 +285,7 @@ class Standing(Struct, frozen=True):
     exit_status: int | None
     breakpoints: tuple[BreakpointRecord, ...]
     catching: dict[str, bool]
+    limits: dict[str, float]
     watches: tuple[WatchRecord, ...]
     threads: tuple[ThreadRecord, ...]
     tasks: tuple[TaskRecord, ...]
@@ -407,6 +410,12 @@ class Catch(Verb):
 
     kind: str
     on: bool = True
+
+
+class SetLimit(Verb):
+    """Set a number beyond which there is a finding: ``NAME=VALUE``."""
+
+    setting: str
 
 
 class AddWatch(Verb):
@@ -625,7 +634,7 @@ AnyVerb: TypeAlias = (
     Start | Step | Into | Out | Continue | RunTo | Until | NextBackward | Pause | Abort | Leave
     | Back | ReverseContinue | Goto | GoLive | RecordAlways
     | AddBreakpoint | RemoveBreakpoint | EnableBreakpoint | IgnoreBreakpoint | Catch | AddWatch | RemoveWatch
-    | FollowThread
+    | FollowThread | SetLimit
     | Nodes | Records | Inspect | Evaluate | Elements | PageOfTensor | SummaryOfTensor | FindElement | SaveTensor
     | Derivative | Execute | Variables | Frames | Losses | Where | Whereabouts | MainThreadStack | Explain | Findings
     | BackwardRecords | Modules | Parameters | Ask | ParameterNames | Conclude

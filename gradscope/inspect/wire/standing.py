@@ -55,6 +55,7 @@ class StandingSource:
                 exit_status=debugger.exit_status,
                 breakpoints=tuple(map(breakpoint_record, debugger.breakpoints)),
                 catching=debugger.catching,
+                limits=debugger.limits,
                 watches=debugger.watches,
                 threads=debugger.threads,
                 tasks=debugger.tasks,

@@ -96,6 +96,7 @@ VERBS: dict[type[m.Verb], Answered] = {
     m.AddWatch: Answered(lambda debugger, verb: debugger.add_watch(verb.expression), WatchRecord),
     m.RemoveWatch: _plain("remove_watch"),
     m.FollowThread: _plain("follow_thread"),
+    m.SetLimit: _plain("set_limit"),
     m.Records: Answered(lambda debugger, verb: debugger.records(verb.start, verb.stop), list[NodeRecord]),
     m.Inspect: Answered(lambda debugger, verb: debugger.inspect(verb.index), NodeRecord),
     m.Evaluate: Answered(lambda debugger, verb: debugger.evaluate_text(verb.expression), str),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import gradscope.inspect as gi
-from gradscope.inspect.diagnosis.limits import Limits, limits_table
+from gradscope.inspect.diagnosis.limits import DEBUGGER, DOCTOR, Limits, limits_from, limits_of, limits_table
 from gradscope.inspect.diagnosis.rules.d310_unstepped_optimizer import UnsteppedOptimizer
 from gradscope.inspect.diagnosis.rules.d314_vanishing_gradients import VanishingGradients
 from gradscope.inspect.diagnosis.rules.d321_softmax_dimension import SoftmaxDimension
@@ -85,6 +85,16 @@ def test_a_gradient_explodes_beyond_the_limit(fw):
         return "D315" in {symptom.code for symptom in doctor.diagnosis.symptoms}
 
     assert [is_found(Limits(wild_gradient=1e9)), is_found(Limits(wild_gradient=10.0))] == [False, True]
+
+
+def test_each_limit_is_of_the_doctors_findings_or_the_debuggers():
+    names = {entry.name for entry in fields(Limits)}
+    assert set(limits_of(DOCTOR)) | set(limits_of(DEBUGGER)) == names
+    with pytest.raises(ValueError, match="gradscope debug --limit faded_signal=1e-6"):
+        limits_from(["faded_signal=1e-6"])
+    assert limits_from(["faded_signal=1e-6"], DEBUGGER, Limits(norm_spread=5.0)) == Limits(
+        norm_spread=5.0, faded_signal=1e-6
+    )
 
 
 def test_the_documentation_has_the_table_of_the_limits():

@@ -106,6 +106,7 @@ def test_it_is_started_again_in_a_new_process(run):
     debugger.add_breakpoint("op:Tanh")
     debugger.add_watch("norm")
     debugger.catch("exception", False)
+    debugger.set_limit("recurrent_calls=123456789")
     debugger.cont()
     debugger.wait(30)
     first = debugger.pid
@@ -115,6 +116,7 @@ def test_it_is_started_again_in_a_new_process(run):
     assert [str(point) for point in debugger.breakpoints] == ["op:Tanh"]
     assert [watch.expression for watch in debugger.watches] == ["norm"]
     assert debugger.catching["exception"] is False
+    assert debugger.limits["recurrent_calls"] == 123456789
     assert debugger.reason.text == "first node of backward 1"
 
 

@@ -30,6 +30,16 @@ def test_the_worst_stands_below_the_status_and_all_in_their_pane():
     play(scenario, with_findings(SLOPE, CUT), size=(140, 40))
 
 
+def test_a_limit_that_is_set_changes_what_is_shown():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "Sqrt will be infinite" in text_of(app))
+        await pilot.press(":", *"limit faded_signal=1e-6", "enter")
+        await until(pilot, lambda: "faded_signal=1e-06 (usually 0.0001)" in text_of(app))
+        await until(pilot, lambda: "Sqrt will be infinite" not in text_of(app))
+
+    play(scenario, with_findings(SLOPE), size=(140, 40))
+
+
 def test_enter_goes_to_the_node_and_to_the_line():
     async def scenario(app, pilot):
         await until(pilot, lambda: "Sqrt will be infinite" in text_of(app))

@@ -29,6 +29,7 @@ from gradscope.inspect.debugging.stops.condition_names import NodeNames
 from gradscope.inspect.debugging.stops.stop_decision import bad_value_text
 from gradscope.inspect.debugging.stops.stop_verbs import StopVerbs
 from gradscope.inspect.debugging.stops.watches import WatchList
+from gradscope.inspect.diagnosis.limits import DEBUGGER, Limits, limits_from, limits_of
 from gradscope.inspect.recording import BackwardRecord, Recording, RecordingError
 from gradscope.inspect.recording.reports.text_view import overview_text, violations_text
 from gradscope.inspect.records.records import (
@@ -117,6 +118,7 @@ class RecordedSession(StopVerbs):
         self._place = 0  # the position of the backward among the tasks
         self._current = 0
         self._found: tuple[int, tuple[BackwardFinding, ...]] | None = None
+        self._limits = Limits()
         self._table = BreakpointTable()
         # To look for a NaN is to read all gradients; what a backward shows of one is among its findings.
         self._table.caught.update(nan=False, inf=False)
@@ -372,7 +374,7 @@ class RecordedSession(StopVerbs):
     def findings(self) -> tuple[BackwardFinding, ...]:
         """Return what the gradients of the backward show, of a short one: they are read for it."""
         if self._found is None or self._found[0] != self.task_index:
-            self._found = self.task_index, tuple(trend_findings(self.nodes, _SHORT))
+            self._found = self.task_index, tuple(trend_findings(self.nodes, self._limits, _SHORT))
         return self._found[1]
 
     def backward_records(self, number: int) -> list[NodeRecord]:
@@ -514,6 +516,16 @@ class RecordedSession(StopVerbs):
             raise SessionError(f"a recording knows nan and inf, not {kind}; violations stand in the log")
         self._table.catch(kind, on)
         self._tell("breakpoints")
+
+    @property
+    def limits(self) -> Mapping[str, float]:
+        """The numbers beyond which there is a finding."""
+        return limits_of(DEBUGGER, self._limits)
+
+    def set_limit(self, setting: str) -> None:
+        """Set a number beyond which there is a finding."""
+        self._limits, self._found = limits_from([setting], DEBUGGER, self._limits), None
+        self._tell("limits")
 
     def add_watch(self, expression: str) -> WatchRecord:
         """Evaluate an expression at every node that is shown."""

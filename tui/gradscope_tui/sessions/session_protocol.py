@@ -120,6 +120,10 @@ class Session(Protocol):
         """At which kinds of trouble it stops: ``'nan'``, ``'inf'``, ``'violation'``, ``'exception'``."""
 
     @property
+    def limits(self) -> Mapping[str, float]:
+        """The numbers beyond which there is a finding."""
+
+    @property
     def watches(self) -> Sequence[WatchRecord]:
         """The watch expressions, with their values at the last stop."""
 
@@ -195,6 +199,9 @@ class Session(Protocol):
 
     def catch(self, kind: str, on: bool = True) -> None:
         """Stop at trouble of a kind, or do not."""
+
+    def set_limit(self, setting: str) -> None:
+        """Set a number beyond which there is a finding: ``NAME=VALUE``."""
 
     def add_watch(self, expression: str) -> WatchRecord:
         """Evaluate an expression at every stop. Blocks until the program has answered."""

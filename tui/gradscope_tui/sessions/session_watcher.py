@@ -150,6 +150,7 @@ class SessionWatcher:
         self._snapshot = Snapshot(scale=scale)
         self._marks: tuple[object, frozenset[int]] = (None, frozenset())
         self._stop: object = None
+        self._limits: dict[str, float] = {}
         self._pointed: tuple[int, Location | None] = (-1, None)
         self.starting = False
         self._task = 0
@@ -308,6 +309,7 @@ class SessionWatcher:
         self._app.query_one(KeyBar).show(unavailable(self._session))
         reason = snapshot.reason
         stop = (snapshot.state, self._task, snapshot.current, reason)
+        limits, self._limits = self._limits, dict(self._session.limits)
         if snapshot.state != "running" and stop != self._stop:
             self._stop, self.pausing = stop, False
             self._pointed = -1, None
@@ -316,6 +318,8 @@ class SessionWatcher:
             self._log_reason(reason)
             self._asking: Worker[None] = self._app.run_worker(self._ask_at_stop, group="stop", exclusive=True)
             self._when_stopped(snapshot.paused and reason is not None and reason.kind in EXPECTED)
+        elif snapshot.state != "running" and limits != self._limits:
+            self._asking = self._app.run_worker(self._ask_at_stop, group="stop", exclusive=True)
         if snapshot.state != "running":
             self.look()
         self._when_refreshed()

@@ -69,6 +69,7 @@ _ASKED: dict[str, Callable[[Debugger], list[str]]] = {
     "disable": _breakpoints,
     "ignore": _breakpoints,
     "catch": lambda debugger: ["nan", "inf", "violation", "exception", "on", "off"],
+    "limit": lambda debugger: [f"{name}=" for name in debugger.limits],
     "record": lambda debugger: ["on", "off"],
     "list": lambda debugger: ["all"],
     "help": lambda debugger: [name for verb in VERBS for name in verb.names],

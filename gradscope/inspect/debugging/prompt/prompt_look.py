@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
+from ...diagnosis.limits import limit_text
 from ...diagnosis.topics import TOPICS, find_topic, suggest, topic_text
 from ...records.records import SessionState
 from .plain_text import (
@@ -114,6 +115,13 @@ class InspectVerbs(PromptCore):
         if ask is None:
             raise UsageError("this is a recording: `gradscope doctor` on the script names what is wrong")
         self.page("\n".join(map(finding_text, ask())) or "nothing wrong is seen at this place")
+
+    def _do_limit(self, argument: str) -> None:
+        name, _, value = (part.strip() for part in argument.partition("="))
+        if value or (name and name not in self.debugger.limits):
+            self.debugger.set_limit(argument)
+        limits = self.debugger.limits
+        self._say("\n".join(limit_text(one, limits[one]) for one in ([name] if name else limits)))
 
     def _do_parameters(self, argument: str) -> None:
         known = self.debugger.parameters()

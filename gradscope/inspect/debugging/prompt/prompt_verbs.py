@@ -110,6 +110,7 @@ SECTIONS: tuple[tuple[str, tuple[Verb, ...]], ...] = (
     )),
     ("asking", (
         Verb(("findings", "wrong"), "", "what is wrong with this backward, the worst first, each with its line"),
+        Verb(("limit", "limits"), "[NAME[=VALUE]]", "the numbers beyond which there is a finding; set one", "optional"),
         Verb(("parameters", "params"), "[PATTERN]", "every parameter, with its gradient's norm over time", "optional"),
         Verb(("compare",), "[BACKWARD]", "this backward beside the one before or another: where they part", "optional"),
         Verb(("explain",), "[TOPIC]", "why it has stopped here; or a short text, such as explain nan", "optional"),

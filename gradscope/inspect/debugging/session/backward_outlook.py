@@ -68,12 +68,12 @@ def infinite_slopes(adapter: Adapter, view: TaskView) -> Iterator[BackwardFindin
             yield BackwardFinding("slope", "warning", title, text, view.record(index).location, index)
 
 
-def bounded_gradients(adapter: Adapter, view: TaskView) -> Iterator[BackwardFinding]:
-    """Yield the chain of operators that must make the gradient vanish, if there is one."""
+def bounded_gradients(adapter: Adapter, view: TaskView, most: float) -> Iterator[BackwardFinding]:
+    """Yield the chain of operators that must make the gradient vanish, if one leaves that much of it at most."""
     nodes = [view.live_node(key) for key in view.order]
     names = {index: view.parameter_of(node) for index, node in enumerate(nodes)}
     operators = [operator_name(adapter.node_name(node)) for node in nodes]
-    chain = bounded_chain(operators, targets_of(view), {index: name for index, name in names.items() if name})
+    chain = bounded_chain(operators, targets_of(view), {index: name for index, name in names.items() if name}, most)
     if chain is None:
         return
     first = view.record(chain.nodes[0])
@@ -91,7 +91,7 @@ class _Layer(NamedTuple):
 
 
 def faded_signals(
-    adapter: Adapter, view: TaskView, initialised_at: Callable[[SavedView], Location | None]
+    adapter: Adapter, view: TaskView, initialised_at: Callable[[SavedView], Location | None], most: float
 ) -> Iterator[BackwardFinding]:
     """Yield the layer that gets next to nothing, since the layers before it have made its input so small.
 
@@ -99,10 +99,12 @@ def faded_signals(
     ----------
     initialised_at : callable
         Returns the line that has initialised a weight, None where it is not known.
+    most : float
+        The size that is next to nothing, and its share of the largest on the way.
     """
     layers = dict(_layers(adapter, view))
     sizes = {index: _size(adapter, layer.given.data) for index, layer in layers.items()}
-    faded = faded_signal(sizes, targets_of(view))
+    faded = faded_signal(sizes, targets_of(view), most)
     if faded is None:
         return
     steps = _line_of_most(view, faded)

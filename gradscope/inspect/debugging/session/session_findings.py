@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...adapters import SavedView
+from ...diagnosis.limits import DEBUGGER, Limits, limits_from, limits_of
 from ...output.number_format import several
 from ...records.module_tracking import join
-from ...records.records import Location, NodeRecord, StopReason
+from ...records.records import DebuggerEvent, Location, NodeRecord, StopReason
 from .debugged_backward import TaskView
 from .model_records import known_parameters, parameter_records
 from .pause_context import PauseContext
@@ -37,6 +38,42 @@ class SessionFindings(SessionQueries):
     """What a session finds wrong with the backward that it shows."""
 
     _of_graph: tuple[object, tuple[BackwardFinding, ...]] = (None, ())
+    _limits = Limits()
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The numbers beyond which the gradients are findings; see :meth:`set_limit`."""
+        return limits_of(DEBUGGER, self._limits)
+
+    def set_limit(self, setting: str) -> None:
+        """Set a number beyond which there is a finding.
+
+        Parameters
+        ----------
+        setting : str
+            ``'NAME=VALUE'``, as for ``--limit``: ``'faded_signal=1e-6'``.
+
+        Raises
+        ------
+        ValueError
+            If no finding here has a limit of that name, or the value is no number above 0.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> import gradscope.inspect as gi
+        >>> w = gs.tensor([2.0], requires_grad=True)
+        >>> session = gi.debug((w * w).sum())
+        >>> session.set_limit("norm_spread=100")
+        >>> session.limits["norm_spread"]
+        100.0
+        >>> session.abort()
+        >>> state = session.wait()
+        """
+        self._limits = limits_from([setting], DEBUGGER, self._limits)
+        if self._state.paused:
+            self._of_graph = None, ()
+        self._broadcast.tell(DebuggerEvent("limits", self._state))
 
     def findings(self) -> tuple[BackwardFinding, ...]:
         """Return what is wrong with the backward that is shown, the worst first.
@@ -66,7 +103,7 @@ class SessionFindings(SessionQueries):
                 for one in self._of_graph[1]
                 if one.kind == "faded" or (one.kind == "unreached" and lost.issuperset(one.parameters))
             ]
-            return _ranked([*self._of_stop(Told()), *known, *trend_findings(self._session.nodes)])
+            return _ranked([*self._of_stop(Told()), *known, *trend_findings(self._session.nodes, self._limits)])
         if not self._state.paused:
             return self._of_graph[1]
         return self._at_stop(self._findings_at)
@@ -86,7 +123,7 @@ class SessionFindings(SessionQueries):
         at_stop = {finding.index for finding in stop}
         graph = self._of_graph[1] if self._of_graph[0] is view else ()
         coming = [one for one in graph if one.index not in at_stop and _stands(one, view.index)]
-        trend = [] if stepping and len(view.order) > _MOST_AT_STEPS else trend_findings(view.nodes)
+        trend = [] if stepping and len(view.order) > _MOST_AT_STEPS else trend_findings(view.nodes, self._limits)
         return _ranked([*stop, *coming, *trend])
 
     def _of_stop(self, told: Told) -> list[BackwardFinding]:
@@ -161,8 +198,8 @@ class SessionFindings(SessionQueries):
 
         yield from written_tensors(self._adapter, view, self._session.writes_into)
         yield from infinite_slopes(self._adapter, view)
-        yield from faded_signals(self._adapter, view, self._initialised_at)
-        yield from bounded_gradients(self._adapter, view)
+        yield from faded_signals(self._adapter, view, self._initialised_at, self._limits.faded_signal)
+        yield from bounded_gradients(self._adapter, view, self._limits.bounded_chain)
 
     def _initialised_at(self, weight: SavedView) -> Location | None:
         """Return the line that has written a weight last, before an optimizer may have."""
@@ -171,7 +208,7 @@ class SessionFindings(SessionQueries):
         return None if write is None else write.location
 
 
-def trend_findings(nodes: Sequence[NodeRecord], most: int = _MOST_NODES) -> list[BackwardFinding]:
+def trend_findings(nodes: Sequence[NodeRecord], limits: Limits, most: int = _MOST_NODES) -> list[BackwardFinding]:
     """Return what the gradients of a backward show, as far as it has run; nothing of one with more nodes."""
     # The diagnosis loads when it is asked for.
     from ...diagnosis.flow.norm_trend import norm_trouble
@@ -179,7 +216,7 @@ def trend_findings(nodes: Sequence[NodeRecord], most: int = _MOST_NODES) -> list
     if len(nodes) > most:
         return []
     found = []
-    for trouble in norm_trouble(nodes):
+    for trouble in norm_trouble(nodes, limits):
         node = nodes[trouble.index]
         inner = next((one for one in node.inside if one.bad), None) if trouble.kind in ("nan", "inf") else None
         title, text, location = trouble.title, trouble.text, node.location

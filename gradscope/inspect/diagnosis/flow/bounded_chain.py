@@ -33,7 +33,10 @@ class BoundedChain:
 
 
 def bounded_chain(
-    operators: Sequence[str], targets: Sequence[Sequence[int]], parameters: Mapping[int, str]
+    operators: Sequence[str],
+    targets: Sequence[Sequence[int]],
+    parameters: Mapping[int, str],
+    most: float = Limits.bounded_chain,
 ) -> BoundedChain | None:
     """Return the parameter whose gradient is bounded most, if that is next to nothing.
 
@@ -45,6 +48,8 @@ def bounded_chain(
         The nodes that its gradients go to.
     parameters : mapping of int to str
         The names of the parameters, by the nodes that accumulate into them.
+    most : float
+        What is next to nothing.
 
     Returns
     -------
@@ -69,7 +74,7 @@ def bounded_chain(
             if passed_on > bounds[target]:
                 bounds[target], before[target] = passed_on, index
     leaf = min(parameters, key=lambda index: bounds[index], default=-1)
-    if leaf < 0 or bounds[leaf] > Limits.bounded_chain:
+    if leaf < 0 or bounds[leaf] > most:
         return None
     way, at = [], before[leaf]
     while at >= 0:

@@ -14,11 +14,11 @@ from ..reshaping_operators import RESHAPING
 
 __all__ = ["EXPLODING", "VANISHING", "NormTrouble", "norm_trouble"]
 
-VANISHING = 1e-7
-"""Norms below are called vanishing: a float32 weight of 1 cannot change by less than 2 ** -23, about 1e-7."""
+VANISHING = Limits.vanishing_norm
+"""Norms below are shown as vanishing, where nothing else is set."""
 
-EXPLODING = 1e3
-"""Norms above are called exploding."""
+EXPLODING = Limits.exploding_norm
+"""Norms above are shown as exploding, where nothing else is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,15 @@ class NormTrouble:
     parameters: tuple[str, ...] = ()
 
 
-def norm_trouble(nodes: Sequence[NodeRecord]) -> list[NormTrouble]:
+def norm_trouble(nodes: Sequence[NodeRecord], limits: Limits | None = None) -> list[NormTrouble]:
     """Return what the norms of a backward show, as far as it has run.
 
     Parameters
     ----------
     nodes : sequence of NodeRecord
         In execution order; those whose norm is not known are passed over.
+    limits : Limits, optional
+        Beyond which there is something to say.
 
     Examples
     --------
@@ -63,14 +65,15 @@ def norm_trouble(nodes: Sequence[NodeRecord]) -> list[NormTrouble]:
     >>> norm_trouble(chain)[0].title
     'Sqrt makes a NaN of a finite gradient'
     """
+    limits = limits or Limits()
     known = [node for node in nodes if node.norm is not None]
     sources = _sources(known)
     bad = _first_bad(known, sources)
     if bad is not None:
         return [bad]
-    counted = [node for node in known if not _is_cancelled(node, sources.get(node.key))]
-    spread = list(_spread(counted, sources))
-    return [*_first_zero(counted, sources), *spread, *([] if spread else _over_uses(counted))]
+    counted = [node for node in known if not _is_cancelled(node, sources.get(node.key), limits.cancelled)]
+    spread = list(_spread(counted, sources, limits))
+    return [*_first_zero(counted, sources), *spread, *([] if spread else _over_uses(counted, limits))]
 
 
 def _sources(nodes: Sequence[NodeRecord]) -> Mapping[int, NodeRecord]:
@@ -89,11 +92,11 @@ def _size(node: NodeRecord | None) -> float:
     return math.inf if math.isnan(node.norm) else node.norm
 
 
-def _is_cancelled(node: NodeRecord, source: NodeRecord | None) -> bool:
+def _is_cancelled(node: NodeRecord, source: NodeRecord | None, share: float) -> bool:
     """Whether the gradient of a vector is zero but for rounding, since the sum over all else that makes it cancels."""
     if not node.parameter or not node.outputs or len(node.outputs[0].shape) > 1 or source is None:
         return False
-    return node.norm is not None and source.norm is not None and node.norm <= Limits.cancelled * source.norm != 0.0
+    return node.norm is not None and source.norm is not None and node.norm <= share * source.norm != 0.0
 
 
 def _first_bad(nodes: Sequence[NodeRecord], sources: Mapping[int, NodeRecord]) -> NormTrouble | None:
@@ -130,27 +133,28 @@ def _first_zero(nodes: Sequence[NodeRecord], sources: Mapping[int, NodeRecord]) 
         )  # fmt: skip
 
 
-def _spread(nodes: Sequence[NodeRecord], sources: Mapping[int, NodeRecord]) -> Iterator[NormTrouble]:
+def _spread(nodes: Sequence[NodeRecord], sources: Mapping[int, NodeRecord], limits: Limits) -> Iterator[NormTrouble]:
     """Yield that the gradients of parameters vanish or explode, and which operator does most of it."""
     leaves = [(node.norm, node) for node in nodes if node.parameter and node.norm]
     if len(leaves) < 2:
         return
     least, smallest = min(leaves, key=lambda pair: pair[0])
     most, largest = max(leaves, key=lambda pair: pair[0])
-    if most < Limits.norm_spread * least:
+    if most < limits.norm_spread * least:
         return
-    if least < VANISHING:
+    if least < limits.vanishing_norm:
         yield _by_operator("vanishing", largest, smallest, sources)
-    if most > EXPLODING:
+    if most > limits.exploding_norm:
         yield _by_operator("exploding", smallest, largest, sources)
 
 
-def _over_uses(nodes: Sequence[NodeRecord]) -> Iterator[NormTrouble]:
+def _over_uses(nodes: Sequence[NodeRecord], limits: Limits) -> Iterator[NormTrouble]:
     """Yield that the gradient vanishes from one use of a parameter to the next, which the parameter's own hides.
 
     A parameter that is used in each step of a sequence gets the sum over all steps, of which the last make nearly all.
     """
-    vanishing = [(leaf, users) for leaf, users in _uses(nodes) if _vanishes(users[0], users[-1])]
+    uses = _uses(nodes, limits.recurrent_calls)
+    vanishing = [(leaf, users) for leaf, users in uses if _vanishes(users[0], users[-1], limits)]
     if not vanishing:
         return
     leaf, users = min(vanishing, key=lambda pair: _size(pair[1][-1]))
@@ -167,11 +171,11 @@ def _over_uses(nodes: Sequence[NodeRecord]) -> Iterator[NormTrouble]:
     yield NormTrouble("vanishing", title, text, first.index, (leaf.parameter,))
 
 
-def _vanishes(first: NodeRecord, last: NodeRecord) -> bool:
-    return 0.0 < _size(last) < min(VANISHING, _size(first) / Limits.norm_spread)
+def _vanishes(first: NodeRecord, last: NodeRecord, limits: Limits) -> bool:
+    return 0.0 < _size(last) < min(limits.vanishing_norm, _size(first) / limits.norm_spread)
 
 
-def _uses(nodes: Sequence[NodeRecord]) -> Iterator[tuple[NodeRecord, list[NodeRecord]]]:
+def _uses(nodes: Sequence[NodeRecord], least: int) -> Iterator[tuple[NodeRecord, list[NodeRecord]]]:
     """Yield the parameters that one line uses again and again, with the nodes that do, in the order of the backward."""
     by_key = {node.key: node for node in nodes}
     uses: dict[tuple[int, Location | None], list[NodeRecord]] = defaultdict(list)
@@ -182,7 +186,7 @@ def _uses(nodes: Sequence[NodeRecord]) -> Iterator[tuple[NodeRecord, list[NodeRe
             if leaf is not None:
                 uses[leaf, node.location].append(node)
     for (leaf, _), users in uses.items():
-        if len(users) >= Limits.recurrent_calls:
+        if len(users) >= least:
             yield by_key[leaf], users
 
 

@@ -42,7 +42,9 @@ class _LayerPath:
     before: _LayerPath | None
 
 
-def faded_signal(sizes: Mapping[int, float], targets: Sequence[Sequence[int]]) -> FadedSignal | None:
+def faded_signal(
+    sizes: Mapping[int, float], targets: Sequence[Sequence[int]], most: float = Limits.faded_signal
+) -> FadedSignal | None:
     """Return the layer whose input has faded most, None if those of all layers are as large as usual.
 
     An input that is zero everywhere has not faded: what starts at zero is meant to.
@@ -53,6 +55,8 @@ def faded_signal(sizes: Mapping[int, float], targets: Sequence[Sequence[int]]) -
         By the places of the nodes that are layers, the root mean square of their inputs.
     targets : sequence of sequence of int
         For each node in execution order the nodes that its gradients go to: those that have made its inputs.
+    most : float
+        The size that has faded, and its share of the largest.
 
     Examples
     --------
@@ -72,7 +76,7 @@ def faded_signal(sizes: Mapping[int, float], targets: Sequence[Sequence[int]]) -
         if not size:
             continue
         way = ways[index] = _LayerPath(index, size, max(size, before.largest if before else 0.0), before)
-        if size <= Limits.faded_signal * min(1.0, way.largest):
+        if size <= most * min(1.0, way.largest):
             faded.append(way)
     return _from_the_largest(min(faded, key=lambda way: way.size)) if faded else None
 

@@ -55,6 +55,19 @@ def test_a_walk_through_a_backward():
     assert quitting == ""
 
 
+def test_a_limit_is_shown_and_set():
+    listed, changed, shown, unknown, _ = answers(
+        product, "limit", "limit norm_spread = 10", "limits norm_spread", "limit norm_spred", "quit"
+    )
+    assert [line.split("=")[0] for line in listed.split("\n")] == [
+        "norm_spread", "vanishing_norm", "exploding_norm", "cancelled", "bounded_chain", "faded_signal",
+        "recurrent_calls",
+    ]  # fmt: skip
+    assert changed == shown
+    assert shown.startswith("norm_spread=10 (usually 10000): by how many times")
+    assert unknown == "*** there is no limit 'norm_spred'\nDid you mean one of norm_spread?"
+
+
 def test_the_end_of_input_leaves():
     text, session, _ = talk(product, "step\n")
     assert text.endswith("(x * x).sum().backward()\n")

@@ -141,6 +141,48 @@ def test_values_that_fade_forward_are_told_before_anything_runs_with_the_line_of
         assert kinds(session) == ["faded"]
 
 
+def test_a_finding_beyond_a_limit_that_is_set_is_one_no_more():
+    layers = [layer for _ in range(7) for layer in (gs.nn.Linear(8, 8), gs.nn.Sigmoid())]
+    model = gs.nn.Sequential(*layers, gs.nn.Linear(8, 1))
+    told = []
+
+    with debugging(lambda: model(gs.ones(2, 8)).sum().backward()) as session:
+        session.add_listener(lambda event: told.append(event.kind))
+        started(session)
+        assert kinds(session) == ["bounded"]
+        session.set_limit("bounded_chain=1e-6")
+        assert (kinds(session), session.limits["bounded_chain"], told[-1]) == ([], 1e-6, "limits")
+        session.set_limit("bounded_chain=1e-4")
+        assert kinds(session) == ["bounded"]
+        session.set_limit("bounded_chain=1e-6")
+        session.cont()
+        assert wait(session) == "finished"
+        assert kinds(session) == []
+        session.set_limit("norm_spread=2")
+        session.set_limit("vanishing_norm=1")
+        assert kinds(session) == ["vanishing"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        (
+            "dead=0.1",
+            "no finding of the debugger's has the limit dead\nThe doctor's have: gradscope doctor",
+        ),
+        ("bounded=1", "there is no limit 'bounded'\nDid you mean one of bounded_chain"),
+        ("bounded_chain=-1", "bounded_chain wants a number above 0, got '-1'"),
+        ("recurrent_calls=2.5", "recurrent_calls wants a whole number above 0, got '2.5'"),
+    ],
+)
+def test_a_limit_that_is_none_is_refused_and_nothing_is_changed(setting, text):
+    with debugging(lambda: gs.ones(2, requires_grad=True).sum().backward()) as session:
+        before = session.limits
+        with pytest.raises(ValueError, match=re.escape(text)):
+            session.set_limit(setting)
+        assert session.limits == before
+
+
 def test_values_that_keep_their_size_have_not_faded():
     def run():
         small_weights(gs, std=0.25)(gs.ones(4, 16)).sum().backward()
