@@ -1,10 +1,15 @@
 """Work that is shared by threads: every index once, what was raised raised again."""
 
+import gc
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
+import weakref
 
+import numpy as np
 import pytest
 
 from gradscope.runtime.kernels import threads
@@ -70,12 +75,133 @@ def test_a_forked_process_has_threads_of_its_own(three):
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_a_pool_that_has_ended_leaves_the_work_to_who_asks(three):
-    threads._pool().shutdown()
+def test_threads_that_have_ended_leave_the_work_to_who_asks(three):
+    threads._workers().end()
     done = []
     threads.over(3 * threads.WORTH, done.append)
     assert done == list(threads.blocks(slice(0, 3 * threads.WORTH), threads.WORTH))
-    threads._forget_pool()
+
+
+def test_a_system_without_further_threads_leaves_the_work_to_who_asks(three, monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    done = []
+    threads.over(3 * threads.WORTH, done.append)
+    assert len(done) == 3
+
+
+def test_work_that_is_shared_within_shared_work_is_done_by_the_thread_that_has_it(three):
+    inner = []
+
+    def outer(part):
+        threads.over(3 * threads.WORTH, lambda some: inner.append((threading.get_ident(), some)))
+
+    threads.over(3 * threads.WORTH, outer)
+    whole = slice(0, 3 * threads.WORTH)
+    assert sorted(some == whole for _, some in inner) == [False] * 3 + [True] * 2
+
+
+def test_errors_of_numbers_are_handled_as_who_asks_handles_them(three):
+    states = []
+    with np.errstate(divide="raise", over="call", under="print"):
+        threads.over(3 * threads.WORTH, lambda part: states.append(np.geterr()))
+        assert states == [np.geterr()] * 3
+
+
+def test_what_a_signal_raises_waits_for_the_threads(three):
+    interrupted, late = threading.Event(), []
+
+    def work(part):
+        if part.start:
+            assert interrupted.wait(30)
+            late.append(part.start)
+            return
+        # The handler runs at once where this thread has the interpreter, and what it raises is this part's.
+        interrupted.set()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.over(3 * threads.WORTH, work)
+    assert len(late) == 2
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signals")
+def test_a_signal_while_it_waits_waits_for_the_threads(three):
+    caller, late = threading.get_ident(), []
+    handled = threading.Event()
+
+    def handler(number, frame):
+        handled.set()
+        raise KeyboardInterrupt
+
+    def work(part):
+        if threading.get_ident() == caller:
+            return
+        if part.start == threads.WORTH:
+            signal.pthread_kill(caller, signal.SIGUSR1)
+        assert handled.wait(30)
+        late.append(part.start)
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            threads.over(3 * threads.WORTH, work)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert len(late) == 2
+
+
+def test_errors_leave_no_cycle(three, own_objects):
+    class FailureError(Exception):
+        pass
+
+    def work(part):
+        raise FailureError
+
+    gc.disable()
+    try:
+        try:
+            threads.over(3 * threads.WORTH, work)
+        except FailureError as error:
+            left = weakref.ref(error)
+        assert left() is None
+    finally:
+        gc.enable()
+
+
+def test_threads_keep_nothing_of_what_they_have_done(three):
+    class Work:
+        def __call__(self, part):
+            pass
+
+    work = Work()
+    threads.over(3 * threads.WORTH, work)
+    left, work = weakref.ref(work), None
+    deadline = time.monotonic() + 30  # until both threads wait again
+    while left() is not None and time.monotonic() < deadline:
+        time.sleep(0)
+    assert left() is None
+
+
+def test_several_callers_share_the_threads(three):
+    totals = []
+
+    def call():
+        sizes = []
+        for _ in range(20):
+            threads.over(3 * threads.WORTH, lambda part: sizes.append(part.stop - part.start))
+        totals.append(sum(sizes))
+
+    callers = [threading.Thread(target=call) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for number in (2, 3, 1, 3):  # the number may change meanwhile
+        threads.set_count(number)
+    for caller in callers:
+        caller.join(60)
+    assert totals == [20 * 3 * threads.WORTH] * 4
 
 
 def test_a_thread_that_outlives_the_main_one_computes():
@@ -85,7 +211,9 @@ from gradscope.runtime.kernels import threads
 
 def late():
     threading.main_thread().join()
-    threads.over({4 * threads.WORTH}, lambda part: print(part.start, flush=True))
+    begins = []
+    threads.over({4 * threads.WORTH}, lambda part: begins.append(part.start))
+    print(*sorted(begins))
 
 threads.set_count(2)
 threading.Thread(target=late).start()
