@@ -120,6 +120,21 @@ def threads(lib: Any, count: int) -> Work:
     return forward_and_backward(layers, normal(lib, count // 256, 256, requires_grad=True))
 
 
+@curve(
+    "add, mul, exp, tanh and a sum, forward and backward",
+    "elements",
+    (4096, 65_536, 1_048_576, 4_194_304),
+    threads=True,
+)
+def arithmetic(lib: Any, count: int) -> Work:
+    y = normal(lib, count)
+
+    def layers(x: Any) -> Any:
+        return (x * y + x).exp().tanh().sum()
+
+    return forward_and_backward(layers, normal(lib, count, requires_grad=True))
+
+
 # --- in the measuring process -----------------------------------------------------------------------------------------
 
 

@@ -67,7 +67,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(num: int) -> None:
-    """Set how many threads share the work on large arrays: kernels, and products in the BLAS that is loaded.
+    """Set how many threads share the work on large arrays: kernels, operators, and products in the loaded BLAS.
 
     Parameters
     ----------

@@ -18,6 +18,7 @@ from typing import Any
 from .. import events, state
 from ..graph.accumulate_grad import AccumulateGrad
 from ..graph.graph_node import Edge, Node, ends_of
+from ..kernels.elementwise import add_to
 from .gradient_validation import (
     announce_unpacked,
     check_anomaly,
@@ -269,7 +270,7 @@ class GraphTask:
         if waiting is None:
             buffers[edge] = grad  # type: ignore[index]
         elif self._owned is not None and edge in self._owned and waiting.dtype == grad.dtype:
-            waiting += grad
+            add_to(waiting, grad)
         else:
             buffers[edge] = waiting + grad  # type: ignore[index]
             if not self.create_graph and waiting.ndim:

@@ -8,6 +8,7 @@ from sys import getrefcount
 from typing import Any
 
 from .. import dispatch, state
+from ..kernels.elementwise import add_to
 from ..memory import device
 from ..tensor.math_bits import mark
 from .graph_node import ACCUMULATE_SEQUENCE, Edge, Node, hold_edge
@@ -73,7 +74,7 @@ class AccumulateGrad(Node):
                 if shape != self.shape or old._dtype is not self.dtype or old._flags & _UNPLAIN:
                     raise ValueError
                 if shape or type(total) is not device.ndarray:
-                    total += grad
+                    add_to(total, grad)
                 else:
                     # This takes a quarter of the time of a sum of 0-d arrays. The number is the same: a sum of two
                     # floats taken in double precision and rounded to half its digits is the correctly rounded one.

@@ -2,6 +2,8 @@
 
 That costs 10 to 60 ns a row, however short. A product with ones sums all of them at once, and more exactly; maxima of
 the columns of the transposed array are taken for many rows by one instruction.
+
+All elements of a large array are reduced as rows, which threads share.
 """
 
 from __future__ import annotations
@@ -12,11 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy
 
+from . import threads
+from .elementwise import LARGE
+
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, DType
 
 
-__all__ = ["row_maxima", "sums"]
+__all__ = ["reduced", "row_maxima", "sums"]
 
 # Above these, what a row costs is not its beginning, but rows of whole parts of the first are added part by part; below
 # the last, transposing costs more than it gains.
@@ -24,7 +29,39 @@ _SHORT_TO_ADD, _SHORT_TO_COMPARE, _FEW = 128, 64, 32
 
 _FIRST = tuple(range(64))  # an array has at most as many axes
 _BLOCK = 1 << 14  # rows that are added at once
+_PART = 1 << 14  # elements that are reduced to one before it meets others
 _kept_ones: dict[str, numpy.ndarray] = {}
+
+
+def reduced(ufunc: numpy.ufunc, array: Array) -> Array:
+    """Return what a ufunc reduces all elements to; it does not depend on the number of threads.
+
+    Parameters
+    ----------
+    ufunc : numpy.ufunc
+        One whose result is of the elements' dtype.
+
+    Returns
+    -------
+    ndarray
+        Or NumPy's number.
+
+    Examples
+    --------
+    >>> float(reduced(numpy.add, numpy.array([[1.0, 2.0], [3.0, 4.0]])))
+    10.0
+    """
+    if array.size < LARGE or type(array) is not numpy.ndarray or not array.flags.forc:
+        return ufunc.reduce(array, None)
+    elements = array.reshape(-1, order="A")
+    count = array.size // _PART
+    rows, found = elements[: count * _PART].reshape(count, _PART), numpy.empty(count + 1, array.dtype)
+    threads.over(count, lambda part: ufunc.reduce(rows[part], 1, out=found[part]), _PART)
+    rest = elements[count * _PART :]
+    if not rest.size:
+        return ufunc.reduce(found[:count])
+    found[count] = ufunc.reduce(rest)
+    return ufunc.reduce(found)
 
 
 def sums(array: Array, axes: tuple[int, ...], keepdims: bool = True) -> Array:
@@ -51,6 +88,9 @@ def sums(array: Array, axes: tuple[int, ...], keepdims: bool = True) -> Array:
     array([4., 6.])
     """
     shape, count = array.shape, len(axes)
+    if array.size >= LARGE and count == len(shape) and _is_plain(array):
+        total = reduced(numpy.add, array)
+        return total.reshape((1,) * count) if keepdims else total
     if not 0 < count < len(shape) or not _is_plain(array):
         return array.sum(axis=axes, keepdims=keepdims)
     if len(shape) == 2 and axes[0] and shape[1] <= _SHORT_TO_ADD:

@@ -36,6 +36,9 @@ LEGEND = {
     "run_inplace": "runs an in-place call that is not a common one",
     "check_overlap": "raises where a part of the written memory is read",
     "unpack_array": "makes an array of a saved value that is no plain tensor, or has been written: then it raises",
+    "sharing": "has the number of threads that share the work on large arrays, where there are several",
+    "LARGE": "how many elements a large array has",
+    "in_parts": "computes a function of large arrays a part at a time, on those threads",
     # Taking tensors apart.
     "input": "the first operand, under the name by which callers know it",
     "x_NAME": "the bare array of operand NAME",

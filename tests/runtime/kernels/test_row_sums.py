@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gradscope as gs
-from gradscope.runtime.kernels.row_sums import row_maxima, sums
+from gradscope.runtime.kernels import threads
+from gradscope.runtime.kernels.elementwise import LARGE
+from gradscope.runtime.kernels.row_sums import reduced, row_maxima, sums
 
 SHAPES = [
     (64, 10), (64, 1), (1, 64), (3, 10), (40, 128), (40, 129), (20_000, 3), (2, 20, 10), (0, 3), (3, 0), (10,), (),
@@ -91,3 +93,53 @@ def test_what_is_summed_stays_as_it_is_and_ones_are_given_to_nobody():
     total += 1
     assert array.tolist() == np.ones((5, 3)).tolist()
     assert sums(array, (0,)).tolist() == [[5.0] * 3]
+
+
+# --- all elements -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def any_number_of_threads():
+    before = threads.count()
+    yield (1, 2, 3, 7)
+    threads.set_count(before)
+
+
+@pytest.mark.parametrize("size", [0, 1, LARGE - 1, LARGE, LARGE + 1, 5 * LARGE // 4])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_a_sum_of_all_is_the_same_on_any_number_of_threads(size, dtype, any_number_of_threads):
+    array = (np.random.default_rng(0).standard_normal(size) * 10 + 1).astype(dtype)
+    found = []
+    for number in any_number_of_threads:
+        threads.set_count(number)
+        found.append(reduced(np.add, array))
+    assert {total.tobytes() for total in found} == {found[0].tobytes()}
+    close(found[0], array, array.astype(WIDER.get(dtype, dtype)).sum())
+
+
+@pytest.mark.parametrize("ufunc", [np.maximum, np.minimum], ids=lambda ufunc: ufunc.__name__)
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+@pytest.mark.parametrize("place", [0, LARGE // 2, LARGE + 4])
+def test_an_extreme_of_all_is_found_wherever_it_is(ufunc, dtype, place, any_number_of_threads):
+    array = np.ones(LARGE + 5, dtype)
+    for extreme in (0, 1, 7, np.nan) if dtype == "float32" else (0, 1):
+        array[place] = extreme
+        for number in any_number_of_threads:
+            threads.set_count(number)
+            np.testing.assert_array_equal(reduced(ufunc, array), ufunc.reduce(array), strict=True)
+
+
+@pytest.mark.parametrize("lay_out", [np.asfortranarray, lambda a: a[:, ::2], lambda a: a[::-1]], ids=["F", "2", "-"])
+def test_all_elements_of_other_layouts(lay_out):
+    array = lay_out(np.random.default_rng(0).standard_normal((2048, 1024)))
+    close(reduced(np.add, array), array, array.sum())
+
+
+def test_sums_over_all_axes_are_the_sum_of_all():
+    array = np.random.default_rng(0).standard_normal((1024, 1030)).astype("f")
+    total = reduced(np.add, array)
+    assert sums(array, (0, 1), keepdims=False) == total
+    assert sums(array, (0, 1)).tolist() == [[total]]
+    tensor = gs.from_numpy(array)
+    assert tensor.sum().item() == tensor.sum((0, 1)).item() == total
+    assert tensor.mean().item() == total / np.float32(array.size)

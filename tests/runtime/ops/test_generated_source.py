@@ -46,7 +46,7 @@ def test_the_command_shows_function_node_and_legend():
         "# declared in gradscope/runtime/ops/pointwise/unary.py",
         "# ExpBackward0",
         "# neg_, the in-place form of: neg(Tensor self)",
-        "        r = ufunc(x_self)",
+        "        else: r = ufunc(x_self)",
         f"# x_NAME          {LEGEND['x_NAME']}",
         f"# .s_NAME         {LEGEND['.s_NAME']}",
     ):

@@ -57,8 +57,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy
+
 from ...dispatch import METHODS, OPERATORS, PUBLIC
 from ...graph.graph_node import Node
+from ...kernels.elementwise import LARGE, in_parts
+from ...kernels.threads import sharing
 from ...tensor.overrides import is_overridable, overridable
 from ..execution import codegen, general
 from ..execution.bare_functions import ARRAY_FORMS, keeping_channels_last, writable_copy
@@ -82,6 +86,9 @@ __all__ = [
     "operator",
     "public",
 ]
+
+# The families of which every operator treats each element alone.
+_BY_ELEMENT = frozenset({"arithmetic", "binary", "fused_arithmetic", "logic", "unary"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +183,12 @@ class Operator:
         return bool(self.derivatives) or self.joint is not None
 
     @cached_property
+    def by_element(self) -> bool:
+        """Whether an element of its result is computed of those at its place alone: threads may share the work."""
+        several = len(self.outputs) > 1 or self.output_list or self.aux
+        return self.family.rpartition(".")[2] in _BY_ELEMENT and not several and self.view is None
+
+    @cached_property
     def multi(self) -> bool:
         """Whether its node receives a list of gradients."""
         return self.output_list or len(self.outputs) > 1
@@ -203,9 +216,12 @@ class Operator:
 
     def run_forward(self, xp: Namespace, *arguments: Any) -> Results:
         """Run the forward on bare arrays of module `xp`."""
-        if isinstance(self.forward, str):
-            return getattr(xp, self.forward)(*arguments)
-        return self.forward(xp, *arguments)
+        function, given = self.forward, (xp, *arguments)
+        if isinstance(function, str):
+            function, given = getattr(xp, function), arguments
+        if sharing and self.by_element and xp is numpy and getattr(arguments[0], "size", 0) >= LARGE:
+            return in_parts(function, *given)
+        return function(*given)
 
     def call(self, arguments: tuple[Argument, ...]) -> Results:
         """Call it step by step, without asking modes and subclasses: :func:`.general.run`."""

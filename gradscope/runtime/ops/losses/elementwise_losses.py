@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 
 from ... import autocast, state
+from ...kernels import row_sums
 from ...memory import device
 from ...memory.dtype import scalar_type
 from ..declaration.annotations import Array, Cases, Formula, Gradient, Make, Namespace, Number, Shape
@@ -59,7 +60,7 @@ def reduced(xp: Namespace, losses: Array, reduction: int) -> Array:
         return losses
     if is_half(losses):
         return reduced(xp, single(losses), reduction).astype(losses.dtype)
-    total = xp.add.reduce(losses, axis=None)
+    total = row_sums.reduced(xp.add, losses)
     return total if reduction == SUM else total / losses.dtype.type(losses.size)
 
 

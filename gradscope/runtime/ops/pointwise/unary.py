@@ -11,6 +11,7 @@ import math
 import numpy
 
 from ...kernels import forms
+from ...kernels.elementwise import whole
 from ...kernels.forms import pointwise
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Formula, Gradient, Namespace
@@ -513,6 +514,7 @@ operator(
 )
 
 
+@whole
 def _tanh_backward(g: Gradient, result: Array) -> Gradient:
     if type(result) is numpy.ndarray and result.size >= forms.LEAST:
         return pointwise("activation_loops.tanh_backward", _tanh_gradient, g, result)

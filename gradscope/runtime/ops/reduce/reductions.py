@@ -7,7 +7,7 @@ from functools import partial
 import numpy
 
 from ...kernels.broadcasting import sum_to
-from ...kernels.row_sums import sums
+from ...kernels.row_sums import reduced, sums
 from ...memory import device
 from ...memory import dtype as dtypes
 from ...memory.bfloat16 import cast
@@ -61,7 +61,7 @@ def reduce_dtype(array: Array, dtype: DType) -> numpy.dtype:
 
 def _sum_all(xp: Namespace, self: Array, dtype: DType = None) -> Array:
     if dtype is None and self.dtype.char in "fdFD":
-        return xp.add.reduce(self, None)
+        return reduced(xp.add, self)
     return _sum_as(xp, self, None, False, reduce_dtype(self, dtype))
 
 
@@ -373,6 +373,8 @@ def _best(name: str) -> tuple[Formula, Formula, Formula]:
     def of_all(xp: Namespace, self: Array) -> Array:
         _need_elements(name, self, None)
         refuse_kinds(f"{name}_all", self, "c")
+        if type(self) is numpy.ndarray:
+            return reduced(getattr(numpy, f"{name}imum"), self)
         return getattr(self, name)()
 
     def along(xp: Namespace, self: Array, dim: Dims = (), keepdim: bool = False) -> Array:

@@ -10,6 +10,8 @@ import numpy
 
 from .... import state
 from ....graph.graph_node import SavedResult
+from ....kernels.elementwise import LARGE, in_parts
+from ....kernels.threads import sharing
 from ....memory import device
 from ....memory.bfloat16 import BFloat16Array
 from ....memory.dtype import INEXACT
@@ -21,7 +23,7 @@ from .. import general, inplace_and_out
 from ..bare_functions import CONSTANTS, constant
 from ..promotion import SCALES, common_dtype, number_dtype
 from ..saving import saved_by
-from .compiling import indented
+from .compiling import call_text, indented, sharing_test
 from .nodes import may_be_number
 
 if TYPE_CHECKING:
@@ -61,6 +63,9 @@ def function_scope(op: Operator) -> Scope:
         "forward": op.forward,
         "ufunc": op.ufunc,
         "plain": None if op.plain is None else getattr(numpy, op.plain),
+        "sharing": sharing,
+        "LARGE": LARGE,
+        "in_parts": in_parts,
         "Node": op.node_class,
         "FLOATS": "fc",  # computed with as they are
         "INEXACT": INEXACT,
@@ -105,7 +110,7 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
     flags = [name for name in names if op.differentiable and name not in edged]
     lines += indented(2, unwrap_lines(op, names, run, flags=flags, shaped=keeps_shape(op), mixed=True))
     lines += [
-        f"        r = {_forward_call(op, names)}",
+        *indented(2, _forward_lines(op, names)),
         f"    except AttributeError: {run}",
         f"    except (ValueError, TypeError) as error: return general.retry(op, {arguments}, error)",
         *indented(1, _wrap_lines(op, names)),
@@ -203,15 +208,22 @@ def _beside_number_lines(names: list[str], no_number: str, run: str, *, mixed: b
     ]
 
 
-def _forward_call(op: Operator, names: list[str]) -> str:
+def _forward_lines(op: Operator, names: list[str]) -> list[str]:
+    quick = f"r = {_forward_call(op, names)}"
+    if not op.by_element:
+        return [quick]
+    return [f"if {sharing_test(f'x_{names[0]}')}: r = {_forward_call(op, names, shared=True)}", f"else: {quick}"]
+
+
+def _forward_call(op: Operator, names: list[str], *, shared: bool = False) -> str:
     values = [f"x_{p.name}" if p.name in names else p.name for p in op.parameters]
     if op.ufunc is not None:
-        return f"ufunc({', '.join(values)})"
-    forward = f"forward({', '.join(['numpy', *values])})"
+        return call_text("ufunc", values, shared=shared)
+    forward = call_text("forward", ["numpy", *values], shared=shared)
     if op.plain is None:
         return forward
     defaults = " and ".join(f"{p.name} == {p.default}" for p in op.parameters if p.name not in names)
-    return f"plain({', '.join(values[: len(names)])}) if {defaults} else {forward}"
+    return f"{call_text('plain', values[: len(names)], shared=shared)} if {defaults} else {forward}"
 
 
 def _wrap_lines(op: Operator, names: list[str]) -> list[str]:

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "call_signature",
+    "call_text",
     "compile_function",
     "indented",
     "own_name",
+    "sharing_test",
     "signature",
 ]
 
@@ -105,3 +107,13 @@ def own_name(op: Operator) -> list[str]:
 def indented(depth: int, lines: list[str]) -> list[str]:
     """Return lines of source, further in."""
     return ["    " * depth + line for line in lines]
+
+
+def sharing_test(array: str) -> str:
+    """Return the test whether several threads share the work on an array."""
+    return f"sharing and {array}.size >= LARGE"
+
+
+def call_text(function: str, values: list[str], *, shared: bool = False) -> str:
+    """Return the call of a function of arrays, by several threads where it is `shared`."""
+    return f"in_parts({', '.join([function, *values])})" if shared else f"{function}({', '.join(values)})"

@@ -10,7 +10,7 @@ from ...declaration.annotations import OperatorFunction
 from ..inplace_and_out import check_overlap, run_inplace
 from ..saving import saved_by
 from .calls import function_scope, is_simple, save_lines, unwrap_lines
-from .compiling import call_signature, compile_function, indented, own_name, signature
+from .compiling import call_signature, call_text, compile_function, indented, own_name, sharing_test, signature
 from .nodes import may_be_number
 
 if TYPE_CHECKING:
@@ -130,11 +130,10 @@ def _write_lines(op: Operator, first: str, run: str) -> list[str]:
     tensors = [p.name for p in op.tensors]
     values = [f"x_{p.name}" if p.name in tensors else p.name for p in op.parameters]
     given = ", ".join(values)
-    arrays = ", ".join(values[: len(tensors)])
     if op.write is not None:
         return [f"try: write(numpy, {given})", f"except (ValueError, TypeError): {run}", "c.version += 1"]
     if op.ufunc is not None:
-        return _straight(f"ufunc({given}, x_{first})", run)
+        return _straight(_write_call(op, "ufunc", values, first), run)
     computed = [
         f"try: r = forward(numpy, {given})",
         f"except (ValueError, TypeError): {run}",
@@ -145,14 +144,23 @@ def _write_lines(op: Operator, first: str, run: str) -> list[str]:
     if op.plain is None:
         return computed
     defaults = " and ".join(f"{p.name} == {p.default}" for p in op.parameters if p.name not in tensors)
-    straight = _straight(f"plain({arrays}, x_{first})", run)
+    straight = _straight(_write_call(op, "plain", values[: len(tensors)], first), run)
     return [f"if {defaults}:", *indented(1, straight), "else:", *indented(1, computed)]
 
 
-def _straight(call: str, run: str) -> list[str]:
+def _write_call(op: Operator, function: str, values: list[str], first: str) -> str:
+    """Return the call of a ufunc that writes into the first array."""
+    quick = call_text(function, [*values, f"x_{first}"])
+    if not op.by_element:
+        return quick
+    shared = call_text(function, [*values, f"out=x_{first}"], shared=True)
+    return f"{shared} if {sharing_test(f'x_{first}')} else {quick}"
+
+
+def _straight(written: str, run: str) -> list[str]:
     return [
         "c.version += 1",
-        f"try: {call}",
+        f"try: {written}",
         f"except (ValueError, TypeError): c.version -= 1; {run}",
     ]
 

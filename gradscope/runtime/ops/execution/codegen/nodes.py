@@ -10,13 +10,15 @@ import numpy
 
 from ....dispatch import TENSOR_OPERATORS
 from ....graph.graph_node import RELEASED, Node, SavedResult
+from ....kernels.elementwise import LARGE, in_parts
+from ....kernels.threads import sharing
 from ....memory import device
 from ....tensor.tensor import Tensor
 from ...declaration.annotations import Formula, Scope
 from .. import general
 from ..bare_functions import array_operators
 from ..saving import saved_by
-from .compiling import compile_function
+from .compiling import call_text, compile_function, indented, sharing_test
 
 if TYPE_CHECKING:
     from ...declaration.registry import Operator
@@ -83,6 +85,9 @@ def apply_scope(op: Operator) -> Scope:
         "array_module": device.array_module,
         "RELEASED": RELEASED,
         "joint": op.joint,
+        "sharing": sharing,
+        "LARGE": LARGE,
+        "in_parts": in_parts,
     }
     scope.update({f"d_{name}": formula for name, formula in op.derivatives.items()})
     return scope
@@ -150,14 +155,24 @@ def apply_source(op: Operator, releasable: Sequence[str] = ()) -> str:
     if any("F" in op.needed_by(f) for f in formulas):
         first = "next(x for x in g if x is not None)" if op.multi else "g"
         lines.append(f"    F = NUMPY if type({first}) is ndarray else array_operators(array_module({first}))")
-    lines.append(f"    return {results_expression(op)}")
-    if releasable:
-        lines[-1:] = [
-            f"    results = {results_expression(op)}",
-            f"    {_release(op, releasable)}",
-            "    return results",
+    release = [_release(op, releasable)] if releasable else []
+    if any(_is_shared(op, p.name) for p in op.edged):
+        lines += [
+            f"    if {sharing_test('g')} and type(g) is ndarray:",
+            f"        results = {results_expression(op, shared=True)}",
+            *indented(2, [*release, "return results"]),
         ]
+    results = results_expression(op)
+    lines += indented(1, [f"results = {results}", *release, "return results"] if release else [f"return {results}"])
     return "\n".join(lines) + "\n"
+
+
+def _is_shared(op: Operator, name: str) -> bool:
+    """Whether threads share the derivative of an argument: it computes each element alone, and does compute."""
+    if not op.by_element or name not in op.derivatives:
+        return False
+    needed = set(op.needed_by(op.derivatives[name])) - {"g", "F"}
+    return bool(needed) and needed <= {p.name for p in op.parameters} | set(op.outputs)
 
 
 def _unpack_lines(op: Operator, name: str) -> list[str]:
@@ -189,8 +204,8 @@ def may_be_number(op: Operator, name: str) -> bool:
     return bool(op.promote and op.numbers) and len(tensors) == 2 and name == tensors[1]
 
 
-def results_expression(op: Operator) -> str:
-    """Return the expression for the tuple of produced gradients."""
+def results_expression(op: Operator, *, shared: bool = False) -> str:
+    """Return the expression for the tuple of produced gradients; by several threads where that is `shared`."""
     if op.joint is not None:
         return call_expression(op, "joint", op.joint)
     if any(p.is_tensor_list for p in op.edged):
@@ -198,16 +213,21 @@ def results_expression(op: Operator) -> str:
         return f"tuple({call_expression(op, f'd_{argument}', op.derivatives[argument])})"
     parts = []
     for index, parameter in enumerate(op.edged):
-        call = call_expression(op, f"d_{parameter.name}", op.derivatives[parameter.name])
-        parts.append(f"{call} if e[{index}] is not None else None")
+        function, formula = f"d_{parameter.name}", op.derivatives[parameter.name]
+        made = call_text(function, arguments_of(op, formula), shared=shared and _is_shared(op, parameter.name))
+        parts.append(f"{made} if e[{index}] is not None else None")
     return "(" + ", ".join(parts) + ",)"
 
 
 def call_expression(op: Operator, function: str, formula: Formula) -> str:
     """Return the call of a formula with the locals it names."""
-    needs = "tuple(x is not None for x in e)"
-    special = {"g": "g", "F": "F", "needs": needs}
-    return f"{function}({', '.join(special.get(n, local(n)) for n in op.needed_by(formula))})"
+    return call_text(function, arguments_of(op, formula))
+
+
+def arguments_of(op: Operator, formula: Any) -> list[str]:
+    """Return the locals that a formula names."""
+    special = {"g": "g", "F": "F", "needs": "tuple(x is not None for x in e)"}
+    return [special.get(name, local(name)) for name in op.needed_by(formula)]
 
 
 def local(name: str) -> str:

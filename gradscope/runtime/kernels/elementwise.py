@@ -1,0 +1,189 @@
+"""Elementwise functions of large arrays, a part of the arrays at a time on as many threads as there are.
+
+Each element is computed as in a single call: a part begins at a multiple of a block, which processors take whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy
+
+from . import threads
+
+if TYPE_CHECKING:
+    from ..ops.declaration.annotations import Array, DType, Formula
+
+__all__ = ["LARGE", "add_to", "in_parts", "whole"]
+
+LARGE = 1 << 20
+"""How many elements an array has for which several threads are worth it, where there are any: a sum, the quickest of
+all that is shared, takes two of them as long as one with half as many."""
+
+_BLOCK = 1 << 16  # elements for which all temporaries of a formula stay in the processor's cache
+
+_whole: set[Any] = set()
+
+
+def whole(formula: Formula) -> Formula:
+    """Have :func:`in_parts` call a formula with whole arrays: one that is shared by threads in another way."""
+    _whole.add(formula)
+    return formula
+
+
+class _Split(NamedTuple):
+    """Arguments of which each index of the first dimension can be computed alone."""
+
+    given: list[Any]  # the arguments, some arrays laid out anew
+    sliced: list[bool]  # which of them have that dimension
+    shape: tuple[int, ...]  # of the result, so laid out
+    result_shape: tuple[int, ...]
+    order: tuple[int, ...] | None = None  # the axes of the arrays, outermost in memory first; None in row-major order
+
+    def part(self, some: slice) -> list[Any]:
+        """Return the arguments of a part."""
+        return [value[some] if cut else value for value, cut in zip(self.given, self.sliced, strict=True)]
+
+    def laid(self, array: Array) -> Array:
+        """Return an array of the result's shape, laid out for the parts: the memory is the same."""
+        return (array if self.order is None else array.transpose(self.order)).reshape(self.shape)
+
+    def new_result(self, kind: DType) -> Array:
+        """Return an array for the result, which owns its memory."""
+        if self.order is None:
+            return numpy.empty(self.result_shape, kind)
+        like = numpy.empty([self.result_shape[axis] for axis in self.order], "b").transpose(numpy.argsort(self.order))
+        return numpy.empty_like(like, kind)
+
+
+def in_parts(function: Callable[..., Array], *arguments: Any, out: Array | None = None) -> Array:
+    """Return an elementwise function of arrays, computed by several threads where there are.
+
+    Parameters
+    ----------
+    function : callable
+        A ufunc, or a formula of several.
+    *arguments : ndarray or object
+        Arrays in row-major order that broadcast together, or of one shape in the same order; what is not an array is
+        handed on. Of others the function is called as it is.
+    out : ndarray
+        Where a ufunc writes.
+
+    Examples
+    --------
+    >>> x = numpy.arange(4.0)
+    >>> in_parts(numpy.add, x, 1.0)
+    array([1., 2., 3., 4.])
+    """
+    split = None if function in _whole else _split(arguments, out, permuted=isinstance(function, numpy.ufunc))
+    if split is None:
+        return function(*arguments) if out is None else function(*arguments, out=out)
+    rows, each = split.shape[0], math.prod(split.shape[1:])
+    step = max(1, _BLOCK // each)
+    if out is not None:
+        target = split.laid(out)
+        threads.over(rows, lambda some: function(*split.part(some), out=target[some]), each, step)
+        return out
+    none = function(*split.part(slice(0, 0)))  # says which dtype the result has, and whether it is one of this kind
+    if type(none) is not numpy.ndarray or none.shape != (0, *split.shape[1:]) or none.base is not None:
+        return function(*arguments)
+    result = split.new_result(none.dtype)
+    target = split.laid(result)
+
+    def call(part: slice) -> None:
+        function(*split.part(part), out=target[part])
+
+    def calculate(part: slice) -> None:
+        for some in threads.blocks(part, step):
+            target[some] = function(*split.part(some))
+
+    threads.over(rows, call if isinstance(function, numpy.ufunc) else calculate, each, step)
+    return result
+
+
+def add_to(total: Array, array: Array) -> None:
+    """Add to an array in place.
+
+    Examples
+    --------
+    >>> total = numpy.ones(2)
+    >>> add_to(total, numpy.array([1.0, 2.0]))
+    >>> total
+    array([2., 3.])
+    """
+    if threads.sharing and total.size >= LARGE and type(total) is numpy.ndarray:
+        in_parts(numpy.add, total, array, out=total)
+    else:
+        total += array
+
+
+def _split(arguments: tuple[Any, ...], out: Array | None, *, permuted: bool) -> _Split | None:
+    """Return the arguments as what can be computed in parts; None where they cannot.
+
+    Parameters
+    ----------
+    permuted : bool
+        Whether arrays of one shape may lie in another order than row-major.
+    """
+    # An array of another module, or one of bfloat16, is for the function to know.
+    if any(type(a) is not numpy.ndarray and getattr(a, "strides", ()) for a in arguments):
+        return None
+    given = _with_numbers(arguments)
+    arrays = [a for a in given if type(a) is numpy.ndarray and a.ndim]
+    if not arrays or (out is not None and not _may_write(out, arrays)):
+        return None
+    laid = arrays if out is None else [*arrays, out]
+    first = laid[0]
+    in_rows = all(array.flags.c_contiguous for array in laid)
+    if any(array.shape != first.shape for array in laid):
+        return _in_rows(given, arrays, out) if in_rows else None
+    if in_rows:
+        return _flat(given, first.shape)
+    order = tuple(sorted(range(first.ndim), key=lambda axis: -first.strides[axis]))
+    if permuted and all(a.strides == first.strides for a in laid) and first.transpose(order).flags.c_contiguous:
+        return _flat(given, first.shape, order)
+    return None
+
+
+def _with_numbers(arguments: tuple[Any, ...]) -> list[Any]:
+    """Return the arguments with an expanded number as an array of no dimension, where another one has its shape.
+
+    So is the gradient of a sum, which mostly comes with what has been saved.
+    """
+    expanded = [type(a) is numpy.ndarray and a.ndim > 0 and not any(a.strides) for a in arguments]
+    if not any(expanded):
+        return list(arguments)
+    shapes = {a.shape for a, e in zip(arguments, expanded, strict=True) if type(a) is numpy.ndarray and not e}
+    return [
+        a[(0,) * a.ndim + (...,)] if e and a.shape in shapes else a for a, e in zip(arguments, expanded, strict=True)
+    ]
+
+
+def _flat(given: list[Any], shape: tuple[int, ...], order: tuple[int, ...] | None = None) -> _Split:
+    """Return arrays of one shape as vectors of the same memory."""
+    sliced = [type(a) is numpy.ndarray and a.ndim > 0 for a in given]
+    split = _Split(given, sliced, (math.prod(shape),), shape, order)
+    return split._replace(given=[split.laid(a) if cut else a for a, cut in zip(given, sliced, strict=True)])
+
+
+def _in_rows(given: list[Any], arrays: list[Array], out: Array | None) -> _Split | None:
+    """Return arrays that broadcast; None where they do not, or where they are one row."""
+    try:
+        shape = numpy.broadcast_shapes(*[array.shape for array in arrays])
+    except ValueError:
+        return None
+    if shape[0] < 2 or (out is not None and out.shape != shape):
+        return None
+    sliced = [type(a) is numpy.ndarray and a.ndim == len(shape) and a.shape[0] == shape[0] for a in given]
+    return _Split(given, sliced, shape, shape)
+
+
+def _may_write(out: Array, arrays: list[Array]) -> bool:
+    """Whether no part of what is written is read for another part."""
+    for array in arrays:
+        same = array.ctypes.data == out.ctypes.data and array.strides == out.strides and array.shape == out.shape
+        if not same and numpy.may_share_memory(array, out):
+            return False
+    return True
