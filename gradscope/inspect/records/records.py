@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+from .quick_making import quickly_made
+
 __all__ = [
     "DebuggerEvent",
     "EdgeRecord",
@@ -184,6 +186,7 @@ class TensorSpec:
     device: str
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class TensorSummary:
     """A tensor in numbers.
@@ -416,6 +419,7 @@ class EdgeRecord:
     input_nr: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
     """A node of a backward graph, as far as it is known.

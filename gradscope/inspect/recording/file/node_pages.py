@@ -367,7 +367,7 @@ def _unpack(
     count = int(_counts(ran).sum()) - len(rows)
     if count < 0 or count * SMALL_FORM.itemsize > len(small):
         raise ValueError("a page of nodes is damaged: it does not hold the gradients that it tells of")
-    if (rows["bins"] < 0).any() or (rows["bins"] > _MOST_BINS).any():
+    if len(rows) and ((rows["bins"] < 0).any() or (rows["bins"] > _MOST_BINS).any()):
         raise ValueError("a page of nodes is damaged: a histogram has more bins than there are exponents")
     forms = numpy.frombuffer(small, SMALL_FORM, count)
     return PackedPage(ran, rows, forms, small[forms.nbytes :], bins, texts)

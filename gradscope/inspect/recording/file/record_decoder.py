@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import numpy
-
 from ...output.terminal_text import one_line
 from ...records.records import EdgeRecord, Location, NodeRecord, SavedRecord, TensorSpec, TensorSummary, operator_name
 from ...records.tensor_statistics import combined_norm
@@ -52,11 +50,10 @@ class _View:
         self.rows = part.tolist()
         self.elements = part["first"].tolist()
         # One conversion does for all histograms, unless those of a few nodes lie far apart.
-        found = part[part["bins"] > 0]
-        begins_at, lengths = found["bins_at"].astype(numpy.int64), found["bins"]
-        self._from = int(begins_at.min()) if len(found) else 0
-        reach = int((begins_at + lengths).max()) - self._from if len(found) else 0
-        near = self._from >= 0 and reach <= _BINS_APART * len(found)
+        spans = [(row[1], row[1] + row[2]) for row in self.rows if row[2] > 0]
+        self._from = min([begin for begin, _ in spans], default=0)
+        reach = max([stop for _, stop in spans], default=0) - self._from
+        near = self._from >= 0 and reach <= _BINS_APART * len(spans)
         self._entries = page.entries[self._from : self._from + reach].tolist() if near else None
 
     def histogram(self, at: int, count: int) -> tuple[tuple[int, int], ...]:
@@ -113,26 +110,14 @@ class RecordDecoder:
             node = static[number]
             end = begin + max(incoming, 0)
             grad_outputs = self._group(view, begin, incoming, "grad_outputs")
-            records.append(
-                NodeRecord(
-                    index=first + start + offset,
-                    key=node.place,
-                    name=node.name,
-                    operator=node.operator,
-                    sequence_nr=sequence_nr,
-                    module=node.module,
-                    parameter=node.parameter,
-                    location=node.location,
-                    edges=node.edges,
-                    state=STATES[state],
-                    grad_outputs=grad_outputs,
-                    grad_inputs=self._group(view, end, produced, "grad_inputs"),
-                    saved=node.saved,
-                    outputs=node.outputs,
-                    norm=_norm_of(grad_outputs),
-                    duration=duration,
-                )
-            )
+            # The arguments are in the order of the record's fields: by keyword the call takes half as long again.
+            record = NodeRecord(
+                first + start + offset, node.place, node.name, node.operator, sequence_nr, node.module, node.parameter,
+                node.location, node.edges, STATES[state], grad_outputs,
+                self._group(view, end, produced, "grad_inputs"), node.saved, node.outputs, _norm_of(grad_outputs),
+                duration,
+            )  # fmt: skip
+            records.append(record)
         return records
 
     def _group(self, view: _View, begin: int, count: int, name: str) -> tuple[TensorSummary | None, ...] | None:
@@ -152,7 +137,6 @@ class RecordDecoder:
             preview = one_line(view.page.previews[at])
         else:
             preview = _preview(tuple(view.elements[at - view.first][:shown]), numel > shown)
-        # The arguments are in the order of the record's fields: by keyword the call takes half as long again.
         return TensorSummary(
             name, spec.shape, spec.dtype, spec.device, numel, numel * itemsize, norm, low, high, mean, std,
             zeros, nans, infs, view.histogram(bins_at, bins) if bins else (), preview,
