@@ -224,7 +224,7 @@ def call_expression(op: Operator, function: str, formula: Formula) -> str:
     return call_text(function, arguments_of(op, formula))
 
 
-def arguments_of(op: Operator, formula: Any) -> list[str]:
+def arguments_of(op: Operator, formula: Formula) -> list[str]:
     """Return the locals that a formula names."""
     special = {"g": "g", "F": "F", "needs": "tuple(x is not None for x in e)"}
     return [special.get(name, local(name)) for name in op.needed_by(formula)]
