@@ -54,6 +54,7 @@ for number in range(2000):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="processes have signals")
 def test_a_rank_that_was_killed_is_compared_as_far_as_it_came(tmp_path, capsys):
     (tmp_path / "train.py").write_text(KILLED)

@@ -329,6 +329,7 @@ def test_a_write_into_a_saved_tensor_stops_in_the_line_that_writes(editor, tmp_p
     editor.ask("disconnect")
 
 
+@pytest.mark.slow
 def test_the_program_starts_again_with_the_breakpoints_that_were_set(editor, tmp_path):
     path = launched(editor, tmp_path, WRITES)
     (line,) = editor.ask("setBreakpoints", source={"path": path}, breakpoints=[{"line": 3}])["breakpoints"]
@@ -471,6 +472,7 @@ def test_one_thread_stops_at_a_time_and_the_other_is_seen_to_run(editor, tmp_pat
     editor.ask("disconnect")
 
 
+@pytest.mark.slow
 def test_editors_come_to_a_port_one_after_the_other(script):
     server = subprocess.Popen([*COMMAND, "--port", "0"], stderr=subprocess.PIPE, text=True)
     try:
@@ -531,6 +533,7 @@ made["all_reduce"]("gate")
 """
 
 
+@pytest.mark.slow
 def test_what_is_to_stop_and_waits_in_a_collective_is_named(editor, tmp_path):
     path = tmp_path / "collective.py"
     path.write_text(COLLECTIVE)
@@ -594,6 +597,7 @@ def test_each_rank_is_a_thread(editor, ranks):
     editor.ask("disconnect")
 
 
+@pytest.mark.slow
 def test_one_rank_goes_on_alone_and_one_that_stops_stops_all(editor, ranks):
     editor.ask("launch", program=ranks, nprocPerNode=2, stopOnEntry=True)
     wanted = [{"name": "op:MulBackward0", "condition": "rank == 1"}]
@@ -611,6 +615,7 @@ def test_one_rank_goes_on_alone_and_one_that_stops_stops_all(editor, ranks):
     editor.ask("disconnect")
 
 
+@pytest.mark.slow
 def test_ranks_are_started_again(editor, ranks):
     editor.ask("launch", program=ranks, nprocPerNode=2, stopOnEntry=True)
     editor.ask("configurationDone")
@@ -627,6 +632,7 @@ def test_a_number_of_no_rank_is_refused(editor, ranks):
     editor.ask("disconnect")
 
 
+@pytest.mark.slow
 def test_all_ranks_come_to_their_ends(editor, tmp_path):
     path = tmp_path / "ranks.py"
     path.write_text("import os, sys\nsys.exit(3 * int(os.environ['RANK']))\n")
@@ -712,6 +718,7 @@ def test_a_program_runs_in_a_terminal_of_the_editor(terminals, tmp_path):
     assert (kind, program.returncode) == ("integrated", 0)
 
 
+@pytest.mark.slow
 def test_a_program_in_a_terminal_is_started_again_in_another(terminals, script):
     assert terminals.request("launch", program=script, console="externalTerminal", stopOnEntry=True)["success"]
     terminals.ask("configurationDone")

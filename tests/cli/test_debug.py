@@ -229,6 +229,7 @@ def test_leaving_at_a_failure_is_status_1(tmp_path):
     assert debug(tmp_path, source, before=("-c", "continue; quit")).returncode == 1
 
 
+@pytest.mark.slow
 def test_a_script_that_sleeps_for_ever_does_not_keep_the_debugger(tmp_path):
     source = TRAIN + "import time\ntime.sleep(600)\n"
     (tmp_path / "script.py").write_text(source)

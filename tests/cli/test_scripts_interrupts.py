@@ -11,6 +11,7 @@ import pytest
 
 import gradscope.inspect as gi
 from tests.cli.sources import BUG
+from tests.quick_cases import quick
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGINT is not sent to a process there")
 
@@ -43,7 +44,7 @@ def interrupted(folder, command, source):
 
 
 @pytest.mark.parametrize("source", [TRAIN, BACKWARD, THREAD], ids=["training", "in a hook", "waiting for a thread"])
-@pytest.mark.parametrize("command", ["check", "doctor"])
+@pytest.mark.parametrize("command", quick(["check", "doctor"], {"check"}))
 def test_what_was_found_until_then_is_reported(command, source, tmp_path):
     status, out, err = interrupted(tmp_path, [command], source)
     assert status == 130
@@ -63,7 +64,9 @@ def test_the_report_for_machines_has_the_exit_status(tmp_path):
     assert [finding["code"] for finding in report["findings"]] == ["GS101"]
 
 
-@pytest.mark.parametrize("source", [TRAIN, BACKWARD, THREAD], ids=["training", "in a hook", "waiting for a thread"])
+@pytest.mark.parametrize(
+    "source", quick([TRAIN, BACKWARD, THREAD], {BACKWARD}), ids=["training", "in a hook", "waiting for a thread"]
+)
 def test_what_was_recorded_until_then_is_there(source, tmp_path):
     status, _, err = interrupted(tmp_path, ["record", "-o", "run.gscope"], source)
     assert status == 130
@@ -73,7 +76,7 @@ def test_what_was_recorded_until_then_is_there(source, tmp_path):
         assert len(recording.tasks()) >= 2
 
 
-@pytest.mark.parametrize(("command", "expected"), [("check", 1), ("record", 0)])
+@pytest.mark.parametrize(("command", "expected"), quick([("check", 1), ("record", 0)], {("record", 0)}))
 def test_a_script_that_catches_it_has_its_own_exit_status(command, expected, tmp_path):
     status, out, err = interrupted(tmp_path, [command], CAUGHT)
     assert (status, out.startswith("caught\n")) == (expected, True)

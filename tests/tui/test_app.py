@@ -377,6 +377,7 @@ def test_states_are_told_without_colour(monkeypatch):
     play(scenario, size=(160, 48))
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_nodes_are_shown_and_walked():
     async def scenario(app, pilot):
         await until(pilot, lambda: status(app).total == 100_000)

@@ -263,6 +263,7 @@ def test_a_prompt_that_is_killed_while_it_reads_a_line(tmp_path):
         assert termios.tcgetattr(terminal.theirs) == terminal.before
 
 
+@pytest.mark.slow
 def test_a_rank_that_is_killed(tmp_path):
     line = "if os.environ['RANK'] == '1': os.kill(os.getpid(), signal.SIGKILL)"
     with debugged(tmp_path, line, "--nproc-per-node", "2") as terminal:
@@ -315,6 +316,7 @@ STOPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="the system does not tell what is stopped")
 @pytest.mark.parametrize("name", STOPS)
 def test_a_program_that_a_signal_has_stopped_is_left(tmp_path, name):
@@ -338,6 +340,7 @@ def test_a_front_that_is_killed(tmp_path, name):
         assert termios.tcgetattr(terminal.theirs) == terminal.before
 
 
+@pytest.mark.slow
 def test_a_terminal_that_goes_without_a_word(tmp_path):
     # Nobody sends SIGHUP to what does not lead the session of its terminal.
     with debugged(tmp_path) as terminal:

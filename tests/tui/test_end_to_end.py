@@ -21,6 +21,7 @@ from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.inspector_pane import InspectorPane
 from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.screens.what_if_screen import WhatIfScreen
+from tests.quick_cases import quick
 from tests.tui.fake import play, text_of, type_in, until
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -87,6 +88,7 @@ def test_a_script_is_stepped_through_edited_and_run_to_its_end(debugger):
     assert debugger.conclusion()[0] == 0
 
 
+@pytest.mark.slow
 def test_quitting_in_a_backward_ends_the_script(debugger):
     async def scenario(app, pilot):
         await until(pilot, lambda: "PAUSED" in text_of(app))
@@ -139,7 +141,7 @@ def test_the_command_draws_on_a_terminal_keeps_it_clean_and_gives_it_back(script
     assert b"stain" not in screen.partition(b"\x1b[?1049l")[0]
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+@pytest.mark.parametrize("name", quick(["SIGTERM", "SIGHUP", "SIGINT"], {"SIGTERM"}))
 def test_a_signal_ends_the_script_and_gives_the_terminal_back(script, tmp_path, name):
     """Though the script has asked for the default action, which would leave the screen as it is."""
     number = getattr(signal, name)
@@ -154,6 +156,7 @@ def test_a_signal_ends_the_script_and_gives_the_terminal_back(script, tmp_path, 
     assert b".grad is as it was before backward 1" in screen
 
 
+@pytest.mark.slow
 def test_a_terminal_under_nohup_stays_when_its_line_is_lost(script, tmp_path):
     with _on_a_terminal("debug", script, state=tmp_path, hangups=signal.SIG_IGN) as (process, ours):
         _read_until(ours, b"PAUSED before")
@@ -165,6 +168,7 @@ def test_a_terminal_under_nohup_stays_when_its_line_is_lost(script, tmp_path):
         assert process.wait(30) == 128 + signal.SIGTERM
 
 
+@pytest.mark.slow
 def test_a_terminal_that_is_closed_ends_the_script(script, tmp_path):
     pty = pytest.importorskip("pty")
     pid, ours = pty.fork()
@@ -177,6 +181,7 @@ def test_a_terminal_that_is_closed_ends_the_script(script, tmp_path):
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 128 + signal.SIGHUP
 
 
+@pytest.mark.slow
 def test_view_opens_a_recording_on_a_terminal_and_prints_it_without_one(script, tmp_path):
     file = str(tmp_path / "run.gscope")
     gradscope = [sys.executable, "-m", "gradscope"]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from gradscope_tui.panes import PANES
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.widgets.line_pane import LinePane
@@ -143,6 +145,7 @@ def test_a_click_on_a_lane_goes_to_the_node_where_it_ends():
     play(scenario)
 
 
+@pytest.mark.slow
 def test_very_many_nodes_are_read_filtered_and_folded_on_other_threads():
     async def scenario(app, pilot):
         graph = app.query_one(GraphPane)

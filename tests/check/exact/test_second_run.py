@@ -39,6 +39,7 @@ def test_a_line_is_found_however_the_program_ends(tmp_path, end):
     ]
 
 
+@pytest.mark.slow
 def test_of_a_module_too_and_nothing_where_nothing_is(tmp_path):
     (tmp_path / "package.py").write_text(PROGRAM.format(end=""))
     wanted = [WANTED._replace(number=number) for number in range(4)]

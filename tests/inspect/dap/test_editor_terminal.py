@@ -57,6 +57,7 @@ def test_it_is_debugged_and_comes_to_its_end(start, opened):
     assert opened[0].wait(60) == 3
 
 
+@pytest.mark.slow
 def test_one_that_does_not_end_is_ended(start, opened):
     process = start("import threading\nthreading.Event().wait()\n")
     process.debugger.cont()
@@ -64,6 +65,7 @@ def test_one_that_does_not_end_is_ended(start, opened):
     assert opened[0].wait(60) in (-signal.SIGTERM, 0, 1, 130)
 
 
+@pytest.mark.slow
 def test_it_is_started_again_in_another_terminal(start, opened):
     process = start(BACKWARD)
     process.debugger.start()

@@ -69,6 +69,7 @@ def test_a_step_is_taken_by_all(tmp_path):
         assert [member.current for member in group.members] == [1, 1]
 
 
+@pytest.mark.slow
 def test_all_are_started_again(tmp_path):
     with ranks(tmp_path, 2, endless="01") as group:
         with pytest.raises(SessionError, match="were not started by the debugger"):
@@ -116,6 +117,7 @@ def test_under_non_stop_a_verb_is_for_the_chosen_rank_and_a_breakpoint_for_all(t
         assert [len(member.breakpoints) for member in group.members] == [1, 1]
 
 
+@pytest.mark.slow
 def test_after_a_pause_a_rank_that_cannot_stop_is_not_waited_for(tmp_path):
     with ranks(tmp_path, 2, waiting="01") as group:
         arrived = {rank: threading.Event() for rank in range(2)}

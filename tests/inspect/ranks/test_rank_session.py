@@ -139,6 +139,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trouble", ["killed", "waits"])
 def test_ranks_are_started_again_from_the_screen(tmp_path, monkeypatch, trouble):
     monkeypatch.chdir(tmp_path)

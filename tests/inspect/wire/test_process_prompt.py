@@ -74,6 +74,7 @@ def test_what_is_typed_while_it_runs_is_the_programs(terminal):
     assert terminal.process.wait(20) == 0
 
 
+@pytest.mark.slow
 def test_interrupts_pause_it_and_end_it(terminal):
     terminal.expect("(gradscope) ")
     terminal.type("continue\n")

@@ -100,6 +100,7 @@ def test_the_script_is_the_main_program(run):
     assert "".join(process.said).replace("Ada\n", "") == "__main__ True\nTrue True\nalarm\nname? "
 
 
+@pytest.mark.slow
 def test_it_is_started_again_in_a_new_process(run):
     process = run(SCRIPT)
     debugger = process.debugger
@@ -143,6 +144,7 @@ def test_output_is_there_before_the_stop_is_told(run):
     assert debugger.output == ["epoch 0"]
 
 
+@pytest.mark.slow
 def test_a_script_that_does_not_end_is_ended(run):
     endless = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('set')\nwhile True:\n    pass\n"
     process = run(START + BACKWARD + endless)
@@ -188,6 +190,7 @@ def test_a_program_that_stops_itself_for_ever_is_killed(stopping):
     assert (status, text.rpartition("script.py ")[2]) == (137, "had been stopped by a signal, and has been killed")
 
 
+@pytest.mark.slow
 @needs_process_table
 def test_a_program_that_a_signal_holds_goes_on_to_its_end(tmp_path):
     path = tmp_path / "script.py"

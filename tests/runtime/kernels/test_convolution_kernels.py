@@ -39,6 +39,7 @@ def test_it_is_the_definition(parts):
     np.testing.assert_allclose(found, convolved(x, weight, bias, *rest), atol=1e-12)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(GEOMETRY)
 def test_gradients_are_its_adjoints(parts):

@@ -148,6 +148,7 @@ def test_a_slice_that_is_too_large_to_copy_says_what_to_do():
     view(scenario, x=numpy.zeros((1000, 1000)))
 
 
+@pytest.mark.slow
 def test_it_is_saved_into_a_new_file_alone(tmp_path):
     async def scenario(app, pilot, screen):
         for said in ("the tensor is in", "is there already"):

@@ -196,6 +196,7 @@ def test_the_pane_of_functions_says_why_there_are_none(session):
     play(scenario, session, size=(140, 40))
 
 
+@pytest.mark.slow
 def test_a_damaged_page_costs_its_own_nodes_only(tmp_path):
     path = tmp_path / "damaged.gscope"
     w = gs.ones(3, requires_grad=True)

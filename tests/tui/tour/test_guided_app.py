@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from gradscope.inspect.wire.program_process import ProgramProcess
 from gradscope_tui.actions import ACTIONS
 from gradscope_tui.tour.guided_app import PROGRAM, STEPS, GuidedApp
@@ -13,6 +15,7 @@ def test_the_strip_names_the_keys_of_its_actions():
     assert [step.key for step in STEPS] == [keys[step.action] for step in STEPS]
 
 
+@pytest.mark.slow
 def test_the_keys_that_it_names_lead_through_all_three_mistakes():
     process = ProgramProcess([str(PROGRAM)], terminal=False)
     app = GuidedApp(process.debugger)

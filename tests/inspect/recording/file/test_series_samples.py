@@ -78,6 +78,7 @@ def test_nan_is_counted_with_its_first_and_last_place(tmp_path, size):
     assert (series.bad, series.samples) == ((3, 101, 300), 400)
 
 
+@pytest.mark.slow
 def test_a_series_outlives_the_iterations_that_are_left_out(tmp_path):
     path = tmp_path / "run.gscope"
     model = Scale(weight=gs.ones(50))
