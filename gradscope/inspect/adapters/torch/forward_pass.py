@@ -57,6 +57,21 @@ _HOOK_TABLES = (
 )
 _GLOBAL_HOOKS = r"Using `torch\.compile\(module\)` when there are global hooks on modules"
 _SET_ITEM = torch.Tensor.__setitem__
+# What asks a tensor for a fact, or hands its gradient on: it makes no node and writes no number.
+_QUERIES = frozenset(
+    [torch.Tensor.grad.__set__]
+    + [
+        getattr(torch.Tensor, name).__get__
+        for name in (
+            "_version", "device", "dtype", "grad", "grad_fn", "is_cpu", "is_cuda", "is_leaf", "layout", "ndim",
+            "requires_grad", "retains_grad", "shape",
+        )
+    ]
+    + [
+        getattr(torch.Tensor, name)
+        for name in ("dim", "element_size", "is_contiguous", "is_inference", "numel", "size", "stride")
+    ]
+)  # fmt: skip
 _traced = torch.compiler.is_dynamo_compiling
 _is_tracing = torch.jit.is_tracing
 
@@ -72,6 +87,8 @@ class CallMode(TorchFunctionMode):
         """Carry out the call, and see what it made."""
         if _traced():  # torch.compile inlines this method, and can make nothing of what follows
             return func(*args, **(kwargs or {}))
+        if func in _QUERIES:
+            return func(*args, **kwargs) if kwargs else func(*args)
         tap = self._tap
         first: Any = _first(args, kwargs) if tap.own_writes else None
         counted = type(first) in _COUNTED and not first.is_inference()

@@ -23,16 +23,21 @@ class _Hooks(dict[Any, Any]):
 
 
 def hang(
-    nodes: Sequence[Any], ran: Callable[..., Any] | None, entered: Callable[..., Any] | None = None
+    nodes: Sequence[Any],
+    ran: Callable[..., Any],
+    entered: Callable[..., Any] | None = None,
+    entered_at: Sequence[Any] | None = None,
 ) -> Callable[[], None]:
     """Hook nodes.
 
     Parameters
     ----------
-    ran : callable or None
+    ran : callable
         As ``Node.register_hook`` takes it.
     entered : callable, optional
         As ``Node.register_prehook`` takes it.
+    entered_at : sequence of node, optional
+        The nodes that get `entered`; all by default.
 
     Returns
     -------
@@ -65,11 +70,9 @@ def hang(
 
         setattr(Function, _REGISTER, staticmethod(enter))
         try:
-            for node in nodes:
-                if entered is not None:
-                    handles.append(node.register_prehook(entered))
-                if ran is not None:
-                    handles.append(node.register_hook(ran))
+            if entered is not None:
+                handles += [node.register_prehook(entered) for node in (nodes if entered_at is None else entered_at)]
+            handles += [node.register_hook(ran) for node in nodes]
         except BaseException:  # Ctrl-C counts too
             take_off()
             raise

@@ -156,14 +156,15 @@ def passing_norms(
         Returns a context in which nothing is recorded and nobody is told.
     """
 
-    def norm_of_tensor(tensor: Any) -> float | None:
-        norm = _norm_of_few(tensor)
-        if norm is not None or tensor is None:
-            return norm
-        if tensor.is_cpu:
+    def norm_of_many(tensor: Any) -> float | None:
+        if tensor is None or tensor.is_cpu:
             return norm_at(tensor)
         with quiet():
             return norm_at(tensor)
+
+    def norm_of_tensor(tensor: Any) -> float | None:
+        norm = _norm_of_few(tensor)
+        return norm_of_many(tensor) if norm is None else norm
 
     last: Any = None
     last_norm: float | None = 0.0
@@ -182,7 +183,11 @@ def passing_norms(
             for tensor in made:
                 if tensor is None:
                     continue
-                last_norm = norm_of_tensor(tensor)
+                last_norm = _norm_of_few(tensor)
+                if last_norm is not None:  # it is finite, and small enough to be held
+                    last, last_version = tensor, tensor._version
+                    continue
+                last_norm = norm_of_many(tensor)
                 if not is_finite(last_norm):
                     finite = False
                 if _is_held(tensor):

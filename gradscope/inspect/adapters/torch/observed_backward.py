@@ -165,8 +165,7 @@ class TorchTask:
         try:
             if self._passes_by(self._observers):
                 announced = [node for node in self.nodes if type(node) is _ACCUMULATE_GRAD or _is_of_python(node)]
-                others = hang(self.nodes, self._passed)
-                self._take_off = _both(hang(announced, None, self._reached), others)
+                self._take_off = hang(self.nodes, self._passed, self._reached, announced)
             elif self._entering:
                 self._take_off = hang(self.nodes, self._exited, self._entered)
             else:
@@ -274,7 +273,10 @@ class TorchTask:
             self._running.pop(threading.get_ident(), None)
         if self._kept is not None:
             self._kept.append(_current_node())
-        closer = [observer for observer in self._observers if observer.node_passed(self, grads, produced)]
+        closer: list[Observer] = []
+        for observer in self._observers:
+            if observer.node_passed(self, grads, produced):
+                closer.append(observer)
         if not closer:
             return None
         self._attend()
@@ -339,14 +341,6 @@ class TorchTask:
             if RELEASED not in node.metadata and saved_of(node):
                 node.metadata[RELEASED] = True
                 node.register_prehook(_refuse)
-
-
-def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
-    def both() -> None:
-        first()
-        second()
-
-    return both
 
 
 def _is_of_python(node: Any) -> bool:

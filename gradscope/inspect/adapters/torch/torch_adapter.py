@@ -227,7 +227,10 @@ class TorchAdapter:
 
     def copy(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return a copy of a tensor, without history."""
-        return tensor.detach().clone()
+        if type(tensor) is not torch.Tensor:
+            return tensor.detach().clone()
+        with torch._C.DisableTorchFunction():  # the observed forward pass would have each of these calls told
+            return tensor.detach().clone()
 
     def leaf_grad(self, leaf: torch.Tensor) -> torch.Tensor | None:
         """Return the gradient accumulated in a leaf, or None."""
@@ -425,6 +428,12 @@ class _BareNames(dict[str, str]):
 _bare_names = _BareNames()
 
 
+def _set_grad_enabled(on: bool) -> None:
+    """Switch grad mode, without the function modes that see that: they would take as long as all the rest here."""
+    with torch._C.DisableTorchFunction():
+        torch._C._set_grad_enabled(on)
+
+
 class _NoRecording:
     """No recording, and no telling, on this thread."""
 
@@ -433,10 +442,10 @@ class _NoRecording:
     def __enter__(self) -> None:
         forward_tap.muted.depth += 1
         self._grad_enabled = torch.is_grad_enabled()
-        torch._C._set_grad_enabled(False)
+        _set_grad_enabled(False)
 
     def __exit__(self, *exc_info: object) -> None:
-        torch._C._set_grad_enabled(self._grad_enabled)
+        _set_grad_enabled(self._grad_enabled)
         forward_tap.muted.depth -= 1
 
 

@@ -266,9 +266,10 @@ class TaskView:
         seen = None if self.call is None else self.seen_now()
         if seen is not None and seen.state == "current":
             seen.state = "pending"  # the backward was aborted before the node ran
-        with no_collection():
-            shared: dict[Any, Any] = {}
-            self._finished = {key: self._finished_node(self._links[key], shared) for key in self.order}
+        if self.order:
+            with no_collection():
+                shared: dict[Any, Any] = {}
+                self._finished = {key: self._finished_node(self._links[key], shared) for key in self.order}
         if self._release is not None:
             self._release()
         self.task = self.call = self._frame = self._release = self._names = None

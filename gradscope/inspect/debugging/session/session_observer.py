@@ -411,12 +411,13 @@ class SessionObserver(Observer):
         if not finite and self._breakpoints.catches_values:
             self._look_closer()
             return True
+        index = view.index
         if view.call is None:
-            view.index += 1
+            view.index = index = index + 1
         else:
             view.call = None
-        index = view.index
-        view.norms[index], view.durations[index] = norm, ended - view.began
+        view.norms[index] = norm
+        view.durations[index] = ended - view.began
         view.began = perf_counter_ns()
         return False
 

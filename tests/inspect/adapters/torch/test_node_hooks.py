@@ -71,6 +71,22 @@ def test_before_and_after_a_custom_function():
     assert seen[3:] == ["backward"]
 
 
+def test_only_some_nodes_are_told_of_before_they_run():
+    from gradscope.inspect.adapters.torch.node_hooks import hang
+
+    loss, found = nodes()
+    seen: list[str] = []
+    name = lambda: torch._C._current_autograd_node().name().rpartition("::")[2]  # noqa: E731
+    take_off = hang(
+        found, lambda made, given: seen.append(name()), lambda given: seen.append(f"to {name()}"), found[1:2]
+    )
+    loss.backward(retain_graph=True)
+    assert seen == ["SumBackward0", "to SinBackward0", "SinBackward0", "ExpBackward0", "AccumulateGrad"]
+    take_off()
+    loss.backward()
+    assert len(seen) == 5
+
+
 def test_hooks_of_the_program_keep_their_order_and_their_handles():
     from gradscope.inspect.adapters.torch.node_hooks import hang
 
