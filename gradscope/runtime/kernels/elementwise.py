@@ -16,13 +16,13 @@ from . import threads
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, DType, Formula
 
-__all__ = ["LARGE", "add_to", "in_parts", "whole"]
+__all__ = ["LARGE", "add_to", "in_blocks", "in_parts", "whole"]
 
 LARGE = 1 << 20
 """How many elements an array has for which several threads are worth it, where there are any: a sum, the quickest of
 all that is shared, takes two of them as long as one with half as many."""
 
-_BLOCK = 1 << 16  # elements for which all temporaries of a formula stay in the processor's cache
+_BLOCK = 1 << 18  # elements of a formula's arrays that are computed at once; fewer take longer to begin than they save
 
 _whole: set[Any] = set()
 
@@ -100,6 +100,41 @@ def in_parts(function: Callable[..., Array], *arguments: Any, out: Array | None 
             target[some] = function(*split.part(some))
 
     threads.over(rows, call if isinstance(function, numpy.ufunc) else calculate, each, step)
+    return result
+
+
+def in_blocks(write: Callable[..., object], *arguments: Any) -> Array:
+    """Return what a formula of several passes writes, of large arrays a block at a time, on one thread too.
+
+    Parameters
+    ----------
+    write : callable
+        ``write(*arguments, result)``; it treats each element alone, and makes no arrays of its own.
+    *arguments : ndarray or object
+        Arrays of the result's shape and dtype, the first one at least; what is not an array is handed on.
+
+    Examples
+    --------
+    >>> def write(x, factor, result):
+    ...     numpy.multiply(x, factor, out=result)
+    ...     result += 1
+    >>> in_blocks(write, numpy.arange(3.0), 2.0)
+    array([1., 3., 5.])
+    """
+    first = arguments[0]
+    split = _split(arguments, None, permuted=True) if first.size >= LARGE else None
+    if split is None:
+        result = numpy.empty_like(first)
+        write(*arguments, result)
+        return result
+    result = split.new_result(first.dtype)
+    target = split.laid(result)
+
+    def calculate(part: slice) -> None:
+        for some in threads.blocks(part, _BLOCK):
+            write(*split.part(some), target[some])
+
+    threads.over(len(target), calculate, step=_BLOCK)
     return result
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import gradscope as gs
 from gradscope.runtime.kernels import elementwise, threads
-from gradscope.runtime.kernels.elementwise import LARGE, add_to, in_parts, whole
+from gradscope.runtime.kernels.elementwise import LARGE, add_to, in_blocks, in_parts, whole
 from gradscope.runtime.ops.declaration import registry
 from gradscope.runtime.ops.declaration.registry import OPERATORS, Operator
 from tests.runtime.ops.operator_cases import call, extremes, gradients, samples
@@ -167,6 +167,24 @@ def test_errors_of_numbers_are_what_the_caller_asks_for(state: str) -> None:
         else:
             in_parts(np.true_divide, 1.0, numbers)
     assert heard == ([] if state == "raise" else ["divide by zero"])
+
+
+@pytest.mark.usefixtures("three")
+@settings(deadline=None, max_examples=100)
+@given(st.data())
+def test_a_formula_that_writes_gives_the_same_in_blocks(data: Any) -> None:
+    shape = tuple(data.draw(st.lists(st.integers(2, 5), min_size=1, max_size=3)))
+    x, y = (data.draw(arrays(shape, "d").filter(lambda a: a.shape == shape)) for _ in range(2))
+
+    def write(x: Any, y: Any, factor: float, result: Any) -> None:
+        np.multiply(x, factor, out=result)
+        result += y
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(elementwise, "LARGE", data.draw(st.sampled_from([0, LARGE])))
+        found = in_blocks(write, x, y, 3.0)
+    assert same(found, x * 3.0 + y)
+    assert found.base is None
 
 
 def test_adding_is_shared_too(two: None) -> None:

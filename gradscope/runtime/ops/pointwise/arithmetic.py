@@ -7,6 +7,7 @@ import math
 
 import numpy
 
+from ...kernels.elementwise import LARGE, in_blocks, whole
 from ...memory import device
 from ...memory import dtype as dtypes
 from ...tensor.tensor import Tensor
@@ -369,12 +370,24 @@ METHODS["true_divide_"], METHODS["divide_"] = _true_divide.operator.inplace_func
 # --- powers ----------------------------------------------------------------------------------------------------------
 
 
+@whole
 def _pow_self(g: Gradient, self: Array, exponent: Array, F: Namespace) -> Gradient:
     if isinstance(exponent, (int, float)):
         if exponent == 0:
             return F.zeros_like(g)
+        if type(self) is numpy.ndarray and self.size >= LARGE and self.dtype is g.dtype and self.dtype.char in "fd":
+            return in_blocks(_write_pow_gradient, self, g, exponent)
         return g * (exponent * conj(self ** (exponent - 1)))
     return g * conj(exponent * self ** (exponent - 1))
+
+
+def _write_pow_gradient(self: Array, g: Gradient, exponent: Number, result: Array) -> None:
+    if exponent == 3:
+        numpy.multiply(self, self, out=result)
+    else:
+        result[...] = self ** (exponent - 1)
+    result *= exponent
+    result *= g
 
 
 def _pow_self_tensor(g: Gradient, self: Array, exponent: Array, F: Namespace) -> Gradient:
@@ -396,10 +409,17 @@ def _pow_exponent(g: Gradient, self: Array, exponent: Array, result: Array, F: N
 def _pow_scalar(xp: Namespace, self: Array, exponent: Number) -> Array:
     # NumPy multiplies for squares alone; a cube by its power takes up to a hundred times as long.
     if exponent == 3 and self.dtype.char in "fd":
+        if self.size >= LARGE and type(self) is numpy.ndarray:
+            return in_blocks(_write_cube, self)
         result = self * self
         result *= self
         return result
     return self**exponent
+
+
+def _write_cube(x: Array, result: Array) -> None:
+    numpy.multiply(x, x, out=result)
+    result *= x
 
 
 operator(

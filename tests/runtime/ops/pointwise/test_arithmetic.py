@@ -9,6 +9,7 @@ import numpy
 import pytest
 
 import gradscope as gs
+from gradscope.runtime.kernels.elementwise import LARGE
 from gradscope.runtime.ops.declaration.registry import OPERATORS
 
 # --- powers and remainders --------------------------------------------------------------------------------------------
@@ -91,3 +92,17 @@ def test_cubes_are_products_as_pytorchs_are(torch: Any, kind: str) -> None:
         numpy.testing.assert_array_equal(actual.numpy(), expected.numpy())
     numpy.testing.assert_array_equal((gs.tensor(x) ** 3).numpy(), x * x * x)
     assert (gs.tensor(-2.0) ** 3).item() == -8
+
+
+@pytest.mark.parametrize("kind", [gs.float32, gs.float64], ids=str)
+@pytest.mark.parametrize("exponent", [3, 3.0, 2, 0.5, -1.5, 1, 0])
+def test_powers_of_large_tensors_are_those_of_their_parts(exponent: float, kind: Any) -> None:
+    x = (gs.arange(LARGE + 6, dtype=kind) / 1000 - 7).requires_grad_()
+    g = gs.arange(LARGE + 6, dtype=kind) / 7
+    result = x**exponent
+    (gradient,) = gs.autograd.grad(result, x, g)
+    for part in (slice(0, 7000), slice(LARGE // 2, LARGE + 6)):
+        piece = x.detach()[part].clone().requires_grad_()
+        (expected,) = gs.autograd.grad(piece**exponent, piece, g[part])
+        assert (piece**exponent).detach().numpy().tobytes() == result.detach()[part].numpy().tobytes()
+        assert expected.numpy().tobytes() == gradient[part].numpy().tobytes()
