@@ -193,6 +193,11 @@ class Limits:
         "how far from one the sum of probabilities may be",
         "probabilities that were rounded to bfloat16, of eight binary digits, sum to one within 2^-8",
     )
+    one_hot: float = _limit(
+        0.95,
+        "the largest weight of a query, on average over the first batches, of an attention that nothing scales",
+        "normal scores of unit variance put 0.2 on one of 16 keys; of trained heads few are one-hot for every query",
+    )
     mask_length: int = _limit(
         3, "how many positions an attention has, to be asked whether its mask is inverted", "of two, one row is judged"
     )

@@ -76,7 +76,9 @@ class SampledGraphs(Observer):
         self._latest = (), {}
 
 
-def source_of(adapter: Adapter, links: Mapping[int, NodeLinks], key: int | None) -> NodeLinks | None:
+def source_of(
+    adapter: Adapter, links: Mapping[int, NodeLinks], key: int | None, skipped: frozenset[str] = RESHAPING
+) -> NodeLinks | None:
     """Return the first node, from one inwards, that does more than reshape.
 
     Parameters
@@ -85,10 +87,12 @@ def source_of(adapter: Adapter, links: Mapping[int, NodeLinks], key: int | None)
         The nodes of a graph, by key.
     key : int or None
         Where to begin.
+    skipped : frozenset of str
+        The operators to pass, along their first input.
     """
     while key is not None:
         link = links[key]
-        if operator_name(adapter.node_name(link.node)) not in RESHAPING:
+        if operator_name(adapter.node_name(link.node)) not in skipped:
             return link
         key = link.edges[0][0]
     return None

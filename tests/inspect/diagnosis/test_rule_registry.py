@@ -93,6 +93,12 @@ def test_codes_keep_their_meaning():
         "D348": "a module that was to be frozen and is not",
         "D349": "a functional dropout that eval() does not stop",
         "D350": "scores and labels that are flattened in different orders",
+        "D351": "two zero factors",
+        "D352": "attention scores that are not scaled",
+        "D353": "embeddings normalised along the batch",
+        "D354": "inputs and labels that are shuffled apart",
+        "D355": "a critic that the policy's loss trains",
+        "D356": "data that is scaled down twice",
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...records.records import Location
 from ..examination import named
 from ..explanation import at
-from ..rule_registry import Rule
+from ..rule_registry import Found, Rule
 from ..training.initial_weights import INITIAL_WEIGHTS, InitialWeights
 
 __all__ = ["UnitsStartAlike"]
@@ -49,7 +49,7 @@ class UnitsStartAlike(Rule):
         """
     topic = "not-learning"
 
-    def judge(self, weights: InitialWeights) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, weights: InitialWeights) -> Iterator[Found]:
         """Yield what is found, and where."""
         by_line: dict[Location | None, list[tuple[str, int]]] = {}
         for alike in weights.alike:
@@ -61,4 +61,4 @@ class UnitsStartAlike(Rule):
                 "those of the gradient: the units stay alike for ever\n"
                 "  Initialise with random numbers: kaiming_uniform_(), xavier_uniform_()."
             )
-            yield text, line
+            yield Found(text, line, tuple(name for name, _ in found))
