@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # Before NumPy loads: the tests are many small ones, and threads of BLAS would be in the way of the other workers.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -26,6 +27,10 @@ from gradscope.runtime.memory import dtype
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So it is in the background of a shell, and in all that is started there: tests that press Ctrl-C would hang.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Examples take as long as the machine lets them.
+settings.register_profile("loaded", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("loaded")
 
 
 def pytest_configure(config: pytest.Config) -> None:

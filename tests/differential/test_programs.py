@@ -26,7 +26,6 @@ def programs(draw: st.DrawFn) -> Program:
 
 @settings(
     max_examples=300,
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )

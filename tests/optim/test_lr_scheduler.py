@@ -158,7 +158,7 @@ def composed(plans: list[Any], milestones: list[int] | None) -> Any:
 
 
 @pytest.mark.torch
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_compositions_at_random(torch: Any, data: st.DataObject) -> None:
     plans = data.draw(st.lists(PLANS, min_size=1, max_size=3))
@@ -169,7 +169,7 @@ def test_compositions_at_random(torch: Any, data: st.DataObject) -> None:
 
 
 @pytest.mark.torch
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(1, 9), st.integers(1, 3), st.lists(st.one_of(st.none(), st.integers(0, 200), st.floats(0, 200))), SHARES
 )

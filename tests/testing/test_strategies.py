@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import gradscope as gs
 from gradscope.testing import strategies
 
-FEW = settings(max_examples=40, deadline=None)
+FEW = settings(max_examples=40)
 
 
 @FEW

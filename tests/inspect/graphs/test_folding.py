@@ -2,7 +2,7 @@
 
 import networkx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gradscope as gs
@@ -12,7 +12,6 @@ from gradscope.inspect.graphs.quotient import members_of
 from tests.inspect.random_graphs import backward_graphs, graph_from, node
 
 
-@settings(deadline=None)
 @given(backward_graphs(most=14), st.sampled_from(FOLDS), st.integers(1, 3), st.integers(1, 5))
 def test_folding_keeps_reachability_and_makes_no_cycle(graph, by, depth, size):
     folded = gi.fold(graph, by, depth=depth, size=size)
@@ -28,7 +27,6 @@ def test_folding_keeps_reachability_and_makes_no_cycle(graph, by, depth, size):
     assert sum(data.get("count", 1) for _, data in folded.nodes(data=True)) == len(graph)
 
 
-@settings(deadline=None)
 @given(backward_graphs(most=14), st.sampled_from(FOLDS), st.data())
 def test_unfolding_is_the_way_back(graph, by, data):
     folded = gi.fold(graph, by, size=3)
@@ -41,7 +39,6 @@ def test_unfolding_is_the_way_back(graph, by, data):
     assert sorted(folded.edges(keys=True)) == sorted(graph.edges(keys=True))
 
 
-@settings(deadline=None)
 @given(backward_graphs(most=14))
 def test_chains_keep_what_is_reached_exactly(graph):
     folded = gi.fold(graph, "chains")
@@ -52,7 +49,6 @@ def test_chains_keep_what_is_reached_exactly(graph):
         assert reached == networkx.descendants(folded, key)
 
 
-@settings(deadline=None)
 @given(backward_graphs(most=30), st.integers(1, 12))
 def test_any_graph_can_be_folded_to_fit(graph, most):
     folded = gi.fold_to_fit(graph, most)

@@ -4,7 +4,7 @@ import itertools
 
 import networkx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gradscope as gs
@@ -20,7 +20,6 @@ def every_path(graph, start, end):
     return [(start, *rest) for _, child, _ in graph.edges(start, keys=True) for rest in every_path(graph, child, end)]
 
 
-@settings(deadline=None)
 @given(backward_graphs(), st.data())
 def test_counts_and_paths_are_those_of_a_walk(graph, data):
     end = data.draw(st.sampled_from(list(graph)))
@@ -36,7 +35,6 @@ def test_counts_and_paths_are_those_of_a_walk(graph, data):
     assert sorted(gi.paths(graph, end, start)) == sorted(between)
 
 
-@settings(deadline=None)
 @given(backward_graphs(), st.data())
 def test_dominators_lie_on_every_path(graph, data):
     end = data.draw(st.sampled_from(list(graph)))
@@ -47,7 +45,6 @@ def test_dominators_lie_on_every_path(graph, data):
     assert found[-1] == end
 
 
-@settings(deadline=None)
 @given(backward_graphs(), st.data())
 def test_folding_keeps_the_number_of_paths_between_what_is_not_folded(graph, data):
     end = data.draw(st.sampled_from(list(graph)))
@@ -79,7 +76,6 @@ def test_where_no_gradient_arrives():
         gi.subgraph(graph, "Exp", "b")
 
 
-@settings(deadline=None)
 @given(backward_graphs(), st.data())
 def test_a_subgraph_is_what_lies_on_the_paths(graph, data):
     end = data.draw(st.sampled_from(list(graph)))

@@ -1,14 +1,13 @@
 """Graphs in numbers."""
 
 import networkx
-from hypothesis import given, settings
+from hypothesis import given
 
 import gradscope as gs
 import gradscope.inspect as gi
 from tests.inspect.random_graphs import backward_graphs
 
 
-@settings(deadline=None)
 @given(backward_graphs())
 def test_depth_is_the_longest_path_and_folding_keeps_sums(graph):
     numbers = gi.graph_statistics(graph)

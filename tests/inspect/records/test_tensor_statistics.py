@@ -15,7 +15,7 @@ from gradscope.inspect.records.tensor_statistics import count_bad, norm_of, quic
 DTYPES = ["float16", "float32", "float64", "int8", "int64", "uint8", "uint64", "bool", "complex64", "complex128"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_every_array_has_a_summary_that_numpy_agrees_with(data):
     dtype = np.dtype(data.draw(st.sampled_from(DTYPES)))
@@ -68,7 +68,7 @@ def test_the_norm_neither_overflows_nor_vanishes():
         assert quick_norm(np.full(4, size, np.float32)) == pytest.approx(2 * size)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_a_quick_norm_is_the_norm_whatever_the_layout_and_warns_of_nothing(data):
     dtype = np.dtype(data.draw(st.sampled_from(DTYPES)))
@@ -94,7 +94,7 @@ def test_a_norm_of_many_numbers_is_that_of_all_and_warns_of_nothing(size, scale)
     assert quick == pytest.approx(exact, rel=1e-5)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_a_norm_alone_is_that_of_the_summary(data):
     dtype = np.dtype(data.draw(st.sampled_from(DTYPES)))

@@ -6,7 +6,7 @@ import struct
 import threading
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gradscope.inspect.wire.channel import Channel, ChannelError, ClosedHereError, encode
@@ -23,7 +23,6 @@ def channels(ends):
     return [Channel(end, object) for end in ends()]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # on a machine that has much else to do
 @given(anything)
 def test_what_is_sent_is_received(value):
     here, there = (Channel(end, object) for end in socket.socketpair())

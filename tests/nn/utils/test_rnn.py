@@ -60,7 +60,7 @@ def test_padding_is_that_of_pytorch(torch: Any, options: dict[str, Any]) -> None
     assert shapes[0] == shapes[1]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.integers(0, 2))
 def test_unpacking_undoes_packing(lengths: list[int], features: int) -> None:
     sequences = [gs.randn(n, *[2] * features) for n in lengths]

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gradscope.runtime.kernels import convolution_kernels as kernels
@@ -30,7 +30,6 @@ def case(axes, images, groups, inputs, outputs):
     return x, weight, rng.standard_normal((images, groups * outputs, *out)), (stride, padding, dilation, groups)
 
 
-@settings(deadline=None)
 @given(GEOMETRY)
 def test_it_is_the_definition(parts):
     x, weight, grad, rest = case(*parts)
@@ -40,7 +39,6 @@ def test_it_is_the_definition(parts):
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(GEOMETRY)
 def test_gradients_are_its_adjoints(parts):
     x, weight, grad, rest = case(*parts)

@@ -81,7 +81,7 @@ def arrays(draw: Any, shape: tuple[int, ...], kind: str) -> Any:
 
 
 @pytest.mark.usefixtures("three")
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.data())
 def test_every_layout_gives_numpys_result(data: Any) -> None:
     count = data.draw(st.sampled_from([1, 2]))
@@ -101,7 +101,7 @@ def test_every_layout_gives_numpys_result(data: Any) -> None:
 
 
 @pytest.mark.usefixtures("three")
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.data())
 def test_what_is_written_in_place_is_what_one_call_writes(data: Any) -> None:
     shape = tuple(data.draw(st.lists(st.integers(2, 4), min_size=1, max_size=3)))
@@ -170,7 +170,7 @@ def test_errors_of_numbers_are_what_the_caller_asks_for(state: str) -> None:
 
 
 @pytest.mark.usefixtures("three")
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.data())
 def test_a_formula_that_writes_gives_the_same_in_blocks(data: Any) -> None:
     shape = tuple(data.draw(st.lists(st.integers(2, 5), min_size=1, max_size=3)))

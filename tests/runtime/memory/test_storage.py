@@ -241,7 +241,7 @@ def test_bfloat16_lies_in_its_storage_as_other_elements(torch, change):
 
 
 @pytest.mark.torch
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(st.integers(1, 4), st.sampled_from([0, 1, 1, 2, 3])), max_size=4).map(
         lambda dims: (tuple(size for size, _ in dims), tuple(step for _, step in dims))

@@ -271,7 +271,7 @@ class Guarded:
         return grad.tolist() if grad.dim() else [grad.item()]
 
 
-@settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=[*HealthCheck])
+@settings(max_examples=400, derandomize=True, suppress_health_check=[*HealthCheck])
 @given(programs(sizes, steps, offsets))
 @example([("slice", 0, 4, 12, 1), ("as_strided", 1, ((2,), (1,)), 0), ("fill_", 2, 1)])
 @example([("slice", 0, 11, 12, 1), ("as_strided", 1, ((11,), (1,)), 0), ("fill_", 2, 1)])
@@ -286,7 +286,7 @@ def test_nothing_reaches_outside_of_its_storage(program: list[Step]) -> None:
 
 
 @pytest.mark.torch
-@settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=[*HealthCheck])
+@settings(max_examples=400, derandomize=True, suppress_health_check=[*HealthCheck])
 @given(programs(countable, countable_steps, countable_offsets))
 @example([("slice", 0, 4, 12, 1), ("as_strided", 1, ((2,), (1,)), 0), ("fill_", 2, 1)])
 @example([("expand", 0, 3), ("backward", 1, ((3, 2), (1, 1)), 0)])

@@ -645,7 +645,7 @@ def run_program(module: Any, program: list[tuple[str, int]]) -> Any:
 
 
 @pytest.mark.torch
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(program=programs())
 def test_random_programs_agree(torch: Any, program: list[tuple[str, int]]) -> None:
     """Views, writes and derivatives in any order: values, memory, versions, history and refusals are PyTorch's."""

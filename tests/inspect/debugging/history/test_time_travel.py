@@ -475,5 +475,5 @@ class Travel(RuleBasedStateMachine):
             assert [p.grad.numpy().tobytes() for p in self.model.parameters()] == Travel.expected
 
 
-Travel.TestCase.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
+Travel.TestCase.settings = settings(max_examples=15, stateful_step_count=25)
 TestTravel = Travel.TestCase

@@ -32,7 +32,7 @@ def gradients(loss, grad=None):
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from(sorted(OPERATORS)), st.integers(0, 30), st.integers(0, 30)), max_size=8))
 def test_gradients_are_those_of_backward(steps):
     leaves = [gs.linspace(-1, 1, 9, dtype=gs.float64).reshape(3, 3).requires_grad_() for _ in range(2)]

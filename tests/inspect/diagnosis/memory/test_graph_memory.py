@@ -99,7 +99,7 @@ OPERATORS = [
 ]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, len(OPERATORS) - 1), st.integers(0, 30), st.integers(0, 30)), max_size=8))
 def test_the_total_is_the_sum_of_the_distinct_memories(steps):
     values = [gs.linspace(0, 1, 9).reshape(3, 3).requires_grad_(), gs.ones(3, 3)]

@@ -347,7 +347,7 @@ def run(steps, bad, broken):
     return sum((v.sum() for v in values), gs.zeros(()))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(programs())
 def test_the_origin_of_a_nan_put_at_random_is_found_in_forward(program):
     steps, bad = program
@@ -368,7 +368,7 @@ class Broken(gs.autograd.Function):
         return grad * NAN
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(programs())
 def test_the_origin_of_a_nan_put_at_random_is_found_in_backward(program):
     steps, bad = program

@@ -29,7 +29,6 @@ from tests.inspect.random_graphs import backward_graphs, graph_from, node
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@settings(deadline=None)
 @given(backward_graphs())
 def test_svg_is_well_formed_and_shows_every_node(graph):
     root = ElementTree.fromstring(to_svg(graph, graphviz=False))
@@ -41,7 +40,6 @@ def test_svg_is_well_formed_and_shows_every_node(graph):
     assert {data["parameter"] or data["operator"] for _, data in graph.nodes(data=True)} == titles
 
 
-@settings(deadline=None)
 @given(backward_graphs())
 def test_dot_has_a_statement_for_every_node_and_edge(graph):
     text = render_graph(graph, "dot")
@@ -56,7 +54,6 @@ def test_dot_has_a_statement_for_every_node_and_edge(graph):
     assert sum("->" in line.partition("[")[0] for line in body) == len(set(graph.edges()))
 
 
-@settings(deadline=None)
 @given(backward_graphs())
 def test_mermaid_leaves_no_markup_in_a_text(graph):
     first, *body = render_graph(graph, "mermaid").splitlines()
@@ -70,7 +67,6 @@ def test_mermaid_leaves_no_markup_in_a_text(graph):
     assert sum("-->" in line for line in body) == len(set(graph.edges()))
 
 
-@settings(deadline=None)
 @given(backward_graphs())
 def test_graphml_reads_back(graph):
     read = networkx.read_graphml(io.BytesIO(render_graph(graph, "graphml").encode()), force_multigraph=True)
@@ -83,7 +79,6 @@ def test_graphml_reads_back(graph):
         assert read.nodes[str(key)]["sequence_nr"] == str(data["sequence_nr"])
 
 
-@settings(deadline=None)
 @given(backward_graphs())
 def test_json_reads_back_with_everything(graph):
     data = json.loads(render_graph(graph, "json"))
@@ -124,7 +119,6 @@ class Page(HTMLParser):
             self.scripts[-1] += data
 
 
-@settings(deadline=None)
 @given(backward_graphs())
 def test_html_is_well_formed_and_needs_no_network(graph):
     text = to_html(graph, title="<&>")
@@ -316,7 +310,7 @@ def test_graphviz_lays_out_where_it_is_installed(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(backward_graphs())
 def test_the_real_graphviz_reads_what_is_written(graph):
     text = render_graph(graph, "dot")

@@ -37,7 +37,6 @@ def check_boxes(layout, sizes):
         assert y + height / 2 <= layout.height
 
 
-@settings(deadline=None)
 @given(drawings(cyclic=True))
 def test_no_box_covers_another_and_all_lie_inside(drawing):
     sizes, arrows = drawing
@@ -45,7 +44,7 @@ def test_no_box_covers_another_and_all_lie_inside(drawing):
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(drawings(cyclic=True))
 def test_graphviz_gives_every_box_its_place_and_every_arrow_its_ends(drawing):
     sizes, arrows = drawing
@@ -58,7 +57,6 @@ def test_graphviz_gives_every_box_its_place_and_every_arrow_its_ends(drawing):
             assert not apart((*end, 0, 0), (*layout.boxes[box], sizes[box][0] + 2, sizes[box][1] + 2))
 
 
-@settings(deadline=None)
 @given(drawings())
 def test_arrows_point_down_from_box_to_box_and_through_no_other(drawing):
     sizes, arrows = drawing
@@ -79,7 +77,6 @@ def test_arrows_point_down_from_box_to_box_and_through_no_other(drawing):
             assert all(apart(middle, (*centre, *size)) for centre, size in zip(layout.boxes, sizes))
 
 
-@settings(deadline=None)
 @given(drawings())
 def test_it_is_the_same_each_time(drawing):
     assert lay_out(*drawing) == lay_out(*drawing)

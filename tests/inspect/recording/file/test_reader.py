@@ -230,7 +230,7 @@ def read_or_refuse(path):
         assert str(path) in str(error)  # noqa: PT017
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_damaged_bytes_never_give_anything_but_a_recording_error(sound, tmp_path_factory, data):
     damaged = bytearray(sound)
@@ -241,7 +241,7 @@ def test_damaged_bytes_never_give_anything_but_a_recording_error(sound, tmp_path
     read_or_refuse(path)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.floats(0, 1))
 def test_a_truncated_file_never_gives_anything_but_a_recording_error(sound, tmp_path_factory, part):
     path = tmp_path_factory.mktemp("cut") / "run.gscope"

@@ -64,7 +64,7 @@ def test_iterations_that_never_were_belong_to_the_one_before(samples, end):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(1, 40), st.integers(1, 10**7), st.integers(20_000, 100_000))
 def test_a_hundred_thousand_iterations_take_the_room_of_a_thousand(parameters, stride, room):
     series = RunSeries(1, room=room)

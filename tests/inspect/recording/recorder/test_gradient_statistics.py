@@ -33,7 +33,7 @@ def check(arrays):
         assert tuple(bins) == wanted.histogram
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(ARRAYS, max_size=6))
 def test_any_small_tensors(arrays):
     check(arrays)

@@ -37,7 +37,7 @@ def test_parameters_are_bit_identical_with_the_recorder_on(tmp_path):
 UNARY = st.sampled_from(["sin", "exp", "tanh", "relu", "neg", "abs"])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(UNARY, st.booleans()), min_size=1, max_size=6), st.sampled_from([3, 5000]))
 def test_recorded_gradients_are_those_that_an_observer_sees(tmp_path_factory, program, size):
     path = tmp_path_factory.mktemp("r") / "run.gscope"
@@ -64,7 +64,7 @@ def test_recorded_gradients_are_those_that_an_observer_sees(tmp_path_factory, pr
                         )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.lists(UNARY, min_size=1, max_size=3), st.integers(1, 3)), min_size=1, max_size=6))
 def test_backwards_of_many_kinds_are_told_apart(tmp_path_factory, programs):
     path = tmp_path_factory.mktemp("r") / "run.gscope"
@@ -177,7 +177,7 @@ def test_a_hook_that_writes_into_a_gradient_on_its_way_is_seen(tmp_path):
     assert (sent.max, arrived.max) == (1.0, 3.0)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.permutations([0, 1, 2]), st.sampled_from([(8, 16, 64), (512, 16), (4, 5, 6)]), st.integers(0, 99))
 def test_gradients_that_are_views_of_each_other_have_their_own_numbers(tmp_path_factory, axes, shape, seed):
     path = tmp_path_factory.mktemp("r") / "run.gscope"

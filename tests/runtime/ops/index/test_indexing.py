@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gradscope as gs
@@ -258,7 +258,7 @@ def written(target: gs.Tensor, key: Any, value: Any) -> tuple[Any, ...]:
 
 
 @given(kind=st.sampled_from(sorted(TARGETS)), key=KEYS, value=NUMBERS | SHAPES, own=st.booleans())
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300)
 def test_a_write_is_what_it_is_step_by_step(kind: str, key: Any, value: Any, own: bool) -> None:
     def outcome() -> tuple[Any, ...]:
         target = TARGETS[kind]()
@@ -283,7 +283,7 @@ RECORDED: dict[str, Callable[[gs.Tensor], gs.Tensor]] = {
 
 
 @given(kind=st.sampled_from(sorted(RECORDED)), key=KEYS, shape=SHAPES, inside=st.booleans())
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200)
 def test_a_recorded_write_is_what_it_is_step_by_step(kind: str, key: Any, shape: tuple[int, ...], inside: bool) -> None:
     def outcome() -> tuple[Any, ...]:
         x = matrix(requires_grad=True)

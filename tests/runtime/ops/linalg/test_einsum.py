@@ -62,7 +62,7 @@ def test_a_product_that_is_not_summed_takes_any_dtypes(torch: Any, equation: str
     assert str(found.dtype).endswith(str(expected.dtype).removeprefix("torch"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_random_equations_are_those_of_numpy(data: st.DataObject) -> None:
     sizes = dict(zip("abcd", data.draw(st.lists(st.integers(0, 3), min_size=4, max_size=4)), strict=True))

@@ -13,7 +13,7 @@ import gradscope as gs
 from tests.runtime.ops.matrix_cases import matrices, same_in_both
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     rows=st.integers(0, 6),
     columns=st.integers(0, 6),

@@ -51,7 +51,7 @@ def test_more_cut_than_there_was(torch: Any, mode: str, pad: tuple[int, int]) ->
     compare(torch, lambda lib, x: lib.nn.functional.pad(x, pad, mode), rng.normal(size=(1, 4)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 6), st.integers(1, 5), st.data())
 def test_padding_and_its_adjoint_are_numpys(height: int, width: int, data: st.DataObject) -> None:
     """The gradient of a padded tensor's sum counts how often each element is shown."""
