@@ -190,6 +190,7 @@ def _run_line(process: ProgramProcess, commands: list[str] | None) -> tuple[int,
                 mode.run()
             else:
                 mode.run_commands(commands)
+                process.wait_unseen()
     except SignalledError:
         pass
     except KeyboardInterrupt:  # one that came between two waits

@@ -189,12 +189,15 @@ def _directory() -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     user = os.getuid() if hasattr(os, "getuid") else 0
     usable = runtime and os.path.isabs(runtime) and os.access(runtime, os.W_OK | os.X_OK)
-    path = Path(runtime) / "gradscope" if usable else Path(tempfile.gettempdir()) / f"gradscope-{user}"
     try:
+        path = Path(runtime) / "gradscope" if usable else Path(tempfile.gettempdir()) / f"gradscope-{user}"
         path.mkdir(mode=0o700, exist_ok=True)
         status = path.lstat()
     except OSError as error:
-        raise AddressError(f"cannot make {path}: {error.strerror}") from None
+        raise AddressError(
+            f"there is no directory for sockets: {error.filename or 'temporary files'}: {error.strerror}\n"
+            "Set XDG_RUNTIME_DIR to a directory of yours, or give an address."
+        ) from None
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != user or status.st_mode & 0o077:
         raise AddressError(
             f"{path} is not a directory of yours alone, so no socket is put there\n"

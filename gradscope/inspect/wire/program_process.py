@@ -7,6 +7,7 @@ import contextlib
 import functools
 import os
 import select
+import shlex
 import signal
 import socket
 import struct
@@ -15,6 +16,8 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 from ..output.terminal_text import say
@@ -77,6 +80,7 @@ class ProgramProcess:
         self._stdin = stdin
         self.environment = environment or {}
         self._master = -1
+        self._unseen = ""
         self._channel = self._start()
 
     @functools.cached_property
@@ -105,6 +109,7 @@ class ProgramProcess:
 
     def _start(self) -> Channel[Any]:
         """Start the process; return the front's end of the connection with it."""
+        self._unseen = ""
         here, there = socket.socketpair()
         streams, ours = self._streams(self._terminal, self._stdin)
         has_tty = self._master >= 0
@@ -143,10 +148,19 @@ class ProgramProcess:
         """Return the streams of the process, and the descriptors that are to be closed here when it has them."""
         given: Any = subprocess.DEVNULL if stdin is None else stdin
         if not (terminal or sys.stdout.isatty()) or not hasattr(os, "openpty"):
-            return {"stdin": given, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}, []
-        self._master, slave = os.openpty()
+            return self._pipes(given)
+        try:
+            self._master, slave = os.openpty()
+        except OSError as error:
+            text = f"gradscope: no pseudo-terminal ({error.strerror}): the program has pipes, and nothing to read from"
+            say(text, file=sys.stderr)
+            return self._pipes(given)
         self.resize()
         return {"stdin": slave if terminal else given, "stdout": slave, "stderr": slave}, [slave]
+
+    def _pipes(self, stdin: Any) -> tuple[dict[str, Any], list[int]]:
+        self._master = -1
+        return {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}, []
 
     def _make_readers(self) -> list[_Reader]:
         if self._master >= 0:
@@ -251,7 +265,7 @@ class ProgramProcess:
         ended = self.debugger.ended
         self.debugger.detach()
         # A program that has ended by itself has time for exit handlers and threads; one that was ended has not.
-        patience = {None: _EXIT if ended else 0, signal.SIGTERM: _LEAVE, signal.SIGKILL: _LEAVE}
+        patience = {None: _EXIT if ended and not self._unseen else 0, signal.SIGTERM: _LEAVE, signal.SIGKILL: _LEAVE}
         if is_stopped(self._process.pid):  # no other signal ends it
             patience = {signal.SIGKILL: _LEAVE}
         for number, seconds in patience.items():
@@ -278,9 +292,23 @@ class ProgramProcess:
         ended = self.debugger.ended
         status, text = self.debugger.conclusion()
         real = self.end()
+        if self._unseen:
+            return real if real >= 0 else 128 - real, f"{self.debugger.title} {self._unseen} and {exit_text(real)}"
         if ended and real < 0 and status != 128 - real:  # it crashed in an exit handler, or as its objects were freed
             return 128 - real, f"{text}, but {self.debugger.title} {exit_text(real)} at its exit"
         return status, text
+
+    def wait_unseen(self) -> None:
+        """Wait for the end of a process that has let the front go and runs on, as one does that runs another program.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C; the process runs on.
+        """
+        while self._unseen and self._process.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_LEAVE)
 
     @property
     def status(self) -> int | None:
@@ -292,10 +320,21 @@ class ProgramProcess:
         try:
             status = self._process.wait(_LEAVE)
         except subprocess.TimeoutExpired:
-            return SessionState.FAILED, "has closed its connection and runs on, unseen"
+            self._unseen = _lost(self._process.pid)
+            return SessionState.FAILED, f"{self._unseen} and runs on, unseen"
         self.drain()
         self.debugger.exit_status = status if status >= 0 else 128 - status
         return SessionState.FAILED if status else SessionState.FINISHED, exit_text(status)
+
+
+def _lost(pid: int) -> str:
+    """Return what a process has done that runs on without its connection: it may be another program now."""
+    arguments: list[str] = []
+    with contextlib.suppress(OSError):  # another system, or it has ended meanwhile
+        arguments = Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")[:-1]
+    if not arguments or "gradscope.debuggee" in arguments:
+        return "has closed its connection"
+    return f"has become another program, {shorten(shlex.join(arguments), 80)},"
 
 
 def exit_text(status: int) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -47,6 +48,30 @@ def test_without_a_runtime_directory_there_is_one_among_temporary_files(tmp_path
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "missing"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert own_address().path == str(tmp_path / f"gradscope-{os.getuid()}" / f"{os.getpid()}.sock")
+
+
+def read_only(path, *args, **options):
+    raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+
+def no_directory():
+    raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+
+@pytest.mark.parametrize(
+    ("place", "fails", "said"),
+    [
+        ("pathlib.Path.mkdir", read_only, r"/gradscope: Read-only file system\n"),
+        ("tempfile.gettempdir", no_directory, r"temporary files: No usable temporary directory found in \['/tmp'\]\n"),
+    ],
+)
+def test_where_no_directory_can_be_made_it_is_said_in_a_line(tmp_path, monkeypatch, place, fails, said):
+    if fails is no_directory:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "missing"))
+    monkeypatch.setattr(place, fails)
+    with pytest.raises(AddressError, match=f"^there is no directory for sockets: .*{said}Set XDG_RUNTIME_DIR to "):
+        own_address()
+    assert listening_programs() == []
 
 
 @pytest.mark.parametrize("text", ["tcp://localhost", "tcp://:70000", "tcp://x:port", ""])

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import errno
 import os
+import sys
 import time
 
 import pytest
 
 from gradscope.inspect import SessionError, SessionState
+from gradscope.inspect.wire import program_process
 from gradscope.inspect.wire.channel import ChannelError
 from gradscope.inspect.wire.program_process import ProgramProcess, exit_text
 from tests.quick_cases import quick
@@ -83,6 +86,25 @@ def test_how_it_ends_is_told(run, name, paused):
     assert (found, text.endswith(said)) == (status, True), text
 
 
+@needs_process_table
+def test_one_that_becomes_another_program_is_waited_for(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(program_process, "_LEAVE", 0.1)
+    waits = (
+        f"import os, time\nwhile not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(0.01)\nraise SystemExit(5)"
+    )
+    process = run(START + BACKWARD + f"os.execv(sys.executable, [sys.executable, '-c', {waits!r}])")
+    process.debugger.cont()
+    assert process.debugger.wait(30).ended
+    said = str(process.debugger.reason)
+    assert said.startswith(f"{process.debugger.title} has become another program, {sys.executable} -c ")
+    assert said.endswith(", and runs on, unseen")
+    assert process.status is None
+    (tmp_path / "go").touch()
+    process.wait_unseen()
+    status, text = process.conclude()
+    assert (status, text.endswith(", and has ended (exit status 5)")) == (5, True)
+
+
 def test_the_script_is_the_main_program(run):
     process = run(
         "import sys, signal, threading\nimport gradscope as gs\n"
@@ -98,6 +120,21 @@ def test_the_script_is_the_main_program(run):
     status, _ = process.conclude()
     assert status == 1  # it never called backward()
     assert "".join(process.said).replace("Ada\n", "") == "__main__ True\nTrue True\nalarm\nname? "
+
+
+def test_without_a_pseudo_terminal_it_has_pipes(run, monkeypatch, capsys):
+    def none_left():
+        raise OSError(errno.ENOENT, "out of pty devices")
+
+    monkeypatch.setattr(os, "openpty", none_left)
+    process = run("print(input())\n", terminal=True)
+    process.debugger.cont()
+    assert process.debugger.wait(30) is SessionState.FAILED
+    assert not process.has_terminal
+    assert "EOFError" in "".join(process.said)
+    assert process.conclude()[0] == 1
+    said = "gradscope: no pseudo-terminal (out of pty devices): the program has pipes, and nothing to read from\n"
+    assert capsys.readouterr().err == said
 
 
 @pytest.mark.slow
