@@ -37,6 +37,7 @@ class WidgetChannel:
     def __init__(self, send: Callable[[Any], None]) -> None:
         self._send = send
         self._came: SimpleQueue[FromFront | None] = SimpleQueue()
+        self._closed = False
 
     def take(self, content: Any) -> None:
         """Take what the page has sent.
@@ -59,8 +60,13 @@ class WidgetChannel:
         """Send a message; may be called on any thread."""
         self._send(plain_message(message))
 
+    def is_cut(self) -> bool:
+        """Whether the connection has ended."""
+        return self._closed
+
     def close(self) -> None:
         """End the connection: a thread that waits for a message gets None."""
+        self._closed = True
         self._came.put(None)
 
 

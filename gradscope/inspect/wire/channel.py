@@ -85,6 +85,9 @@ class MessageChannel(Protocol):
             If the other side does not speak the protocol.
         """
 
+    def is_cut(self) -> bool:
+        """Whether the other side has ended the connection, though what it has sent before may wait to be received."""
+
     def close(self) -> None:
         """End the connection; a thread that waits for a message gets None."""
 
@@ -244,6 +247,17 @@ class Channel(Generic[T]):
                 break
             data += part
         return data
+
+    def is_cut(self) -> bool:
+        """Whether the other side has ended the connection, though what it has sent before may wait to be received.
+
+        Where the system does not tell, it has not.
+        """
+        if not hasattr(select, "poll"):
+            return False
+        look = select.poll()
+        look.register(self._socket, getattr(select, "POLLRDHUP", 0))  # POLLHUP and POLLERR are told unasked
+        return bool(look.poll(0))
 
     def close(self) -> None:
         """End the connection; a thread that waits for a message gets None."""

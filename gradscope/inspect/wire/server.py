@@ -13,7 +13,7 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable
-from queue import Queue
+from queue import Empty, Full, Queue
 from typing import Any
 from weakref import WeakSet
 
@@ -34,6 +34,8 @@ _MOST_WAITING = 64
 _MOST_LINES = 10_000
 _AT_ONCE = 500
 _FAREWELL = 1.0
+_LOOK = 0.2
+"""Seconds after which it is seen whether the front is still there, while it has to wait."""
 
 _SERVERS: WeakSet[DebugServer] = WeakSet()
 
@@ -215,6 +217,8 @@ class Front:
             self._take_all()
         finally:
             remove()
+            if not self.said_goodbye:
+                self._forget_requests()
             self._requests.put(None)
             self.close()
             self._answerer.join(_FAREWELL)
@@ -247,7 +251,23 @@ class Front:
             elif isinstance(message.verb, AT_ONCE):
                 self._answer(message)
             else:
-                self._requests.put(message)  # this blocks while there are too many, and so the front waits
+                if not self._put_in_line(message):
+                    return
+
+    def _put_in_line(self, request: Request) -> bool:
+        """Wait while there are too many requests, and so does the front; return False where it has gone meanwhile."""
+        while True:
+            with contextlib.suppress(Full):
+                self._requests.put(request, timeout=_LOOK)
+                return True
+            if self.channel.is_cut():
+                return False
+
+    def _forget_requests(self) -> None:
+        """Let the request in work be the last: nobody waits for answers any more."""
+        with contextlib.suppress(Empty):
+            while True:
+                self._requests.get_nowait()
 
     def _answer_all(self) -> None:
         while (request := self._requests.get()) is not None:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import random
+import select
 import socket
 import threading
 import time
+from queue import Queue
 
 import msgspec
 import pytest
@@ -53,6 +55,25 @@ def test_a_request_that_is_cancelled_is_not_answered(debugger):
         channel.send(m.Cancel(1))
         channel.send(m.Request(3, m.Evaluate("'changed' in dir()")))
         assert channel.receive(10).id == 3
+
+
+@pytest.mark.skipif(not hasattr(select, "poll"), reason="the system does not tell that a front has gone")
+def test_a_front_that_dies_in_the_middle_of_many_verbs_is_missed(debugger):
+    here, there = socket.socketpair()
+    server = DebugServer(debugger, None, Address(path=""))
+    left: Queue[bool] = Queue()
+    server.on_leaving = left.put
+    server.adopt(there)
+    channel: Channel = Channel(here, m.FromProgram)
+    introduced(channel)
+    channel.send(m.Request(1, m.Evaluate("[0 for _ in iter(int, 1)]")))  # it has no end
+    for number in range(2, 200):
+        channel.send(m.Request(number, m.Execute(f"last = {number}")))
+    channel.close()
+    assert left.get(timeout=30) is False
+    debugger.abort()  # which ends the expression
+    assert debugger.wait(10).ended
+    server.close()
 
 
 def test_a_second_front_is_refused_and_may_come_later(debugger):
