@@ -131,8 +131,8 @@ def add_at(xp: Namespace, target: Array, arrays: Sequence[Array], dims: Dims, va
 def _add_rows(xp: Namespace, flat: Array, places: Array, rows: Array) -> None:
     """Add `rows` to those rows of a flat array that `places` count, in blocks whose indices stay in the cache."""
     width = rows.shape[1]
-    large = rows.size >= forms.LEAST and type(flat) is devices.ndarray and flat.dtype.char == rows.dtype.char == "f"
-    loops = forms.compiled("index_loops") if large else None
+    large = rows.size >= forms.LEAST and type(flat) is devices.ndarray and flat.dtype.char == rows.dtype.char
+    loops = forms.compiled("index_loops") if large and flat.dtype.char == "f" else None
     if loops is not None:
         given = places.astype("int64", copy=False), xp.ascontiguousarray(rows)
         loops.add_rows(flat.reshape(-1, width), *given)
@@ -140,11 +140,26 @@ def _add_rows(xp: Namespace, flat: Array, places: Array, rows: Array) -> None:
     if width == 1:
         accumulate_at(xp, "add", flat, places, rows.reshape(-1))
         return
+    if large and flat.dtype.char in "fd" and flat.size <= 2 * rows.size:
+        _add_product(flat.reshape(-1, width), places, rows)
+        return
     within = xp.arange(width)
     step = max(1, BLOCK // max(width, 1)) if type(flat) is devices.ndarray else max(places.size, 1)
     for start in range(0, places.size, step):
         block = places[start : start + step, None] * width + within
         accumulate_at(xp, "add", flat, block.reshape(-1), rows[start : start + step].reshape(-1))
+
+
+def _add_product(total: Array, places: Array, rows: Array) -> None:
+    """Add rows as the product with a sparse matrix, each column of which has a one at a place.
+
+    It adds the rows one after the other, as ``ufunc.at`` does, in a fifth of the time. It makes an array of the size of
+    the total, which is not to be much larger than the rows.
+    """
+    from scipy.sparse import csc_array  # 0.1 s of CPU time, once many rows are added
+
+    ones, begins = numpy.ones(len(rows), rows.dtype), numpy.arange(len(rows) + 1)
+    total += csc_array((ones, places, begins), shape=(len(total), len(rows))) @ rows
 
 
 # --- the operators ----------------------------------------------------------------------------------------------------

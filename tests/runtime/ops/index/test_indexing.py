@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import gradscope as gs
 from gradscope.runtime import events
 from gradscope.runtime.errors import SavedTensorModifiedError
+from tests.runtime.kernels.both_forms import numpy_alone
 
 
 def matrix(*, requires_grad: bool = False) -> gs.Tensor:
@@ -513,3 +514,24 @@ def test_what_is_written_into_integers_has_no_history(torch: Any) -> None:
             for written in (x, y):
                 assert (written.requires_grad, written.grad_fn, written.is_leaf) == (False, None, True)
             assert [int(n) for n in x] == [1, 0]
+
+
+# --- many rows --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("count", [7, 900, 40_000], ids=lambda count: f"among {count}")
+def test_many_rows_are_added_one_after_the_other_without_compiled_kernels(kind: str, count: int) -> None:
+    generator = numpy.random.default_rng(0)
+    rows = (generator.standard_normal((2500, 8)) * 10.0 ** generator.integers(-3, 4, (2500, 1))).astype(kind)
+    rows[:4, 0] = numpy.inf, -numpy.inf, numpy.nan, -0.0
+    places = generator.integers(-count, count, 2500)
+    weight = gs.zeros(count, 8, dtype=getattr(gs, kind), requires_grad=True)
+    expected = numpy.zeros((count, 8), kind)
+    with numpy.errstate(invalid="ignore"):
+        numpy.add.at(expected, places, rows)
+    with numpy_alone():
+        weight[gs.tensor(places)].backward(gs.tensor(rows))
+        added = gs.ones_like(weight).index_put_((gs.tensor(places),), gs.tensor(rows), accumulate=True)
+    numpy.testing.assert_array_equal(weight.grad.numpy(), expected)
+    numpy.testing.assert_allclose(added.numpy(), expected + 1, rtol=1e-5)
