@@ -54,6 +54,23 @@ def debugger(script):
     session.wait(10)
 
 
+def test_what_ran_free_is_run_again_up_to_the_node_under_the_cursor(debugger):
+    async def scenario(app, pilot):
+        inspector = app.query_one(InspectorPane)
+        await until(pilot, lambda: "PAUSED before #0/3" in text_of(app))
+        await pilot.press("c")
+        await until(pilot, lambda: "FINISHED" in text_of(app))
+        app.query_one(GraphPane).select(1)
+        await until(pilot, lambda: "t starts again and stops here" in " ".join(inspector.text.split()))
+        await pilot.press("t")
+        await until(pilot, lambda: "PAUSED before #1/3 MulBackward0" in text_of(app))
+        assert debugger.task_index == 2
+        assert debugger.breakpoints == []
+        await until(pilot, lambda: " 1.73 " in inspector.text and "not kept" not in inspector.text)
+
+    play(scenario, debugger, size=(140, 40))
+
+
 def test_a_script_is_stepped_through_edited_and_run_to_its_end(debugger):
     async def scenario(app, pilot):
         graph = app.query_one(GraphPane)

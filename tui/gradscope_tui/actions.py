@@ -15,7 +15,16 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 
 from gradscope_tui.panes import PANES
-from gradscope_tui.sessions.session_protocol import Session, can_look_back, has_ended, is_past, is_paused, why_not
+from gradscope_tui.sessions.session_protocol import (
+    Session,
+    can_look_back,
+    can_run_again,
+    has_ended,
+    is_over,
+    is_past,
+    is_paused,
+    why_not,
+)
 
 __all__ = ["ACTIONS", "Action", "answered_by", "bindings", "key_tables", "keymap_of", "keys_in", "unavailable"]
 
@@ -73,8 +82,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("continue", ("c", "f5"), "c, F5", "Continue", "Run to the next breakpoint or failure", RUN, "continue", 2),
     Action("pause", ("p", "f6", "ctrl+c"), "p, F6, ^c", "Pause", "Stop a running script before its next node", RUN, "",
            1),
-    Action("run_to", ("t",), "t", "Go to here", "Run to the node under the cursor, or look back at it", RUN, "run-to",
-           12),
+    Action("run_to", ("t",), "t", "Go to here",
+           "Run to the node under the cursor, or look back at it; after the end, of what ran free, run again", RUN,
+           "run-to", 12),
     Action("next_backward", ("]",), "]", "Next backward", "Go to the first node of the next backward", RUN,
            "next-backward", 11, "Backward"),
     Action("restart", ("R",), "R", "Start again", "Start the script again; of a recording, read what is new", RUN,
@@ -239,6 +249,8 @@ def unavailable(session: Session) -> frozenset[str]:
         off.add("ranks")
     if not is_paused(state):
         off |= NEEDS_PAUSE - LOOKS_BACK if can_look_back(session) else NEEDS_PAUSE
+    if is_over(str(state)) and can_run_again(session):
+        off.discard("run_to")
     if has_ended(session):
         off |= {"edit", "skip", "what_if"}
     if is_past(state):

@@ -15,7 +15,15 @@ from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.inspector_pane import InspectorPane
 from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.refusal import can, refuse
-from gradscope_tui.sessions.session_protocol import Session, can_look_back, has_ended, is_over, is_past, is_paused
+from gradscope_tui.sessions.session_protocol import (
+    Session,
+    can_look_back,
+    can_run_again,
+    has_ended,
+    is_over,
+    is_past,
+    is_paused,
+)
 from gradscope_tui.sessions.session_watcher import SessionWatcher
 from gradscope_tui.worker_thread import on_thread
 
@@ -154,14 +162,32 @@ class RunVerbs:
         self.go(self._session.next_backward)
 
     def action_run_to(self, index: int | None = None) -> None:
-        """Run to a node, or to the one under the cursor; to one that has been reached, go back."""
+        """Run to a node, or to the one under the cursor; to one that has been reached, go back.
+
+        To one of which nothing was kept, after the end, the program is run again.
+        """
         target = self._app.query_one(GraphPane).index if index is None else index
         state = str(self._session.state)
+        if is_over(state) and can_run_again(self._session) and self._ran_free(target):
+            self._run_again_to(target)
+            return
         passed = is_paused(state) and 0 <= target < self._session.current
         if passed or is_past(state) or is_over(state):
             self.action_goto(target)
         else:
             self.go(lambda: self._session.run_to(target))
+
+    def _ran_free(self, index: int) -> bool:
+        """Return whether nothing but its norm was kept of a node of the backward that is shown."""
+        nodes = self._session.nodes
+        return 0 <= index < len(nodes) and nodes[index].grad_outputs is None
+
+    def _run_again_to(self, index: int) -> None:
+        """Start the program again, and stop at this node of the same backward."""
+        condition = f"backward == {self._session.task_index}"
+        self._session.add_breakpoint(f"node:{index}", condition=condition, temporary=True)
+        self.start_again()
+        self._ahead.append(_Verb(self._session.cont, short=False, blocks=False))
 
     def action_pause(self) -> None:
         """Ask a running program to stop."""

@@ -385,8 +385,8 @@ class RemoteDebugger:
             added = self.add_breakpoint(point.spec, **options)  # type: ignore[arg-type]
             if not point.enabled:
                 self.enable_breakpoint(added.id, False)
-        for kind in ("violation", "exception"):
-            self.catch(kind, before.catching[kind])
+        for kind, on in before.catching.items():
+            self.catch(kind, on)
         for name, value in before.limits.items():
             if value != self.limits[name]:
                 self.set_limit(f"{name}={value:.17g}")

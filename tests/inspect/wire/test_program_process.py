@@ -145,6 +145,7 @@ def test_it_is_started_again_in_a_new_process(run):
     debugger.add_watch("norm")
     debugger.catch("exception", False)
     debugger.set_limit("recurrent_calls=123456789")
+    debugger.catch("nan", False)
     debugger.cont()
     debugger.wait(30)
     first = debugger.pid
@@ -153,7 +154,7 @@ def test_it_is_started_again_in_a_new_process(run):
     assert debugger.pid != first
     assert [str(point) for point in debugger.breakpoints] == ["op:Tanh"]
     assert [watch.expression for watch in debugger.watches] == ["norm"]
-    assert debugger.catching["exception"] is False
+    assert debugger.catching == {"violation": True, "exception": False, "nan": False, "inf": True}
     assert debugger.limits["recurrent_calls"] == 123456789
     assert debugger.reason.text == "first node of backward 1"
 

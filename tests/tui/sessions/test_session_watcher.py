@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import re
+
 from gradscope.inspect.debugging.session.session_errors import SessionError
 from gradscope.inspect.records.records import DebuggerEvent
+from gradscope_tui.panes.inspector_pane import InspectorPane
 from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.sessions import session_watcher
 from tests.tui.fake import FakeSession, play, text_of, until
@@ -72,6 +75,25 @@ def test_of_a_flood_the_latest_is_shown(monkeypatch):
         assert "chunk 2500\nchunk 2501\n" in text
 
     play(scenario, session)
+
+
+def test_while_the_program_runs_nothing_is_said_to_wait_and_what_was_read_stays():
+    session = FakeSession(held=True)
+
+    async def scenario(app, pilot):
+        session.release()
+        await start(app, pilot)
+        inspector = app.query_one(InspectorPane)
+        await until(pilot, lambda: re.search(r"saved mat1 +\(3,4\) +0\.5", inspector.text))
+        assert "‖" in text_of(app).split("1 Graph")[1]
+        await pilot.press("c")
+        await until(pilot, lambda: "RUNNING" in text_of(app) and "‖" not in text_of(app))
+        assert re.search(r"saved mat1 +\(3,4\) +0\.5", inspector.text)
+        await pilot.press("1", "j")
+        await until(pilot, lambda: "saved mat1  (3,4)  not read while it runs" in inspector.text)
+        session.release()
+
+    play(scenario, session, size=(140, 40))
 
 
 class GoneNodes(list):

@@ -497,7 +497,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         first = self._records[span[0]]
         last = self._records[span[-1]]
         state = str(first.state if first.state == last.state else "current")
-        if module and state == "current" and self._current < 0:
+        if state == "current" and self._current < 0:  # the program has gone on from there
             state = "done"
         glyph, word, color = NODE_STATES[state]
         made = _made(first) if len(span) == 1 else ""

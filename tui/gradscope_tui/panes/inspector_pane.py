@@ -14,6 +14,7 @@ from textual import events
 from textual.message import Message
 
 from gradscope.inspect.debugging.prompt.plain_text import node_text
+from gradscope_tui.sessions.session_protocol import is_over
 from gradscope_tui.sessions.session_snapshot import Focus
 from gradscope_tui.widgets.histogram import HistogramAxis
 from gradscope_tui.widgets.labels import EDITED, NODE_STATES, UNREADABLE, basename, short_value
@@ -29,7 +30,9 @@ __all__ = ["Description", "InspectorPane", "TensorLink", "describe"]
 Color = Callable[[str], Style]
 PRODUCED = "grad out"
 WAITING = dict.fromkeys(("pending", "current"), "known when it has run")
-NOT_SEEN = "not kept: it ran free (b here, then R, stops at it)"
+NOT_SEEN = "not kept: it ran free"
+AGAIN, NEXT_TIME = "t starts again and stops here", "b here, then R, stops at it"
+"""How to see what was not kept: where the program has ended, and where it has not."""
 _NOTHING_OUT = WAITING | {"failed": "none: it failed", "skipped": "none: it is left out"}
 _SAVED = {"ok": "good", "modified": "bad", "released": "dim"}
 _STATISTICS = ("norm", "mean", "std", "min", "max")
@@ -304,6 +307,7 @@ class _Tensor(NamedTuple):
     about: str
     summary: TensorSummary | None
     link: TensorLink
+    unread: str = ""
 
 
 class _Body:
@@ -371,14 +375,19 @@ class _Body:
         """Say which gradients are not known, and why."""
         lines, node = [], self._node
         if node.grad_outputs is None:
-            known = "known when it is about to run" if node.state in WAITING else NOT_SEEN
+            known = "known when it is about to run" if node.state in WAITING else self._not_seen
             if node.norm is not None:
-                known = f"norm {short_value(node.norm)}; no more was kept: it ran free (b here, then R, stops at it)"
+                known = f"norm {short_value(node.norm)}; no more was {self._not_seen.removeprefix('not ')}"
             lines += self._wrapped(f"grad in: {known}")
         if node.grad_inputs is None and node.edges:
-            why = "not kept" if node.grad_outputs is None else NOT_SEEN
+            why = "not kept" if node.grad_outputs is None else self._not_seen
             lines += self._wrapped(f"grad out: {_NOTHING_OUT.get(node.state, why)}")
         return lines
+
+    @property
+    def _not_seen(self) -> str:
+        how = "" if self._focus.state == "running" else f" ({AGAIN if is_over(self._focus.state) else NEXT_TIME})"
+        return NOT_SEEN + how
 
     def _wrapped(self, text: str) -> list[Line]:
         rows = wrap(text, max(20, self._width - 2), subsequent_indent="  ")
@@ -402,7 +411,8 @@ class _Body:
             if saved.shape is not None:
                 expression = f"at_node({self._node.index}).saved[{place}]"
                 link = TensorLink(expression, f"saved {saved.name} of #{self._node.index}")
-                found.append(_Tensor(f"saved {saved.name}", _shape(saved.shape), saved.summary, link))
+                unread = "not read while it runs" if saved.summary is None and self._focus.state == "running" else ""
+                found.append(_Tensor(f"saved {saved.name}", _shape(saved.shape), saved.summary, link, unread))
         return found
 
     def _table(self, tensors: Sequence[_Tensor]) -> list[Line]:
@@ -425,6 +435,7 @@ class _Body:
         for tensor, row in zip(tensors, cells):
             text = Text(f"{tensor.label:<{label}}", self._color("strong"))
             text = Text.assemble(text, (f"{tensor.about:>{shape}}", self._color("dim")))
+            text.append(f"  {tensor.unread}" if tensor.unread else "", self._color("dim"))
             lines.append(Line(self._statistics(text, tensor.summary, row, widths), tensor.link))
         return lines
 

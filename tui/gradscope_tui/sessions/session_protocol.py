@@ -308,6 +308,11 @@ def can_look_back(session: Session) -> bool:
     return is_paused(state) or (is_over(state) and bool(getattr(session, "recorded", False)))
 
 
+def can_run_again(session: Session) -> bool:
+    """Say whether there is a program that can be started again: none is behind a recording."""
+    return bool(getattr(session, "program", True)) and bool(getattr(session, "owned", True))
+
+
 def why_not(session: Session, action: str) -> str:
     """Return why a session can never do an action, such as one that needs a program in a recording; mostly empty."""
     unavailable: Mapping[str, str] = getattr(session, "unavailable", {})

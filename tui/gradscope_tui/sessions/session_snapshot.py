@@ -58,6 +58,10 @@ class Focus:
         A line to be shown in the place of that which made the node.
     used_at : Location or None
         Of a node that no line has made, such as a leaf's, the line that used what it belongs to.
+    state : str
+        That of the session when somebody looked.
+    task : int
+        Which backward the node is of.
     """
 
     node: NodeRecord | None = None
@@ -66,6 +70,8 @@ class Focus:
     derivative: tuple[tuple[str, str], ...] = ()
     line: Location | None = None
     used_at: Location | None = None
+    state: str = ""
+    task: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

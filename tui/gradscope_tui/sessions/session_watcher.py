@@ -497,7 +497,9 @@ class SessionWatcher:
             self._focus_on(None)
             return
         node, derivative = nodes[index], self._derivatives.get(nodes[index].name, ())
-        if self._session.state != "running":
+        if self._session.state == "running":
+            node = self._while_running(node)
+        else:
             asked = asyncio.ensure_future(on_thread(lambda: self._ask_about(index)))
             try:
                 done, _ = await asyncio.wait({asked}, timeout=PATIENCE)
@@ -509,6 +511,13 @@ class SessionWatcher:
             finally:
                 asked.cancel()
         self._focus_on(node, derivative)
+
+    def _while_running(self, node: NodeRecord) -> NodeRecord:
+        """Return a node of the last stop, which has run by now, with what has been read of it there."""
+        focus = self._snapshot.focus
+        if focus.node is not None and (focus.node.key, focus.task) == (node.key, self._snapshot.shown_task):
+            node = focus.node
+        return replace(node, state="done") if node.state == "current" else node
 
     def _ask_about(self, index: int) -> tuple[NodeRecord, Derivative]:
         """Ask for all that is known of a node, and, for its operator once, for the derivative."""
@@ -535,7 +544,8 @@ class SessionWatcher:
         line = self._pointed[1] if self._pointed[0] == graph.index else None
         users = (nodes[source.index].location for source in sources)
         used_at = next(filter(None, users), None) if node is not None and node.location is None else None
-        focus = Focus(node, targets, sources, derivative, line, used_at)
+        state, task = str(self._session.state), self._snapshot.shown_task
+        focus = Focus(node, targets, sources, derivative, line, used_at, state, task)
         self._snapshot = replace(self._snapshot, focus=focus)
         with self._app.batch_update():
             self._update_followers()
