@@ -26,10 +26,17 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 class DetachingLine(NamedTuple):
-    """A line on the way of the value that detaches it."""
+    """A line on the way of the value that detaches it.
+
+    Attributes
+    ----------
+    replaces : bool
+        Whether the result gets the name of the value, so that all that follows has no other: ``x = x.detach()``.
+    """
 
     cut: DetachingCall
     lineno: int
+    replaces: bool = False
 
 
 class PassedCall(NamedTuple):
@@ -135,7 +142,8 @@ class ProgramSlice:
             for node in _nodes(step):
                 cut = detaching_call(node)
                 if cut is not None and any(self._carries(operand, held) for operand in cut.operands):
-                    yield DetachingLine(cut, node.lineno)
+                    read = {name for operand in cut.operands for name in _names(operand)}
+                    yield DetachingLine(cut, node.lineno, bool(step.targets & held & read))
 
     def passed(self) -> Iterator[PassedCall]:
         """Yield the calls on the way that are given the value."""

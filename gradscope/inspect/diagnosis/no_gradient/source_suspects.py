@@ -221,10 +221,10 @@ def _is_foreign(filename: str) -> bool:
 
 def _cuts(functions: Sequence[SourceFunction]) -> list[Suspect]:
     """Return what cuts on the way of the value; counts, masks and casts only where there is nothing else."""
-    found: list[tuple[tuple[bool, bool, int, int, int], Suspect]] = []
+    found: list[tuple[tuple[bool, bool, int, bool, int, int], Suspect]] = []
     for order, function in enumerate(functions):
-        for cut, lineno in function.slice.detaching_lines():
-            rank = (cut.weight >= WEAK, function.installed, order, cut.weight, lineno)
+        for cut, lineno, replaces in function.slice.detaching_lines():
+            rank = (cut.weight >= WEAK, function.installed, order, not replaces, cut.weight, lineno)
             found.append((rank, function.suspect(cut.reason, cut.text, lineno)))
     found.sort(key=lambda entry: entry[0])
     return [suspect for (weak, *_), suspect in found if not weak or found[0][0][0]]
