@@ -223,6 +223,8 @@ def trend_findings(nodes: Sequence[NodeRecord], limits: Limits, most: int = _MOS
         if inner is not None:
             title = f"{inner.operator}, inside of {node.name}, makes {_CALLED[trouble.kind]} of a finite gradient"
             text, location = inner.why or text, inner.location or location
+        if trouble.stop:
+            text = f"{text}\n`break {trouble.stop}` stops at the first.".lstrip()
         severity = "error" if trouble.kind in ("nan", "inf") else "warning"
         found.append(BackwardFinding(trouble.kind, severity, title, text, location, trouble.index, trouble.parameters))
     return found

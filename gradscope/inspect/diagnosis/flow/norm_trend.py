@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...output.number_format import repeated_factor, several
@@ -35,6 +36,8 @@ class NormTrouble:
         The node that has done it, or most of it.
     parameters : tuple of str
         Those whose gradients show it.
+    stop : str
+        The breakpoint that stops where it is so; empty where the debugger stops there by itself.
     """
 
     kind: str
@@ -42,6 +45,7 @@ class NormTrouble:
     text: str
     index: int
     parameters: tuple[str, ...] = ()
+    stop: str = ""
 
 
 def norm_trouble(nodes: Sequence[NodeRecord], limits: Limits | None = None) -> list[NormTrouble]:
@@ -143,9 +147,9 @@ def _spread(nodes: Sequence[NodeRecord], sources: Mapping[int, NodeRecord], limi
     if most < limits.norm_spread * least:
         return
     if least < limits.vanishing_norm:
-        yield _by_operator("vanishing", largest, smallest, sources)
+        yield _by_operator("vanishing", largest, smallest, sources, f"0 < norm < {limits.vanishing_norm:g}")
     if most > limits.exploding_norm:
-        yield _by_operator("exploding", smallest, largest, sources)
+        yield _by_operator("exploding", smallest, largest, sources, f"norm > {limits.exploding_norm:g}")
 
 
 def _over_uses(nodes: Sequence[NodeRecord], limits: Limits) -> Iterator[NormTrouble]:
@@ -168,7 +172,8 @@ def _over_uses(nodes: Sequence[NodeRecord], limits: Limits) -> Iterator[NormTrou
         f"From each use to the one before it the norm is multiplied by about {factor:.2g}: "
         "what the first of them did is hardly learned."
     )
-    yield NormTrouble("vanishing", title, text, first.index, (leaf.parameter,))
+    stop = f"op:{first.operator} if 0 < norm < {limits.vanishing_norm:g}"
+    yield NormTrouble("vanishing", title, text, first.index, (leaf.parameter,), stop)
 
 
 def _vanishes(first: NodeRecord, last: NodeRecord, limits: Limits) -> bool:
@@ -199,11 +204,13 @@ def _leaf_at(key: int | None, by_key: Mapping[int, NodeRecord]) -> int | None:
     return None if node is None or not node.parameter else node.key
 
 
-def _by_operator(kind: str, usual: NodeRecord, unlike: NodeRecord, sources: Mapping[int, NodeRecord]) -> NormTrouble:
-    """Say which operator does most of what happens on the way to a parameter."""
+def _by_operator(
+    kind: str, usual: NodeRecord, unlike: NodeRecord, sources: Mapping[int, NodeRecord], condition: str
+) -> NormTrouble:
+    """Say which operator does most of what happens on the way to a parameter; of such norms `condition` is true."""
     title = f"the gradient is {kind}: {usual.norm:.1e} at {usual.parameter}, {unlike.norm:.1e} at {unlike.parameter}"
     index, text = _most_of(kind, unlike, sources)
-    return NormTrouble(kind, title, text, index, (usual.parameter, unlike.parameter))
+    return NormTrouble(kind, title, text, index, (usual.parameter, unlike.parameter), f"param:* if {condition}")
 
 
 def _most_of(kind: str, leaf: NodeRecord, sources: Mapping[int, NodeRecord]) -> tuple[int, str]:
@@ -225,7 +232,21 @@ def _most_of(kind: str, leaf: NodeRecord, sources: Mapping[int, NodeRecord]) -> 
     name = max(factors, key=lambda name: sign * sum(log for log, _ in factors[name]))
     logs = [log for log, _ in factors[name]]
     strongest = max(factors[name], key=lambda pair: sign * pair[0])[1]
-    return strongest.index, f"{name} does most of it: it multiplies the norm {repeated_factor(logs)}."
+    where = several([f"`{path}`" for path in _paths(node.module for _, node in factors[name])])
+    inside = f" in {where}" if where else ""
+    return strongest.index, f"{name}{inside} does most of it: it multiplies the norm {repeated_factor(logs)}."
+
+
+def _paths(modules: Iterable[str]) -> list[str]:
+    """Return the paths of modules, of those that differ by their numbers alone as one: ``blocks.*.fc1``."""
+    alike: dict[str, dict[str, None]] = {}
+    for module in modules:
+        if module:
+            alike.setdefault(re.sub(r"(?<![^.])\d+(?![^.])", "*", module), {})[module] = None
+    told: list[str] = []
+    for pattern, paths in alike.items():
+        told += [pattern] if len(paths) > 1 and pattern.strip("*.") else list(paths)
+    return told
 
 
 def _user_of(leaf: NodeRecord, sources: Mapping[int, NodeRecord]) -> NodeRecord | None:

@@ -85,7 +85,7 @@ class SecondBackward(Explanation):
         else:
             lines.append("  Add the losses and call backward() once, or pass retain_graph=True to the first.")
         if self.first is None:
-            lines.append("  Run both under `with gi.ledger():` to be told where the first was.")
+            lines.append("  Run both under `with gradscope.inspect.ledger():` to be told where the first was.")
         return "\n".join(lines)
 
     def _title(self) -> str:

@@ -53,7 +53,9 @@ class Ledger:
     def __enter__(self) -> Ledger:
         global _latest
         if self._observation is not None:
-            raise RuntimeError("this ledger is open already\nUse one `with gi.ledger():` for the whole block.")
+            raise RuntimeError(
+                "this ledger is open already\nUse one `with gradscope.inspect.ledger():` for the whole block."
+            )
         adapter = self.recorder.adapter
         self._observation = adapter.observe(self.recorder, forward=True, backward=True, operators=True)
         _latest = self

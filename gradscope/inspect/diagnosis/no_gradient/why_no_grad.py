@@ -268,7 +268,7 @@ class LossDiagnosis:
         """Say what may have become of a gradient in a backward that was not observed."""
         names = functions_before(self.adapter, self.links, tensor)
         functions = " and ".join(f"`{name}`" for name in names)
-        way_out = "Run the backward, too, under `with gi.ledger():` to be told which it was."
+        way_out = "Run the backward, too, under `with gradscope.inspect.ledger():` to be told which it was."
         ran = "reached, and a backward pass has run through this graph: its gradient was cleared since"
         if not names:
             text, look = f"{ran}, or taken by autograd.grad()", "Look for zero_grad() after backward()."
@@ -310,7 +310,10 @@ class LossDiagnosis:
             if module is not None:
                 return module
             return self._unused(tensor, recorder)
-        way_out = "Run the forward pass under `with gi.ledger():` to be certain which line lost it."
+        way_out = (
+            "`gradscope doctor SCRIPT`, or the forward pass under `with gradscope.inspect.ledger():`, "
+            "tells for certain which line lost it."
+        )
         if not self.links:
             return Answer(Reason.NO_GRAPH, "the loss has no graph: it does not require grad", (), way_out)
         return Answer(Reason.NOT_REACHED, "not reached: no path leads from the loss to it", (), way_out)

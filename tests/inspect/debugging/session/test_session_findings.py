@@ -102,9 +102,17 @@ def test_sigmoids_in_a_row_are_told_before_and_their_effect_after():
         assert wait(session) == "finished"
         (found,) = session.findings()
         assert found.kind == "vanishing"
-        assert found.text.startswith("Sigmoid does most of it: it multiplies the norm 10 times")
+        assert found.text.startswith("Sigmoid in `1`, `3`, `5` and 7 more does most of it: it multiplies the norm 10")
         assert all(node.norm is not None for node in session.nodes)
         assert session.task_index == 2
+        (spec,) = re.findall("`break (.*)` stops at the first", found.text)
+    with debugging(run) as session:
+        session.breakpoint(spec)
+        session.cont()
+        assert wait(session) == "paused before"
+        node = session.nodes[session.current]
+        assert node.parameter
+        assert 0 < node.norm < 1e-7
 
 
 def small_weights(lib, std):

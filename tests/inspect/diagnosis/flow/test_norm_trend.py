@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -74,6 +75,18 @@ def test_what_an_operator_does_to_a_weight_of_its_own_is_no_part_of_what_it_does
     )  # fmt: skip
     (found,) = norm_trouble(nodes)
     assert found.text == "Addmm does most of it: it multiplies the norm 2 times, each time by about 0.001."
+
+
+def test_the_modules_of_the_operator_are_named_and_those_of_repeated_blocks_once():
+    nodes = chain(
+        leaf(1.0, "last"), ("Addmm", 1.0, ""), ("Addmm", 1e-3, ""), ("Addmm", 1e-6, ""), ("Mul", 1e-9, ""),
+        leaf(1e-9, "first"),
+    )  # fmt: skip
+    paths = ("", "blocks.1.fc2", "blocks.1.fc1", "blocks.0.fc2", "", "")
+    (found,) = norm_trouble([replace(node, module=path) for node, path in zip(nodes, paths)])
+    assert found.text.startswith("Addmm in `blocks.*.fc2`, `blocks.1.fc1` does most of it")
+    (found,) = norm_trouble([replace(node, module=path[7:8]) for node, path in zip(nodes, paths)])
+    assert found.text.startswith("Addmm in `0`, `1` does most of it")
 
 
 def over_time(norms):

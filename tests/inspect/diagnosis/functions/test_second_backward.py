@@ -55,7 +55,7 @@ def test_without_a_ledger(fw):
     loss.backward()
     found = gi.second_backward(loss)
     assert (len(found.shared), found.first) == (1, None)
-    assert "gi.ledger()" in str(found)
+    assert "gradscope.inspect.ledger()" in str(found)
 
 
 def test_a_whole_graph(fw):

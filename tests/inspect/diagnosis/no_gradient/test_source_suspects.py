@@ -77,7 +77,9 @@ def test_a_detach_in_forward(fw):
     text = str(found).splitlines()
     assert text[1] == "  Suspects, read in the source and not seen running:"
     assert "(h = h.detach() * mask  # HERE: static detach): detach() gives a tensor without history" in text[2]
-    assert text[3] == "  Run the forward pass under `with gi.ledger():` to be certain which line lost it."
+    assert text[3].startswith(
+        "  `gradscope doctor SCRIPT`, or the forward pass under `with gradscope.inspect.ledger():`"
+    )
 
 
 def test_a_mask_is_named_where_nothing_else_is(fw):
