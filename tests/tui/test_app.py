@@ -15,6 +15,7 @@ from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.panes.source_pane import SourcePane
 from gradscope_tui.screens.confirm_screen import ConfirmScreen
 from gradscope_tui.screens.help_screen import HelpScreen
+from gradscope_tui.widgets.line_pane import WholeCells
 from gradscope_tui.widgets.prompt_line import Prompt
 from gradscope_tui.widgets.status_bar import StatusBar
 from tests.tui.fake import Call, FakeSession, chain, play, text_of, type_in, until
@@ -413,8 +414,7 @@ def test_the_dock_names_what_it_hides():
         await until(
             pilot,
             lambda: (
-                "─ 4 Breakpoints │ 5 Log │ 6 Watches │ 7 Modules 6 │ 8 Findings │ 9 Frames │ 0 Diagram ─╯"
-                in text_of(app)
+                "─ 4 Breakpoints │ 5 Log │ 6 Watches │ 7 Modules │ 8 Findings │ 9 Frames │ 0 Diagram ─╯" in text_of(app)
             ),
         )
         await pilot.press("b")
@@ -422,7 +422,7 @@ def test_the_dock_names_what_it_hides():
         await until(
             pilot,
             lambda: (
-                "─ 4 Breakpoints 1 │ 5 Log 1 │ 6 Watches │ 7 Modules 6 │ 8 Findings │ 9 Frames │ 0 Diagram ─╯"
+                "─ 4 Breakpoints 1 │ 5 Log │ 6 Watches │ 7 Modules │ 8 Findings │ 9 Frames │ 0 Diagram ─╯"
                 in text_of(app)
             ),
         )
@@ -430,12 +430,43 @@ def test_the_dock_names_what_it_hides():
         await until(
             pilot,
             lambda: (
-                "─ 3 Source │ 4 Breakpoints 1 │ 6 Watches │ 7 Modules 6 │ 8 Findings │ 9 Frames │ 0 Diagram ─╯"
+                "─ 3 Source │ 4 Breakpoints 1 │ 6 Watches │ 7 Modules │ 8 Findings │ 9 Frames │ 0 Diagram ─╯"
                 in text_of(app)
             ),
         )
 
     play(scenario, size=(100, 30))
+
+
+def test_names_of_panes_become_other_words_where_there_is_little_room():
+    async def scenario(app, pilot):
+        words = "─ 4 Break │ 5 Log │ 6 Watch │ 7 Mods │ 8 Find │ 9 Frames │ 0 Diag ─╯"
+        await until(pilot, lambda: words in text_of(app))
+
+    play(scenario)
+
+
+def test_what_is_said_in_passing_lies_over_a_border():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "▶   1" in text_of(app))
+        await pilot.press("3")
+        before = text_of(app).split("\n")
+        await pilot.press("d")
+        await until(pilot, lambda: "d removes the breakpoint" in text_of(app))
+        changed = [row for row, (old, new) in enumerate(zip(before, text_of(app).split("\n"))) if old != new]
+        assert changed == [22]
+
+    play(scenario, size=(120, 24))
+
+
+def test_the_end_of_a_scrollbar_is_no_part_of_a_cell():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "▶   1" in text_of(app))
+        await pilot.press("j")
+        assert app.query_one(InspectorPane).vertical_scrollbar.renderer is WholeCells
+        assert not set("▁▂▃▄▅▆▇") & {line.rstrip()[-2:-1] for line in text_of(app).split("\n") if line.endswith("│")}
+
+    play(scenario)
 
 
 def test_the_app_hears_no_more_of_the_session_once_it_is_gone():

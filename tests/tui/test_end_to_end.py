@@ -288,7 +288,9 @@ def test_a_nan_is_explained_where_it_appears(debugger, script):
         await type_in(pilot, "catch nan", ":")
         await until(pilot, lambda: debugger.catching["nan"])
         await pilot.press("c")
-        await until(pilot, lambda: "the derivative of sqrt is infinite at 0" in app.query_one(LogPane).text)
+        await until(pilot, lambda: "the derivative of sqrt is infinite at 0" in text_of(app))
+        assert app.query_one(LogPane).text.count("‖ SqrtBackward0 produced a NaN") == 1
+        assert "infinite at 0" not in app.query_one(LogPane).text
         await type_in(pilot, "why x", ":")
         await until(pilot, lambda: "`x`" in app.query_one(LogPane).text or "x " in app.query_one(LogPane).text)
         await type_in(pilot, "explain inplace", ":")
@@ -305,8 +307,10 @@ def test_a_violation_names_the_line_that_wrote(debugger, script):
     async def scenario(app, pilot):
         await until(pilot, lambda: "PAUSED" in text_of(app))
         await pilot.press("c")
-        await until(pilot, lambda: "train.py:4  y += 1" in app.query_one(LogPane).text)
-        assert "`result` was written by add_ at" in app.query_one(LogPane).text
+        await until(pilot, lambda: "`result`, which Exp had saved, was written by add_  train.py:4" in text_of(app))
+        await until(pilot, lambda: "›   4  y += 1" in text_of(app))
+        await pilot.press("!")
+        await until(pilot, lambda: "`result` was written by add_ at" in text_of(app))
 
     play(scenario, debugger)
 

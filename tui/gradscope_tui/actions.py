@@ -83,7 +83,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("pause", ("p", "f6", "ctrl+c"), "p, F6, ^c", "Pause", "Stop a running script before its next node", RUN, "",
            1),
     Action("run_to", ("t",), "t", "Go to here",
-           "Run to the node under the cursor, or look back at it; after the end, of what ran free, run again", RUN,
+           "Go to the node under the cursor: on, back, or from the start again", RUN,
            "run-to", 12),
     Action("next_backward", ("]",), "]", "Next backward", "Go to the first node of the next backward", RUN,
            "next-backward", 11, "Backward"),

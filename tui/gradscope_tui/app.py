@@ -263,10 +263,10 @@ class GradscopeApp(App[int]):
             event.prevent_default()
 
     def _stopped(self, expected: bool) -> None:
-        """Say where a NaN or an infinity comes from, show the line that wrote; go on with what has been typed ahead."""
+        """Show what the findings say of a NaN and a write, and the line that wrote; go on with what was typed ahead."""
         reason = self.session.reason
         if reason is not None and reason.kind in ("nan", "inf", "violation"):
-            self.command_line.obey("explain")
+            self.pane_layout.show_beside(FindingsPane.NUMBER)
         if reason is not None and reason.kind == "violation" and reason.writes and reason.writes[-1].location:
             self.watcher.point_at(reason.writes[-1].location)
         if self.session.state == "failed" and (raised := raised_at(self.session.output)) is not None:
@@ -384,7 +384,8 @@ class GradscopeApp(App[int]):
         self.navigation.show_node(event.index)
 
     @on(InspectorPane.TensorOpened)
-    def _tensor_opened(self, event: InspectorPane.TensorOpened) -> None:
+    @on(GraphPane.TensorOpened)
+    def _tensor_opened(self, event: InspectorPane.TensorOpened | GraphPane.TensorOpened) -> None:
         self.pane_verbs.open_tensor(event.link)
 
     @on(BreakpointsPane.EditWanted)

@@ -171,6 +171,12 @@ class PaneLayout:
         if before != (self._dock, self._side):
             self.arrange()
 
+    def show_beside(self, number: int) -> None:
+        """Show a pane that takes turns where it has a place beside the source; where it has none, leave that alone."""
+        if (self._room or self._app.size).width >= WIDE and self._side != number:
+            self._side = number
+            self.arrange()
+
     def action_pane(self, number: int) -> None:
         """Show a pane, and give it the keys."""
         self.active = number

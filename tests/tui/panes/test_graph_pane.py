@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
+import numpy as np
+
+from gradscope.inspect.debugging.session.session_records import BackwardFinding
 from gradscope.inspect.records.records import EdgeRecord, StopReason
 from gradscope_tui.panes.graph_pane import GraphPane
+from gradscope_tui.screens.tensor_screen import TensorScreen
 from tests.tui.fake import FakeSession, chain, play, summary, text_of, until
 
 
@@ -115,7 +120,7 @@ def test_a_narrow_row_shows_the_norm_and_the_end_of_the_name():
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes)
         await until(pilot, lambda: "2.0e+00" in rows(app)[0])
-        assert rows(app)[2] == "    2 · │ ○ AccumGrad  ….0.weight 1.0e-09"
+        assert rows(app)[2] == "    2 · │ ○ AccumGrad  l.0.weight 1.0e-09"
 
     play(scenario, FakeSession(with_norms([2.0, 0.5, 1e-9, None])))
 
@@ -133,7 +138,7 @@ def test_a_node_of_no_module_has_its_line_and_the_file_where_there_is_room():
         return found[0]
 
     assert "a_long_script_name.py:2" in shown((200, 48))
-    assert "Addmm           line 2 " in shown((120, 40))
+    assert "Addmm           :2 " in shown((120, 40))
 
 
 def test_a_node_whose_gradient_was_changed_is_marked_in_the_graph_and_in_the_inspector():
@@ -145,3 +150,57 @@ def test_a_node_whose_gradient_was_changed_is_marked_in_the_graph_and_in_the_ins
         assert sum("✎" in row for row in rows(app)) == 1
 
     play(scenario, FakeSession(nodes), size=(120, 40))
+
+
+def test_enter_opens_the_gradient_of_a_node_and_says_where_none_is_known():
+    session = FakeSession()
+    session.tensors["at_node(0).grads[0]"] = np.ones((3, 4), "float32")
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "▶   0" in text_of(app))
+        await pilot.press("j", "enter")
+        await until(pilot, lambda: "no gradient of #1 is known here; Space folds its module" in text_of(app))
+        await pilot.press("k", "enter")
+        await until(pilot, lambda: isinstance(app.screen, TensorScreen))
+        await until(pilot, lambda: "grad in of #0" in text_of(app))
+
+    play(scenario, session, size=(120, 40))
+
+
+def test_all_rows_of_a_narrow_pane_write_the_line_in_one_way():
+    nodes = [replace(node, module="", parameter="") for node in chain(3, "t.py")]
+    nodes = [replace(node, operator=word) for node, word in zip(nodes, ("Mul", "LogSoftmax", "NllLossNd"))]
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: re.search(r"LogSoftmax +:2 ", text_of(app)))
+        assert re.search(r"Mul +:1 ", text_of(app))
+        assert "t.py:" not in "".join(line.split("││")[0] for line in text_of(app).split("\n") if "││" in line)
+
+    play(scenario, FakeSession(nodes), size=(80, 24))
+
+
+def test_the_smallest_gradient_comes_under_the_cursor_when_rows_are_sorted():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "▶   0" in text_of(app))
+        app.session.nodes[:] = [replace(node, norm=2.0**-node.index) for node in app.session.nodes]
+        await pilot.press("o", "s")
+        await until(pilot, lambda: "a shape sorts nothing: s works on the others" in text_of(app))
+        await pilot.press("j", "s", "s", "escape")
+        await until(pilot, lambda: app.query_one(GraphPane).index == 12)
+
+    play(scenario, size=(120, 40))
+
+
+def test_a_node_that_joins_branches_says_which_inputs_get_nothing_while_parameters_are_cut_off():
+    nodes = chain()
+    nodes[1] = replace(nodes[1], name="CatBackward0", operator="Cat", edges=(*nodes[1].edges[:1], EdgeRecord(None, 0)))
+    session = FakeSession(nodes)
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "▶   0" in text_of(app))
+        assert "✂" not in text_of(app)
+        app.session.found = [BackwardFinding("unreached", "warning", "parameters get no gradient")]
+        await pilot.press("n")
+        await until(pilot, lambda: re.search(r"Cat .*✂ 1 input", text_of(app)))
+
+    play(scenario, session, size=(140, 40))

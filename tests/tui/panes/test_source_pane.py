@@ -28,6 +28,22 @@ def test_the_line_that_made_the_node_is_shown_in_the_middle_of_its_window(tmp_pa
     play(scenario, session_of(path, 100))
 
 
+def test_another_node_of_the_same_line_brings_it_back_where_somebody_has_scrolled_away(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("".join(f"x{n} = {n}\n" for n in range(1, 201)))
+    session = session_of(path, 100)
+    session._graph[1] = replace(session._graph[1], location=session._graph[0].location)
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "▶ 100  x100 = 100" in text_of(app))
+        await pilot.press("3", "G")
+        await until(pilot, lambda: "x120 = 120" in text_of(app) and "x100" not in text_of(app))
+        await pilot.press("n")
+        await until(pilot, lambda: "▶ 100  x100 = 100" in text_of(app))
+
+    play(scenario, session, size=(120, 40))
+
+
 def test_the_first_line_of_a_file_has_nothing_above_it(tmp_path):
     path = tmp_path / "train.py"
     path.write_text("a = 1\nb = 2\n")

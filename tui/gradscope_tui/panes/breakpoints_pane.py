@@ -30,6 +30,7 @@ class BreakpointsPane(CursorPane):
 
     NUMBER: ClassVar[int] = 4
     TITLE: ClassVar[str] = "Breakpoints"
+    SHORT: ClassVar[str] = "Break"
     PLACE: ClassVar[Place] = Place.IN_TURN
     KEYS: ClassVar[Mapping[str, str]] = {
         "open": "Edit",

@@ -62,6 +62,7 @@ class DiagramPane(LinePane, inherit_bindings=False):
 
     NUMBER: ClassVar[int] = 10
     TITLE: ClassVar[str] = "Diagram"
+    SHORT: ClassVar[str] = "Diag"
     PLACE: ClassVar[Place] = Place.IN_TURN
     KEYS: ClassVar[Mapping[str, str]] = {
         "open": "Go to its nodes",
@@ -156,7 +157,7 @@ class DiagramPane(LinePane, inherit_bindings=False):
             for y in range(spot.y, spot.y + spot.height):
                 rows[y].append(place)
         self._rows = rows
-        self.set_heading(count=len(shown.diagram.boxes))
+        self.set_heading(about=f"{len(shown.diagram.boxes)} boxes" if shown.diagram.boxes else "")
         self.content_changed()
         self.cursor = max(0, shown.diagram.box_of(keep))
         if moved:

@@ -47,6 +47,7 @@ class FindingsPane(CursorPane):
 
     NUMBER: ClassVar[int] = 8
     TITLE: ClassVar[str] = "Findings"
+    SHORT: ClassVar[str] = "Find"
     PLACE: ClassVar[Place] = Place.IN_TURN
     KEYS: ClassVar[Mapping[str, str]] = {"open": "Go there"}
     KEY_HELP: ClassVar[str] = "Go to the findings"

@@ -17,6 +17,7 @@ from textual.worker import Worker
 from gradscope.inspect.debugging.prompt.plain_text import place_of, title_of
 from gradscope.inspect.diagnosis.flow.norm_trend import EXPLODING, VANISHING
 from gradscope.inspect.output.number_format import format_duration
+from gradscope_tui.panes.inspector_pane import TensorLink
 from gradscope_tui.sessions.session_protocol import order_of, without_gradients
 from gradscope_tui.widgets.graph_columns import GraphView, column_widths, norm_before, ordered
 from gradscope_tui.widgets.graph_rows import NOTHING, NodeFilter, Outline, Rows, SortedRows, ancestors, fold
@@ -55,6 +56,9 @@ _MOST_FOLDED = 500
 _AT_ONCE = 10_000
 """Nodes up to which the graph is read and laid out while the screen waits."""
 
+_JOINING = frozenset({"Add", "Bmm", "Cat", "Stack", "Sub", "Where"})
+"""Operators that bring the branches of a model together."""
+
 _ALONE = LaneRow(0, 0, 0, (), 0)
 """How a node is drawn whose lane is not known, or which stands among the matches of a filter."""
 
@@ -75,7 +79,8 @@ class GraphPane(CursorPane, inherit_bindings=False):
     ABOUT: ClassVar[str] = (
         "The nodes in the engine's order, with a lane for each edge that still waits, below the names of their "
         "modules where there is room. `○` a node still to run, `◉` one that has run or is about to, `▣` a folded "
-        "module, `✎` a node whose gradient has been changed. To the right stands, once it is known, the norm of the "
+        "module, `✎` a node whose gradient has been changed, `✂` one that joins branches of which some get no gradient "
+        "while parameters are cut off. To the right stands, once it is known, the norm of the "
         "gradient that comes in, with a bar on a logarithmic scale, and by what it has been multiplied since the node "
         "where it comes from: red for NaN "
         f"and Inf, yellow below {VANISHING:g} and above {EXPLODING:g}, or what `[norms]` in the settings says. "
@@ -89,6 +94,13 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     class Read(Message):
         """The outline of the graph has been read."""
+
+    class TensorOpened(Message):
+        """A gradient is to be looked at."""
+
+        def __init__(self, link: TensorLink) -> None:
+            super().__init__()
+            self.link = link
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -108,6 +120,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         self._headings = False
         self._modules: Mapping[str, ModuleRecord] = {}
         self._scale = NormScale()
+        self._unreached = False
         self._view = GraphView()
         self._sorted: list[int] | None = None
 
@@ -117,6 +130,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         """Show the nodes of the backward, and in the border whether they are those of the past."""
         points = snapshot.breakpoints
         self._modules, self._scale = snapshot.modules, snapshot.scale
+        self._unreached = any(finding.kind == "unreached" for finding in snapshot.findings)
         self.show(
             snapshot.nodes,
             snapshot.shown_task,
@@ -255,17 +269,24 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     def set_view(self, view: GraphView) -> None:
         """Show these columns, and the rows in this order."""
+        again = view.order != self._view.order
         self._view = view
         self._label_scale()
-        self._sort()
+        self._sort(to_first=again)
         self.refresh()
 
     def shown_columns(self) -> dict[str, int]:
         """Return the columns that are shown, with the cells of each."""
         return column_widths(self.scrollable_content_region.width, self._view.columns)
 
-    def _sort(self) -> None:
-        """Put the rows in the order of the view, on another thread: every node is looked at."""
+    def _sort(self, *, to_first: bool = False) -> None:
+        """Put the rows in the order of the view, on another thread: every node is looked at.
+
+        Parameters
+        ----------
+        to_first : bool
+            Whether the cursor goes to the first of them: an order has been asked for to see that one.
+        """
         nodes, shape, order, outline = self._records, self._shape, self._view.order, self._outline
         if not order:
             if self._sorted is not None:
@@ -278,6 +299,8 @@ class GraphPane(CursorPane, inherit_bindings=False):
             if shape == self._shape and order == self._view.order:
                 self._sorted = found
                 self._arrange()
+                if to_first and len(self._rows):
+                    self.select(self._rows.index(0))
 
         self._sorting: Worker[None] = self.run_worker(sort, group="sort", exclusive=True)
 
@@ -407,6 +430,19 @@ class GraphPane(CursorPane, inherit_bindings=False):
         if self.can_fold() and not self.unfold_here():
             self.fold_around()
 
+    def open(self, session: Session) -> None:
+        """Open the gradient that comes to the node under the cursor; a folded module, or a heading, is switched."""
+        node, row = self.node, self.cursor
+        if node is None or row >= len(self._rows) or self.module or self._rows.heading(row):
+            self.switch(session)
+            return
+        slot = next((slot for slot, grad in enumerate(node.grad_outputs or ()) if grad is not None), -1)
+        if slot < 0:
+            self.post_message(self.VerbRefused(f"no gradient of #{node.index} is known here; Space folds its module"))
+        else:
+            title = f"grad in of #{node.index}"
+            self.post_message(self.TensorOpened(TensorLink(f"at_node({node.index}).grads[{slot}]", title)))
+
     def fold_around(self) -> None:
         """Fold the module of the node under the cursor; if there is none, that is said."""
         if self.can_fold() and not self.fold_here():
@@ -514,8 +550,10 @@ class GraphPane(CursorPane, inherit_bindings=False):
         strong = self.color("now") if state == "current" else self.color("strong")
         tail = f"  {glyph} {word}" if broken else ""
         tail = "  ◀ LIVE" if self._live in span else tail
+        missing = self._inputs_without_gradient(first) if not module and not tail else 0
+        cut = f"  ✂ {missing} input{'s' if missing > 1 else ''}" if missing else ""
         columns = self._columns(row, width)
-        wide, room = width >= _WIDE, width - len(tail) - columns.cell_len
+        wide, room = width >= _WIDE, width - len(tail) - len(cut) - columns.cell_len
         if module:
             text.append(f"▸ {module}", strong)
             self._append_kind(text, module, dim)
@@ -525,11 +563,19 @@ class GraphPane(CursorPane, inherit_bindings=False):
             fits = wide or (room >= least and columns.plain.strip())
             self._label(text, first, room if fits else width - len(tail), wide, strong, dim)
         if not wide and text.cell_len > room:  # in a narrow pane the name is worth more than the number
-            columns, room = Text(), width - len(tail)
+            columns, room, cut = Text(), width - len(tail), ""
         text.truncate(room, overflow="ellipsis")
         text.pad_right(room - text.cell_len)
         text.append(tail, style if broken else self.color("now"))
+        text.append(cut if text.cell_len + len(cut) + columns.cell_len <= width else "", self.color("warn"))
         return text.append_text(columns)
+
+    def _inputs_without_gradient(self, node: NodeRecord) -> int:
+        """Return how many inputs of a node that joins branches get none, where parameters are cut off."""
+        if not self._unreached or node.operator not in _JOINING:
+            return 0
+        nowhere = sum(edge.target_key is None for edge in node.edges)
+        return nowhere if nowhere < len(node.edges) else 0
 
     def _append_lanes(self, text: Text, row: int, spot: str, style: Style) -> None:
         """Append the lanes, each in its color; the node in that of its state."""
@@ -612,7 +658,8 @@ class GraphPane(CursorPane, inherit_bindings=False):
             text.append("  ")
             label = node.parameter.removeprefix(f"{node.module}.")
         elif not label:
-            label = _place(node, width - text.cell_len - (_OPERATOR if wide else _NARROW_OPERATOR) - 1)
+            room = width - text.cell_len - (_OPERATOR if wide else _NARROW_OPERATOR) - 1
+            label = _place(node, room, with_file=wide)
         name = node.operator if wide else node.operator.replace("AccumulateGrad", "AccumGrad")
         room = max(4, width - text.cell_len)
         if label:
@@ -657,13 +704,13 @@ def _made(node: NodeRecord) -> str:
     return ""
 
 
-def _place(node: NodeRecord, width: int) -> str:
+def _place(node: NodeRecord, width: int, *, with_file: bool) -> str:
     """Return the line of the user code that made a node, with its file where there is room; empty where it has none."""
     if node.location is None:
         return ""
     number = node.location.lineno
-    places = (f"{basename(node.location.filename)}:{number}", f"line {number}", f":{number}")
-    return next((place for place in places if len(place) <= width), "")
+    places = (f"{basename(node.location.filename)}:{number}" if with_file else "", f":{number}")
+    return next((place for place in places if place and len(place) <= width), "")
 
 
 def _shape_of(node: NodeRecord) -> str:

@@ -360,7 +360,7 @@ class _Body:
         lines = [self._neighbour("from", source) for source in self._focus.sources]
         for slot, edge in enumerate(self._node.edges):
             target = None if edge.target_key is None else self._focus.targets.get(edge.target_key)
-            nowhere = "nothing" if edge.target_key is None else "outside this backward"
+            nowhere = "nothing: this input needs none" if edge.target_key is None else "outside this backward"
             lines.append(self._neighbour("to", target, slot, nowhere))
         return [self._title("Gradients"), *lines] if lines else []
 
@@ -489,14 +489,15 @@ class _Body:
         margin = max(len(tensor.label) for tensor in tensors) + 1 if self._width >= 50 else 0
         summaries = [tensor.summary for tensor in tensors if tensor.summary is not None]
         axis = HistogramAxis(summaries, self._width - margin)
-        lines = [self._title("Histograms", "how many per power of two")]
+        lines = [self._title("Histograms", "how many elements of each power of two")]
+        lines.append(Line(Text(" " * margin + axis.labels(), self._color("dim"))))
         for tensor, summary in zip(tensors, summaries):
             if not margin:
                 lines.append(Line(Text(tensor.label, self._color("dim")), tensor.link))
             for at, bars in enumerate(axis.bars(summary, tall)):
                 text = Text(f"{tensor.label if at == 0 and margin else '':<{margin}}", self._color("dim"))
                 lines.append(Line(Text.assemble(text, (bars, self._color("good"))), tensor.link))
-        return [*lines, Line(Text(" " * margin + axis.labels(), self._color("dim")))]
+        return lines
 
 
 def _cell(summary: TensorSummary | None, name: str) -> str:

@@ -224,7 +224,7 @@ class LogPane(LinePane):
         if self._wanted is not None:
             place = bisect_left(self._found, self._at) + 1
             about = f"match {place} of {len(self._found)} · n N go on, Esc ends"
-        self.set_heading(count=len(self._lines), about=about)
+        self.set_heading(about=about)
 
     def is_marked(self, row: int) -> bool:
         """Mark the match that is shown."""

@@ -36,6 +36,7 @@ class ModulesPane(CursorPane):
 
     NUMBER: ClassVar[int] = 7
     TITLE: ClassVar[str] = "Modules"
+    SHORT: ClassVar[str] = "Mods"
     PLACE: ClassVar[Place] = Place.IN_TURN
     KEYS: ClassVar[Mapping[str, str]] = {"open": "Fold, or go there"}
     KEY_HELP: ClassVar[str] = "Go to the modules and all their parameters"
@@ -94,7 +95,7 @@ class ModulesPane(CursorPane):
             self._rows = self._tree.rows(snapshot.folded)
         self._outline, self._parameters = snapshot.outline, snapshot.parameters
         self._modules, self._folded, self._current = snapshot.modules, snapshot.folded, current
-        self.set_heading(count=self._tree.module_count)
+        self.set_heading(about=str(self._tree.module_count or ""))
         self.content_changed()
         self.cursor = min(self.cursor, max(0, len(self._rows) - 1))
 

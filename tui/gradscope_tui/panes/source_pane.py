@@ -43,6 +43,11 @@ def breaks_on(point: Breakpoint, location: Location) -> bool:
     return point.matches(made_there)
 
 
+def _which(focus: Focus) -> tuple[int, int | None]:
+    """Return what tells the node under the cursor from another."""
+    return focus.task, None if focus.node is None else focus.node.index
+
+
 def _window(filename: str, first: int, last: int, theme: str) -> tuple[Text, ...]:
     """Return the highlighted lines `first` to `last` (from 1, inclusive) of a file; none where it cannot be read."""
     chunks = range((first - 1) // _CHUNK, (last - 1) // _CHUNK + 1)
@@ -102,7 +107,10 @@ class SourcePane(LinePane):
             self.refresh()
         if snapshot.focus is self._focus:
             return
+        another = self._focus is None or _which(snapshot.focus) != _which(self._focus)
         self._focus, node = snapshot.focus, snapshot.focus.node
+        if another and not self._is_seen():
+            self.centre()
         if snapshot.focus.line is not None:
             self.show(snapshot.focus.line, pointed=True)
         elif snapshot.focus.used_at is not None:
@@ -160,6 +168,12 @@ class SourcePane(LinePane):
         if len(self._lines) <= location.lineno - self._first:
             self._first = location.lineno
             self._lines = (Text(location.source or "(the file cannot be read)"),)
+
+    def _is_seen(self) -> bool:
+        """Whether the line is on the screen: somebody may have scrolled away from it."""
+        if self._location is None:
+            return True
+        return 0 <= self._location.lineno - self._first - self.scroll_offset.y < self.scrollable_content_region.height
 
     def centre(self) -> None:
         """Scroll so that the line that made the node is in the middle."""

@@ -26,6 +26,7 @@ class WatchesPane(CursorPane):
 
     NUMBER: ClassVar[int] = 6
     TITLE: ClassVar[str] = "Watches"
+    SHORT: ClassVar[str] = "Watch"
     PLACE: ClassVar[Place] = Place.IN_TURN
     KEYS: ClassVar[Mapping[str, str]] = {"watch": "New watch", "delete": "Delete"}
     KEY_HELP: ClassVar[str] = "Go to the watches"

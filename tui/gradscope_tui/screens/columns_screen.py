@@ -87,7 +87,7 @@ class ColumnsScreen(ModalScreen[None]):
         if column.id == "bar" or column.sorts:
             self._take(self._view.sorted("norm" if column.id == "bar" else column.id))
         else:
-            self.app.bell()
+            self.query_one(Static).update(Text(f"a {column.id} sorts nothing: s works on the others"))
 
     def action_automatic(self) -> None:
         """Let the columns follow from the room again."""

@@ -367,6 +367,7 @@ class SessionWatcher:
             self._snapshot = replace(self._snapshot, findings=found, losses=losses)
             self._app.query_one(FindingsBar).show(found)
             self._show_status()
+            self._app.query_one(GraphPane).update(self._snapshot)
             self._update_followers()
             await self._ask_about_model()
 
@@ -404,11 +405,14 @@ class SessionWatcher:
             return ()
 
     def _log_reason(self, reason: StopReason | None) -> None:
-        """Write down why it has stopped, where that is bad news, or too long for the status bar."""
+        """Write down why it has stopped, where that is bad news, or too long for the status bar.
+
+        The sign of a pause tells such a line from what the program prints.
+        """
         if reason is not None and reason.kind in ALARMS:
-            self._app.query_one(LogPane).write([(reason.text, "bad")])
+            self._app.query_one(LogPane).write([(f"‖ {reason.text}", "bad")])
         elif reason is not None and not self._app.query_one(StatusBar).has_room(reason.text):
-            self._app.query_one(LogPane).write([(reason.text, "dim")])
+            self._app.query_one(LogPane).write([(f"‖ {reason.text}", "dim")])
 
     def _show_status(self) -> None:
         session, snapshot = self._session, self._snapshot

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ __all__ = [
     "short_value",
     "shorten",
 ]
+
+_NAME = re.compile(r"^(\D).*?(\d*)$")
+"""A name that begins with a letter, and the number at its end."""
 
 UNREADABLE = "(unreadable)"
 """How a node is called that a damaged recording has lost."""
@@ -78,15 +82,23 @@ def short_value(value: float | None) -> str:
 
 
 def shorten(path: str, width: int) -> str:
-    """Leave out what a dotted path begins with where it has no room: its end tells more.
+    """Shorten a dotted path where it has no room: names to their letter and number, then the beginning goes.
 
     Examples
     --------
-    >>> shorten("encoder.layers.0.norm1.weight", 20)
-    '….0.norm1.weight'
+    >>> shorten("encoder.layers.0.norm1.weight", 20), shorten("encoder.layers.0.norm1.weight", 23)
+    ('e.l.0.norm1.weight', 'e.layers.0.norm1.weight')
+    >>> shorten("encoder.layers.0.norm1.weight", 15), shorten("encoder.layers.0.norm1.weight", 12)
+    ('e.l.0.n1.weight', '….n1.weight')
     >>> shorten("encoder", 4), shorten("encoder", 7)
     ('…der', 'encoder')
     """
+    parts = path.split(".")
+    for place in range(len(parts) - 1):
+        if len(path) <= width:
+            return path
+        parts[place] = _NAME.sub(r"\1\2", parts[place])
+        path = ".".join(parts)
     if len(path) <= width:
         return path
     tail = path[len(path) - max(1, width - 1) :]

@@ -18,6 +18,7 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 
 from gradscope_tui.colors import line_style, text_style
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from gradscope_tui.sessions.session_protocol import Session
     from gradscope_tui.sessions.session_snapshot import Snapshot
 
-__all__ = ["CursorPane", "LinePane", "PaneGrid", "Place", "wanted_text"]
+__all__ = ["CursorPane", "LinePane", "PaneGrid", "Place", "WholeCells", "wanted_text"]
 
 
 _BETWEEN = " │ "
@@ -102,6 +103,12 @@ class PaneGrid(Container):
             self.release_mouse()
 
 
+class WholeCells(ScrollBarRender):
+    """A scrollbar of whole cells: parts of one look like what the pane draws itself."""
+
+    VERTICAL_BARS: ClassVar[list[str]] = [" "]
+
+
 class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     """A pane that shows lines of text; a subclass says how many there are and what each one is.
 
@@ -133,6 +140,9 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
 
     TITLE: ClassVar[str] = ""
     """What the pane is called in its border and in the palette."""
+
+    SHORT: ClassVar[str] = ""
+    """What it is called where several names share a border and have little room; by default they are cut."""
 
     PLACE: ClassVar[Place] = Place.IN_TURN
     """Where it stands."""
@@ -167,6 +177,9 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
 
     heading: str = ""
     """Number, name and count, as the border shows them."""
+
+    short_heading: str = ""
+    """The same with the short name."""
 
     _wanted: re.Pattern[str] | None = None
     _found_row: int = -1
@@ -241,6 +254,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_mount(self) -> None:
         """Put the pane's number and name into its border."""
+        self.vertical_scrollbar.renderer = WholeCells  # type: ignore[misc]
         if not self.heading:
             self.set_heading()
 
@@ -328,7 +342,9 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         about : str
             What the pane is about at the moment.
         """
-        heading = f"{self.KEY} {self.TITLE}" + (f" {count}" if count else "")
+        number = f" {count}" if count else ""
+        heading = f"{self.KEY} {self.TITLE}{number}"
+        self.short_heading = f"{self.KEY} {self.SHORT or self.TITLE}{number}"
         title = f"{heading} {about}".rstrip()
         if heading != self.heading:
             self.heading = heading
@@ -340,7 +356,10 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     def set_footing(self, hidden: Sequence[LinePane]) -> None:
         """Name other panes in the border below, where a click shows them."""
         self._hidden = hidden
-        headings = _fitting([pane.heading for pane in hidden], self.size.width - 4, len(_BETWEEN))
+        room, between = self.size.width - 4, len(_BETWEEN)
+        headings = [pane.heading for pane in hidden]
+        if sum(map(len, headings)) + between * (len(headings) - 1) > room:
+            headings = _fitting([pane.short_heading for pane in hidden], room, between)
         footing = [(heading, pane.NUMBER) for heading, pane in zip(headings, hidden)]
         if footing != self._footing:
             self._footing = footing
