@@ -5,6 +5,7 @@
 - :mod:`~.families`: the list of all modules that declare operators
 - :mod:`~.generated_source`: what a declaration becomes, as ``python -m gradscope.runtime.ops show mul`` prints it
 - :mod:`~.derivative_text`: the derivative of a node as its declaration has it
+- :mod:`~.plain_derivatives`: the same for reading, of those that one meets most in plain mathematics
 - :mod:`~.pointwise`: elementwise operators
 - :mod:`~.special`: special functions
 - :mod:`~.reduce`: reductions, sorting, counting

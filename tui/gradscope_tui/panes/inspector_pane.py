@@ -353,7 +353,10 @@ class _Body:
         for name, formula in self._focus.derivative:
             rows = wrap(f"grad of {name} = {formula}", max(20, self._width - 2), subsequent_indent="  ")
             found += [Line(Text(f"  {row}")) for row in rows]
-        return [self._title("Derivative", "g is the gradient that arrives"), *found] if found else []
+        about = "g is the gradient that arrives"
+        if any("complex" in output.dtype for output in self._node.outputs):
+            about = "for real numbers; g is the gradient that arrives"
+        return [self._title("Derivative", about), *found] if found else []
 
     def _neighbours(self) -> list[Line]:
         """Return the nodes that its gradients come from, and those they go to."""

@@ -34,7 +34,7 @@ class Told(NamedTuple):
 
 
 def derivative_of(node_name: str) -> tuple[tuple[str, str], ...]:
-    """Return the derivative of the operator that a node belongs to, as gradscope's own declares it.
+    """Return the derivative of the operator that a node belongs to, for reading, of real numbers.
 
     Returns
     -------
@@ -45,12 +45,12 @@ def derivative_of(node_name: str) -> tuple[tuple[str, str], ...]:
     Examples
     --------
     >>> derivative_of("MulBackward0")
-    (('self', 'g * conj(other)'), ('other', 'g * conj(self)'))
+    (('self', 'g * other'), ('other', 'g * self'))
     """
     # Tools for recordings import this module too, and do not need the operators.
-    from ....runtime.ops.derivative_text import derivative_text
+    from ....runtime.ops.plain_derivatives import plain_derivative
 
-    return derivative_text(node_name)
+    return plain_derivative(node_name)
 
 
 class SessionQueries(DebuggerCore):
