@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gradscope_tui.panes import PANES
@@ -104,6 +106,24 @@ def test_a_module_is_folded_into_one_row_and_unfolded_again():
         await until(pilot, lambda: graph.line_count() == 1)
 
     play(scenario)
+
+
+def test_unfolding_a_module_whose_only_part_holds_all_of_it_shows_the_parts_of_that():
+    nodes = [replace(node, module=f"encoder.{node.module}") for node in chain(6)]
+
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        graph = app.query_one(GraphPane)
+        await pilot.press("Z")
+        await until(pilot, lambda: "▸ encoder  6 nodes" in text_of(app))
+        await until(pilot, lambda: "2 Inspector #0 Relu in encoder" in text_of(app))
+        await pilot.press("space")
+        await until(pilot, lambda: graph.line_count() == 2)
+        assert "▸ encoder.layers.0  3 nodes" in text_of(app)
+        await pilot.press("space")
+        await until(pilot, lambda: graph.line_count() > 3)
+
+    play(scenario, FakeSession(nodes), size=(120, 40))
 
 
 def test_stepping_inside_a_folded_module_keeps_the_cursor_on_its_row():

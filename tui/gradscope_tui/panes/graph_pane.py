@@ -20,7 +20,7 @@ from gradscope.inspect.output.number_format import format_duration
 from gradscope_tui.panes.inspector_pane import TensorLink
 from gradscope_tui.sessions.session_protocol import order_of, without_gradients
 from gradscope_tui.widgets.graph_columns import GraphView, column_widths, norm_before, ordered
-from gradscope_tui.widgets.graph_rows import NOTHING, NodeFilter, Outline, Rows, SortedRows, ancestors, fold
+from gradscope_tui.widgets.graph_rows import NOTHING, NodeFilter, Outline, Rows, SortedRows, ancestors, fold, parts_of
 from gradscope_tui.widgets.labels import EDITED, NODE_STATES, basename, shorten
 from gradscope_tui.widgets.lane_layout import MAX_LANES, LaneRow, lane_cells
 from gradscope_tui.widgets.line_pane import CursorPane, Place
@@ -473,13 +473,14 @@ class GraphPane(CursorPane, inherit_bindings=False):
         return chain[-1]
 
     def unfold_here(self) -> bool:
-        """Unfold the module under the cursor by one level; return whether there was one."""
+        """Unfold the module under the cursor, down to where it has several parts; return whether there was one."""
         module = self.module
         if not module:
             return False
-        inner = {a for m in self._outline.modules for a in ancestors(m) if a.startswith(module + ".")}
-        depth = module.count(".") + 1
-        self.set_folded((self.folded - {module}) | {m for m in inner if m.count(".") == depth})
+        parts = parts_of(module, self._outline.modules)
+        apart = {one for one in self.folded if one == module or one.startswith(f"{module}.")}
+        apart -= {one for one in apart for part in parts if one == part or one.startswith(f"{part}.")}
+        self.set_folded((self.folded - apart) | parts)
         return True
 
     def set_folded(self, modules: frozenset[str]) -> None:

@@ -178,7 +178,8 @@ class InspectorPane(CursorPane):
         same = not self._to_produced and node is not None and before is not None and node.key == before.key
         lines, row = self._shown.lines, self.cursor
         link = lines[row].link if row < len(lines) else None
-        self.set_heading(about=f"#{node.index} {node.operator}" if node else "")
+        inside = f" in {focus.folded}" if focus.folded else ""
+        self.set_heading(about=f"#{node.index} {node.operator}{inside}" if node else "")
         self.redraw()
         if not same:
             self.scroll_to(0, 0, animate=False, force=True)

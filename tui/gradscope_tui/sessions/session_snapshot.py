@@ -62,6 +62,8 @@ class Focus:
         That of the session when somebody looked.
     task : int
         Which backward the node is of.
+    folded : str
+        The module that is folded where the cursor is, of which this is one node; empty where none is.
     """
 
     node: NodeRecord | None = None
@@ -72,6 +74,7 @@ class Focus:
     used_at: Location | None = None
     state: str = ""
     task: int = 0
+    folded: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

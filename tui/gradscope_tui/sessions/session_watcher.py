@@ -549,7 +549,7 @@ class SessionWatcher:
         users = (nodes[source.index].location for source in sources)
         used_at = next(filter(None, users), None) if node is not None and node.location is None else None
         state, task = str(self._session.state), self._snapshot.shown_task
-        focus = Focus(node, targets, sources, derivative, line, used_at, state, task)
+        focus = Focus(node, targets, sources, derivative, line, used_at, state, task, graph.module)
         self._snapshot = replace(self._snapshot, focus=focus)
         with self._app.batch_update():
             self._update_followers()

@@ -25,6 +25,7 @@ __all__ = [
     "fold",
     "has_bad",
     "node_filter",
+    "parts_of",
 ]
 
 
@@ -201,6 +202,32 @@ def ancestors(module: str) -> list[str]:
     """
     parts = module.split(".") if module else []
     return [".".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
+
+
+def parts_of(module: str, modules: Iterable[str]) -> frozenset[str]:
+    """Return the parts of a module; where its only part holds all of it, the parts of that one.
+
+    Parameters
+    ----------
+    module : str
+        The module.
+    modules : iterable of str
+        The module of each node.
+
+    Examples
+    --------
+    >>> sorted(parts_of("encoder", ["encoder.layers.0.fc", "encoder.layers.1.fc", "head"]))
+    ['encoder.layers.0', 'encoder.layers.1']
+    >>> sorted(parts_of("encoder", ["encoder", "encoder.layers.0.fc"])), sorted(parts_of("head", ["head.fc"]))
+    (['encoder.layers'], [])
+    """
+    inside = {tuple(one.split(".")) for one in modules if one == module or one.startswith(module + ".")}
+    depth = module.count(".") + 1
+    while True:
+        parts = {path[: depth + 1] for path in inside if len(path) > depth}
+        if len(parts) != 1 or any(len(path) <= depth for path in inside):
+            return frozenset(".".join(path) for path in parts)
+        depth += 1
 
 
 def fold(modules: Sequence[str], folded: frozenset[str], *, headings: bool = False) -> Rows:

@@ -184,7 +184,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     _wanted: re.Pattern[str] | None = None
     _found_row: int = -1
     _title: str = ""
-    _footing: Sequence[tuple[str, int]] = ()
+    _footing: tuple[str, Sequence[tuple[str, int]]] = ("", ())
     _hidden: Sequence[LinePane] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -356,15 +356,18 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     def set_footing(self, hidden: Sequence[LinePane]) -> None:
         """Name other panes in the border below, where a click shows them."""
         self._hidden = hidden
-        room, between = self.size.width - 4, len(_BETWEEN)
+        room, between = self.size.width - 4, _BETWEEN
         headings = [pane.heading for pane in hidden]
-        if sum(map(len, headings)) + between * (len(headings) - 1) > room:
-            headings = _fitting([pane.short_heading for pane in hidden], room, between)
+        if _length(headings, between) > room:
+            headings = [pane.short_heading for pane in hidden]
+        if _length(headings, between) > room:
+            between = between.strip()
+            headings = _fitting(headings, room, len(between))
         footing = [(heading, pane.NUMBER) for heading, pane in zip(headings, hidden)]
-        if footing != self._footing:
-            self._footing = footing
+        if (between, footing) != self._footing:
+            self._footing = between, footing
             tabs = (Text(heading, Style(meta={"@click": f"app.pane({number})"})) for heading, number in footing)
-            self.border_subtitle = Text(_BETWEEN).join(tabs)
+            self.border_subtitle = Text(between).join(tabs)
 
     def on_resize(self, event: events.Resize) -> None:
         """Measure again: what fits has changed."""
@@ -426,6 +429,10 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
 def wanted_text(text: str) -> re.Pattern[str] | None:
     """Return what finds a text in a line; capitals matter where there are any."""
     return re.compile(re.escape(text), re.IGNORECASE if text == text.lower() else 0) if text else None
+
+
+def _length(headings: Sequence[str], between: str) -> int:
+    return len(between.join(headings))
 
 
 def _fitting(headings: Sequence[str], room: int, between: int) -> list[str]:
