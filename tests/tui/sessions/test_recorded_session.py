@@ -268,3 +268,27 @@ def test_the_losses_up_to_the_backward_that_is_shown(tmp_path):
         session.next_backward()
         session.next_backward()
         assert session.losses() == (4.0, 2.0, 1.0)
+
+
+def test_the_flow_of_gradients_is_told_of_what_is_recorded(tmp_path):
+    gs.manual_seed(0)
+    model = gs.nn.Sequential(*(layer for _ in range(12) for layer in (gs.nn.Linear(4, 4), gs.nn.Sigmoid())))
+    with gi.record(tmp_path / "run.gscope"):
+        model(gs.ones(2, 4)).sum().backward()
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        session = RecordedSession(recording)
+        session.start()
+        flow = session.gradient_flow()
+        assert (flow.verdict, len(flow.parameters)) == ("vanishing", 24)
+        live = gi.gradient_flow(model)
+        assert {p.name: p.grad_norm for p in flow.parameters} == pytest.approx(
+            {p.name: p.grad_norm for p in live.parameters}, rel=1e-5
+        )
+        with pytest.raises(SessionError, match="there is no program that has 'net'"):
+            session.gradient_flow("net")
+
+        async def scenario(app, pilot):
+            await type_in(pilot, "flow", ":")
+            await until(pilot, lambda: "24 of 24 parameters have a gradient" in app.query_one(LogPane).text)
+
+        play(scenario, session, size=(120, 40))

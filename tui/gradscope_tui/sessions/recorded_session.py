@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -48,6 +48,9 @@ from gradscope.inspect.records.tensor_statistics import summarize
 from gradscope_tui.sessions.recorded_nodes import RecordedNodes
 from gradscope_tui.sessions.recorded_parameters import recorded_parameters
 
+if TYPE_CHECKING:
+    from gradscope.inspect.diagnosis.flow.gradient_flow import GradientFlow
+
 __all__ = ["RecordedSession"]
 
 _SHORT = 2_000
@@ -70,7 +73,6 @@ _UNAVAILABLE = {
     "abort": "end",
     "record": "record",
     "memory": "ask",
-    "flow": "ask",
     "why": "ask",
 }
 
@@ -398,6 +400,16 @@ class RecordedSession(StopVerbs):
         return recorded_parameters(
             self._recording, [one for one in self._tasks[: self._place + 1] if one.run == task.run]
         )
+
+    def gradient_flow(self, model: str = "") -> GradientFlow:
+        """Return how gradients have flowed in the backward that is shown, by what is recorded of its parameters."""
+        if model:
+            raise SessionError(
+                f"this is a recording: there is no program that has {model!r}; `flow` alone asks for all"
+            )
+        from gradscope.inspect.diagnosis.flow.gradient_flow import flow_of_nodes  # as in explain()
+
+        return flow_of_nodes(self.nodes)
 
     def losses(self) -> tuple[float, ...]:
         """Return the losses of the latest backwards of the run, up to that which is shown."""

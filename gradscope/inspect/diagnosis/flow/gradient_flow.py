@@ -14,6 +14,7 @@ from ...output.number_format import count, format_shape, several
 from ...records.execution_order import walk
 from ...records.module_tracking import module_of_parameter
 from ...records.naming import name_graph
+from ...records.records import NodeRecord
 from ...records.tensor_statistics import count_bad, norm_of
 from ..explanation import Explanation, adapter_of, describe, parameters_of
 from ..limits import Limits
@@ -21,7 +22,7 @@ from ..plots import bars
 from .backward_replay import BackwardReplay
 from .dead_units import DeadUnits, dead_units
 
-__all__ = ["GradientFlow", "ParameterFlow", "gradient_flow", "verdict_of"]
+__all__ = ["GradientFlow", "ParameterFlow", "flow_of_nodes", "gradient_flow", "verdict_of"]
 
 # The size of an update beside its weight below which training stands still, and above which it jumps.
 _STILL, _WILD = 1e-7, 10.0
@@ -143,12 +144,13 @@ class GradientFlow(Explanation):
 
     def _rows(self) -> Iterable[Sequence[str]]:
         for p in self.parameters:
+            weight = "" if math.isnan(p.weight_norm) and not p.bad else f"{p.weight_norm:.3g}"
             if p.grad_norm is None:
-                yield (p.name or "-", format_shape(p.shape), f"{p.weight_norm:.3g}", "none", "", "", "", "")
+                yield (p.name or "-", format_shape(p.shape), weight, "none", "", "", "", "")
                 continue
             ratio = "" if p.ratio is None else f"{p.ratio:.2e}"
             rows = (f"{p.zeros:.0%}", str(p.dead_rows), str(p.bad))
-            yield (p.name or "-", format_shape(p.shape), f"{p.weight_norm:.3g}", f"{p.grad_norm:.3g}", ratio, *rows)
+            yield (p.name or "-", format_shape(p.shape), weight, f"{p.grad_norm:.3g}", ratio, *rows)
 
 
 def gradient_flow(params: Any = None, loss: Any = None, *, adapter: Adapter | None = None) -> GradientFlow:
@@ -198,6 +200,32 @@ def gradient_flow(params: Any = None, loss: Any = None, *, adapter: Adapter | No
     if verdict == "none":
         ends = (_NOT_YET if loss is None else _NOT_REACHED,)
     return GradientFlow(flows, tuple(rectifiers), verdict, (*ends, *_findings(flows, rectifiers)), first)
+
+
+def flow_of_nodes(nodes: Iterable[NodeRecord]) -> GradientFlow:
+    """Say how gradients have flowed in one backward, by what has been recorded of its leaves.
+
+    Parameters
+    ----------
+    nodes : iterable of NodeRecord
+        In execution order. What a record does not have is left open: the weights, and rows without a gradient.
+    """
+    leaves = [node for node in nodes if node.parameter]
+    flows = tuple(_recorded_flow(node) for node in reversed(leaves))
+    verdict, ends, first = verdict_of(flows)
+    if verdict == "none":
+        ends = ("nothing is recorded of what came to them",)
+    return GradientFlow(flows, (), verdict, (*ends, *_findings(flows, ())), first)
+
+
+def _recorded_flow(node: NodeRecord) -> ParameterFlow:
+    grad = next((grad for grad in node.grad_outputs or () if grad is not None), None)
+    shape = tuple(node.outputs[0].shape) if node.outputs else ()
+    module, norm = module_of_parameter(node.parameter), node.norm if grad is None else grad.norm
+    size = max(math.prod(shape), 1)
+    rms = None if norm is None else norm / math.sqrt(size)
+    zeros, bad = (0.0, 0) if grad is None else (grad.zeros / max(grad.numel, 1), grad.nans + grad.infs)
+    return ParameterFlow(node.parameter, module, shape, math.nan, norm, rms, None, zeros, 0, bad)
 
 
 def _parameters_below(adapter: Adapter, loss: Any) -> list[tuple[str, Any]]:
