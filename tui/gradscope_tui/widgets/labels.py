@@ -23,6 +23,9 @@ __all__ = [
 _NAME = re.compile(r"^(\D).*?(\d*)$")
 """A name that begins with a letter, and the number at its end."""
 
+_LEAST_END = 3
+"""Cells for the end of a path: the dot, a letter, and the sign that it goes on."""
+
 UNREADABLE = "(unreadable)"
 """How a node is called that a damaged recording has lost."""
 
@@ -82,14 +85,16 @@ def short_value(value: float | None) -> str:
 
 
 def shorten(path: str, width: int) -> str:
-    """Shorten a dotted path where it has no room: names to their letter and number, then the beginning goes.
+    """Shorten a dotted path where it has no room: names to their letter and number, then the end, then the beginning.
 
     Examples
     --------
     >>> shorten("encoder.layers.0.norm1.weight", 20), shorten("encoder.layers.0.norm1.weight", 23)
     ('e.l.0.norm1.weight', 'e.layers.0.norm1.weight')
     >>> shorten("encoder.layers.0.norm1.weight", 15), shorten("encoder.layers.0.norm1.weight", 12)
-    ('e.l.0.n1.weight', '….n1.weight')
+    ('e.l.0.n1.weight', 'e.l.0.n1.we…')
+    >>> shorten("encoder.layers.0.norm1.weight", 10)
+    '….weight'
     >>> shorten("encoder", 4), shorten("encoder", 7)
     ('…der', 'encoder')
     """
@@ -101,6 +106,9 @@ def shorten(path: str, width: int) -> str:
         path = ".".join(parts)
     if len(path) <= width:
         return path
+    head, _, last = path.rpartition(".")
+    if head and len(head) + _LEAST_END <= width:
+        return f"{head}.{last[: width - len(head) - 2]}…"
     tail = path[len(path) - max(1, width - 1) :]
     dot = tail.find(".")
     return f"…{tail[dot:] if 0 <= dot <= len(tail) // 2 else tail}"
