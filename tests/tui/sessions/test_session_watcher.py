@@ -113,3 +113,14 @@ def test_a_program_that_goes_while_it_is_read_does_not_take_the_screen_with_it()
         await until(pilot, lambda: "#1/13" in text_of(app))
 
     play(scenario)
+
+
+def test_a_look_at_a_running_program_while_the_screen_is_closed_finds_no_widgets_and_goes():
+    session = FakeSession(held=True)
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.state == "running")
+        await app.query_one("#panes").remove()
+        app.watcher.poll()
+
+    play(scenario, session)

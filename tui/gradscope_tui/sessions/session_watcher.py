@@ -259,9 +259,9 @@ class SessionWatcher:
     def poll(self) -> None:
         """Follow a session that is running."""
         if self._session.state == "running":
-            self._show_question()
             self._asking_where: Worker[None] = self._app.run_worker(self._ask_where, group="where", exclusive=True)
             with unless_closed():
+                self._show_question()
                 self.refresh()
                 self.look()
 
