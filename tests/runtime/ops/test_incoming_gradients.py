@@ -157,3 +157,52 @@ def test_the_second_derivative_of_running_and_scattered_products_with_two_zeros(
         (first,) = gs.autograd.grad(product, x, create_graph=True)
         assert first.tolist() == [0.0] * 4
         assert gs.autograd.grad(first[1], x)[0].tolist() == [0.0, 0.0, 0.0, 6.0]
+
+
+COMPLEX_REDUCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "var": lambda lib, z: lib.var(z),
+    "std": lambda lib, z: lib.std(z),
+    **{f"norm {p}": lambda lib, z, p=p: lib.linalg.vector_norm(z, p) for p in (1, 2, 3, 6)},
+    "dist": lambda lib, z: lib.dist(z, lib.ones_like(z) * (9 + 9j), 4),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", COMPLEX_REDUCTIONS)
+@pytest.mark.filterwarnings("ignore")
+def test_an_infinite_gradient_of_a_real_number_has_no_nan_for_complex_ones(torch: Any, name: str) -> None:
+    found = []
+    for lib in (gs, torch):
+        z = lib.tensor([1 + 2j, 0.5 - 1j, 3 + 1j, 2 - 2j], requires_grad=True)
+        COMPLEX_REDUCTIONS[name](lib, z).backward(lib.tensor(INF))
+        found.append(numpy.asarray(z.grad.resolve_conj()))
+    numpy.testing.assert_array_equal(*found)
+    assert not numpy.isnan(found[0]).any()
+
+
+@pytest.mark.parametrize(("padding", "reached"), [("zeros", 1), ("border", 1), ("reflection", 4)])
+@pytest.mark.parametrize("sizes", [(1, 1, 2, 2), (1, 1, 2, 2, 2)], ids=["image", "volume"])
+def test_an_infinite_gradient_reaches_the_elements_that_were_read(sizes: Any, padding: str, reached: int) -> None:
+    dims = len(sizes) - 2
+    image = gs.ones(*sizes, requires_grad=True)
+    place = gs.full((1, *(1,) * dims, dims), 1.25)
+    gs.nn.functional.grid_sample(image, place, padding_mode=padding, align_corners=True).backward(
+        gs.full((1, 1, *(1,) * dims), INF)
+    )
+    assert image.grad.reshape(-1)[-1].item() == INF
+    assert image.grad.isinf().sum().item() == (reached if dims == 2 else reached**1.5)
+    assert not image.grad.isnan().any()
+
+
+def test_a_nan_of_an_image_is_not_read_outside_of_it() -> None:
+    image = gs.full((1, 1, 2, 2), NAN)
+    outside = gs.nn.functional.grid_sample(image, gs.full((1, 1, 1, 2), -5.0), align_corners=True)
+    assert outside.item() == 0
+
+
+@pytest.mark.parametrize(("reduce", "expected"), [("max", [0, INF, INF, 0]), ("min", [INF, 0, 0, INF])])
+def test_an_infinite_gradient_reaches_the_extremes_of_segments_alone(reduce: str, expected: list[float]) -> None:
+    data = gs.tensor([1.0, 2.0, 5.0, 3.0], requires_grad=True)
+    segments = gs.segment_reduce(data, reduce, lengths=gs.tensor([2, 2]))
+    segments.backward(gs.tensor([INF, INF]))
+    assert data.grad.tolist() == expected

@@ -360,6 +360,8 @@ def segment_reduce(
     how, neutral = _OF_SEGMENTS[reduce]
     target = data.new_full((*shape[:axis], segments + 1, *shape[axis + 1 :]), neutral)
     index = place.reshape(*place._array.shape, *ones).expand(shape)
+    if reduce in ("max", "min") and data.requires_grad:
+        data = _extremes_alone(data, target, axis, index, how, neutral)
     found = METHODS["scatter_reduce"](target, axis, index, data, how, include_self=False)
     sizes = METHODS["diff"](edges, dim=-1)
     return _with_initial(found.narrow(axis, 0, segments), reduce, initial, sizes.reshape(*sizes._array.shape, *ones))
@@ -395,6 +397,13 @@ def _segment_edges(data: Array, lengths: Array, offsets: Array, axis: int, unsaf
                 f"!unsafe.\nThey come to {lengths._array.sum(-1).tolist()}, the dimension to {data._array.shape[axis]}."
             )
     return OPERATORS["constant_pad_nd"].function(lengths.cumsum(-1), (1, 0))
+
+
+def _extremes_alone(data: Tensor, target: Tensor, axis: int, index: Tensor, how: str, neutral: float) -> Tensor:
+    """Return data with the neutral number in place of what is no extreme: an infinite gradient is no NaN for that."""
+    found = METHODS["scatter_reduce"](target, axis, index, data.detach(), how, include_self=False)
+    extreme = METHODS["gather"](found, axis, index)
+    return METHODS["masked_fill"](data, (data != extreme) & (extreme == extreme), neutral)
 
 
 def _with_initial(found: Array, reduce: str, initial: float | None, lengths: Array) -> Array:

@@ -78,7 +78,8 @@ def _variance_self(g: Gradient, self: Array, dim: Dims, correction: Number, keep
         slope = F.where(self == F.mean(self), F.zeros_like(self) + math.nan, F.zeros_like(self) + math.inf)
         return spread(g, self.shape, dim, keepdim, F) * slope
     scale = 2 / freedom if freedom else math.inf
-    return spread(g, self.shape, dim, keepdim, F) * (self - F.mean(self, dim, True)) * scale
+    # The numbers without an imaginary part are multiplied first: an infinite complex one times such a one has a NaN.
+    return spread(g, self.shape, dim, keepdim, F) * scale * (self - F.mean(self, dim, True))
 
 
 def _half_over(g: Gradient, deviation: Array, F: Namespace) -> Gradient:
@@ -361,7 +362,8 @@ def _vector_norm_self(
     scale = spread(F.where(zero, nothing, g * safe ** (1 - ord)), shape, dim, keepdim, F)
     size = F.abs(self)
     away = F.where(size == 0, F.ones_like(size), size)
-    return F.sgn(self) * scale * F.where(size == 0, F.zeros_like(size), away ** (ord - 1))
+    # The numbers without an imaginary part are multiplied first, as in the derivative of a variance.
+    return F.sgn(self) * (scale * F.where(size == 0, F.zeros_like(size), away ** (ord - 1)))
 
 
 def _norm_reference(self: Array, ord: NormOrder = 2, dim: Dims = None, keepdim: bool = False) -> Array:

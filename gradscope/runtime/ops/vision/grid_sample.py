@@ -40,7 +40,7 @@ class Axis:
     places: list[Array]
     """For each tap its element, within bounds."""
     inside: list[Array] | None
-    """For each tap 1 or 0: whether it was within bounds; None if all are made to be."""
+    """For each tap whether it was within bounds; None if all are made to be."""
     past: Array
     """How far the place is past the first tap."""
     slope: Array
@@ -88,18 +88,21 @@ def _padded(xp: Namespace, x: Array, size: int, padding: int, align_corners: boo
 
 
 def _taps(
-    xp: Namespace, first: Array, size: int, padding: int, align_corners: bool, offsets: Array
-) -> tuple[list[Array], Array]:
-    """Return the elements that lie `offsets` past the first, and which of them are inside (None: all)."""
+    xp: Namespace, first: Array, size: int, padding: int, align_corners: bool, offsets: Ints, *, each: bool = False
+) -> tuple[list[Array], list[Array] | None]:
+    """Return the elements that lie `offsets` past the first, and which of them are inside (None: all).
+
+    `each` of them is padded; else the place between them has been, and one past the last element counts for nothing.
+    """
     places, inside = [], []
     for step in offsets:
         at = first + step
-        if padding == ZEROS:
-            inside.append(((at >= 0) & (at <= size - 1)).astype(first.dtype))
+        if padding == ZEROS or not each:
+            inside.append((at >= 0) & (at <= size - 1))
         else:
             at, _ = _padded(xp, at, size, padding, align_corners)
         places.append(xp.fmin(xp.fmax(at, 0), size - 1).astype(xp.int64))
-    return places, inside if padding == ZEROS else None
+    return places, inside or None
 
 
 def _axis(xp: Namespace, coordinate: Array, size: int, mode: int, padding: int, align_corners: bool) -> Axis:
@@ -108,7 +111,7 @@ def _axis(xp: Namespace, coordinate: Array, size: int, mode: int, padding: int, 
         # The taps are padded one by one, not the place between them.
         first = xp.floor(at)
         whole = xp.fmin(xp.fmax(first, -(2.0**31)), 2.0**31)
-        places, inside = _taps(xp, whole, size, padding, align_corners, (-1, 0, 1, 2))
+        places, inside = _taps(xp, whole, size, padding, align_corners, (-1, 0, 1, 2), each=True)
         return Axis(places, inside, at - first, slope)
     at, turn = _padded(xp, at, size, padding, align_corners)
     if mode == NEAREST:
@@ -163,13 +166,13 @@ def _outer_slope(x: Array, a: float) -> Array:
     return (x * (3 * a) - 10 * a) * x + 8 * a
 
 
-def _masked(axis: Axis, values: list[Array]) -> list[Array]:
-    """Return weights, zero for taps outside."""
-    if axis.inside is None:
-        return values
-    return [
-        mask if isinstance(v, float) and v == 1.0 else v * mask for v, mask in zip(values, axis.inside, strict=True)
-    ]
+def _beyond_edges(xp: Namespace, axes: list[Axis], taps: tuple[int, ...]) -> Array | None:
+    """Return where one combination of taps is outside; None where it is nowhere, or where a device alone knows."""
+    inside: Array = True
+    for axis, tap in zip(axes, taps, strict=True):
+        if axis.inside is not None:
+            inside = inside & axis.inside[tap]
+    return None if inside is True or (xp is numpy and inside.all()) else ~inside
 
 
 def _product(factors: list[Array]) -> Array:
@@ -196,12 +199,15 @@ def _sample(xp: Namespace, input: Array, grid: Array, mode: int, padding: int, a
     batch, channels, *sizes = input.shape
     spatial = tuple(grid.shape[1:-1])
     axes, combinations = _geometry(xp, grid, tuple(sizes), mode, padding, align_corners)
-    weights = [_masked(a, _weights(mode, a.past)) for a in axes]
+    weights = [_weights(mode, a.past) for a in axes]
     table = _table(xp, input)
     total: Array = None
     for taps in combinations:
         weight = _product([w[k] for w, k in zip(weights, taps, strict=True)])
         read = table.take(_rows(xp, axes, tuple(sizes), taps), axis=0)
+        outside = _beyond_edges(xp, axes, taps)
+        if outside is not None:
+            read[outside] = 0  # a weight of 0 would make a NaN of an infinity
         if hasattr(weight, "shape"):
             read *= weight[..., None]
         total = read if total is None else xp.add(total, read, out=total)
@@ -241,17 +247,23 @@ def _sample_joint(
     spatial, count = tuple(grid.shape[1:-1]), len(sizes)
     places = math.prod(spatial)
     axes, combinations = _geometry(xp, bare, tuple(sizes), mode, padding_mode, align_corners)
-    wrapped = _constants(axes, hasattr(grid, "_array"))
+    recorded = hasattr(grid, "_array")
+    wrapped = _constants(axes, recorded)
     distances = _distances(wrapped, F.reshape(grid, (batch, places, count)))
-    weights = [_masked(a, _weights(mode, t)) for a, t in zip(wrapped, distances, strict=True)]
+    weights = [_weights(mode, t) for t in distances]
+    outside = [_beyond_edges(xp, axes, taps) for taps in combinations]
     rows = xp.stack([_rows(xp, axes, tuple(sizes), taps) for taps in combinations])
-    rows = _as_constant(rows, hasattr(grid, "_array"))
+    rows = _as_constant(rows, recorded)
     columns = F.permute(F.reshape(g, (batch, channels, places)), (0, 2, 1))
     of_input = of_grid = None
     if needs[0]:
         parts = [_product([w[k] for w, k in zip(weights, taps, strict=True)]) for taps in combinations]
         nearest = isinstance(parts[0], float)  # one tap, of weight 1
         spread = columns if nearest else columns * F.unsqueeze(F.stack(parts, 0), -1)
+        if any(mask is not None for mask in outside):
+            nowhere = xp.zeros((batch, places), dtype=bool)
+            masks = xp.stack([nowhere if mask is None else mask for mask in outside])
+            spread = F.where(_as_constant(masks[..., None], recorded), F.zeros_like(spread), spread)
         gathered = F.embedding_backward(spread, rows, batch * math.prod(sizes), -1, False)
         of_input = F.reshape(
             F.permute(F.reshape(gathered, (batch, math.prod(sizes), channels)), (0, 2, 1)), tuple(input.shape)
@@ -260,17 +272,33 @@ def _sample_joint(
         of_grid = F.zeros_like(grid)
     elif needs[1]:
         # A product with ones is a sum over the channels; of short rows it is many times faster.
-        ones = _as_constant(xp.ones(channels, dtype=bare.dtype), hasattr(grid, "_array"))
-        of_grid = _grid_gradient(input, columns, ones, rows, wrapped, weights, distances, combinations, mode, F)
+        ones = _as_constant(xp.ones(channels, dtype=bare.dtype), recorded)
+        products = _products(input, columns, ones, rows, outside, F)
+        of_grid = _grid_gradient(products, wrapped, weights, distances, combinations, mode, F)
         of_grid = F.reshape(of_grid, tuple(grid.shape))
     return of_input, of_grid
 
 
+def _products(
+    input: Array, columns: Array, ones: Array, rows: Array, outside: list[Array | None], F: Namespace
+) -> list[Array]:
+    """Return for each combination of taps what it reads times what comes in, summed over the channels; 0 outside."""
+    batch, channels, *sizes = input.shape
+    table = F.reshape(
+        F.permute(F.reshape(input, (batch, channels, math.prod(sizes))), (0, 2, 1)),
+        (batch * math.prod(sizes), channels),
+    )
+    found = []
+    for k, mask in enumerate(outside):
+        product = F.matmul(F.embedding_rows(table, rows[k], -1, False) * columns, ones)
+        if mask is not None:
+            product = F.where(_as_constant(mask, hasattr(product, "_array")), F.zeros_like(product), product)
+        found.append(product)
+    return found
+
+
 def _grid_gradient(
-    input: Array,
-    columns: Array,
-    ones: Array,
-    rows: Array,
+    products: list[Array],
     axes: list[Axis],
     weights: list[list[Array]],
     distances: list[Array],
@@ -279,15 +307,9 @@ def _grid_gradient(
     F: Namespace,
 ) -> Array:
     """Return the gradient of each place: how the weights change there, times what they weigh."""
-    batch, channels, *sizes = input.shape
-    table = F.reshape(
-        F.permute(F.reshape(input, (batch, channels, math.prod(sizes))), (0, 2, 1)),
-        (batch * math.prod(sizes), channels),
-    )
-    products = [F.matmul(F.embedding_rows(table, rows[k], -1, False) * columns, ones) for k in range(len(combinations))]
     found = []
     for a, axis in enumerate(axes):
-        slopes = _masked(axis, _slopes(mode, distances[a]))
+        slopes = _slopes(mode, distances[a])
         total: Array = None
         for taps, product in zip(combinations, products, strict=True):
             factors = [slopes[k] if b == a else weights[b][k] for b, k in enumerate(taps)]
@@ -308,7 +330,7 @@ def _constants(axes: list[Axis], recorded: bool) -> list[Axis]:
     return [
         Axis(
             a.places,
-            None if a.inside is None else [_as_constant(m, recorded) for m in a.inside],
+            a.inside,
             _as_constant(a.past, recorded),
             _as_constant(a.slope, recorded),
         )
