@@ -6,7 +6,7 @@ Each element is computed as in a single call: a part begins at a multiple of a b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
@@ -162,23 +162,34 @@ def _split(arguments: tuple[Any, ...], out: Array | None, *, permuted: bool) -> 
     permuted : bool
         Whether arrays of one shape may lie in another order than row-major.
     """
+    sliced = [type(a) is numpy.ndarray and a.ndim > 0 for a in arguments]
     # An array of another module, or one of bfloat16, is for the function to know.
-    if any(type(a) is not numpy.ndarray and getattr(a, "strides", ()) for a in arguments):
+    if not any(sliced) or any(getattr(a, "strides", ()) for a, cut in zip(arguments, sliced, strict=True) if not cut):
         return None
+    arrays = [a for a, cut in zip(arguments, sliced, strict=True) if cut]
+    if out is not None and not _may_write(out, arrays):
+        return None
+    shape = arrays[0].shape if out is None else out.shape
+    for array in arrays if out is None else [*arrays, out]:
+        if array.shape != shape or not array.flags.c_contiguous:
+            return _split_strided(arguments, out, permuted=permuted)
+    return _flat(arguments, sliced, shape)
+
+
+def _split_strided(arguments: tuple[Any, ...], out: Array | None, *, permuted: bool) -> _Split | None:
+    """Do what :func:`_split` does with arrays that broadcast, or are not in row-major order."""
     given = _with_numbers(arguments)
-    arrays = [a for a in given if type(a) is numpy.ndarray and a.ndim]
-    if not arrays or (out is not None and not _may_write(out, arrays)):
-        return None
-    laid = arrays if out is None else [*arrays, out]
+    sliced = [type(a) is numpy.ndarray and a.ndim > 0 for a in given]
+    laid = [a for a, cut in zip(given, sliced, strict=True) if cut] + ([] if out is None else [out])
     first = laid[0]
     in_rows = all(array.flags.c_contiguous for array in laid)
     if any(array.shape != first.shape for array in laid):
-        return _in_rows(given, arrays, out) if in_rows else None
+        return _in_rows(given, laid, out) if in_rows else None
     if in_rows:
-        return _flat(given, first.shape)
+        return _flat(given, sliced, first.shape)
     order = tuple(sorted(range(first.ndim), key=lambda axis: -first.strides[axis]))
     if permuted and all(a.strides == first.strides for a in laid) and first.transpose(order).flags.c_contiguous:
-        return _flat(given, first.shape, order)
+        return _flat(given, sliced, first.shape, order)
     return None
 
 
@@ -196,17 +207,21 @@ def _with_numbers(arguments: tuple[Any, ...]) -> list[Any]:
     ]
 
 
-def _flat(given: list[Any], shape: tuple[int, ...], order: tuple[int, ...] | None = None) -> _Split:
+def _flat(
+    given: Sequence[Any], sliced: list[bool], shape: tuple[int, ...], order: tuple[int, ...] | None = None
+) -> _Split:
     """Return arrays of one shape as vectors of the same memory."""
-    sliced = [type(a) is numpy.ndarray and a.ndim > 0 for a in given]
-    split = _Split(given, sliced, (math.prod(shape),), shape, order)
-    return split._replace(given=[split.laid(a) if cut else a for a, cut in zip(given, sliced, strict=True)])
+    vectors = [
+        (a if order is None else a.transpose(order)).reshape(-1) if cut else a
+        for a, cut in zip(given, sliced, strict=True)
+    ]
+    return _Split(vectors, sliced, (math.prod(shape),), shape, order)
 
 
-def _in_rows(given: list[Any], arrays: list[Array], out: Array | None) -> _Split | None:
+def _in_rows(given: list[Any], laid: list[Array], out: Array | None) -> _Split | None:
     """Return arrays that broadcast; None where they do not, or where they are one row."""
     try:
-        shape = numpy.broadcast_shapes(*[array.shape for array in arrays])
+        shape = numpy.broadcast_shapes(*[array.shape for array in laid])
     except ValueError:
         return None
     if shape[0] < 2 or (out is not None and out.shape != shape):
@@ -218,6 +233,8 @@ def _in_rows(given: list[Any], arrays: list[Array], out: Array | None) -> _Split
 def _may_write(out: Array, arrays: list[Array]) -> bool:
     """Whether no part of what is written is read for another part."""
     for array in arrays:
+        if array is out:
+            continue
         same = array.ctypes.data == out.ctypes.data and array.strides == out.strides and array.shape == out.shape
         if not same and numpy.may_share_memory(array, out):
             return False

@@ -186,7 +186,8 @@ class Operator:
     def by_element(self) -> bool:
         """Whether an element of its result is computed of those at its place alone: threads may share the work."""
         several = len(self.outputs) > 1 or self.output_list or self.aux
-        return self.family.rpartition(".")[2] in _BY_ELEMENT and not several and self.view is None
+        alone = self.family.rpartition(".")[2] in _BY_ELEMENT or self.name.startswith("clamp")
+        return alone and not several and self.view is None
 
     @cached_property
     def multi(self) -> bool:
