@@ -219,12 +219,12 @@ def _flat(
 
 
 def _in_rows(given: list[Any], laid: list[Array], out: Array | None) -> _Split | None:
-    """Return arrays that broadcast; None where they do not, or where they are one row."""
+    """Return arrays that broadcast; None where they do not, are one row, or leave no element."""
     try:
         shape = numpy.broadcast_shapes(*[array.shape for array in laid])
     except ValueError:
         return None
-    if shape[0] < 2 or (out is not None and out.shape != shape):
+    if shape[0] < 2 or 0 in shape or (out is not None and out.shape != shape):
         return None
     sliced = [type(a) is numpy.ndarray and a.ndim == len(shape) and a.shape[0] == shape[0] for a in given]
     return _Split(given, sliced, shape, shape)

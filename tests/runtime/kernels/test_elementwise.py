@@ -155,6 +155,13 @@ def test_shapes_that_do_not_broadcast_are_refused_as_by_one_call() -> None:
 
 
 @pytest.mark.usefixtures("three")
+@pytest.mark.parametrize("shapes", [((5, 1), (5, 0)), ((5, 0), (1,)), ((5, 1, 1), (0, 1)), ((0, 5), (5,))], ids=str)
+def test_arrays_that_leave_no_element_give_an_empty_one(shapes: Any) -> None:
+    given = [np.zeros(shape) for shape in shapes]
+    assert in_parts(np.add, *given).shape == np.add(*given).shape
+
+
+@pytest.mark.usefixtures("three")
 @pytest.mark.parametrize("state", ["raise", "call"])
 def test_errors_of_numbers_are_what_the_caller_asks_for(state: str) -> None:
     numbers = np.ones(9)
