@@ -5,6 +5,7 @@
 - :mod:`~.compiled`: the forms that Numba compiles, where it is installed
 - :mod:`~.attention_kernels`: scaled dot-product attention and its derivative, a block of scores at a time
 - :mod:`~.threads`: parts of large arrays at a time on several threads
+- :mod:`~.copies`: transposed matrices in row-major order
 - :mod:`~.elementwise`: elementwise functions of large arrays, in such parts
 - :mod:`~.normalization_kernels`: layer, batch and group norm of large arrays
 - :mod:`~.selection`: elements of one array or of another

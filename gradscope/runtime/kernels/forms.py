@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from . import threads
+from .copies import row_major_copy
 
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array
@@ -129,7 +130,7 @@ def _shared(
 def _in_order(array: Array, shape: tuple[int, ...]) -> Array:
     """Return an array in row-major order as a vector or as rows; what is one already stays as it is, which is quick."""
     if not array.flags.c_contiguous:
-        array = numpy.ascontiguousarray(array)
+        array = row_major_copy(array)
     return array if array.ndim == len(shape) else array.reshape(shape)
 
 

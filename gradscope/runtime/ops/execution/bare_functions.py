@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 
 from ...dispatch import OPERATORS
+from ...kernels.copies import row_major_copy
 from ..declaration.annotations import Array, Formula, Namespace, Number
 
 __all__ = ["ArrayOperators", "array_operators", "conj", "constant", "one_minus"]
@@ -117,7 +118,9 @@ def matrix_product(xp: Namespace, a: Array, b: Array) -> Array:
 
 def in_rows(xp: Namespace, array: Array) -> Array:
     """Return `array` in row-major order, which PyTorch gives many results: a user may view() them."""
-    return array if array.flags.c_contiguous else xp.ascontiguousarray(array)
+    if array.flags.c_contiguous:
+        return array
+    return row_major_copy(array) if type(array) is numpy.ndarray else xp.ascontiguousarray(array)
 
 
 def writable_copy(xp: Namespace, array: Array) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from ... import autocast, state
+from ...kernels.copies import row_major_copy
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.bfloat16 import cast
@@ -27,14 +28,18 @@ def _clone(xp: Namespace, self: Array, memory_format: MemoryFormat = None) -> Ar
     if name == "channels_last":
         return _channels_last(self)
     if name == "contiguous_format" or (copy := in_order(self)) is self:
-        return self.copy(order="C" if name == "contiguous_format" else "K")
+        if name != "contiguous_format":
+            return self.copy(order="K")
+        return row_major_copy(self) if self.__class__ is numpy.ndarray else self.copy(order="C")
     copy[...] = self
     return copy
 
 
 def _channels_last(array: Array) -> Array:
     check_rank(array.shape)
-    return array.transpose((0, 2, 3, 1)).copy(order="C").transpose((0, 3, 1, 2))
+    last = array.transpose((0, 2, 3, 1))
+    copy = row_major_copy(last) if array.__class__ is numpy.ndarray else last.copy(order="C")
+    return copy.transpose((0, 3, 1, 2))
 
 
 operator(
