@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy
@@ -9,6 +10,7 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
+from gradscope.inspect.recording.recorder.recorded_events import EventRecorder
 from tests.inspect.ranks.jobs import being_rank
 from tests.inspect.recording.programs import mlp, train
 
@@ -97,6 +99,28 @@ def test_a_series_outlives_the_iterations_that_are_left_out(tmp_path):
     assert fallen is not None
     below = math.log(series.level / 1000 / 50**0.5) / math.log(0.99)
     assert fallen.first - series.width < below <= fallen.first
+
+
+def test_a_series_has_the_iterations_that_have_grown_too_old(tmp_path, monkeypatch):
+    hours = itertools.count()
+    monkeypatch.setattr(EventRecorder, "_now", lambda recorder: next(hours) * 3600 * 10**9)
+    path = tmp_path / "run.gscope"
+    model = Scale(weight=gs.ones(50))
+    with gi.record(path, age="100h") as recorder:
+        for n in range(300):
+            model(math.nan if n == 50 else 0.9**n).backward()
+            if n % 10 == 0:
+                recorder.flush()
+    with gi.open_recording(path) as recording:
+        assert len(recording.iterations()) < 150
+        [series] = [one for one in recording.series() if one.kind == "gradient"]
+        [found] = recording.anomalies()
+    assert (series.samples, series.first, series.last) == (300, 0, 299)
+    assert (series.first_value, series.bad) == (pytest.approx(50**0.5), (1, 50, 50))
+    assert (found.kind, found.count, found.first) == ("bad", 1, 50)
+    fallen = series.since(1e-3 * 50**0.5)
+    assert fallen is not None
+    assert fallen.first - series.width < math.log(1e-3) / math.log(0.9) <= fallen.first
 
 
 def test_backwards_before_the_first_step_are_one_iteration_of_a_series_too(tmp_path):
