@@ -6,6 +6,7 @@
 - :mod:`~.both_frameworks`: for programs of which one does not know beforehand
 - :mod:`~.gradient_hooks`: hooks by name that only look, and those that change a gradient
 - :mod:`~.import_watch`: to be told when a script imports PyTorch
+- :mod:`~.recent_norms`: what one node has made is given to the next: its norm is taken once
 - :mod:`~.memory_fingerprint`: whether memory was written, at a bounded cost
 """
 

@@ -48,6 +48,7 @@ from .protocol import (
     key_in,
     refuse_checkpoint,
 )
+from .recent_norms import RecentNorms
 
 __all__ = ["NativeAdapter", "location_of"]
 
@@ -89,6 +90,7 @@ def _calls(site: events.CallSite) -> tuple[Location, ...]:
 
 _PACKAGE = os.path.dirname(os.path.abspath(gs.__file__))
 _ARRAY = numpy.ndarray
+_FEW = 256  # elements, whose norm is taken as quickly as it is remembered
 _NOTHING = (None, None, None)
 _RUNNING_NODES = ("<gradscope operator ", *(os.path.join(_PACKAGE, room, "") for room in ("runtime", "autograd")))
 
@@ -420,26 +422,36 @@ class NativeAdapter:
 
     def passing_norms(self) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:
         """Return a function of the arrays that a node was given and has made: see the protocol."""
-        # In a chain what one node has made is what the next is given. Held by a reference that counts, it would be
-        # copied where it can be taken as it is.
+        # In a chain what one node has made is what the next is given.
         last: Callable[[], Any] = _nothing
         last_norm = 0.0
+        recent = RecentNorms()
+
+        def norm_of_given(array: Any) -> float | None:
+            if array is None:
+                return None
+            norm = recent.of(array) if array.size > _FEW else None
+            return _norm(array) if norm is None else norm
 
         def look(given: Sequence[Any], made: Sequence[Any]) -> tuple[float | None, bool]:
             nonlocal last, last_norm
-            norm: float | None
             if len(given) == 1:
-                array = given[0]
-                norm = None if array is None else last_norm if array is last() else _norm(array)
+                known = given[0] is not None and given[0] is last()
+                norm = last_norm if known else norm_of_given(given[0])
             else:
-                norm = combined_norm([None if array is None else _norm(array) for array in given])
+                norm = combined_norm(map(norm_of_given, given))
             finite = True
             for array in made:
                 if array is not None:
                     last_norm = _norm(array)
                     if not last_norm < math.inf:
                         finite = False
-                    last = weakref.ref(array) if type(array) is _ARRAY else _nothing  # a NumPy number takes none
+                    if type(array) is not _ARRAY:  # a NumPy number takes no weak reference
+                        last = _nothing
+                        continue
+                    last = weakref.ref(array)
+                    if array.size > _FEW:
+                        recent.note(array, last_norm)
             if not finite and not is_finite(norm):
                 finite = not makes_bad(_hosts(given), _hosts(made))
             return norm, finite

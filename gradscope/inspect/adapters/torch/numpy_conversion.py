@@ -16,6 +16,7 @@ from ...records.records import TensorSpec, dtype_name
 from ...records.tensor_statistics import combined_norm, is_finite, makes_bad, quick_norm
 from .. import memory_fingerprint
 from ..protocol import Converted
+from ..recent_norms import RecentNorms
 from .functorch import is_wrapped, outside_of_transforms, unwrapped
 from .torch_spec import TorchSpec
 
@@ -155,6 +156,7 @@ def passing_norms(
     quiet : callable
         Returns a context in which nothing is recorded and nobody is told.
     """
+    recent = RecentNorms()
 
     def norm_of_many(tensor: Any) -> float | None:
         if tensor is None or tensor.is_cpu:
@@ -162,11 +164,13 @@ def passing_norms(
         with quiet():
             return norm_at(tensor)
 
-    def norm_of_tensor(tensor: Any) -> float | None:
+    def norm_of_given(tensor: Any) -> float | None:
         norm = _norm_of_few(tensor)
+        if norm is None and type(tensor) is _TENSOR and not tensor.is_inference():
+            norm = recent.of(tensor, tensor._version)
         return norm_of_many(tensor) if norm is None else norm
 
-    last: Any = None
+    last: Any = None  # of a few numbers, which may be held: that is quicker
     last_norm: float | None = 0.0
     last_version = 0
 
@@ -176,9 +180,9 @@ def passing_norms(
             if len(given) == 1:
                 tensor = given[0]
                 known = tensor is not None and tensor is last and tensor._version == last_version
-                norm = last_norm if known else norm_of_tensor(tensor)
+                norm = last_norm if known else norm_of_given(tensor)
             else:
-                norm = combined_norm(list(map(norm_of_tensor, given)))
+                norm = combined_norm(list(map(norm_of_given, given)))
             last, finite = None, True
             for tensor in made:
                 if tensor is None:
@@ -187,11 +191,11 @@ def passing_norms(
                 if last_norm is not None:  # it is finite, and small enough to be held
                     last, last_version = tensor, tensor._version
                     continue
-                last_norm = norm_of_many(tensor)
-                if not is_finite(last_norm):
+                of_many = norm_of_many(tensor)
+                if not is_finite(of_many):
                     finite = False
-                if _is_held(tensor):
-                    last, last_version = tensor, tensor._version
+                if of_many is not None and type(tensor) is _TENSOR and not tensor.is_inference():
+                    recent.note(tensor, of_many, tensor._version)
         if not finite and not is_finite(norm):
             with quiet():
                 finite = not makes_bad(*([to_host(t) for t in grads if t is not None] for grads in (given, made)))
@@ -213,11 +217,6 @@ def _norm_of_few(tensor: Any) -> float | None:
         return None
     norm = math.hypot(*numbers(address)) if address else math.nan  # zeros without memory have no address
     return norm if norm < math.inf else None
-
-
-def _is_held(tensor: Any) -> bool:
-    """Whether a gradient may be held until the next node: see _HELD_BYTES."""
-    return type(tensor) is _TENSOR and tensor.layout is torch.strided and tensor.nbytes <= _HELD_BYTES
 
 
 _NUMBERS = {
