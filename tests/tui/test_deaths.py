@@ -331,6 +331,18 @@ def test_a_program_that_a_signal_has_stopped_is_left(tmp_path, name):
         assert termios.tcgetattr(terminal.theirs) == terminal.before
 
 
+@pytest.mark.slow
+def test_a_program_that_has_become_another_one_is_asked_about(tmp_path):
+    with debugged(tmp_path, "os.execvp('sleep', ['sleep', '600'])") as terminal:
+        terminal.press("c")
+        terminal.until(b"FAILED")
+        terminal.press("q")
+        terminal.until(b"Quitting ends it")
+        terminal.press("y")
+        assert (terminal.status(), terminal.modes()) == (128 + signal.SIGTERM, [])
+        assert b"has become another program, sleep 600, and was killed by SIGTERM" in terminal.text
+
+
 @pytest.mark.parametrize("name", quick(FRONT, {"SIGKILL"}))
 def test_a_front_that_is_killed(tmp_path, name):
     with debugged(tmp_path) as terminal:

@@ -440,17 +440,31 @@ class GradscopeApp(App[int]):
     async def action_quit(self) -> None:
         """Leave, at once if the program has ended."""
         if self._nothing_to_lose():
-            self.left = True
-            self.exit(0)
+            self._leave_at_once()
+            return
+        if self._runs_unseen():
+            self._confirm("Quit?", f"{self.session.reason}. Quitting ends it.", "quit", self._leave_at_once)
             return
         what = f"{self.script or 'The script'} {self._where()}. Quitting ends it there: "
         what += "of a backward in progress, .grad is put back as it was before."
         self._confirm("Quit?", what, "quit", lambda: self.run_worker(self._leave(), group="leave"))
 
+    def _leave_at_once(self) -> None:
+        self.left = True
+        self.exit(0)
+
     def _nothing_to_lose(self) -> bool:
+        if self._runs_unseen():
+            return False
         return has_ended(self.session) or not (_has_program(self.session) and getattr(self.session, "owned", True))
 
+    def _runs_unseen(self) -> bool:
+        """Whether the session has ended, and the process that it had started has not: it is another program now."""
+        return bool(getattr(self.session, "runs_unseen", False))
+
     def _where(self) -> str:
+        if self._runs_unseen():
+            return "runs on, unseen"
         state = str(self.session.state)
         return f"is paused in backward {self.session.task_index}" if is_paused(state) else f"is {state}"
 

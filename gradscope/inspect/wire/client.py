@@ -142,6 +142,8 @@ class RemoteDebugger:
         Ends the process, starts another one and calls :meth:`attach`; None where this front has not started it.
     how_it_ended : callable or None
         Tells, when the connection has ended though nobody has left, how the process has: the state and the reason.
+    runs_unseen : bool
+        Whether the connection has ended and the process, which this front has started, has not: `reason` says why.
     here : bool
         Whether `pid` is the number of a process of this machine, at whose state the front can look.
     """
@@ -171,6 +173,7 @@ class RemoteDebugger:
         self._standing = welcome.standing
         self._nodes = self._nodes_of(welcome.standing, None)
         self._gone = ""
+        self.runs_unseen = False
         self._left = False
         self._silent = self._pausing = False
         self._held = ""

@@ -321,6 +321,7 @@ class ProgramProcess:
             status = self._process.wait(_LEAVE)
         except subprocess.TimeoutExpired:
             self._unseen = _lost(self._process.pid)
+            self.debugger.runs_unseen = True
             return SessionState.FAILED, f"{self._unseen} and runs on, unseen"
         self.drain()
         self.debugger.exit_status = status if status >= 0 else 128 - status
