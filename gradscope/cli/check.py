@@ -184,8 +184,8 @@ def _check_ranks(args: argparse.Namespace) -> int:
         return FOUND
     if result.error is not None:
         print_uncaught(result.error)
-    elif place.rank:
-        compared = f"{watch.steps} steps agreed with rank 0's"
+    elif place.rank != watch.first:
+        compared = f"{watch.steps} steps agreed with rank {watch.first}'s"
         say(f"rank {place.rank}: {watch.note or compared}")
     return FAILED if result.exit_code else NOTHING_FOUND
 

@@ -384,6 +384,10 @@ class AnyAdapter:
         """Return which part of the whole a tensor of this rank is; an empty string where it is all of it."""
         return self._of(tensor).part_of(tensor)
 
+    def group_of(self, tensor: Any) -> str:
+        """Return the ranks over which a tensor is spread; an empty string where all are, or none."""
+        return self._of(tensor).group_of(tensor)
+
     def parallel_modules(self, modules: Sequence[Any]) -> Sequence[Any]:
         """Return those of some modules that reduce the gradients of what they wrap over all ranks."""
         other = torch_adapter()

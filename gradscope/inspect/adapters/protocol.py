@@ -377,6 +377,8 @@ class DataParallel(NamedTuple):
         Whether it copies the buffers of rank 0 to the others before a forward.
     synchronised : bool
         Whether the last forward was one whose gradients it reduces, and not one under ``no_sync()``.
+    group : str
+        The ranks that it keeps equal (``'0, 2'``); empty where these are all.
     """
 
     module: Any
@@ -385,6 +387,7 @@ class DataParallel(NamedTuple):
     buffers: tuple[tuple[str, Any], ...]
     broadcasts: bool
     synchronised: bool
+    group: str = ""
 
 
 class Converted(NamedTuple):
@@ -650,6 +653,9 @@ class Adapter(Protocol):
 
     def part_of(self, tensor: Any) -> str:
         """Return which part of the whole a tensor of this rank is; an empty string where it is all of it."""
+
+    def group_of(self, tensor: Any) -> str:
+        """Return the ranks over which a tensor is spread (``'0, 2'``); an empty string where all are, or none."""
 
     def parallel_modules(self, modules: Sequence[Any]) -> Sequence[Any]:
         """Return those of some modules that reduce the gradients of what they wrap over all ranks."""

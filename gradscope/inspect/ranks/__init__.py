@@ -11,6 +11,7 @@
 - :mod:`~.rank_trace`: such a run on one time line
 - :mod:`~.tensorboard_events`: such a run in TensorBoard
 - :mod:`~.agreement`: whether the ranks hold the same gradients and parameters
+- :mod:`~.replicas`: which of them should, in a pipeline whose stages are replicated
 - :mod:`~.live_agreement`: the same while they train
 - :mod:`~.disagreement_causes`: why they do not
 - :mod:`~.agreement_report`: both as text and JSON

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from ..recording import RecordingError
 from ..recording.file.step_rows import StepRecord
 from ..records.step_looks import BROADCAST, BUFFER, IGNORED, OUTSIDE, REDUCED, HeldTensor, StepLook
 from .recorded_ranks import RecordedRanks
+from .replicas import Group, groups_of, replicas, replicas_text
 
 __all__ = ["Agreement", "Comparison", "Disagreement", "Held", "Steps", "agreement", "whole_norm"]
 
@@ -59,7 +60,7 @@ class Disagreement:
     others : tuple of str
         The names of further tensors of which the same is true in this step.
     steps : dict of StepRecord
-        By rank: the step before which they were compared.
+        By rank: the step before which they were compared, of those that hold the same stage of the model.
     before : dict of StepRecord
         The step before that, in which they agreed; empty at the first.
     taken : dict of int
@@ -116,7 +117,8 @@ def agreement(ranks: RecordedRanks) -> Agreement:
 
     Parameters with the same name, shape and part of the whole are compared. Where the program uses
     DistributedDataParallel that is all of them but those that it was told to ignore, and the buffers that it does not
-    copy from rank 0; where it does not, they must have been equal at the first step.
+    copy from rank 0; where it does not, they must have been equal at the first step. Ranks that hold different stages
+    of a pipeline are compared with those that hold the same stage.
 
     Parameters
     ----------
@@ -231,9 +233,9 @@ class Comparison:
 
     def __init__(self, streams: Mapping[int, Steps]) -> None:
         self._streams = streams
-        self._parallel: bool | None = None
+        self._parts: list[tuple[int, ...]] = []
         self.steps = 0
-        self.seen: set[tuple[str, str]] = set()
+        self.seen: set[tuple[str, str, int]] = set()
         self.notes: list[str] = []
         self._layouts: dict[tuple[int, ...], Any] = {}
 
@@ -249,11 +251,11 @@ class Comparison:
             steps = {rank: step for rank, s in self._streams.items() if (step := s.peek()) is not None}
             if len(steps) < 2:
                 return None
-            if self._parallel is None:
+            if not self._parts:
                 self._begin(steps)
             found = self._compare(steps)
             if found is not None:
-                if not self._skip(steps):
+                if not self._skip(found.steps):
                     return found
                 continue
             for rank in steps:
@@ -261,35 +263,35 @@ class Comparison:
             self.steps += 1
 
     def _begin(self, steps: Mapping[int, StepRecord]) -> None:
-        """Find out whether these are replicas of one model: with DistributedDataParallel they are meant to be."""
-        self._parallel = any(held.kind == REDUCED for step in steps.values() for held in step.look.tensors)
-        if self._parallel:
-            return
-        groups = [group for group in _groups(steps, OUTSIDE).values() if len(group) > 1]
-        parts = any(held.part for step in steps.values() for held in step.look.tensors)
-        if not groups and parts:
+        """Find out which ranks are replicas: with DistributedDataParallel they are meant to be."""
+        self._parts = replicas(steps)
+        if len(self._parts) > 1:
+            self.notes.append(replicas_text(self._parts))
+        wraps = any(held.kind == REDUCED for step in steps.values() for held in step.look.tensors)
+        if not wraps and not any(len(group) > 1 for part in self._of_parts(steps) for group in _trained(part)):
             self.notes.append("all parameters are spread over the ranks, each part on one alone: nothing can disagree")
-        elif not groups or any(_differ(group, steps, "values") for group in groups):
-            raise RecordingError(
-                "these ranks hold different models from their first step on, and no DistributedDataParallel\n"
-                "Pipeline stages and ensembles do; ranks that should train one model need it, or the same seed."
-            )
+
+    def _of_parts(self, steps: Mapping[int, StepRecord]) -> Iterator[dict[int, StepRecord]]:
+        """Yield the steps of ranks that are compared with each other."""
+        for part in self._parts:
+            yield {rank: steps[rank] for rank in part if rank in steps}
 
     def _compare(self, steps: Mapping[int, StepRecord]) -> Disagreement | None:
-        if self._same(steps):
-            return None
-        before = {rank: last for rank in steps if (last := self._streams[rank].last) is not None}
+        """Return the first disagreement in a step, the same kind of it on all ranks before the next."""
+        parts = [part for part in self._of_parts(steps) if len(part) > 1 and not self._same(part)]
         for what, kinds, array in (
             ("parameter", (REDUCED, OUTSIDE), "values"),
             ("buffer", (BUFFER,), "values"),
             ("gradient", (REDUCED, OUTSIDE), "gradients"),
         ):
-            groups = _groups(steps, *kinds)
-            bad = [group for group in groups.values() if _differ(group, steps, array)]
-            if bad:
-                return _disagreement(what, array, bad, steps, before)
-            found = ((_tensor(group, steps), len(group)) for group in groups.values())
-            self.seen.update((held.kind, held.name) for held, count in found if count > 1)
+            for part in parts:
+                groups = groups_of(part, *kinds)
+                bad = [group for group in groups.values() if _differ(group, part, array)]
+                if bad:
+                    before = {rank: last for rank in part if (last := self._streams[rank].last) is not None}
+                    return _disagreement(what, array, bad, part, before)
+                found = ((_tensor(group, part), len(group)) for group in groups.values())
+                self._note_seen(part, (held for held, count in found if count > 1))
         return None
 
     def _same(self, steps: Mapping[int, StepRecord]) -> bool:
@@ -304,8 +306,13 @@ class Comparison:
         compared = self._layouts[key][1]
         if compared is None or not all(_equal(first, look, compared) for look in others):
             return False
-        self.seen.update((held.kind, held.name) for held, wanted in zip(first.tensors, compared) if wanted)
+        self._note_seen(steps, (held for held, wanted in zip(first.tensors, compared) if wanted))
         return True
+
+    def _note_seen(self, part: Mapping[int, StepRecord], tensors: Iterable[HeldTensor]) -> None:
+        """Note what was the same on all ranks of a part; those of stages may have one name."""
+        first = min(part)
+        self.seen.update((held.kind, held.name, first) for held in tensors)
 
     def _skip(self, steps: Mapping[int, StepRecord]) -> bool:
         """Let ranks go on alone to the step at which all hold the same parameters again; return whether there is one.
@@ -350,18 +357,8 @@ def _equal(one: StepLook, other: StepLook, compared: Any) -> bool:
     )
 
 
-Group = dict[int, int]
-"""Where the same tensor stands on each rank that has it, by rank."""
-
-
-def _groups(steps: Mapping[int, StepRecord], *kinds: str) -> dict[tuple[str, tuple[int, ...], str], Group]:
-    found: dict[tuple[str, tuple[int, ...], str], Group] = defaultdict(dict)
-    ignored = {h.name for step in steps.values() for h in step.look.tensors if h.kind in (IGNORED, BROADCAST)}
-    for rank, step in steps.items():
-        for place, held in enumerate(step.look.tensors):
-            if held.kind in kinds and held.name not in ignored:
-                found[held.name, held.shape, held.part][rank] = place
-    return found
+def _trained(steps: Mapping[int, StepRecord]) -> Iterable[Group]:
+    return groups_of(steps, REDUCED, OUTSIDE).values()
 
 
 def _differ(group: Group, steps: Mapping[int, StepRecord], array: str) -> bool:

@@ -1,7 +1,8 @@
 """Whether ranks agree, while they train: each compares what it is about to use with what rank 0 is about to use.
 
 Rank 0 puts its checksums into the process group's own store; the others read them there. So agreement costs no
-collective call, and a rank that stops to train blocks nobody.
+collective call, and a rank that stops to train blocks nobody. Where DistributedDataParallel keeps some ranks equal
+(those of one stage of a pipeline), the first of them does what rank 0 does otherwise.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ from ..records.own_rank import OwnRank
 from ..records.step_looks import StepLook, StepLooker
 from .agreement import Agreement, Comparison, Disagreement, Steps
 from .agreement_report import agreement_text
+from .replicas import first_of
 
 __all__ = ["LiveAgreement", "RanksDisagreeError"]
 
 _PATIENCE = 10.0  # seconds that others wait for rank 0's step, once: it may have no batch left
 _AFTERTHOUGHT = 3.0  # seconds in which parameters that differ may turn out to be those of a later step (join)
 _POLL = 0.002
-_KEPT = 128  # steps of rank 0 that the store keeps
+_KEPT = 128  # steps of a rank that the store keeps
 
 _next_session = itertools.count().__next__  # the numbers agree, as all ranks open sessions in the same order
 
@@ -42,6 +44,8 @@ class RanksDisagreeError(RuntimeError):
 class LiveAgreement:
     """Compares ranks while it is open: a context manager.
 
+    In what follows rank 0 stands for the first of the ranks that hold the same.
+
     Parameters
     ----------
     place : OwnRank
@@ -51,12 +55,15 @@ class LiveAgreement:
     ----------
     steps : int
         How many steps of this rank were the same as rank 0's.
+    first : int
+        The rank that this one is compared with: its own number where others are compared with it.
     note : str
         Why nothing is compared any more; empty while all is well.
     """
 
     def __init__(self, place: OwnRank) -> None:
         self.note = ""
+        self.first = 0
         self._rank = place.rank or 0
         self._adapter: Adapter = AnyAdapter()
         self._tracker = Tracker(self._adapter)
@@ -64,14 +71,16 @@ class LiveAgreement:
         self._hooks = OptimizerHooks(before=self._about_to_step)
         self._ours, self._theirs = _Arrivals(), _Arrivals()
         self._mine = Steps(self._ours)
-        self._comparison = Comparison({0: Steps(self._theirs), self._rank: self._mine})
-        self._exchange: _Exchange | None = None
+        self._comparison = Comparison({})
+        self._told: _Exchange | None = None  # what this rank says, where others are compared with it
+        self._heard: _Exchange | None = None  # what the first of its group says
+        self._store: Any = None
         self._patience = _PATIENCE
         self._session = _next_session()
 
     @property
     def steps(self) -> int:
-        """How many steps of this rank were the same as rank 0's."""
+        """How many steps of this rank were the same as the first's."""
         return self._comparison.steps
 
     def __enter__(self) -> LiveAgreement:
@@ -85,19 +94,30 @@ class LiveAgreement:
         self._observation.close()
 
     def _about_to_step(self, optimizer: Any) -> None:
-        if self._exchange is None:
-            store = self._adapter.rank_store()
-            if store is None:  # there is no process group yet
+        if self._store is None:
+            self._store = self._adapter.rank_store()
+            if self._store is None:  # there is no process group yet
                 return
-            self._exchange = _Exchange(store, self._session)
         look = self._looker.look(optimizer)
         if look is None or self.note:
             return
-        if self._rank == 0:
-            self._exchange.publish(look)
-        else:
+        if self._told is None and self._heard is None:
+            self._begin(self._store, look)
+        if self._told is not None:
+            self._told.publish(look)
+        if self._heard is not None:
             self._ours.add(look)
-            self._compare(self._exchange)
+            self._compare(self._heard)
+
+    def _begin(self, store: Any, look: StepLook) -> None:
+        """Find out which rank to compare with, and whether others compare with this one."""
+        firsts = [first_of(group) for group in dict.fromkeys(held.group for held in look.tensors) if group]
+        self.first = firsts[0] if firsts else 0
+        if self._rank in (0, *firsts):
+            self._told = _Exchange(store, self._session, self._rank)
+        if self._rank != self.first:
+            self._heard = _Exchange(store, self._session, self.first)
+            self._comparison = Comparison({self.first: Steps(self._theirs), self._rank: self._mine})
 
     def _compare(self, exchange: _Exchange) -> None:
         """Compare what has come; wait for rank 0 where it is not here yet, but once only if it does not come."""
@@ -110,7 +130,7 @@ class LiveAgreement:
             time.sleep(_POLL)
         self._patience = _PATIENCE if self._mine.peek() is None else 0.0
         if parted is not None:
-            found = Agreement((0, self._rank), self.steps, len(self._comparison.seen), parted)
+            found = Agreement((self.first, self._rank), self.steps, len(self._comparison.seen), parted)
             raise RanksDisagreeError(agreement_text(found))
 
     def _parted(self, exchange: _Exchange) -> Disagreement | None:
@@ -169,11 +189,11 @@ class _Arrivals(Iterator[StepRecord]):
 
 
 class _Exchange:
-    """Rank 0's steps in a store: one key for each, and one for each layout."""
+    """A rank's steps in a store: one key for each, and one for each layout."""
 
-    def __init__(self, store: Any, session: int) -> None:
+    def __init__(self, store: Any, session: int, rank: int) -> None:
         self._store = store
-        self._session = session
+        self._prefix = f"{session}/{rank}"
         self._steps = 0
         self._layouts: dict[Any, int] = {}
         self._known: dict[int, Any] = {}
@@ -200,4 +220,4 @@ class _Exchange:
             yield read_step((0, 0, None, None, 0, optimizer, number, layout, *rest), self._known, {}).look
 
     def _key(self, what: str, number: int) -> str:
-        return f"{self._session}/{what}/{number}"
+        return f"{self._prefix}/{what}/{number}"

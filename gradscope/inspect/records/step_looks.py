@@ -33,6 +33,9 @@ class HeldTensor(NamedTuple):
         (a parameter that it does not know), ``'buffer'``, ``'broadcast'`` (a buffer that it copies from rank 0).
     stepped : bool
         Whether the optimizer holds it.
+    group : str
+        The ranks that DistributedDataParallel keeps equal, or over which it is spread (``'0, 2'``): those of one stage
+        of a pipeline. Empty where these are all, and where nothing says so.
     """
 
     name: str
@@ -41,6 +44,7 @@ class HeldTensor(NamedTuple):
     part: str
     kind: str
     stepped: bool
+    group: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -190,20 +194,24 @@ class StepLooker:
     ) -> tuple[HeldTensor, ...]:
         names = self._tracker.parameter_paths()
         kinds: dict[int, str] = {}
+        groups: dict[int, str] = {}
         for wrapper in parallel:
             kinds.update((id(tensor), REDUCED) for tensor in wrapper.reduced)
             kinds.update((id(tensor), IGNORED) for tensor in wrapper.ignored)
+            groups.update((id(tensor), wrapper.group) for tensor in wrapper.reduced)
             path = self._tracker.path_of(wrapper.module)
             for name, buffer in wrapper.buffers:
                 names[id(buffer)] = f"{path}.{name}" if path else name
                 kinds[id(buffer)] = BROADCAST if wrapper.broadcasts else BUFFER
+                groups[id(buffer)] = wrapper.group
         described = []
         for place, (identity, tensor) in enumerate(found.items()):
             spec = adapter.spec(tensor)
             name = names.get(identity) or f"parameter {place}"
             kind = kinds.get(identity, OUTSIDE)
             part = adapter.part_of(tensor)
-            described.append(HeldTensor(name, tuple(spec.shape), spec.dtype, part, kind, identity in stepped))
+            group = groups[identity] if identity in groups else adapter.group_of(tensor)
+            described.append(HeldTensor(name, tuple(spec.shape), spec.dtype, part, kind, identity in stepped, group))
         return tuple(described)
 
 

@@ -7,6 +7,7 @@ import itertools
 import math
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy
@@ -17,10 +18,16 @@ from ...records.checksums import BLOCK, checksum
 from ...records.tensor_statistics import quick_norm
 from ..protocol import DataParallel
 
-__all__ = ["checksums_of", "data_parallel", "generator_facts", "parallel_modules", "part_of", "rank_store", "stand_ins"]
+__all__ = [
+    "checksums_of", "data_parallel", "generator_facts", "group_of", "parallel_modules", "part_of", "rank_store",
+    "stand_ins",
+]  # fmt: skip
 
 _FLAT = "FlatParameter"
 """FSDP's first version: each rank has a part of what all parameters of a module hold, end to end."""
+
+_LISTED = 4
+"""Ranks of a group that are told one by one, where its numbers are evenly spaced."""
 
 _TENSOR_MODULES = ("torch.distributed.tensor", "torch.distributed._tensor")
 """Where a DTensor may come from; before PyTorch 2.5 from the second."""
@@ -44,6 +51,7 @@ def data_parallel(module: DistributedDataParallel) -> DataParallel:
         broadcasts=bool(getattr(module, "forward_sync_buffers", getattr(module, "broadcast_buffers", False))),
         # The last forward with gradients says so: under no_sync() it prepares the reducer for nothing.
         synchronised=bool(module.require_forward_param_sync),
+        group=_group_text(module.process_group),
     )
 
 
@@ -97,6 +105,39 @@ def part_of(tensor: torch.Tensor) -> str:
     if type(tensor).__name__ == _FLAT and torch.distributed.is_initialized():
         return f"flat {torch.distributed.get_rank() + 1} of {torch.distributed.get_world_size()}"
     return ""
+
+
+def group_of(tensor: torch.Tensor) -> str:
+    """Return the ranks over which a tensor is spread; an empty string where all are, or none.
+
+    Examples
+    --------
+    >>> group_of(torch.ones(3))
+    ''
+    """
+    if not _is_distributed(tensor) or not torch.distributed.is_initialized():
+        return ""
+    return _ranks_text(tensor.device_mesh.mesh.flatten().tolist())
+
+
+def _group_text(group: Any) -> str:
+    """Return the ranks of a process group; an empty string where it is all of them, or is there no more."""
+    with suppress(KeyError, ValueError):  # a program may step after destroy_process_group()
+        return _ranks_text(torch.distributed.get_process_group_ranks(group))
+    return ""
+
+
+def _ranks_text(ranks: Sequence[int]) -> str:
+    """Return some ranks; an empty string where they are all that there are.
+
+    A model has many parameters and a job many ranks: of evenly spaced ones the ends say it all.
+    """
+    if len(ranks) == torch.distributed.get_world_size():
+        return ""
+    ranks = sorted(ranks)
+    if len(ranks) > _LISTED and len({after - before for before, after in itertools.pairwise(ranks)}) == 1:
+        return f"{ranks[0]}, {ranks[1]}, ..., {ranks[-1]}"
+    return ", ".join(map(str, ranks))
 
 
 def _called(placement: Any) -> str:

@@ -28,6 +28,7 @@ from .data_parallel import (
     checksums_of,
     data_parallel,
     generator_facts,
+    group_of,
     parallel_modules,
     part_of,
     rank_store,
@@ -379,6 +380,10 @@ class TorchAdapter:
     def part_of(self, tensor: torch.Tensor) -> str:
         """Return which part of the whole a tensor of this rank is; an empty string where it is all of it."""
         return part_of(tensor)
+
+    def group_of(self, tensor: torch.Tensor) -> str:
+        """Return the ranks over which a tensor is spread; an empty string where all are, or none."""
+        return group_of(tensor)
 
     def parallel_modules(self, modules: Sequence[Any]) -> Sequence[Any]:
         """Return the DistributedDataParallel among some modules."""

@@ -72,9 +72,15 @@ def read_layout(text: Any) -> tuple[HeldTensor, ...]:
     """
     return tuple(
         HeldTensor(
-            one_line(name), tuple(map(int, shape)), one_line(dtype), one_line(part), one_line(kind), bool(stepped)
+            one_line(name),
+            tuple(map(int, shape)),
+            one_line(dtype),
+            one_line(part),
+            one_line(kind),
+            bool(stepped),
+            *map(one_line, group),
         )
-        for name, shape, dtype, part, kind, stepped in json.loads(text)
+        for name, shape, dtype, part, kind, stepped, *group in json.loads(text)
     )
 
 

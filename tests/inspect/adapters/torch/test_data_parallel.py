@@ -17,7 +17,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from gradscope.inspect.adapters.torch.data_parallel import (  # noqa: E402
     _checksum_on_device,
     _looks_on_device,
+    _ranks_text,
     checksums_of,
+    data_parallel,
 )
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int8, torch.bool, torch.complex64]
@@ -79,3 +81,26 @@ def test_a_tensor_of_one_process_is_whole():
     torch.rand(1)
     assert before["seed"] == 3 == adapter.generator_facts()["seed"]
     assert before["generator"] != adapter.generator_facts()["generator"]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "told"),
+    [
+        ([0, 1], "0, 1"),
+        ([3, 1], "1, 3"),
+        (range(1, 16, 2), "1, 3, ..., 15"),
+        ([0, 1, 2, 3, 7], "0, 1, 2, 3, 7"),
+        (range(16), ""),
+    ],
+)
+def test_the_ranks_of_a_group_are_told_shortly(monkeypatch, ranks, told):
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 16)
+    assert _ranks_text(list(ranks)) == told
+
+
+def test_a_wrapper_is_looked_at_after_its_group_has_gone(tmp_path):
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    wrapper = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+    assert data_parallel(wrapper).group == ""
+    torch.distributed.destroy_process_group()
+    assert (data_parallel(wrapper).group, len(data_parallel(wrapper).reduced)) == ("", 2)

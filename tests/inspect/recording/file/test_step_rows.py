@@ -16,7 +16,7 @@ from tests.inspect.ranks.jobs import record_ranks
 
 TENSORS = (
     HeldTensor("a", (2, 3), "float32", "", "reduced", True),
-    HeldTensor("b", (), "float64", "Shard(0) 1 of 2", "outside", False),
+    HeldTensor("b", (), "float64", "Shard(0) 1 of 2", "outside", False, "0, 2"),
 )
 
 
@@ -29,6 +29,11 @@ def test_a_step_comes_back():
     assert (step.look.optimizer, step.look.number, step.look.tensors, step.look.facts) == (3, 7, TENSORS, {"lr": [0.1]})
     for name in ("values", "gradients", "present", "norms"):
         np.testing.assert_array_equal(getattr(step.look, name), getattr(look, name))
+
+
+def test_a_layout_of_a_recording_that_names_no_groups_is_read():
+    (tensor,) = read_layout('[["a", [2, 3], "float32", "", "reduced", true]]')
+    assert tensor == TENSORS[0]
 
 
 @pytest.mark.parametrize(
