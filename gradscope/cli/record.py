@@ -117,7 +117,8 @@ def run(args: argparse.Namespace) -> int:
 
     try:
         with before_os_exit(leave):
-            status, _ = run_on_main_thread(target, arguments, processes)
+            status, raised = run_on_main_thread(target, arguments, processes)
+            recorder.stop(raised)
     finally:
         recorder.stop()
     _tell(recorder, processes)

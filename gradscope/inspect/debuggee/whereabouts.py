@@ -8,9 +8,10 @@ import threading
 import traceback
 from types import FrameType
 
-__all__ = ["main_thread_stack", "whereabouts"]
+__all__ = ["is_library", "main_thread_stack", "whereabouts"]
 
 _COLLECTIVES = os.path.join("torch", "distributed")
+_WRAPPER = os.path.join("torch", "nn", "parallel", "distributed.py")
 _LIBRARIES = tuple(
     os.path.dirname(path) + os.sep for path in (threading.__file__, os.path.dirname(os.path.dirname(__file__)))
 )
@@ -19,19 +20,23 @@ _LIBRARIES = tuple(
 def whereabouts() -> str:
     """Return the collective that the main thread is in, and the line that called it; else the line that it is at.
 
-    Nothing is stopped for it.
+    A collective of DistributedDataParallel's reducer has no frame: then it is in a backward. Nothing is stopped for it.
     """
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
-    waits = ""
-    while frame is not None and _is_library(frame):
-        name = frame.f_code.co_name
-        if _COLLECTIVES in frame.f_code.co_filename and name != "wrapper":
-            waits = name
+    waits = called = ""
+    while frame is not None and is_library(frame):
+        called = frame.f_code.co_name
+        if _COLLECTIVES in frame.f_code.co_filename and called != "wrapper":
+            waits = called
+        elif frame.f_code.co_filename.endswith(_WRAPPER):
+            waits = f"DistributedDataParallel.{called}"
         frame = frame.f_back
     if frame is None:
         return "outside the program's lines"
     place = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
-    return f"waits in {waits}, called at {place}" if waits else f"is at {place}"
+    if waits:
+        return f"waits in {waits}, called at {place}"
+    return f"is in {called}(), called at {place}" if called in ("backward", "grad") else f"is at {place}"
 
 
 def main_thread_stack() -> str:
@@ -44,11 +49,12 @@ def main_thread_stack() -> str:
     while frame is not None:
         frames.append((frame, frame.f_lineno))
         frame = frame.f_back
-    while frames and _is_library(frames[-1][0]):  # what has started the program
+    while frames and is_library(frames[-1][0]):  # what has started the program
         frames.pop()
     return "".join(traceback.StackSummary.extract(iter(frames[::-1])).format())
 
 
-def _is_library(frame: FrameType) -> bool:
+def is_library(frame: FrameType) -> bool:
+    """Whether a function is none of the user's."""
     name = frame.f_code.co_filename
     return "site-packages" in name or name.startswith("<") or name.startswith(_LIBRARIES)

@@ -12,6 +12,7 @@
 - :mod:`~.tensorboard_events`: such a run in TensorBoard
 - :mod:`~.agreement`: whether the ranks hold the same gradients and parameters
 - :mod:`~.replicas`: which of them should, in a pipeline whose stages are replicated
+- :mod:`~.rank_ends`: how each came to its end, or where it hangs
 - :mod:`~.live_agreement`: the same while they train
 - :mod:`~.disagreement_causes`: why they do not
 - :mod:`~.agreement_report`: both as text and JSON

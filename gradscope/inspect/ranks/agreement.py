@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy
 
-from ..debugging.prompt.plain_text import place_of
 from ..recording import RecordingError
 from ..recording.file.step_rows import StepRecord
 from ..records.step_looks import BROADCAST, BUFFER, IGNORED, OUTSIDE, REDUCED, HeldTensor, StepLook
+from .rank_ends import rank_ends
 from .recorded_ranks import RecordedRanks
 from .replicas import Group, groups_of, replicas, replicas_text
 
@@ -177,12 +177,16 @@ def agreement(ranks: RecordedRanks) -> Agreement:
                 f"{ranks.path}: no rank has recorded a step of an optimizer\n"
                 "Steps are recorded of ranks that torchrun has started, unless with --keep none."
             )
-        last = {rank: stream.last for rank, stream in streams.items() if stream.last is not None}
-        parted = _stopped_stepping(ranks, taken, last)
+        parted = _stopped_stepping(ranks, taken, _last_steps(streams))
         if parted is None:
             notes += _shorter(ranks, taken)
-    notes += _whereabouts(ranks)
+    notes += rank_ends(ranks, _last_steps(streams))
     return Agreement(tuple(streams), comparison.steps, len(comparison.seen), parted, tuple(notes))
+
+
+def _last_steps(streams: Mapping[int, Steps]) -> dict[int, StepRecord]:
+    """Return the last step of each rank that was read."""
+    return {rank: stream.last for rank, stream in streams.items() if stream.last is not None}
 
 
 def whole_norm(norms: Sequence[float]) -> float:
@@ -396,25 +400,6 @@ def _stopped_stepping(
     if not whole or len(set(taken.values())) == 1 or len(set(backwards.values())) > 1:
         return None
     return Disagreement("steps", None, {}, (), last, {}, taken)
-
-
-def _whereabouts(ranks: RecordedRanks) -> Iterator[str]:
-    """Yield which backward has failed, and the last node of a rank that has not come to its end: where it hangs."""
-    for member in ranks.members:
-        failed = next((task for task in member.tasks() if task.state == "failed"), None)
-        if failed is not None:
-            where = f"backward {failed.number} of iteration {failed.iteration}"
-            yield f"rank {member.rank} failed in {where}: {failed.error}"
-        last = next((task for task in reversed(member.tasks()) if task.count), None)
-        if member.run.state == "finished" or last is None:
-            continue
-        node = last.nodes[last.count - 1]
-        place = place_of(node.location)
-        end = "runs still" if member.running else "was killed"
-        told = f"{node.name} {node.parameter or node.module}".rstrip() + (f"  {place}" if place else "")
-        state = "" if last.state == "running" else ", which had ended"
-        where = f"backward {last.number} of iteration {last.iteration}{state}"
-        yield f"rank {member.rank} {end}; its last node, in {where}: {told}"
 
 
 def _other_code(ranks: RecordedRanks) -> Iterator[str]:

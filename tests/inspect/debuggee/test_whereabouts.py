@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from gradscope.inspect.debuggee.whereabouts import main_thread_stack, whereabouts
 
 
@@ -25,3 +27,21 @@ def test_the_functions_of_the_main_thread_are_told_the_innermost_last():
         "in test_the_functions_of_the_main_thread_are_told_the_innermost_last\n    thread."
     )
     assert inner.startswith(("start()\n", "join()\n")), before
+
+
+@pytest.mark.parametrize(
+    ("filename", "name", "told"),
+    [
+        ("torch/distributed/distributed_c10d.py", "all_reduce", "waits in all_reduce, called at "),
+        ("torch/nn/parallel/distributed.py", "forward", "waits in DistributedDataParallel.forward, called at "),
+        ("torch/_tensor.py", "backward", "is in backward(), called at "),
+        ("torch/_tensor.py", "item", "is at "),
+    ],
+)
+def test_what_a_line_waits_in_is_told(filename, name, told):
+    found, space = [], {}
+    thread = threading.Thread(target=lambda: found.append(whereabouts()))
+    source = f"def {name}(thread):\n    thread.start()\n    thread.join()\n"
+    exec(compile(source, f"site-packages/{filename}", "exec"), space)
+    space[name](thread)
+    assert found[0].startswith(f"{told}test_whereabouts.py:")

@@ -18,6 +18,7 @@ from gradscope.inspect.ranks.disagreement_causes import likely_cause
 from gradscope.inspect.ranks.recorded_ranks import open_ranks
 from gradscope.inspect.ranks.run_view import iteration_text
 from gradscope.inspect.recording import RecordingError
+from gradscope.inspect.recording.recorder import hang_watch
 from tests.inspect.ranks.jobs import being_rank, record_ranks
 from tests.inspect.recording.programs import mlp, train
 
@@ -61,7 +62,8 @@ def test_a_rank_that_is_behind_is_compared_as_far_as_it_came(tmp_path):
     assert found.notes == ("rank 1 took 2 of 4 steps: it ended earlier, or has joined; compared as far as it came",)
 
 
-def test_a_rank_that_still_runs_is_compared_as_far_as_it_came(tmp_path):
+def test_a_rank_that_still_runs_is_compared_as_far_as_it_came(tmp_path, monkeypatch):
+    monkeypatch.setattr(hang_watch.HangWatch.__init__, "__defaults__", (1e9,))  # where it is silent is another test
     record_ranks(tmp_path, 2, [0], steps=4)
     with being_rank(1, 2), gi.record(f"{tmp_path}/") as recorder:
         train(mlp(), 1)

@@ -178,7 +178,8 @@ class EventRecord:
     iteration, task, node : int or None
         Number of the iteration, id of the task, index of the node.
     kind : str
-        ``'mark'`` (the user's note) or ``'error'``.
+        ``'mark'`` (the user's note), ``'error'`` (of a backward); of one of many ranks also ``'silent'`` (where it was
+        the last time that nothing came from it for seconds) and ``'raised'`` (what the program did not catch).
     """
 
     run: int

@@ -8,5 +8,6 @@
 - :mod:`~.gradient_statistics`: statistics of many tensors at once
 - :mod:`~.plan_cache`: what is the same in every backward, worked out once
 - :mod:`~.iteration_marks`: what an iteration is
+- :mod:`~.hang_watch`: where a rank is when nothing more comes from it
 - :mod:`~.writer_thread`: the thread that puts rows on the disk
 """

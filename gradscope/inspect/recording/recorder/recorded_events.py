@@ -26,6 +26,7 @@ from ..file.node_pages import Batch
 from ..file.step_rows import STEP_COLUMNS, layout_text, step_row
 from ..file.store import IterationChange, RowUpdate
 from .gradient_capture import ROW_LENGTH, Flow, GradientCapture, RowBuffer
+from .hang_watch import RAISED, SILENT, HangWatch, raised_text
 from .iteration_marks import IterationCounter
 from .keep_policy import Policy
 from .plan_cache import MOST_NODES, CachedPlan, NodePlan, PlanCache
@@ -131,8 +132,6 @@ class EventRecorder(Observer):
         self.module_left = self._tracker.module_left  # type: ignore[method-assign]
         self.operator_recorded = self._tracker.operator_recorded  # type: ignore[method-assign]
         self._looker: StepLooker | None = None
-        if one_of_many:
-            self.become_rank()
         self._looked: dict[int, StepLook] = {}
         self._lock = threading.RLock()
         self._tasks: dict[Any, _Task] = {}
@@ -160,11 +159,17 @@ class EventRecorder(Observer):
         self._rows: dict[tuple[Any, ...], int] = {}
         self._plans = PlanCache()
         self._captures: dict[str, GradientCapture] = {}
+        self._one_of_many = False
+        if one_of_many:
+            self.become_rank()
 
     def become_rank(self) -> None:
         """Record what optimizers are about to use from now on: it is known that this is one of many ranks."""
+        self._one_of_many = True
         if self._looks:
             self._looker = StepLooker(self._adapter, self._tracker)
+        row = self._next["events"]()
+        self._writer.quiet = HangWatch(lambda place: self._replace_event(row, SILENT, place)).quiet
 
     # --- a backward ---
 
@@ -487,6 +492,16 @@ class EventRecorder(Observer):
         """Write an event."""
         stack = self._stack()
         self._event(kind, text, stack[-1] if stack else None, None)
+
+    def raised(self, error: BaseException) -> None:
+        """Note what the program did not catch, where other ranks may wait for this one."""
+        if self._one_of_many and isinstance(error, Exception):
+            self._event(RAISED, raised_text(error), None, None)
+
+    def _replace_event(self, row: int, kind: str, text: str) -> None:
+        """Write an event of which the last alone is kept; it belongs to no iteration, with which it would go."""
+        facts = row, self._run, None, None, None, self._now(), kind, text
+        self._writer.execute(_INSERT["events"].replace("INSERT", "INSERT OR REPLACE", 1), facts)
 
     def _event(self, kind: str, text: str, view: _Task | None, node: int | None) -> None:
         if view is not None:

@@ -180,8 +180,14 @@ class Recorder:
             if not self._append:
                 self._writer.rename(recording_path(self._path, place))
 
-    def stop(self) -> None:
-        """End the recording, with all that was handed over on the disk; doing so twice is harmless."""
+    def stop(self, error: BaseException | None = None) -> None:
+        """End the recording, with all that was handed over on the disk; doing so twice is harmless.
+
+        Parameters
+        ----------
+        error : BaseException, optional
+            What has ended the program: of one of many ranks it is kept, for the others may wait for it.
+        """
         events, self._events = self._events, None
         if events is None or self._writer is None:
             return
@@ -191,6 +197,8 @@ class Recorder:
             self._hooks.close()
         if self._writer.forked:
             return
+        if error is not None:
+            events.raised(error)
         events.close()
         self._writer.execute("UPDATE runs SET ended = ?, state = 'finished' WHERE id = ?", (time.time_ns(), self._run))
         self._writer.close()
@@ -229,7 +237,7 @@ class Recorder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        self.stop(error)
 
     def __call__(self, function: F) -> F:
         """Record each call of `function`, the last one replacing the file.

@@ -50,6 +50,8 @@ class Writer:
         Nodes.
     forked : bool
         Whether this process is a child of the one that records.
+    quiet : callable
+        To be set: called by the thread when there was nothing to write, with the number of items before that.
     gather : callable
         To be set: called by the thread before it commits, it puts what more there is, and returns whether there may be
         more soon.
@@ -78,6 +80,7 @@ class Writer:
         self._name: str | None = None  # under which the file goes on
         self._idle = True  # whether the thread sleeps, and must be told of the next item
         self.gather: Callable[[], bool] = bool
+        self.quiet: Callable[[int], object] = int
         # The lock is reentrant, for a signal handler of the program may run a backward.
         self._lock = threading.RLock()
         self._change = threading.Condition(self._lock)
@@ -145,6 +148,8 @@ class Writer:
         while True:
             batch, nbytes = self._take()
             self._attempt(self._commit, batch)
+            if not batch:
+                self.quiet(self._took)
             with self._lock:
                 self._bytes -= nbytes
                 self._done += len(batch)

@@ -1,0 +1,87 @@
+"""How each rank of a recorded run came to its end, or where it hangs, and who waits for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..debugging.prompt.plain_text import place_of
+from ..recording import EventRecord
+from ..recording.file.step_rows import StepRecord
+from ..recording.recorder.hang_watch import RAISED, SILENT
+from .recorded_ranks import RankRecording, RecordedRanks
+
+__all__ = ["rank_ends"]
+
+_HOW = "waits in ", "is in "
+"""How :func:`.whereabouts` begins of a collective, and of a backward, in which a reducer may wait."""
+
+
+def rank_ends(ranks: RecordedRanks, last: Mapping[int, StepRecord]) -> Iterator[str]:
+    """Yield what is to be known of ranks that failed, hang, or have left the others waiting; a line each.
+
+    Parameters
+    ----------
+    last : mapping of StepRecord
+        The last step of each rank.
+    """
+    waiting: dict[int, str] = {}
+    ended = []
+    for member in ranks.members:
+        events = {event.kind: event for event in member.recording.events() if event.run == member.run.id}
+        raised = events.get(RAISED)
+        yield from _failed(member, raised)
+        if member.run.state == "finished" and raised is None:
+            ended.append(member.rank)
+            continue
+        silent = events.get(SILENT)
+        if silent is not None and not _went_on(member, last.get(member.rank), silent):
+            yield f"rank {member.rank}{'' if member.running else ', when last seen:'} {silent.text}"
+            waiting.update((member.rank, silent.text.removeprefix(how)) for how in _HOW if silent.text.startswith(how))
+        yield from _last_node(member)
+    yield from _apart(waiting, ended)
+
+
+def _failed(member: RankRecording, raised: EventRecord | None) -> Iterator[str]:
+    """Yield which backward has failed, or what else the program did not catch."""
+    failed = next((task for task in member.tasks() if task.state == "failed"), None)
+    if failed is not None:
+        where = f"backward {failed.number} of iteration {failed.iteration}"
+        yield f"rank {member.rank} failed in {where}: {failed.error}"
+    elif raised is not None:
+        yield f"rank {member.rank} failed: {raised.text}"
+
+
+def _went_on(member: RankRecording, last: StepRecord | None, silent: EventRecord) -> bool:
+    """Whether a rank has done something after it had been silent."""
+    if last is not None and last.time > silent.time:
+        return True
+    for task in reversed(member.tasks()):
+        if task.started > silent.time or (task.state == "finished" and (task.ended or 0) > silent.time):
+            return True
+    return False
+
+
+def _last_node(member: RankRecording) -> Iterator[str]:
+    """Yield the last node of a rank that has not come to its end."""
+    last = next((task for task in reversed(member.tasks()) if task.count), None)
+    if member.run.state == "finished" or last is None:
+        return
+    node = last.nodes[last.count - 1]
+    place = place_of(node.location)
+    end = "runs still" if member.running else "was killed"
+    told = f"{node.name} {node.parameter or node.module}".rstrip() + (f"  {place}" if place else "")
+    state = "" if last.state == "running" else ", which had ended"
+    where = f"backward {last.number} of iteration {last.iteration}{state}"
+    yield f"rank {member.rank} {end}; its last node, in {where}: {told}"
+
+
+def _apart(waiting: Mapping[int, str], ended: list[int]) -> Iterator[str]:
+    """Yield that ranks wait for each other: in different collectives, or for one that has come to its end."""
+    if all(call.startswith("backward()") for call in waiting.values()):
+        return
+    if len(set(waiting.values())) > 1:
+        told = "; ".join(f"rank {rank} in {call}" for rank, call in waiting.items())
+        yield f"they wait for each other ({told}): all ranks must call the same collectives in the same order"
+    if ended:
+        left = f"rank{'s' if len(ended) > 1 else ''} {', '.join(map(str, ended))}"
+        yield f"{left} came to the end of the program while others wait in a collective"

@@ -1,0 +1,64 @@
+"""Where a rank is when nothing more comes from it, and what it has raised: for those who ask why a job hangs."""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections.abc import Callable
+
+from ...debuggee.whereabouts import is_library, whereabouts
+
+__all__ = ["RAISED", "SILENT", "HangWatch", "raised_text"]
+
+SILENT, RAISED = "silent", "raised"
+"""Kinds of events: where the main thread has been for a while, and the exception that the program did not catch."""
+
+_PATIENCE = 2.0
+"""Seconds at one place after which it is noted."""
+
+
+class HangWatch:
+    """Notes where the main thread is while nothing comes from it.
+
+    Parameters
+    ----------
+    note : callable
+        Given the place; it hands one item to the writer.
+    patience : float
+        Seconds.
+    """
+
+    def __init__(self, note: Callable[[str], None], patience: float = _PATIENCE) -> None:
+        self._note = note
+        self._patience = patience
+        self._taken = 0
+        self._place = ""
+        self._since = 0.0
+        self._noted = False
+
+    def quiet(self, taken: int) -> None:
+        """Look where the main thread is; the writer's thread asks when there was nothing to write.
+
+        Parameters
+        ----------
+        taken : int
+            How many items have been written by now: where there are more than before, the program has gone on.
+        """
+        now, place = time.monotonic(), whereabouts()
+        if (taken, place) != (self._taken, self._place):
+            self._taken, self._place, self._since, self._noted = taken, place, now, False
+        elif not self._noted and now - self._since >= self._patience:
+            self._noted = True
+            self._taken += 1  # the note itself
+            self._note(place)
+
+
+def raised_text(error: BaseException) -> str:
+    """Return an exception in one line, with the user's line at which it left the program."""
+    text = f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
+    places = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not is_library(frame)]
+    if not places:
+        return text
+    frame, line = places[-1]
+    return f"{text}, at {os.path.basename(frame.f_code.co_filename)}:{line}"

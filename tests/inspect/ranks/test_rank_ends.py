@@ -1,0 +1,158 @@
+"""Ranks that wait for each other are named, each with the collective and its line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gradscope as gs
+import gradscope.inspect as gi
+from gradscope.inspect.ranks.agreement import agreement
+from gradscope.inspect.ranks.recorded_ranks import open_ranks
+from gradscope.inspect.recording.recorder import hang_watch
+from tests.inspect.ranks.jobs import being_rank
+from tests.inspect.recording.programs import mlp, train
+
+LIBRARY = """\
+import time
+import gradscope.inspect as gi
+
+def {name}(path):
+    end = time.monotonic() + 60
+    while True:
+        with gi.open_recording(path) as recording:
+            if any(event.text.startswith("waits in {name}") for event in recording.events()):
+                return
+        assert time.monotonic() < end, f"nothing is noted in {{path}}"
+        time.sleep(0.02)
+"""
+
+PROGRAM = """\
+import sys
+from datetime import timedelta
+import torch, torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+how = sys.argv[1]
+dist.init_process_group("gloo", timeout=timedelta(seconds=8))
+rank = dist.get_rank()
+torch.manual_seed(0)
+model = nn.Linear(4, 2)
+if how == "leaves_before_a_backward":
+    model = DistributedDataParallel(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(4):
+    if rank == 1 and step == 2:
+        if how == "barrier":
+            dist.barrier()
+        else:
+            break
+    optimizer.zero_grad()
+    model(torch.full((2, 4), 1.0 + rank)).square().mean().backward()
+    if how != "leaves_before_a_backward":
+        for p in model.parameters():
+            dist.all_reduce(p.grad)
+    optimizer.step()
+dist.barrier()
+"""
+
+
+def collective(name):
+    """Return what stands where PyTorch's collectives do; it returns when a recording says that the rank waits in it."""
+    space = {}
+    exec(compile(LIBRARY.format(name=name), "site-packages/torch/distributed/distributed_c10d.py", "exec"), space)
+    return space[name]
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Note at once where a rank is silent."""
+    monkeypatch.setattr(hang_watch.HangWatch.__init__, "__defaults__", (0.0,))
+
+
+def notes_of(folder):
+    with open_ranks(folder) as ranks:
+        found = agreement(ranks)
+    assert found
+    return found.notes
+
+
+def hang(folder, rank, name, *, fails=True):
+    """Record two steps and then a collective that does not return."""
+    with being_rank(rank, 2), gi.record(f"{folder}/") as recorder:
+        train(mlp(), 2)
+        recorder.flush()
+        collective(name)(recorder.path)
+        if fails:
+            raise RuntimeError("Timed out")
+
+
+def test_ranks_in_different_collectives_wait_for_each_other(tmp_path, impatient):
+    for rank, name in enumerate(("all_reduce", "barrier")):
+        with pytest.raises(RuntimeError, match="Timed out"):
+            hang(tmp_path, rank, name)
+    line = hang.__code__.co_firstlineno + 5
+    zero, one = (f"{name}, called at test_rank_ends.py:{line}" for name in ("all_reduce", "barrier"))
+    assert notes_of(tmp_path) == (
+        f"rank 0 failed: RuntimeError: Timed out, at test_rank_ends.py:{line + 2}",
+        f"rank 0, when last seen: waits in {zero}",
+        f"rank 1 failed: RuntimeError: Timed out, at test_rank_ends.py:{line + 2}",
+        f"rank 1, when last seen: waits in {one}",
+        f"they wait for each other (rank 0 in {zero}; rank 1 in {one}): "
+        "all ranks must call the same collectives in the same order",
+    )
+
+
+def test_a_rank_that_has_come_to_its_end_is_waited_for(tmp_path, impatient):
+    with pytest.raises(RuntimeError, match="Timed out"):
+        hang(tmp_path, 0, "all_reduce")
+    with being_rank(1, 2), gi.record(f"{tmp_path}/"):
+        train(mlp(), 1)
+    assert notes_of(tmp_path)[-1] == "rank 1 came to the end of the program while others wait in a collective"
+
+
+def test_a_rank_that_waited_and_went_on_is_not_named(tmp_path, impatient):
+    hang(tmp_path, 0, "barrier", fails=False)
+    with being_rank(1, 2), gi.record(f"{tmp_path}/") as recorder:
+        train(mlp(), 2)
+        recorder.flush()
+        collective("barrier")(recorder.path)
+        gs.ones(2, requires_grad=True).sum().backward()
+        recorder.flush()
+        (note,) = [note for note in notes_of(tmp_path) if "barrier" in note or note.startswith("rank 1 runs")]
+    assert note.startswith("rank 1 runs still; its last node, in backward 2")
+
+
+def test_what_one_process_alone_raises_is_no_event(tmp_path):
+    recorder = gi.record(tmp_path / "run.gscope").start()
+    train(mlp(), 1)
+    recorder.stop(RuntimeError("nobody waits"))
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        assert recording.events() == []
+
+
+HANGS = {
+    "leaves_early": ("all_reduce, called at train.py:24", "barrier, called at train.py:26"),
+    "barrier": ("all_reduce, called at train.py:24", "barrier, called at train.py:17"),
+    "leaves_before_a_backward": ("backward(), called at train.py:21", "barrier, called at train.py:26"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize("how", HANGS)
+def test_a_job_that_hangs_says_who_waits_where(torch, tmp_path, how):
+    (tmp_path / "train.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += ["-m", "gradscope", "record", "-o", "run/", "train.py", how]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 1, done.stderr
+    zero, one = HANGS[how]
+    assert f"they wait for each other (rank 0 in {zero}; rank 1 in {one}): all ranks must call the same" in "\n".join(
+        notes_of(tmp_path / "run")
+    )
