@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from rich.color import Color as RichColor
+from rich.color import ColorSystem
 from textual.color import Color
 
 from tests.tui.fake import play, text_of, until
@@ -47,3 +48,25 @@ def test_every_word_on_the_screen_can_be_read(theme, size):
         assert worst(app) >= (LEGIBLE, "")
 
     play(scenario, size=size)
+
+
+def test_in_sixteen_colors_the_focus_has_not_the_color_of_an_error(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm-color")
+    monkeypatch.setenv("COLORTERM", "")
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        assert app.theme == "sixteen-colors"
+        variables = app.get_css_variables()
+        names = ("accent", "text-error", "text-warning", "text-success", "text-secondary")
+        shown = [RichColor.parse(variables[name]).downgrade(ColorSystem.STANDARD).number for name in names]
+        assert len(set(shown)) == len(names)
+        assert app._view_now().theme == ""
+
+    play(scenario)
+    monkeypatch.setenv("COLORTERM", "truecolor")
+
+    async def truecolor(app, pilot):
+        assert app.theme == "textual-dark"
+
+    play(truecolor)

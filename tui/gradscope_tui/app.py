@@ -25,6 +25,7 @@ from textual.worker import WorkerFailed
 
 from gradscope.inspect.output.terminal_text import say
 from gradscope_tui.actions import answered_by, bindings, keymap_of, unavailable
+from gradscope_tui.colors import SIXTEEN_COLORS
 from gradscope_tui.command_line import CommandLine
 from gradscope_tui.navigation import Navigation
 from gradscope_tui.pane_layout import LOW, NARROW, WIDE, PaneLayout
@@ -138,6 +139,9 @@ class GradscopeApp(App[int]):
         self._saved_view = saved_view
         self._view = saved_view.load() if saved_view is not None else View()
         self._settings, self._wrong_settings = read_settings(settings_files)
+        if self.console.color_system == "standard":
+            self.register_theme(SIXTEEN_COLORS)
+            self.theme = SIXTEEN_COLORS.name
         self._first_theme = self.theme
         self._watches_wait = bool(self._view.watches)
         self._on_terminal = ShownFrame()

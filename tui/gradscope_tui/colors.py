@@ -5,9 +5,36 @@ from __future__ import annotations
 from functools import lru_cache
 
 from rich.style import Style
+from textual.theme import Theme
 from textual.widget import Widget
 
-__all__ = ["line_style", "text_style", "without_background"]
+__all__ = ["SIXTEEN_COLORS", "line_style", "text_style", "without_background"]
+
+_RED, _GREEN, _YELLOW, _BLUE, _MAGENTA, _CYAN = "#ff5555", "#55ff55", "#ffff55", "#5555ff", "#ff55ff", "#55ffff"
+
+SIXTEEN_COLORS = Theme(
+    name="sixteen-colors",
+    primary=_BLUE,
+    secondary=_MAGENTA,
+    accent=_CYAN,
+    warning=_YELLOW,
+    error=_RED,
+    success=_GREEN,
+    foreground="#ffffff",
+    background="#000000",
+    surface="#000000",
+    panel="#000000",
+    boost="#000000",
+    variables={
+        "text-primary": _CYAN,
+        "text-secondary": _MAGENTA,
+        "text-accent": _CYAN,
+        "text-warning": _YELLOW,
+        "text-error": _RED,
+        "text-success": _GREEN,
+    },
+)
+"""For a terminal of sixteen colours: of other themes several colours become one there, the focus that of an error."""
 
 
 def text_style(widget: Widget, component: str) -> Style:
