@@ -39,7 +39,7 @@ def test_a_reason_that_has_no_room_stands_in_the_log_whole():
         app.session.stop(1, StopReason("breakpoint", why[:50]))
         await until(pilot, lambda: text_of(app).split("\n")[1].endswith(why[:50]))
         app.session.stop(2, StopReason("breakpoint", why))
-        await until(pilot, lambda: app.query_one(LogPane).text == why)
+        await until(pilot, lambda: app.query_one(LogPane).text == f"‖ {why}")
 
     play(scenario)
 
@@ -52,6 +52,12 @@ def test_of_a_recorded_backward_the_bar_says_which_of_how_many_it_is():
         app.session.begun = 7
         await pilot.press("N")
         await until(pilot, lambda: "backward 1 of 7" in text_of(app))
+        app.session.task_index = 7
+        app.session.goto(1)
+        await until(pilot, lambda: "backward 7" in text_of(app) and "of 7" not in text_of(app))
+        app.session.ended = True  # as it is of a recording: the last is known to be the last
+        app.session.goto(2)
+        await until(pilot, lambda: "backward 7 of 7" in text_of(app))
 
     play(scenario)
 

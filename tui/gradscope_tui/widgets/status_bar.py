@@ -180,7 +180,10 @@ class StatusBar(Widget):
         status = self._status
         if is_over(status.state):
             return count(status.task, "backward")
-        of = f" of {status.tasks}" if is_past(status.state) and status.tasks > status.task else ""
+        last = status.task >= status.tasks
+        # The last of a program that waits has no end yet: what comes after it is not known.
+        counted = is_past(status.state) and status.tasks > 1 and not (last and status.live >= 0)
+        of = f" of {status.tasks}" if counted else ""
         return f"backward {status.task}{of}" + "".join(f" in {number}" for number in status.inside)
 
     def _second_line(self, width: int) -> Text:
