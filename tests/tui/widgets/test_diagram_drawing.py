@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import itertools
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gradscope_tui.widgets.diagram_drawing import Arrow, draw
@@ -30,6 +30,11 @@ def boxes_of(drawing):
     return [{(y, x) for y in range(s.y, s.y + s.height) for x in range(s.x, s.x + s.width)} for s in drawing.spots]
 
 
+PASSING = [(1, 0), (1, 2), (2, 0), (3, 1), (3, 5), (3, 6), (4, 0), (4, 5), (4, 6), (6, 0)]
+"""Arrows of which one passes a layer to the right of all its boxes."""
+
+
+@example(([6] * 7, 1, [Arrow(a, b, "1.2e-03") for a, b in PASSING]))
 @given(graphs())
 def test_boxes_stand_apart_and_no_line_runs_through_them(graph):
     drawing = draw(*graph)

@@ -148,7 +148,8 @@ class _Channels:
         self._columns = [_bends(route, layers, arrow) for route, arrow in zip(layout.routes, arrows)]
         self._leaving = Counter(arrow.source for arrow in arrows)
         ports = self._ports(lefts, widths)
-        edge = max(left + width for left, width in zip(lefts, widths)) + 2
+        passing = [column + 1 for columns in self._columns for column in columns]
+        edge = max(*(left + width for left, width in zip(lefts, widths)), *passing, 0) + 2
         gaps: dict[int, list[_Piece]] = defaultdict(list)
         self._rising: list[tuple[int, int]] = []
         for number, arrow in enumerate(arrows):
