@@ -12,7 +12,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from gradscope_tui.widgets.labels import short_value
+from gradscope_tui.widgets.labels import short_value, shorten
 
 if TYPE_CHECKING:
     from gradscope.inspect.debugging.session.session_records import WhatIf
@@ -23,9 +23,23 @@ __all__ = ["WhatIfScreen", "what_if_table"]
 _MANY = 500
 _BAR = 12
 
+_NUMBERS, _LEAST_NAME = 46, 12
+"""Cells of the numbers with all gaps, and the least that a name keeps."""
 
-def what_if_table(found: WhatIf) -> Table:
-    """Return the changes as a table, the largest first.
+_WIDTH, _FRAME = 88, 6
+"""Cells of the report, and of what is around the table in it."""
+
+_MANY_TIMES = 10.0
+"""What a difference is as many times as large as is written so, and not in per cent."""
+
+
+def what_if_table(found: WhatIf, width: int) -> Table:
+    """Return the changes as a table, the largest first; those that are as large in the order of the backward.
+
+    Parameters
+    ----------
+    width : int
+        Cells of the table.
 
     Returns
     -------
@@ -37,18 +51,30 @@ def what_if_table(found: WhatIf) -> Table:
     for name in ("norm", "would be", "difference", "relative"):
         table.add_column(name, justify="right")
     table.add_column("", width=_BAR)
-    changes = sorted(found.changes, key=lambda change: -change.relative)
+    room = max(_LEAST_NAME, width - _NUMBERS - _BAR)
+    changes = sorted(found.changes, key=lambda change: -float(f"{change.relative:.3g}"))
     finite = [change.relative for change in changes if change.relative < float("inf")]
     top = max(finite, default=0.0) or 1.0
     for change in changes[:_MANY]:
         bar = "▇" * round(_BAR * min(1.0, change.relative / top))
         style = "dim" if not change.difference else ""
-        cells = [change.parameter or "(no name)", short_value(change.before), short_value(change.after)]
-        cells += [short_value(change.difference), f"{change.relative:.1%}" if change.before else "new"]
+        cells = [shorten(change.parameter or "(no name)", room), short_value(change.before), short_value(change.after)]
+        cells += [short_value(change.difference), _relative(change.relative) if change.before else "new"]
         table.add_row(*(Text(cell) for cell in cells), Text(bar), style=style)
     if len(changes) > _MANY:
         table.add_row(Text(f"… and {len(changes) - _MANY} that change less"))
     return table
+
+
+def _relative(part: float) -> str:
+    """Write how large a difference is beside what it is of: in per cent, or how many times as large.
+
+    Examples
+    --------
+    >>> _relative(0.25), _relative(99.0)
+    ('25.0%', '99×')
+    """
+    return f"{part:.1%}" if part < _MANY_TIMES else f"{part:.3g}×"
 
 
 class WhatIfScreen(ModalScreen[None]):
@@ -91,7 +117,7 @@ class WhatIfScreen(ModalScreen[None]):
             )
             yield Static(head)
             if found.changes:
-                yield Static(what_if_table(found))
+                yield Static(what_if_table(found, min(_WIDTH, self.app.size.width) - _FRAME))
             else:
                 yield Static(Text("no parameter gets a gradient from here"))
             nodes = f"{found.nodes_run} node{'s' if found.nodes_run != 1 else ''} run aside, twice"
