@@ -294,6 +294,8 @@ class CommandLine:
                 await self._line_mode(line)
                 if name == "node":
                     self._navigation.show_node(_number(argument, "NUMBER"))
+                elif name == "break" and self._layout.active == BreakpointsPane.NUMBER:
+                    self._layout.uncover(BreakpointsPane.NUMBER)  # where it is asked for, it is to be seen
         self._watcher.refresh()
 
     async def _what_if(self, slot: int, expression: str) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from gradscope_tui.panes.breakpoints_pane import BreakpointsPane
-from tests.tui.fake import play, text_of, until
+from tests.tui.fake import play, text_of, type_in, until
 
 
 async def start(app, pilot):
@@ -76,3 +76,14 @@ def test_enter_on_a_kind_of_trouble_switches_it():
         await until(pilot, lambda: "[ ] violation" in text_of(app))
 
     play(scenario, size=(120, 40))
+
+
+def test_a_breakpoint_that_is_asked_for_here_is_seen_here():
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        await pilot.press("4")
+        await type_in(pilot, "op:Addmm", "B")
+        await until(pilot, lambda: app.session.breakpoints and "● 1 op:Addmm" in text_of(app))
+        assert "5 Log ─" not in text_of(app)
+
+    play(scenario)
