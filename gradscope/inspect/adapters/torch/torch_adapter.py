@@ -56,7 +56,7 @@ from .numpy_conversion import (
 )
 from .observed_backward import TorchTask, edge_of
 from .saved_tensors import saved_of, set_version, unpacked_of
-from .torch_compile import blindness_of, inside_of, is_compiled, withheld_by
+from .torch_compile import blindness_of, generated_code, inside_of, is_compiled, withheld_by
 
 __all__ = ["TorchAdapter"]
 
@@ -83,6 +83,7 @@ class TorchAdapter:
     def __init__(self) -> None:
         events.add_library(os.path.dirname(torch.__file__))
         events.add_library("<eval_with_key>")  # torch.fx has made this of the program's code
+        events.add_library(generated_code())
 
     def of(self, value: Any) -> TorchAdapter:
         """Return itself."""

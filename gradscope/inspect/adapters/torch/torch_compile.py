@@ -9,7 +9,10 @@ Dynamo reads every function that is called while it works, and ours are not for 
 
 from __future__ import annotations
 
+import getpass
+import os
 import re
+import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,13 +27,22 @@ from ...records.records import InnerOperator, Location
 from ...source.call_sites import line_of, place
 from ..protocol import InnerKernel, InnerStep
 
-__all__ = ["CompiledRun", "blindness_of", "inside_of", "is_compiled", "leave_uncompiled", "see_compiled", "withheld_by"]
+__all__ = [
+    "CompiledRun",
+    "blindness_of",
+    "generated_code",
+    "inside_of",
+    "is_compiled",
+    "leave_uncompiled",
+    "see_compiled",
+    "withheld_by",
+]
 
 _TANGENTS = "tangents"
 _NAME = "CompiledFunctionBackward"
 _current_node = torch._C._current_autograd_node
 
-_NO_LINES = ", without their lines: it came from a cache, which TORCHINDUCTOR_FORCE_DISABLE_CACHES=1 leaves out"
+_NO_LINES = ", without its lines: it came from a cache, which TORCHINDUCTOR_FORCE_DISABLE_CACHES=1 leaves out"
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)')
 _CONTAINERS = {"_modules", "_parameters"}
@@ -107,8 +119,22 @@ def blindness_of(function: Any) -> str:
     if region is None:
         return "what torch.compile has compiled and kept no graph of, which is one node with its own backward inside"
     lines = list(dict.fromkeys(each.location for each in region.operators if each.location is not None))
-    told = f", {_span(lines)}" if lines else _NO_LINES
-    return f"the forward pass of what torch.compile has compiled ({count(len(region.steps), 'call')}{told})"
+    steps = len(region.steps)
+    # Without lines nothing tells which operators of the backward come from one call of the forward pass.
+    told = f"{count(steps, 'call')}, {_span(lines)}" if lines else f"{count(steps, 'operator')} in backward{_NO_LINES}"
+    return f"the forward pass of what torch.compile has compiled ({told})"
+
+
+def generated_code() -> str:
+    """Return the directory in which inductor puts the Python that it makes of regions; it need not be there."""
+    given = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    if given:
+        return given
+    try:
+        user = getpass.getuser()
+    except (KeyError, ModuleNotFoundError, OSError):  # a user without a name
+        user = f"uid_{os.getuid()}" if hasattr(os, "getuid") else "unknown_user"
+    return os.path.join(tempfile.gettempdir(), "torchinductor_" + re.sub(r'[\\/:*?"<>|]', "_", user))
 
 
 def _span(lines: Sequence[Location]) -> str:

@@ -155,6 +155,49 @@ def test_a_region_without_a_graph_is_said_to_be_dark(monkeypatch):
     assert "the forward pass" in doctor.diagnosis.unseen[0]
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled")
+def test_a_region_from_the_cache_on_the_disk_says_what_is_not_known_of_it_and_what_is():
+    """What PyTorch keeps there of a graph has neither lines nor calls; its operators and numbers are the same."""
+    from torch._functorch import config
+    from torch._inductor import config as inductor
+    from torch._inductor.utils import fresh_inductor_cache
+
+    def blind_and_hits(model):
+        torch._dynamo.utils.counters.clear()
+        node = compiled_node(loss_of(model, "inductor"))
+        return TorchAdapter().blind(node), torch._dynamo.utils.counters["aot_autograd"]["autograd_cache_hit"]
+
+    with fresh_inductor_cache(), config.patch(enable_autograd_cache=True):
+        plain = Model()
+        loss_of(plain, "inductor").backward()
+        told, hits = blind_and_hits(Model())
+        assert (hits, told) == (
+            1,
+            "the forward pass of what torch.compile has compiled (16 operators in backward, without its lines: it came "
+            "from a cache, which TORCHINDUCTOR_FORCE_DISABLE_CACHES=1 leaves out)",
+        )
+        model, watch = Model(), Watch()
+        adapter = TorchAdapter()
+        with adapter.observe(watch, forward=True, backward=True):  # for which it is compiled once more, and kept
+            loss_of(Model(), "inductor").backward()
+            loss_of(model, "inductor").backward()
+        steps = watch.runs[-1]
+        assert {(step.module, step.location) for step, _ in steps} == {("", None)}
+        assert all(map(torch.equal, gradients_of(plain), gradients_of(model)))
+        norms = [norm for _, made in steps for norm in made]
+        expected = [float(gradient.norm()) for gradient in gradients_of(model)]
+        assert all(any(norm == pytest.approx(value, rel=1e-5) for norm in norms) for value in expected)
+        with torch.no_grad():
+            model.head.weight.fill_(float("inf"))
+        with gi.watch_nan() as watch:
+            loss_of(model, "inductor").backward()
+        assert watch.origin.first.location.filename == __file__
+        with inductor.patch(force_disable_caches=True):  # what the sentence names
+            told, hits = blind_and_hits(Model())
+        assert (hits, "test_torch_compile_inside.py:" in told) == (0, True)
+
+
 class Cut(torch.nn.Module):
     """A layer that the loss is cut off from, inside of what is compiled."""
 
