@@ -11,7 +11,7 @@ from ..records.records import Location, operator_name
 from .limits import Limits
 from .reshaping_operators import RESHAPING
 
-__all__ = ["BackwardSampler", "SampledGraphs", "is_sampled", "senders", "source_of", "users_of"]
+__all__ = ["BackwardSampler", "SampledGraphs", "is_sampled", "leaves_behind", "senders", "source_of", "users_of"]
 
 
 def is_sampled(number: int, first: int = Limits.sampled_backwards) -> bool:
@@ -96,6 +96,26 @@ def source_of(
             return link
         key = link.edges[0][0]
     return None
+
+
+def leaves_behind(adapter: Adapter, links: Mapping[int, NodeLinks], key: int) -> list[Any]:
+    """Return the leaves whose gradients come through a node.
+
+    Parameters
+    ----------
+    links : mapping of int to NodeLinks
+        The nodes of a graph, by key.
+    """
+    seen, stack, found = {key}, [key], []
+    while stack:
+        link = links[stack.pop()]
+        leaf = adapter.variable(link.node)
+        if leaf is not None:
+            found.append(leaf)
+        new = [child for child, _ in link.edges if child is not None and child not in seen]
+        seen.update(new)
+        stack += new
+    return found
 
 
 def senders(links: Mapping[int, NodeLinks]) -> dict[int, list[tuple[NodeLinks, int]]]:

@@ -642,3 +642,37 @@ def test_what_a_package_leaves_unused_is_no_finding(tmp_path, monkeypatch):
     own = examined(OwnModel())
     assert [symptom.code for symptom in own.symptoms] == ["D303"]
     assert own.spare == ()
+
+
+def codes_of_two_towers(fw, left):
+    """Return what is found in a model whose right half rounds, so that no gradient comes to it."""
+
+    class Towers(fw.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.left, self.right, self.head = fw.nn.Linear(8, 4), fw.nn.Linear(8, 4), fw.nn.Linear(8, 1)
+
+        def forward(self, x):
+            return self.head(fw.cat([left(self.left, x), self.right(x).round()], 1))
+
+    fw.manual_seed(0)
+    model = Towers()
+    optimizer = fw.optim.SGD(model.parameters(), lr=0.01)
+    with gi.Doctor() as doctor:
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(fw.randn(8, 8)).square().mean().backward()
+            optimizer.step()
+    return {symptom.code for symptom in doctor.diagnosis.symptoms}
+
+
+def test_saturated_units_explain_what_is_behind_them_and_not_the_zero_gradient_of_another_layer(fw):
+    assert codes_of_two_towers(fw, lambda layer, x: fw.tanh(layer(1000 * x))) == {"D316", "D331"}
+    assert codes_of_two_towers(fw, lambda layer, x: fw.tanh(layer(x))) == {"D316"}
+
+
+def test_a_softmax_explains_what_is_behind_it_and_not_the_zero_gradient_of_another_layer(fw):
+    def of_one(layer, x):
+        return fw.softmax(layer(x).sum(1, keepdim=True), 1).expand(-1, 4)
+
+    assert codes_of_two_towers(fw, of_one) == {"D316", "D321"}

@@ -12,10 +12,10 @@ from ...records.execution_order import NodeLinks
 from ...records.records import Location, operator_name
 from ..explanation import at
 from ..nan.nan_producers import saved_values
-from ..program_facts import Fact, WatchedProgram
+from ..program_facts import EXAMINATION, Fact, WatchedProgram
 from ..reshaping_operators import RESHAPING
-from ..rule_registry import Rule
-from ..sampled_graphs import senders, users_of
+from ..rule_registry import Found, Rule
+from ..sampled_graphs import leaves_behind, senders, users_of
 
 __all__ = ["SoftmaxDimension"]
 
@@ -33,7 +33,9 @@ class SoftmaxWatch(Observer):
         self._adapter = program.adapter
         self._graphs = program.graphs
         self._tolerance = program.limits.sum_to_one
-        self.found: dict[Location | None, str] = {}
+        self._names = program.watch_of(EXAMINATION).names
+        # By line: what is wrong, and the parameters that get their gradients through it.
+        self.found: dict[Location | None, tuple[str, tuple[str, ...]]] = {}
 
     def task_started(self, task: Any) -> None:
         """Look at the graph."""
@@ -43,8 +45,11 @@ class SoftmaxWatch(Observer):
             name = operator_name(self._adapter.node_name(link.node))
             if name in ("Softmax", "LogSoftmax"):
                 text = self._judged(name, link, key, above)
-                if text:
-                    self.found.setdefault(self._adapter.location(link.node), text)
+                location = self._adapter.location(link.node)
+                if text and location not in self.found:
+                    paths = self._names.paths()
+                    behind = [paths.get(id(leaf), "") for leaf in leaves_behind(self._adapter, links, key)]
+                    self.found[location] = text, tuple(filter(None, behind))
 
     def _judged(self, name: str, link: NodeLinks, key: int, above: Mapping[int, list[tuple[NodeLinks, int]]]) -> str:
         result = saved_values(self._adapter, link.node).get("result")
@@ -110,7 +115,7 @@ class SoftmaxDimension(Rule):
         """
     topic = "not-learning"
 
-    def judge(self, found: Iterable[tuple[Location | None, str]]) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, found: Iterable[tuple[Location | None, tuple[str, tuple[str, ...]]]]) -> Iterator[Found]:
         """Yield what is found, and where."""
-        for location, text in found:
-            yield f"the softmax{at(location)} {text}", location
+        for location, (text, parameters) in found:
+            yield Found(f"the softmax{at(location)} {text}", location, parameters)

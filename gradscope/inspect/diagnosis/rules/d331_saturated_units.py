@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy
@@ -14,9 +14,9 @@ from ...records.records import Location, operator_name
 from ..explanation import at
 from ..limits import Limits
 from ..nan.nan_producers import saved_values
-from ..program_facts import LIMITS, Fact, WatchedProgram
-from ..rule_registry import Rule
-from ..sampled_graphs import source_of
+from ..program_facts import EXAMINATION, LIMITS, Fact, WatchedProgram
+from ..rule_registry import Found, Rule
+from ..sampled_graphs import leaves_behind, source_of
 from ..training.module_modes import tensors_in
 
 __all__ = ["SaturatedUnits"]
@@ -36,6 +36,8 @@ class Saturated:
         Of the results that are at an end of the range.
     largest : float
         The largest number, by its size, that the model was given.
+    parameters : tuple of str
+        Those that get their gradients through it.
     """
 
     function: str
@@ -43,6 +45,7 @@ class Saturated:
     share: float
     largest: float
     location: Location | None
+    parameters: tuple[str, ...] = ()
 
 
 class SaturationWatch(Observer):
@@ -52,6 +55,7 @@ class SaturationWatch(Observer):
         self._adapter = program.adapter
         self._graphs = program.graphs
         self._tracker = program.ledger.recorder
+        self._names = program.watch_of(EXAMINATION).names
         self._near_end = program.limits.near_end
         self._first = program.limits.first_backwards
         self._backwards = 0
@@ -75,14 +79,17 @@ class SaturationWatch(Observer):
         """Look at the graph."""
         links = {} if self._backwards >= self._first else self._graphs.of(task)
         self._backwards += bool(links)
-        worst: dict[tuple[str, Location | None], Saturated] = {}
-        for link in links.values():
+        worst: dict[tuple[str, Location | None], tuple[Saturated, int]] = {}
+        for key, link in links.items():
             one = self._measured(links, link)
             if one is not None:
                 place = one.function, one.location
-                worst[place] = max(worst.get(place, one), one, key=lambda saturated: saturated.share)
-        for place, one in worst.items():
-            self._seen.setdefault(place, []).append(one)
+                if place not in worst or one.share > worst[place][0].share:
+                    worst[place] = one, key
+        paths = self._names.paths() if worst else {}
+        for place, (one, key) in worst.items():
+            behind = [paths.get(id(leaf), "") for leaf in leaves_behind(self._adapter, links, key)]
+            self._seen.setdefault(place, []).append(replace(one, parameters=tuple(filter(None, behind))))
 
     def _measured(self, links: dict[int, NodeLinks], link: NodeLinks) -> Saturated | None:
         name = operator_name(self._adapter.node_name(link.node))
@@ -133,7 +140,7 @@ class SaturatedUnits(Rule):
         """
     topic = "vanishing"
 
-    def judge(self, found: Iterable[Saturated], limits: Limits) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, found: Iterable[Saturated], limits: Limits) -> Iterator[Found]:
         """Yield what is found, and where."""
         for one in found:
             if one.share < limits.saturated:
@@ -146,4 +153,4 @@ class SaturatedUnits(Rule):
                 f"{one.share:.0%} of the results of the {one.function}{inside}{at(one.location)} are at the ends of "
                 f"its range from the first backward on\n  {way_out}"
             )
-            yield text, one.location
+            yield Found(text, one.location, one.parameters)
