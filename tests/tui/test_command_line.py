@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 from textual import events
 
+from gradscope.inspect.records.records import TensorSpec
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.screens.confirm_screen import ConfirmScreen
 from gradscope_tui.screens.help_screen import HelpScreen
 from gradscope_tui.widgets.prompt_line import Prompt
-from tests.tui.fake import Call, play, text_of, type_in, until
+from tests.tui.fake import Call, FakeSession, chain, play, text_of, type_in, until
 
 
 async def say(app, pilot, text, *then):
@@ -144,6 +148,20 @@ def test_a_command_that_comes_all_at_once_loses_no_letter():
         await until(pilot, lambda: [point.spec for point in app.session.breakpoints] == ["op:Relu"])
 
     play(scenario)
+
+
+def test_a_question_about_a_gradient_names_the_node_and_the_shape():
+    nodes = chain()
+    nodes[0] = replace(nodes[0], outputs=(TensorSpec((3, 4), "float32", "cpu"),))
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes and "PAUSED" in text_of(app))
+        for key, words in (("e", "set gradient in 0"), ("i", "what if gradient in 0")):
+            await pilot.press(key)
+            await until(pilot, lambda words=words: f"#0 Relu (3,4): {words}" in re.sub(" +", " ", text_of(app)))
+            await pilot.press("escape")
+
+    play(scenario, FakeSession(nodes))
 
 
 def test_skip_leaves_the_node_out():

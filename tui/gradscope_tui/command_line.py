@@ -73,8 +73,17 @@ class CommandLine:
 
     # Questions -------------------------------------------------------------------------------------------------------
 
-    def _ask(self, kind: str, text: str = "") -> None:
-        self._app.query_one(Prompt).ask(kind, text)
+    def _ask(self, kind: str, text: str = "", about: str = "") -> None:
+        self._app.query_one(Prompt).ask(kind, text, about)
+
+    def _here(self) -> str:
+        """Return the node where the session stands, and the shape of what comes to it; nothing where it is at none."""
+        nodes, current = self._session.nodes, self._session.current
+        if not 0 <= current < len(nodes):
+            return ""
+        node = nodes[current]
+        shape = ",".join(map(str, node.outputs[0].shape)) if node.outputs else ""
+        return f"#{node.index} {node.operator}" + (f" ({shape})" if shape else "")
 
     def action_command(self) -> None:
         """Ask for a command."""
@@ -120,7 +129,7 @@ class CommandLine:
         elif not is_paused(state):
             refuse(self._app, f"the script is {state}: a gradient can be changed only where it has stopped")
         else:
-            self._ask("edit after" if state == "paused after" else "edit before", "0 ")
+            self._ask("edit after" if state == "paused after" else "edit before", "0 ", self._here())
 
     def action_what_if(self) -> None:
         """Ask for a gradient, and show what would become of the parameters."""
@@ -131,7 +140,7 @@ class CommandLine:
             text = "the script has ended, and its tensors with it: there is nothing to run; R starts it again"
             refuse(self._app, text)
         elif is_paused(state):
-            self._ask("what if", "0 ")
+            self._ask("what if", "0 ", self._here())
         else:
             refuse(self._app, f"the script is {state}: what-if is asked where it has stopped")
 

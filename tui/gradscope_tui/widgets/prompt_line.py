@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import ClassVar
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
@@ -90,7 +91,7 @@ class Prompt(Horizontal):
         yield Input(compact=True, select_on_focus=False)
         yield Label(id="completions", markup=False)
 
-    def ask(self, kind: str, text: str = "") -> None:
+    def ask(self, kind: str, text: str = "", about: str = "") -> None:
         """Open the prompt.
 
         Parameters
@@ -99,11 +100,13 @@ class Prompt(Horizontal):
             One of `KINDS`.
         text : str
             What already stands there.
+        about : str
+            What is asked about, for the label.
         """
         self._kind = kind
         self._place = len(self._history[kind])
         label, hint = self.KINDS[kind]
-        self.query_one(Label).update(label)
+        self.query_one(Label).update(Text(f"{about}: {label}" if about else label))
         self._show_completions(())
         entry = self.query_one(Input)
         entry.placeholder = hint
