@@ -9,6 +9,7 @@ from gradscope.inspect.debugging.session.session_records import BackwardFinding
 from gradscope.inspect.records.records import EdgeRecord, StopReason
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.screens.tensor_screen import TensorScreen
+from gradscope_tui.sessions.session_snapshot import Snapshot
 from tests.tui.fake import FakeSession, chain, play, summary, text_of, until
 
 
@@ -204,3 +205,15 @@ def test_a_node_that_joins_branches_says_which_inputs_get_nothing_while_paramete
         await until(pilot, lambda: re.search(r"Cat .*✂ 1 input", text_of(app)))
 
     play(scenario, session, size=(140, 40))
+
+
+def test_where_there_are_no_nodes_no_last_stop_is_named():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        pane = app.query_one(GraphPane)
+        pane.update(Snapshot(state="running", nodes=chain(), shown_task=1, task=2))
+        assert pane.border_title == "1 Graph of backward 1, the last stop"
+        pane.update(Snapshot(state="running", shown_task=1, task=0))
+        assert pane.border_title == "1 Graph"
+
+    play(scenario)

@@ -139,7 +139,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
             snapshot.live,
         )
         about = "◁ REPLAYING" if snapshot.past else ""
-        if snapshot.shown_task != snapshot.task:
+        if snapshot.nodes and snapshot.shown_task != snapshot.task:
             about = f"of backward {snapshot.shown_task}, the last stop"
         if self.filtered:
             about += f" {len(self.found)} of {len(snapshot.nodes)} nodes"
