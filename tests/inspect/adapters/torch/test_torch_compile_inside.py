@@ -10,11 +10,13 @@ from gradscope.inspect.adapters.torch import TorchAdapter  # noqa: E402
 
 pytestmark = [
     pytest.mark.torch,
-    pytest.mark.skipif(
-        not hasattr(torch.utils._python_dispatch.TorchDispatchMode, "ignore_compile_internals"),
-        reason="any dispatch mode keeps this PyTorch from compiling",
-    ),
+    pytest.mark.skipif(torch.__version__ < "2.8", reason="PyTorch 2.4 keeps no graph of what it has compiled"),
 ]
+
+compiled_under_modes = pytest.mark.skipif(
+    not hasattr(torch.utils._python_dispatch.TorchDispatchMode, "ignore_compile_internals"),
+    reason="any dispatch mode keeps this PyTorch from compiling",
+)
 
 
 class Block(torch.nn.Module):
@@ -80,13 +82,14 @@ def gradients_of(model):
 
 
 def test_the_calls_of_the_forward_pass_are_listed_last_first():
-    inside = TorchAdapter().inside(compiled_node(loss_of(Model())))
-    assert [(one.operator, one.module) for one in inside] == [
-        ("Linear", "head"),
+    loss = loss_of(Model())  # a node of PyTorch 2.8 is none any more where its graph has gone
+    inside = TorchAdapter().inside(compiled_node(loss))
+    assert [(one.operator.lower(), one.module) for one in inside] == [
+        ("linear", "head"),
         ("tanh", "layers.1"),
-        ("Linear", "layers.1.fc"),
+        ("linear", "layers.1.fc"),
         ("tanh", "layers.0"),
-        ("Linear", "layers.0.fc"),
+        ("linear", "layers.0.fc"),
     ]
     assert {one.location.filename for one in inside} == {__file__}
     assert [one.location.function for one in inside] == ["forward"] * 5
@@ -107,7 +110,7 @@ def test_a_run_beside_it_computes_what_the_region_computes(backend, without_cach
         loss_of(model, backend).backward()
     assert all(map(torch.equal, gradients_of(plain), gradients_of(model)))
     (steps,) = watch.runs
-    norms = {operator.module: made for operator, made in steps if operator.operator == "Linear"}
+    norms = {operator.module: made for operator, made in steps if operator.operator.lower() == "linear"}
     for name in ("head", "layers.1.fc", "layers.0.fc"):
         expected = {float(parameter.grad.norm()) for parameter in model.get_submodule(name).parameters()}
         assert all(any(value == pytest.approx(norm, rel=1e-5) for norm in norms[name]) for value in expected)
@@ -138,11 +141,13 @@ def test_the_wrapper_is_gone_after_the_backward():
 
 
 def test_the_report_says_which_lines_are_not_looked_into():
-    told = TorchAdapter().blind(compiled_node(loss_of(Model())))
+    loss = loss_of(Model())
+    told = TorchAdapter().blind(compiled_node(loss))
     assert told.startswith("the forward pass of what torch.compile has compiled (5 calls, ")
     assert "test_torch_compile_inside.py:" in told
 
 
+@compiled_under_modes
 def test_a_region_without_a_graph_is_said_to_be_dark(monkeypatch):
     node = compiled_node(loss_of(Model()))
     monkeypatch.setattr(type(node)._forward_cls, "_lazy_backward_info", None)
@@ -155,6 +160,7 @@ def test_a_region_without_a_graph_is_said_to_be_dark(monkeypatch):
     assert "the forward pass" in doctor.diagnosis.unseen[0]
 
 
+@compiled_under_modes
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled")
 def test_a_region_from_the_cache_on_the_disk_says_what_is_not_known_of_it_and_what_is():
