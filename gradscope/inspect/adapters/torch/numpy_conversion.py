@@ -171,7 +171,7 @@ def passing_norms(
         return norm_of_many(tensor) if norm is None else norm
 
     last: Any = None  # of a few numbers, which may be held: that is quicker
-    last_norm: float | None = 0.0
+    last_norm = 0.0
     last_version = 0
 
     def look(given: Sequence[Any], made: Sequence[Any]) -> tuple[float | None, bool]:
@@ -187,9 +187,9 @@ def passing_norms(
             for tensor in made:
                 if tensor is None:
                     continue
-                last_norm = _norm_of_few(tensor)
-                if last_norm is not None:  # it is finite, and small enough to be held
-                    last, last_version = tensor, tensor._version
+                of_few = _norm_of_few(tensor)
+                if of_few is not None:  # it is finite, and small enough to be held
+                    last, last_norm, last_version = tensor, of_few, tensor._version
                     continue
                 of_many = norm_of_many(tensor)
                 if not is_finite(of_many):
