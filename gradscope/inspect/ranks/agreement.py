@@ -173,10 +173,10 @@ def agreement(ranks: RecordedRanks) -> Agreement:
     if parted is None:
         taken = {rank: stream.exhaust() for rank, stream in streams.items()}
         if not any(taken.values()):
-            raise RecordingError(
-                f"{ranks.path}: no rank has recorded a step of an optimizer\n"
+            told = [*rank_ends(ranks, {})] or [
                 "Steps are recorded of ranks that torchrun has started, unless with --keep none."
-            )
+            ]
+            raise RecordingError("\n".join([f"{ranks.path}: no rank has recorded a step of an optimizer", *told]))
         parted = _stopped_stepping(ranks, taken, _last_steps(streams))
         if parted is None:
             notes += _shorter(ranks, taken)

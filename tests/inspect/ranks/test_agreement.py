@@ -139,6 +139,7 @@ BROKEN = {
     "head_outside": ("gradient head.weight", 0, "head.weight is outside of DistributedDataParallel: nothing reduces"),
     "head_outside_with_other_seeds": ("parameter 1.weight", 0, "and the seeds are 100 and 101"),
     "no_sync_left_on": ("gradient module.0.weight", 2, "ran under no_sync() on ranks 0, 1"),
+    "other_micro_batches": ("gradient module.0.weight", 0, "ran under no_sync() on rank 1: nothing reduced"),
     "unused_on_one_rank": ("gradient Linear.weight", 1, "Linear.weight has no gradient on rank 1"),
     "dropout_without_reduction": ("gradient 0.weight", 0, "the seeds are 0 and 1, so that dropout differs too"),
     "never_wrapped": ("gradient 0.weight", 0, "nothing reduces the gradients"),

@@ -13,6 +13,7 @@ import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.ranks.agreement import agreement
 from gradscope.inspect.ranks.recorded_ranks import open_ranks
+from gradscope.inspect.recording import RecordingError
 from gradscope.inspect.recording.recorder import hang_watch
 from tests.inspect.ranks.jobs import being_rank
 from tests.inspect.recording.programs import mlp, train
@@ -105,6 +106,19 @@ def test_ranks_in_different_collectives_wait_for_each_other(tmp_path, impatient)
         f"they wait for each other (rank 0 in {zero}; rank 1 in {one}): "
         "all ranks must call the same collectives in the same order",
     )
+
+
+def test_ranks_that_fail_before_their_first_step_say_so(tmp_path):
+    for rank in range(2):
+        with pytest.raises(ZeroDivisionError), being_rank(rank, 2), gi.record(f"{tmp_path}/"):
+            print(1 / 0)
+    with open_ranks(tmp_path) as ranks, pytest.raises(RecordingError) as caught:
+        agreement(ranks)
+    head, *told = str(caught.value).splitlines()
+    assert head.endswith("no rank has recorded a step of an optimizer")
+    assert [line.partition(", at ")[0] for line in told] == [
+        f"rank {rank} failed: ZeroDivisionError: division by zero" for rank in range(2)
+    ]
 
 
 def test_a_rank_that_has_come_to_its_end_is_waited_for(tmp_path, impatient):

@@ -117,6 +117,18 @@ def no_sync_left_on() -> None:
 
 
 @program
+def other_micro_batches() -> None:
+    model = DistributedDataParallel(layers())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in batches(2):
+        optimizer.zero_grad()
+        for micro in range(2):
+            with nullcontext() if micro != rank() else model.no_sync():
+                model(batch + micro).square().mean().backward()
+        optimizer.step()
+
+
+@program
 def unused_on_one_rank() -> None:
     torch.manual_seed(1)
     model = layers(nn.Linear(6, 6))
