@@ -75,8 +75,10 @@ class ScalingWatch(Observer):
 def _divisor(before: Any, after: Any) -> float | None:
     """Return the number that the first few elements were divided by, if it is one that a byte can hold."""
     few, made = (numpy.asarray(array).reshape(-1)[:_LOOKED_AT].astype(numpy.float64) for array in (before, after))
-    there = made != 0
-    if few.shape != made.shape or not there.any():
+    if few.shape != made.shape:
+        return None
+    there = (made != 0) & numpy.isfinite(few) & numpy.isfinite(made)
+    if not there.any():
         return None
     ratios = few[there] / made[there]
     return next((number for number in _BYTE if (abs(ratios - number) <= _ROUNDING * number).all()), None)
