@@ -7,6 +7,7 @@ import importlib.util
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -113,6 +114,12 @@ def _untouched_modes() -> Iterator[None]:
         dtype.set_default_dtype(dtype.float32)
         leaked.append("the default dtype was changed")
     assert not leaked, f"left behind by the test: {'; '.join(leaked)} ({events.__name__})"
+
+
+@pytest.fixture(autouse=True)
+def _own_exception_hook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process group that a test makes leaves a hook of PyTorch's that prints in another way."""
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
 
 
 @pytest.fixture(autouse=True)

@@ -61,8 +61,7 @@ def test_exit(script, capsys, call, code, text):
     assert capsys.readouterr().err == text
 
 
-def test_an_exception_is_handed_back_and_printed_without_our_frames(script, capsys, monkeypatch):
-    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)  # a process group of another test leaves its own
+def test_an_exception_is_handed_back_and_printed_without_our_frames(script, capsys):
     path = script("def f():\n    raise ValueError('no data')\n\nf()\n")
     result = run_script(path)
     assert (type(result.error), result.exit_code) == (ValueError, 1)

@@ -53,7 +53,8 @@ def test_as_python_runs_it(tmp_path, source, monkeypatch):
     path = "script.py"
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "helper", raising=False)
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONUTF8": "1"}
+    # A stream of the session hands lines on as they are written.
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
     python = subprocess.run(
         [sys.executable, path, "--lr", "1"],
         capture_output=True, env=environment, stdin=subprocess.DEVNULL, encoding="utf-8",
