@@ -59,7 +59,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         debugger.run_free()
     else:
         debugger.run_script()
-    flush()
     if not debugger.forked:
         debuggee.wait_for_leave()
         server.close()

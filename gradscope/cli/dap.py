@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from ..inspect.output.terminal_text import say
+from .output import give_up_output
 
 __all__ = ["add_parser", "run"]
 
@@ -46,6 +47,9 @@ def run(args: argparse.Namespace) -> int:
 
     try:
         DebugAdapter(Stream(sys.stdin.buffer, sys.stdout.buffer)).run()
+        sys.stdout.flush()
+    except BrokenPipeError:  # the editor is gone, and so is what was on its way to it
+        give_up_output()
     except FramingError as error:
         say(f"gradscope dap: {error}", file=sys.stderr)
         return 2

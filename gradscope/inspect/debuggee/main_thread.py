@@ -14,6 +14,7 @@ from .processes import StartedProcesses
 from .program import Program, exit_status_of, own_traceback, print_uncaught
 from .program_thread import ThreadFamily
 from .script_targets import Target, as_main, execute
+from .streams import flush
 
 __all__ = ["MainThreadProgram", "deepen_stack", "run_on_main_thread"]
 
@@ -115,3 +116,4 @@ class MainThreadProgram(Program):
             self.exit_status = 0
         if self.error is not None:
             self.traceback = own_traceback(self.error)
+        flush()  # before anybody is told that it has ended

@@ -1,10 +1,14 @@
 """A script on the main thread of its process."""
 
+import io
 import subprocess
 import sys
 from textwrap import dedent
 
 import pytest
+
+from gradscope.inspect.debuggee.main_thread import MainThreadProgram
+from gradscope.inspect.debuggee.script_targets import find_target
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no signals there")
@@ -28,3 +32,11 @@ def test_the_command_ends_when_it_is_terminated_in_a_pause(tmp_path):
         process.terminate()
         said, _ = process.communicate("print\n", timeout=60)
     assert (process.returncode, "saved" in said) == (7, True), said
+
+
+def test_what_is_written_has_left_its_buffer_when_it_ends(tmp_path, monkeypatch):
+    (tmp_path / "script.py").write_text("print('the last word', end='')\n")
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BufferedWriter(written), "utf-8"))
+    MainThreadProgram(find_target(str(tmp_path / "script.py")), []).run(print)
+    assert written.getvalue() == b"the last word"
