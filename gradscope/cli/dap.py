@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         DebugAdapter(Stream(sys.stdin.buffer, sys.stdout.buffer)).run()
         sys.stdout.flush()
-    except BrokenPipeError:  # the editor is gone, and so is what was on its way to it
+    except (BrokenPipeError, ConnectionResetError):  # the editor is gone, and so is what was on its way to it
         give_up_output()
     except FramingError as error:
         say(f"gradscope dap: {error}", file=sys.stderr)
