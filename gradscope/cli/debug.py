@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..inspect.output.terminal_text import say
@@ -148,8 +147,12 @@ def run(args: argparse.Namespace) -> int:
             status, text = _run_line(process, commands) if plain else _run_app(process)
         except ChannelError as error:
             return _refuse(f"{args.script} could not be started: {error}")
-    with suppress(OSError) if status == _HUNG_UP else nullcontext():
+    try:
         say(text, file=sys.stderr if status else sys.stdout)
+    except OSError:
+        if status != _HUNG_UP:
+            raise
+        sys.stderr = None  # python's last flush would fail too, and change the exit status
     return status
 
 
