@@ -3,6 +3,7 @@
 - :mod:`~.row_sums`: sums along rows and down columns, faster than NumPy's own
 - :mod:`~.forms`: which form of a kernel runs, the compiled one or NumPy's, and elementwise formulas in one pass
 - :mod:`~.compiled`: the forms that Numba compiles, where it is installed
+- :mod:`~.cuda_kernels`: the hot ones in CUDA C, for arrays on a GPU
 - :mod:`~.attention_kernels`: scaled dot-product attention and its derivative, a block of scores at a time
 - :mod:`~.threads`: parts of large arrays at a time on several threads
 - :mod:`~.copies`: transposed matrices in row-major order

@@ -1,4 +1,4 @@
-"""Decides which form of a kernel runs: Numba's, where it is installed and arrays are large, or NumPy's.
+"""Decides which form of a kernel runs: Numba's, where it is installed and arrays are large, NumPy's, or CUDA's.
 
 The choice depends on the arrays and the installation alone, never on what ran before: the same program computes the
 same numbers each time. ``GRADSCOPE_KERNELS=numpy`` in the environment leaves the compiled forms out.
@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import threads
+from . import cuda_kernels, threads
 from .copies import row_major_copy
 
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array
 
-__all__ = ["FEW", "LEAST", "compiled", "compiler", "pointwise", "rowwise"]
+__all__ = ["FEW", "LEAST", "compiled", "compiler", "is_worth_a_pass", "pointwise", "rowwise"]
 
 LEAST = 1 << 14
 """How many elements an array has for which another form than the plain formula is worth the call."""
@@ -49,7 +49,7 @@ def pointwise(name: str, formula: Callable[..., Array], *arrays: Array, settings
         What it computes, of arrays.
     *arrays : ndarray
         What it is given; tensors too, under ``create_graph``, of which the formula is recorded. The last one says the
-        layout: if it is not in row-major order, the formula is called.
+        layout: if it is not in row-major order, the formula is called. Those on a GPU have :mod:`.cuda_kernels`.
     settings : tuple of float
         Numbers in the formula, which the compiled kernel is given after the arrays.
 
@@ -60,7 +60,11 @@ def pointwise(name: str, formula: Callable[..., Array], *arrays: Array, settings
     [-0.27000001072883606, 0.0, 0.7300000190734863]
     """
     like = arrays[-1]
-    if type(like) is not numpy.ndarray or like.size < FEW or not _alike(arrays, like):
+    if type(like) is not numpy.ndarray:
+        if cuda_kernels.take_alike(arrays):
+            return cuda_kernels.pointwise(_parted(name)[1], arrays, settings)
+        return formula(*arrays)
+    if like.size < FEW or not _alike(arrays, like):
         return formula(*arrays)
     return _shared(name, formula, arrays, (-1,), settings)
 
@@ -78,7 +82,11 @@ def rowwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array:
     [[0.25, 0.75], [0.375, 0.625]]
     """
     like = arrays[-1]
-    if type(like) is not numpy.ndarray or not like.size or not _alike(arrays, like):
+    if type(like) is not numpy.ndarray:
+        if cuda_kernels.take_alike(arrays):
+            return cuda_kernels.rowwise(_parted(name)[1], arrays)
+        return formula(*arrays)
+    if not like.size or not _alike(arrays, like):
         return formula(*arrays)
     if like.ndim == 2 and like.size < LEAST and like.dtype is _SINGLE:
         # What _shared() would come to for the small matrices of which there are most, in half of its time.
@@ -89,6 +97,17 @@ def rowwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array:
             getattr(loops, function)(*given, result)
             return result
     return _shared(name, formula, arrays, (-1, like.shape[-1]))
+
+
+def is_worth_a_pass(array: Any) -> bool:
+    """Whether a kernel takes the place of a formula of few operators: of large arrays, and of those on a GPU.
+
+    Examples
+    --------
+    >>> is_worth_a_pass(numpy.zeros(8)), is_worth_a_pass(numpy.zeros(LEAST))
+    (False, True)
+    """
+    return array.size >= LEAST if type(array) is numpy.ndarray else cuda_kernels.take((array,))
 
 
 @cache

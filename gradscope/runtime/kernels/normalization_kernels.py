@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import forms, threads
+from . import cuda_kernels, forms, threads
 from .row_sums import sums
 
 if TYPE_CHECKING:
@@ -30,10 +30,13 @@ _SHORT = 16  # elements of a plane below which passes over all of them are quick
 def is_worth_it(*arrays: Array | None) -> bool:
     """Whether the kernels of rows are for the arrays: in row-major order, of single or double precision; None is.
 
-    NumPy's forms are for large arrays, the compiled one, which is a single call, for all but empty ones.
+    NumPy's forms are for large arrays, the compiled ones and those on a GPU, which are single calls, for all but empty
+    ones.
     """
     first = arrays[0]
-    if type(first) is not numpy.ndarray or not first.size or not first.flags.c_contiguous:
+    if type(first) is not numpy.ndarray:
+        return cuda_kernels.take(arrays)
+    if not first.size or not first.flags.c_contiguous:
         return False
     if first.size < forms.LEAST and _loops(first) is None:
         return False
@@ -107,6 +110,8 @@ def rows(x: Array, weight: Array | None, bias: Array | None, size: int, eps: flo
     >>> normalized.tolist(), mean.tolist(), rstd.tolist()
     ([[-1.0, 1.0]], [2.0], [1.0])
     """
+    if type(x) is not numpy.ndarray:
+        return cuda_kernels.rows(x, weight, bias, size, eps)
     kind = x.dtype
     result = numpy.empty(x.shape, kind)
     matrix, out = _matrix(x, size), _matrix(result, size)
@@ -153,6 +158,8 @@ def rows_backward(
     mean, rstd : ndarray
         What :func:`rows` returned.
     """
+    if type(x) is not numpy.ndarray:
+        return cuda_kernels.rows_backward(g, x, weight, mean, rstd, size)
     result = numpy.empty(x.shape, x.dtype)
     matrix, incoming, out = _matrix(x, size), _matrix(numpy.ascontiguousarray(g), size), _matrix(result, size)
     w = _vector(weight, size, x.dtype.char, 1.0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import forms, threads
+from . import cuda_kernels, forms, threads
 
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array
@@ -32,7 +32,9 @@ def vectors(*arrays: Array) -> list[Array] | None:
     (True, True)
     """
     first = arrays[0]
-    if type(first) is not numpy.ndarray or first.size * len(arrays) < LEAST or forms.compiled("update_loops") is None:
+    if type(first) is not numpy.ndarray:
+        return [array.reshape(-1) for array in arrays] if cuda_kernels.take_alike(arrays) else None
+    if first.size * len(arrays) < LEAST or forms.compiled("update_loops") is None:
         return None
     if not all(_fits(array, first) for array in arrays) or not all(a.flags.writeable for a in (first, *arrays[2:])):
         return None
@@ -57,5 +59,8 @@ def run(name: str, arrays: Sequence[Array], *numbers: float) -> None:
     *numbers : float
         What it is given after them.
     """
+    if type(arrays[0]) is not numpy.ndarray:
+        cuda_kernels.step(name, arrays, numbers)
+        return
     loop = getattr(forms.compiled("update_loops"), name)
     threads.over(arrays[0].size, lambda part: loop(*[array[part] for array in arrays], *numbers))

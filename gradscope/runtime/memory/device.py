@@ -150,6 +150,9 @@ _device = device
 class Backend:
     """The operations that the runtime asks of an array module beyond NumPy's function names."""
 
+    compiles_cuda = False
+    """Whether the module has CuPy's ``ElementwiseKernel`` and ``RawKernel``, of which kernels can be made."""
+
     def __init__(self, type_name: str, module: Any) -> None:
         self.type_name = type_name
         self.module = module
@@ -238,6 +241,8 @@ class _Foreign:
 
 class CudaBackend(Backend):
     """CuPy, imported when CUDA is first asked for."""
+
+    compiles_cuda = True
 
     def __init__(self) -> None:
         super().__init__("cuda", None)

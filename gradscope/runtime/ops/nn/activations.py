@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from ... import autocast, state
-from ...kernels import forms
+from ...kernels import cuda_kernels, forms
 from ...kernels.forms import pointwise, rowwise
 from ...kernels.row_sums import row_maxima, sums
 from ...kernels.selection import select
@@ -92,6 +92,8 @@ def _where_above(g: Array, x: Array, threshold: Number) -> Array:
 
 def _is_compiled_for(array: Array) -> bool:
     """Whether a compiled loop takes the place of a formula that is quicker undivided than in blocks."""
+    if type(array) is not numpy.ndarray:
+        return cuda_kernels.take((array,))
     return array.size >= forms.LEAST and array.dtype.char == "f" and forms.compiled("activation_loops") is not None
 
 
@@ -542,7 +544,7 @@ def _sigmoid_formula(xp: Namespace, self: Array) -> Array:
 
 
 def _sigmoid_backward(g: Gradient, result: Array) -> Gradient:
-    if type(result) is numpy.ndarray and result.size >= forms.LEAST:
+    if forms.is_worth_a_pass(result):
         return pointwise("activation_loops.sigmoid_backward", _sigmoid_gradient, g, result)
     return _sigmoid_gradient(g, result)
 

@@ -516,7 +516,7 @@ operator(
 
 @whole
 def _tanh_backward(g: Gradient, result: Array) -> Gradient:
-    if type(result) is numpy.ndarray and result.size >= forms.LEAST:
+    if forms.is_worth_a_pass(result):
         return pointwise("activation_loops.tanh_backward", _tanh_gradient, g, result)
     return _tanh_gradient(g, result)
 
