@@ -57,6 +57,8 @@ REGISTERED = {
 
 # Modules without a test file of their own, and the file of another that calls what they define.
 TESTED_IN = {
+    "inspect/adapters/torch/device/device_kernel": "inspect/adapters/torch/device/test_device_statistics.py",
+    "inspect/records/moments": "inspect/adapters/torch/device/test_device_statistics.py",
     "notebook/cell_runner": "notebook/test_magics.py",
     "inspect/debugging/session/session_errors": "inspect/debugging/session/test_debugger.py",
     "runtime/ops/__main__": "runtime/ops/test_generated_source.py",

@@ -17,6 +17,7 @@ import gradscope as gs
 from ...runtime import events
 from ...runtime.engine.graph_task import GraphTask
 from ...runtime.graph.graph_node import Node
+from ..records.moments import Moments
 from ..records.records import InnerOperator, Location, TensorSpec
 from .gradient_hooks import NodeHook
 from .import_watch import when_imported
@@ -312,9 +313,14 @@ class AnyAdapter:
         """Return what a node was given and has made as it is quickest to be had."""
         return self._of(call.node).carried(call)
 
-    def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
+    def hosts(self, call: Any, values: bool = True) -> tuple[Sequence[Any], int]:
         """Return the values of the gradients that a node was given and has made, and how many it was given."""
-        return self._of(call.node).hosts(call)
+        return self._of(call.node).hosts(call, values)
+
+    def moments(self, gradients: Sequence[Any]) -> Sequence[Moments | None]:
+        """Return the statistics of gradients on a device, None of others."""
+        first = next((gradient for gradient in gradients if gradient is not None), None)
+        return [None] * len(gradients) if first is None else self._of(first).moments(gradients)
 
     def passing_norms(self) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:
         """Raise: a backward is of one framework, whose adapter is asked."""

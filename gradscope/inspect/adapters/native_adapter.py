@@ -30,6 +30,7 @@ from ...runtime.memory.dtype import BY_NUMPY
 from ...runtime.memory.storage import memory_of, without_repeats
 from ...runtime.tensor.views import edge_of
 from ..records.checksums import checksum
+from ..records.moments import Moments
 from ..records.records import InnerOperator, Location, TensorSpec, dtype_name
 from ..records.tensor_statistics import combined_norm, is_finite, makes_bad, norm_of, quick_norm
 from ..source.frame_variables import variables_of
@@ -412,13 +413,17 @@ class NativeAdapter:
         array = tensor._array
         return array if type(array) is numpy.ndarray else widened(device.to_host(array))
 
-    def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
+    def hosts(self, call: Any, values: bool = True) -> tuple[Sequence[Any], int]:
         """Return the values of the gradients that a node was given and has made, and how many it was given."""
         given, made = self.carried(call)
         found = [*given, *made]
         if device.elsewhere or bfloat16.known:
             found = [None if array is None else _converted(array) for array in found]
         return found, len(given)
+
+    def moments(self, gradients: Sequence[Any]) -> Sequence[Moments | None]:
+        """Return None of each gradient: CuPy's are looked at on the host."""
+        return [None] * len(gradients)
 
     def passing_norms(self) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:
         """Return a function of the arrays that a node was given and has made: see the protocol."""

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy
 
+from ..records.moments import Moments
 from ..records.records import InnerOperator, Location, TensorSpec
 from .gradient_hooks import NodeHook
 from .memory_fingerprint import Region
@@ -23,6 +24,7 @@ __all__ = [
     "Adapter",
     "CompiledRun",
     "Converted",
+    "OnDevice",
     "DataParallel",
     "FailedCall",
     "InnerKernel",
@@ -405,6 +407,43 @@ class Converted(NamedTuple):
     spec: TensorSpec
 
 
+class OnDevice(NamedTuple):
+    """A gradient on a device, where its statistics can be taken.
+
+    Attributes
+    ----------
+    tensor : object
+        The gradient.
+    version : int
+        The tensor's version: a write to it changes that.
+    spec : TensorSpec
+        What it looks like.
+    itemsize : int
+        Bytes of an element.
+    take_statistics : callable
+        Begins to take them, of a tensor; returns an object whose ``read()`` waits for them and returns
+        :class:`~gradscope.inspect.records.moments.Moments`.
+    """
+
+    tensor: Any
+    version: int
+    spec: TensorSpec
+    itemsize: int
+    take_statistics: Callable[[Any], Any]
+
+    def is_memory_of(self, other: OnDevice) -> bool:
+        """Whether it is the other, perhaps in another shape."""
+        mine, its = self.tensor, other.tensor
+        if mine is its:
+            return self.version == other.version
+        return (
+            mine.data_ptr() == its.data_ptr()
+            and (self.version, mine.dtype, mine.numel()) == (other.version, its.dtype, its.numel())
+            and mine.is_contiguous()
+            and its.is_contiguous()
+        )
+
+
 def hears_entries(observer: Observer) -> bool:
     """Whether an observer wants to be told before a node runs, which costs as much again as to be told after."""
     return hears(observer, "node_entered")
@@ -579,10 +618,17 @@ class Adapter(Protocol):
         None stands for None.
         """
 
-    def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
+    def hosts(self, call: Any, values: bool = True) -> tuple[Sequence[Any], int]:
         """Return the values of the gradients that a node was given and has made, and how many it was given.
 
-        Each value is a NumPy array, which may share the gradient's memory, None for None, or Converted.
+        Each value is a NumPy array, which may share the gradient's memory, None for None, or Converted. Where values
+        are not asked for it may be OnDevice.
+        """
+
+    def moments(self, gradients: Sequence[Any]) -> Sequence[Moments | None]:
+        """Return the statistics of gradients, taken where they are: of those on a device; None of others, and of None.
+
+        All of them are waited for once, and those of the latest gradients are remembered.
         """
 
     def passing_norms(self) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:

@@ -6,6 +6,7 @@
 - :mod:`~.record_html`: nodes and tensors in a notebook
 - :mod:`~.snapshots`: from live nodes and tensors to records
 - :mod:`~.tensor_statistics`: a tensor in numbers: norm, range, zeros, NaN, magnitudes
+- :mod:`~.moments`: the same, as a device has counted it
 - :mod:`~.checksums`: 64 bits that tell tensors apart, and whose shards add up
 - :mod:`~.tensor_pages`: parts of a tensor, its extreme elements, how two differ
 - :mod:`~.naming`: what leaves and nodes are called

@@ -13,7 +13,15 @@ from .module_tracking import module_of_parameter
 from .records import EdgeRecord, InnerOperator, NodeRecord, SavedRecord, TensorSummary, dtype_name, operator_name
 from .tensor_statistics import combined_norm, count_bad, norm_of, summarize
 
-__all__ = ["any_bad", "bare_record", "gradient_summaries", "inner_operators", "saved_records", "tensor_summary"]
+__all__ = [
+    "any_bad",
+    "bare_record",
+    "gradient_summaries",
+    "inner_operators",
+    "norm_of_tensor",
+    "saved_records",
+    "tensor_summary",
+]
 
 _MOST = 2000  # calls inside of a compiled region that are looked at: each costs what its backward costs
 
@@ -66,9 +74,19 @@ def saved_records(adapter: Adapter, node: Any, *, summaries: bool) -> tuple[Save
     return tuple(records)
 
 
+def norm_of_tensor(adapter: Adapter, tensor: Any) -> float:
+    """Return the 2-norm of a live tensor, computed where that is."""
+    (moments,) = adapter.moments([tensor])
+    return norm_of(adapter.to_host(tensor)) if moments is None else moments.norm
+
+
 def any_bad(adapter: Adapter, grads: Iterable[Any]) -> bool:
     """Whether any of some gradients has a NaN or an infinity; None stands for an undefined one."""
-    return any(sum(count_bad(adapter.to_host(grad))) for grad in grads if adapter.is_tensor(grad))
+    tensors = [grad for grad in grads if adapter.is_tensor(grad)]
+    for grad, moments in zip(tensors, adapter.moments(tensors)):
+        if sum(count_bad(adapter.to_host(grad))) if moments is None else moments.nans + moments.infs:
+            return True
+    return False
 
 
 def inner_operators(adapter: Adapter, run: Any) -> tuple[InnerOperator, ...]:

@@ -253,6 +253,7 @@ def _step(module: Any, name: str, real: str) -> Any:
 
 _REDUCTIONS = """
 typedef {real} R;
+#define INFINITE R(__int_as_float(0x7f800000))
 
 __device__ R added(R a, R b) {{ return a + b; }}
 __device__ R larger(R a, R b) {{ return fmax(a, b); }}
@@ -272,7 +273,7 @@ template <R (*combine)(R, R)> __device__ R of_block(R value, R neutral) {{
     return parts[0];
 }}
 __device__ R sum(R value) {{ return of_block<added>(value, R(0)); }}
-__device__ R largest(R value) {{ return of_block<larger>(value, -INFINITY); }}
+__device__ R largest(R value) {{ return of_block<larger>(value, -INFINITE); }}
 #define EACH for (long long j = threadIdx.x; j < size; j += blockDim.x)
 """
 
@@ -280,7 +281,7 @@ ROWWISE = {
     "softmax": (
         "x",
         """
-    R most = -INFINITY, total = 0;
+    R most = -INFINITE, total = 0;
     EACH most = fmax(most, x[j]);
     most = largest(most);
     EACH total += result[j] = exp(x[j] - most);
@@ -300,7 +301,7 @@ ROWWISE = {
     "log_softmax": (
         "x",
         """
-    R most = -INFINITY, total = 0;
+    R most = -INFINITE, total = 0;
     EACH most = fmax(most, x[j]);
     most = largest(most);
     EACH total += exp(x[j] - most);

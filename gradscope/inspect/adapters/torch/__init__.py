@@ -17,6 +17,7 @@ import PyTorch, and it asks only in programs that have.
 - :mod:`~.refused_writes`: which rule PyTorch refused a write by
 - :mod:`~.graph_freeing`: long graphs that would overflow the stack
 - :mod:`~.data_parallel`: collectives, and checksums on the device
+- :mod:`~.device`: what is looked at on a GPU, where it is
 - :mod:`~.numpy_conversion`: tensors to arrays and back
 - :mod:`~.functorch`: values inside of ``torch.func``'s transforms
 - :mod:`~.torch_spec`: shape, dtype and device as strings and tuples

@@ -22,8 +22,8 @@ from .torch_spec import TorchSpec
 
 __all__ = [
     "bits_of",
+    "few_elements",
     "from_host",
-    "hosts_of",
     "outputs_of",
     "passing_norms",
     "region_of",
@@ -125,12 +125,6 @@ class _Exported:
 _from_dlpack = numpy.from_dlpack
 _to_dlpack = torch._C._to_dlpack
 _ON_CPU = (1, 0)
-
-
-def hosts_of(call: Any) -> tuple[list[Any], int]:
-    """Return the values of the gradients of a TorchCall as `Adapter.hosts` does."""
-    with torch._C.DisableTorchFunction():
-        return [to_host_told(tensor) for tensor in (*call.given, *call.made)], len(call.given)
 
 
 def norm_at(tensor: Any) -> float | None:
@@ -315,6 +309,8 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
         tensor = tensor.rename(None)
     if tensor._is_zerotensor():  # these are zeros without memory
         tensor = tensor.clone()
+    if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
+        raise NotImplementedError("a CUDA graph is captured, in which nothing can be read")
     tensor = tensor.cpu().resolve_conj().resolve_neg()
     if tensor.dtype is torch.bfloat16 or dtype_name(tensor.dtype).startswith("float8"):
         tensor = tensor.float()
@@ -380,7 +376,7 @@ def bits_of(tensor: torch.Tensor) -> Any:
         return memory_fingerprint.bits_of(_region_at(address, tensor).array())
     if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
         return None
-    few = _few(tensor.detach()).clone(memory_format=torch.contiguous_format)
+    few = few_elements(tensor.detach()).clone(memory_format=torch.contiguous_format)
     return few.cpu().view(torch.uint8).numpy()
 
 
@@ -389,7 +385,7 @@ def without_repeats(tensor: torch.Tensor) -> torch.Tensor:
     return tensor[tuple([slice(1) if step == 0 else slice(None) for step in tensor.stride()])]
 
 
-def _few(tensor: torch.Tensor) -> torch.Tensor:
+def few_elements(tensor: torch.Tensor) -> torch.Tensor:
     """Return evenly spaced elements of a tensor, on its own device."""
     tensor = without_repeats(tensor)
     count = tensor.numel()

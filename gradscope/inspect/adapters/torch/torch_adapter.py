@@ -19,11 +19,22 @@ import torch
 from torch.autograd.function import BackwardCFunction
 
 from ....runtime import events
+from ...records.moments import Moments
 from ...records.records import InnerOperator, Location, TensorSpec
 from ..gradient_hooks import NodeHook
 from ..memory_fingerprint import Region
 from ..native_adapter import location_of
-from ..protocol import CHECKPOINTS, DataParallel, FailedCall, Observer, Plan, SavedView, key_in, refuse_checkpoint
+from ..protocol import (
+    CHECKPOINTS,
+    DataParallel,
+    FailedCall,
+    Observer,
+    OnDevice,
+    Plan,
+    SavedView,
+    key_in,
+    refuse_checkpoint,
+)
 from .data_parallel import (
     checksums_of,
     data_parallel,
@@ -34,6 +45,7 @@ from .data_parallel import (
     rank_store,
     stand_ins,
 )
+from .device import device_fingerprints, device_statistics
 from .engine_wrapper import backward_tap
 from .failed_node import failed_call
 from .forward_pass import SITE, WantedEvents, forward_tap
@@ -43,7 +55,6 @@ from .hook_listing import hooks_of
 from .numpy_conversion import (
     bits_of,
     from_host,
-    hosts_of,
     outputs_of,
     passing_norms,
     region_of,
@@ -84,6 +95,7 @@ class TorchAdapter:
         events.add_library(os.path.dirname(torch.__file__))
         events.add_library("<eval_with_key>")  # torch.fx has made this of the program's code
         events.add_library(generated_code())
+        self._recent_moments = device_statistics.RecentMoments()
 
     def of(self, value: Any) -> TorchAdapter:
         """Return itself."""
@@ -309,13 +321,19 @@ class TorchAdapter:
         """Return the tensors that a node was given and has made."""
         return (call.grad_outputs or (), ()) if type(call) is FailedCall else (call.given, call.made)
 
-    def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
+    def hosts(self, call: Any, values: bool = True) -> tuple[Sequence[Any], int]:
         """Return the values of the gradients that a node was given and has made, and how many it was given."""
-        if type(call) is FailedCall:
-            given = call.grad_outputs or ()
-            with torch._C.DisableTorchFunction():
-                return [to_host_told(grad) for grad in given], len(given)
-        return hosts_of(call)
+        given, made = self.carried(call)
+        look = to_host_told if values else _look
+        with torch._C.DisableTorchFunction():
+            return [look(gradient) for gradient in (*given, *made)], len(given)
+
+    def moments(self, gradients: Sequence[Any]) -> Sequence[Moments | None]:
+        """Return the statistics of gradients on a GPU, None of others."""
+        if not any(device_statistics.are_taken_of(gradient) for gradient in gradients):
+            return [None] * len(gradients)
+        with torch._C.DisableTorchFunction(), _NoRecording():
+            return self._recent_moments.of(gradients)
 
     def passing_norms(self) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:
         """Return a function of the tensors that a node was given and has made: see the protocol."""
@@ -440,6 +458,18 @@ def _set_grad_enabled(on: bool) -> None:
         torch._C._set_grad_enabled(on)
 
 
+def _look(gradient: Any) -> Any:
+    """Return a gradient as `Adapter.hosts` does where its values are not asked for."""
+    if not device_statistics.are_taken_of(gradient):
+        return to_host_told(gradient)
+    return OnDevice(gradient, gradient._version, spec_of(gradient), gradient.element_size(), _take_statistics)
+
+
+def _take_statistics(gradient: torch.Tensor) -> device_statistics.DeviceStatistics:
+    with torch._C.DisableTorchFunction(), _NoRecording():
+        return device_statistics.statistics_of(gradient)
+
+
 class _NoRecording:
     """No recording, and no telling, on this thread."""
 
@@ -524,12 +554,16 @@ def _without_hooks(leaves: Sequence[torch.Tensor]) -> Iterator[None]:
             table.update(hooks)
 
 
-def _fingerprint(tensor: torch.Tensor | None) -> tuple[int, int] | None:
+def _fingerprint(tensor: torch.Tensor | None) -> tuple[int, Any] | None:
     """Return version and checksum of a saved tensor, as :func:`.memory_fingerprint.fingerprint_of` does."""
     if tensor is None:
         return None
     with torch._C.DisableTorchFunction():
         if tensor.is_inference():
             return None
+        if tensor.is_cuda and region_of(tensor) is not None and not (tensor.is_conj() or tensor.is_neg()):
+            with _NoRecording():
+                made = device_fingerprints.fingerprint_of(tensor)
+            return None if made is None else (tensor._version, made)
         bits = bits_of(tensor)
         return None if bits is None else (tensor._version, zlib.crc32(bits))

@@ -50,8 +50,15 @@ class BackwardThreads:
         self._count = 0
 
     def mine(self) -> BackwardThread | None:
-        """Return the calling thread, None if it has not called backward()."""
-        return self._by_ident.get(threading.get_ident())
+        """Return the calling thread, None if it has not called backward().
+
+        A device's own thread runs the nodes of another one: that is returned where there is but one in a backward.
+        """
+        known = self._by_ident.get(threading.get_ident())
+        if known is not None or not _is_of_no_python():
+            return known
+        busy = [thread for thread in list(self._by_ident.values()) if thread.views]
+        return busy[0] if len(busy) == 1 else None
 
     def of(self, task: Any) -> tuple[BackwardThread, TaskView] | None:
         """Return a backward, and the thread whose innermost it is: a device runs nodes on a thread of its own."""
@@ -122,3 +129,8 @@ class BackwardThreads:
             running = sorted((each for each in self._by_ident.values() if each.alive), key=lambda each: each.number)
             followed = self._chosen or self.followed
         return tuple(ThreadRecord(each.number, each.name, each is followed, len(each.views)) for each in running)
+
+
+def _is_of_no_python() -> bool:
+    """Whether Python has not started the calling thread, as PyTorch's engine has those of devices."""
+    return isinstance(threading.current_thread(), threading._DummyThread)

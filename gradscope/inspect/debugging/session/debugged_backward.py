@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import traceback
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
@@ -19,6 +21,7 @@ from ...records.snapshots import bare_record, saved_records
 from ...source.frame_variables import variables_of
 from ..history.gradient_restore import GradBackup
 from ..history.past_gradients import GradientCopies, ValueStore
+from ..stops import condition_names
 from .node_sequence import FinishedNode, FinishedNodeFacts, NodeList, record_of
 
 __all__ = ["CallFacts", "SeenNode", "TaskView"]
@@ -141,6 +144,7 @@ class TaskView:
         self._finished: dict[int, FinishedNode] = {}
         self._names: dict[int, str] | None = None
         self._frame = frame
+        self._called_by = threading.get_ident()
 
     @property
     def looked_at(self) -> bool:
@@ -159,6 +163,17 @@ class TaskView:
             return ""
         frame = traceback.FrameSummary(filename, int(lineno), self._function)
         return "".join(traceback.StackSummary.from_list([frame]).format())
+
+    def user_frames(self) -> list[FrameType]:
+        """Return the user's frames, innermost first: of this thread, and of the one that waits for the backward.
+
+        They are two where a device runs nodes, on a thread of its own.
+        """
+        frames = condition_names.user_frames()
+        if threading.get_ident() != self._called_by:
+            waiting = sys._current_frames().get(self._called_by)
+            frames += [] if waiting is None else condition_names.user_frames(waiting)
+        return frames
 
     # --- while it runs ---
 

@@ -699,8 +699,8 @@ class SessionObserver(Observer):
 
     def stop_inside(self, reason: StopReason, point: Breakpoint | None = None) -> None:
         """Stop in the middle of what the program does on this thread: in a forward pass, or in a backward."""
-        frames = condition_names.user_frames()
         thread, view = self._here()
+        frames = condition_names.user_frames() if view is None else view.user_frames()
         inside = view is not None and view.call is not None
         self.stop(SessionState.PAUSED_BEFORE, reason, thread, view, point, inside=inside, frames=frames)
 
@@ -758,7 +758,8 @@ class SessionObserver(Observer):
         frames : list of frame, optional
             The user's, innermost first; those of the calling thread by default.
         """
-        frames = condition_names.user_frames() if frames is None else frames
+        if frames is None:
+            frames = condition_names.user_frames() if view is None else view.user_frames()
         about = None if view is None else self._stops.about(view)
         if view is not None:
             self._look_at(view, before=state is SessionState.PAUSED_BEFORE)

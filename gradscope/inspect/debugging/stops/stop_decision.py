@@ -149,7 +149,7 @@ class StopDecision:
         text = f"breakpoint {point.id} ({point})"
         if point.condition is None and point.log is None:
             return self._hit(point, text)
-        place = PauseContext(self._adapter, view, call, None, condition_names.user_frames(), self.about(view))
+        place = PauseContext(self._adapter, view, call, None, view.user_frames(), self.about(view))
         try:
             if not point.holds(place.namespace(point.id)):
                 return None

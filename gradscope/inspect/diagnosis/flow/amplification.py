@@ -77,6 +77,9 @@ class GainVisitor:
                 self._factors[key, other] = math.log(sent / arrived)
 
     def _size(self, grad: Any) -> float:
+        (moments,) = self._adapter.moments([grad])
+        if moments is not None:
+            return moments.norm / math.sqrt(moments.size)
         values = self._adapter.to_host(grad)
         return quick_norm(values) / math.sqrt(values.size) if values.size else 0.0
 

@@ -15,6 +15,7 @@ from ...records.execution_order import walk
 from ...records.module_tracking import module_of_parameter
 from ...records.naming import name_graph
 from ...records.records import NodeRecord
+from ...records.snapshots import norm_of_tensor
 from ...records.tensor_statistics import count_bad, norm_of
 from ..explanation import Explanation, adapter_of, describe, parameters_of
 from ..limits import Limits
@@ -254,10 +255,15 @@ def _gradients(adapter: Adapter, pairs: Sequence[tuple[str, Any]], loss: Any) ->
 
 def _flow(adapter: Adapter, name: str, tensor: Any, grad: Any) -> ParameterFlow:
     shape = tuple(tensor.shape)
-    weight = norm_of(adapter.to_host(tensor))
+    weight = norm_of_tensor(adapter, tensor)
     module = module_of_parameter(name)
     if grad is None:
         return ParameterFlow(name, module, shape, weight, None, None, None, 0.0, 0, 0)
+    (moments,) = adapter.moments([grad])
+    if moments is not None and not moments.zeros:  # then no row of it is zero, and its elements need not be read
+        norm, size, bad = moments.norm, moments.size, moments.nans + moments.infs
+        rms, ratio = norm / math.sqrt(size), norm / weight if weight else None
+        return ParameterFlow(name, module, shape, weight, norm, rms, ratio, 0.0, 0, bad)
     values = adapter.to_host(grad)
     norm, size = norm_of(values), max(values.size, 1)
     rows = values.reshape(values.shape[0], -1) if values.ndim > 1 and values.size else None

@@ -207,12 +207,21 @@ class BackwardVisitor:
             # Most gradients that enter a node have just left another one; what enters a leaf is looked at again, as a
             # hook may have written it, and nothing comes out there that would show it.
             new = [grad for grad in given if not any(grad is seen for seen in self._clean)]
-        if not all_finite(map(self._array_of, new)) or not all_finite(map(self._array_of, made)):
+        if not self._are_finite(new) or not self._are_finite(made):
             self._clean = ()
             return False
         self._clean = made
         self._note(node, made)
         return True
+
+    def _are_finite(self, carried: Sequence[Any]) -> bool:
+        """Whether it is seen at a glance that no gradient has a NaN or an infinity; of one on a device, there."""
+        if any(self._kinds[type(gradient)] for gradient in carried):
+            looked = self._adapter.moments(carried)
+            if any(moments is not None and (moments.nans or moments.infs) for moments in looked):
+                return False
+            carried = [gradient for gradient, moments in zip(carried, looked) if moments is None]
+        return all_finite(map(self._array_of, carried))
 
     def _array_of(self, carried: Any) -> Any:
         """Return the array of a gradient that a node carries as a tensor."""

@@ -84,7 +84,9 @@ class UnderflowWatch(Observer):
 
 
 def _halves(adapter: Any, gradients: Iterable[Any]) -> Any:
-    arrays = [adapter.to_host(gradient) for gradient in gradients if gradient is not None]
+    # What is of another dtype stays where it is: it may be large, and on a device.
+    halves = [g for g in gradients if g is not None and adapter.spec(g).dtype == "float16"]
+    arrays = [adapter.to_host(gradient) for gradient in halves]
     flat = [array.reshape(-1) for array in arrays if array.dtype == _HALF]
     return numpy.concatenate(flat) if flat else numpy.empty(0, _HALF)
 

@@ -16,6 +16,7 @@ from ...adapters import Adapter, Observer
 from ...records.object_search import living
 from ...records.optimizer_steps import OptimizerHooks, held_by
 from ...records.records import Location, operator_name
+from ...records.snapshots import norm_of_tensor
 from ...records.tensor_statistics import combined_norm, norm_of
 from ...source.call_sites import caller
 from ..nan.nan_producers import saved_values
@@ -187,7 +188,7 @@ class UpdateSizeWatch(Observer):
                 for leaf in _matrices(optimizer):
                     grad = self._adapter.leaf_grad(leaf)
                     if grad is not None:
-                        self._norms[id(leaf)] = weakref.ref(leaf), norm_of(self._adapter.to_host(grad))
+                        self._norms[id(leaf)] = weakref.ref(leaf), norm_of_tensor(self._adapter, grad)
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Forget it."""
@@ -227,7 +228,7 @@ class UpdateSizeWatch(Observer):
                 followed.before.append((leaf, values, size))
             reference, norm = self._norms.get(id(leaf), (None, 0.0))
             if reference is not None and reference() is leaf:
-                now.append(norm_of(self._adapter.to_host(grad)))
+                now.append(norm_of_tensor(self._adapter, grad))
                 then.append(norm)
         followed.clipped = _ratio(combined_norm(now), combined_norm(then))
 

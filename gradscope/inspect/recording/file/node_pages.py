@@ -17,6 +17,7 @@ __all__ = [
     "RAW",
     "STATES",
     "Batch",
+    "DeviceSnapshot",
     "GradientFormat",
     "PageTemplate",
     "PackedPage",
@@ -82,11 +83,37 @@ class GradientSnapshot:
 
     __slots__ = ("array", "measured", "spec", "value")
 
+    measured: TensorStatistics | None
+
     def __init__(self, spec: int, array: Any = None, value: int = -1, measured: TensorStatistics | None = None) -> None:
         self.spec = spec
         self.array = array
         self.value = value
         self.measured = measured
+
+
+class DeviceSnapshot(GradientSnapshot):
+    """A gradient of which a device takes the statistics: they are waited for when they are asked for.
+
+    Parameters
+    ----------
+    taken : object
+        What :attr:`OnDevice.take_statistics` has returned.
+    """
+
+    __slots__ = ("_known", "taken")
+
+    def __init__(self, spec: int, taken: Any) -> None:
+        self.spec, self.array, self.value = spec, None, -1
+        self.taken = taken
+        self._known: TensorStatistics | None = None
+
+    @property
+    def measured(self) -> TensorStatistics:  # type: ignore[override]
+        """Its statistics."""
+        if self._known is None:
+            self._known = TensorStatistics.of(self.taken.read())
+        return self._known
 
 
 class PageTemplate:

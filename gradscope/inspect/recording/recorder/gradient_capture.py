@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import math
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
-from ...adapters import Adapter, Converted
+from ...adapters import Adapter, Converted, OnDevice
 from ...records.records import TensorSpec
-from ..file.node_pages import RAW, GradientFormat, GradientSnapshot
+from ..file.node_pages import RAW, DeviceSnapshot, GradientFormat, GradientSnapshot
 from .gradient_statistics import FIRST, FLOATS, SMALL, measure
 from .plan_cache import NodePlan
 
@@ -110,7 +111,22 @@ class _SentGradient:
         self.snapshot = snapshot
 
 
-Flow = dict[tuple[int, int], _SentGradient | None]
+class _SentFromDevice:
+    """A gradient on a device that a node has been given, or has sent to another; it is not kept from being freed."""
+
+    __slots__ = ("given", "snapshot")
+
+    def __init__(self, host: OnDevice, snapshot: DeviceSnapshot) -> None:
+        self.given = host._replace(tensor=weakref.ref(host.tensor))
+        self.snapshot = snapshot
+
+    def known(self, host: OnDevice) -> bool:
+        """Whether a gradient is this one, perhaps in another shape."""
+        tensor = self.given.tensor()
+        return tensor is not None and host.is_memory_of(self.given._replace(tensor=tensor))
+
+
+Flow = dict[tuple[int, int], "_SentGradient | _SentFromDevice | None"]
 """Large gradients of one backward on their way, by place and input of the receiver; None where several add up."""
 
 
@@ -140,14 +156,21 @@ class GradientCapture:
             counts = self._small(call, _SMALL_BYTES, gradients)
             if counts is not None:
                 return counts
-        hosts, count = self._hosts(call)
+        hosts, count = self._hosts(call, values=node.wanted)
         small = -1 if node.wanted else _SMALL_BYTES
         large: list[_SentGradient] = []
+        on_device: list[_SentFromDevice] = []
         for nr, host in enumerate(hosts):
             if type(host) is _ARRAY and host.nbytes <= small:
                 gradients += host.tobytes(), host.dtype, host.shape
             elif host is None:
                 gradients += _NOTHING
+            elif type(host) is OnDevice:
+                sent = flow.pop((place, nr), None) if nr < count and flow else None
+                seen = self._on_device(host, sent, on_device)
+                if nr >= count:
+                    self._send(flow, nr - count, node, seen)
+                gradients += seen.snapshot, None, None
             elif nr < count:
                 gradients += self._arrived(flow, (place, nr), host, node.wanted, large), None, None
             else:
@@ -194,7 +217,7 @@ class GradientCapture:
         if host.size < _LARGE:
             return self._snapshot(host, spec, wanted)
         sent = flow.pop(at, None) if flow else None
-        if sent is None or (wanted and sent.snapshot.value < 0) or not _is(host, sent):
+        if type(sent) is not _SentGradient or (wanted and sent.snapshot.value < 0) or not _is(host, sent):
             sent = _sending(host, self._snapshot(host, spec, wanted))
         large.append(sent)
         return sent.snapshot
@@ -207,11 +230,15 @@ class GradientCapture:
         sent = self._passed_on(host, spec, wanted, large) if large else None
         if sent is None:
             sent = _sending(host, self._snapshot(host, spec, wanted))
+        self._send(flow, nr, node, sent)
+        return sent.snapshot
+
+    def _send(self, flow: Flow, nr: int, node: NodePlan, sent: _SentGradient | _SentFromDevice) -> None:
+        """Note a gradient on its way to the node that it is for."""
         target, input_nr = node.edges[nr] if nr < len(node.edges) else (None, 0)
         if target is not None:
             receiver = target, input_nr
             flow[receiver] = None if receiver in flow else sent
-        return sent.snapshot
 
     def _passed_on(self, host: Any, spec: int, wanted: bool, large: Sequence[_SentGradient]) -> _SentGradient | None:
         """Return a gradient that is one the node was given, whole, perhaps as another view; None if it is new."""
@@ -233,6 +260,22 @@ class GradientCapture:
             seen = measured.beginning_with(host.flat[:FIRST].tolist())
             return _SentGradient(host, address, sent.checksum, GradientSnapshot(spec, measured=seen))
         return None
+
+    # --- on a device ---
+
+    def _on_device(self, host: OnDevice, sent: Any, others: list[_SentFromDevice]) -> _SentFromDevice:
+        """Return a gradient on a device, with its statistics: those that are known, or else new ones."""
+        spec = self._spec(host.spec, host.itemsize)
+        given = (sent, *others) if type(sent) is _SentFromDevice else others
+        known = next((one for one in given if one.known(host)), None)
+        if known is None:
+            seen = _SentFromDevice(host, DeviceSnapshot(spec, host.take_statistics(host.tensor)))
+        elif known.snapshot.spec == spec:
+            seen = known
+        else:
+            seen = _SentFromDevice(host, DeviceSnapshot(spec, known.snapshot.taken))
+        others.append(seen)
+        return seen
 
     # --- any ---
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from ....runtime.kernels import forms
+from ...records.moments import Moments
 from ...records.tensor_statistics import dot_in_pieces, summarize
 
 __all__ = [
@@ -172,6 +173,15 @@ class TensorStatistics(NamedTuple):
         row = bytearray(self.row)
         _FIRST.pack_into(row, TENSOR.fields["first"][1], *first, *[0.0] * (FIRST - len(first)))  # type: ignore[index]
         return self._replace(row=bytes(row))
+
+    @classmethod
+    def of(cls, moments: Moments) -> TensorStatistics:
+        """Return the statistics that a device has taken."""
+        first = moments.first
+        facts = -1, 0, len(moments.counts), len(first), -1, moments.zeros, moments.nans, moments.infs
+        numbers = moments.norm, moments.min, moments.max, moments.mean, moments.std
+        row = _ROW.pack(*facts, *numbers, *first, *[0.0] * (FIRST - len(first)))
+        return cls(row, moments.exponents, moments.counts)
 
 
 def measure(array: Any) -> TensorStatistics | None:
