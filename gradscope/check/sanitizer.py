@@ -21,6 +21,7 @@ from .findings.finding_codes import CODES
 from .findings.finding_records import Finding
 from .suppression.silences import SilenceReason, Silences
 from .watching.continuing_watcher import ContinuingWatcher
+from .watching.early_writes import EarlyWriteWatch
 from .watching.shared_writes import SharedWriteWatch
 from .watching.violation_facts import ChangedFacts, Violation
 from .watching.watcher import Watcher
@@ -97,6 +98,7 @@ class Sanitizer:
         self._first_operator: events.Subscription | None = None
         self._torch: Watcher | None = None
         self._shared_writes: SharedWriteWatch | None = None
+        self._early_writes: EarlyWriteWatch | None = None
         self._too_old = ""
 
     @property
@@ -144,6 +146,8 @@ class Sanitizer:
         self._following.__enter__()
         self._native = self._watch(NativeAdapter(), self._judge, shared_writes)
         self._first_operator = events.subscribe(self._operator_ran, events.OperatorRecorded)
+        if self._silences.looks_for("GS112"):  # it costs a checksum of each result
+            self._early_writes = EarlyWriteWatch(self._judge)
         self._give_up = when_imported("torch", partial(self._torch_imported, shared_writes))
         return self
 
@@ -151,7 +155,7 @@ class Sanitizer:
         self._give_up()
         if self._first_operator is not None:
             self._first_operator.unsubscribe()
-        for watch in (self._torch, self._shared_writes, self._native):
+        for watch in (self._torch, self._early_writes, self._shared_writes, self._native):
             if watch is not None:
                 watch.close()
         self._following.__exit__(None, None, None)
@@ -220,7 +224,14 @@ class Sanitizer:
                 return
             if error is not None:
                 vars(error)[_REPORTED_BY] = self
-            known = self._found.get(finding.cause)
-            self._found[finding.cause] = finding if known is None else known.joined(finding)
+            cause = self._cause(finding)
+            known = self._found.get(cause)
+            self._found[cause] = finding if known is None else known.joined(finding)
         if self._first:
             raise SystemExit(1)
+
+    def _cause(self, finding: Finding) -> tuple[Any, ...]:
+        """Return under which cause a finding stands: that of one that explains it, where the same write is to blame."""
+        _, *write = finding.cause
+        explaining = ((code, *write) for code, rule in CODES.items() if finding.code in rule.explains)
+        return next((cause for cause in explaining if cause in self._found), finding.cause)

@@ -12,6 +12,7 @@ from ..inspect.debuggee.processes import StartedProcesses
 from ..inspect.debuggee.program import own_part
 from ..inspect.debuggee.script_targets import find_target
 from .sanitizer import Sanitizer
+from .suppression.silences import Silences
 
 __all__ = ["ScriptResult", "check_script", "run_script"]
 
@@ -55,7 +56,9 @@ class ScriptResult:
     unseen: str = ""
 
 
-def check_script(path: str, arguments: Sequence[str] = (), *, module: bool = False) -> tuple[Sanitizer, ScriptResult]:
+def check_script(
+    path: str, arguments: Sequence[str] = (), *, module: bool = False, silences: Silences | None = None
+) -> tuple[Sanitizer, ScriptResult]:
     """Run a script under a :class:`Sanitizer`.
 
     Parameters
@@ -64,6 +67,8 @@ def check_script(path: str, arguments: Sequence[str] = (), *, module: bool = Fal
         The script's own arguments.
     module : bool
         `path` is the name of a module, as for ``python -m``.
+    silences : Silences, optional
+        As of :class:`Sanitizer`.
 
     Raises
     ------
@@ -94,7 +99,7 @@ def check_script(path: str, arguments: Sequence[str] = (), *, module: bool = Fal
     >>> [finding.code for finding in sanitizer.findings], type(result.error).__name__
     (['GS101'], 'SavedTensorModifiedError')
     """
-    with Sanitizer() as sanitizer:
+    with Sanitizer(silences) as sanitizer:
         result = run_script(path, arguments, module=module)
     return sanitizer, result
 

@@ -73,7 +73,12 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "which the script's own output goes to stderr unless there is --output-file",
     )
     parser.add_argument("--output-file", metavar="FILE", help="write the report there, instead of on stdout")
-    parser.add_argument("--select", metavar="CODES", type=_words, help="look for these codes only: GS101,GS106")
+    parser.add_argument(
+        "--select",
+        metavar="CODES",
+        type=_words,
+        help="look for these codes only: GS101,GS106; GS,GS112 adds what is opt-in to all others",
+    )
     parser.add_argument("--ignore", metavar="CODES", type=_words, help="and not for these; GS10 is all that begin so")
     parser.add_argument("--suppressions", metavar="FILE", help="lines CODE:PATTERN, by library, file and function")
     parser.add_argument("--baseline", metavar="FILE", help="tell only what is not in this file of known findings")

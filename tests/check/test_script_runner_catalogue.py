@@ -11,7 +11,8 @@ from textwrap import dedent
 
 import pytest
 
-from gradscope.check import check_script, finding_as_text
+from gradscope.check import Silences, check_script, finding_as_text
+from gradscope.check.suppression.code_selection import CodeSelection
 
 
 @dataclass(frozen=True)
@@ -484,6 +485,59 @@ SILENT = [
 ]
 
 
+# Looked for only where the code is selected.
+EARLY = [
+    Program(
+        "a result clamped through .data before it is read",
+        "GS112",
+        """
+        x = gs.ones(3, requires_grad=True)
+        h = x * 2  # made
+        h.data.clamp_(-1, 1)  # written
+        h.sum().backward()  # read
+        """,
+        "h + (new - h).detach()",
+    ),
+    Program(
+        "a mask on scores through .data, and a counted write after it",
+        "GS112",
+        """
+        x = gs.ones(3, requires_grad=True)
+        scores = x * 2  # made
+        scores.data[1] = -9.0  # written
+        scores += 1  # read
+        scores.softmax(0)[0].backward()
+        """,
+        "scores + (new - scores).detach()",
+    ),
+    Program(
+        "other values given to .data, twice",
+        "GS112",
+        """
+        w = gs.ones(3, requires_grad=True)
+        for _ in range(2):
+            normed = w / w.sum()  # made
+            normed.data = normed.detach().round()  # written
+            normed.pow(2).sum().backward()  # read
+        """,
+        "compute the new values by an operator",
+        occurrences=2,
+    ),
+    Program(
+        "a view of a result written through NumPy",
+        "GS112",
+        """
+        x = gs.ones(2, 3, requires_grad=True)
+        rows = x * 2
+        first = rows[0]  # made
+        first.detach().numpy()[:] = 0  # shared
+        (first * 3).sum().backward()  # read
+        """,
+        "compute the new values by an operator",
+    ),
+]
+
+
 BEHIND_A_BACK = [
     Program(
         "4 a residual branch that begins with ReLU(inplace=True)",
@@ -762,3 +816,35 @@ def test_what_is_changed_behind_a_back_is_reported(program, framework, tmp_path)
     assert (finding.code, finding.severity) == (program.code, "silent-wrong")
     assert {s.role: s.location.lineno for s in finding.sites} == marked(path)
     assert program.helps in finding.help
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("program", EARLY, ids=lambda p: p.row)
+def test_what_is_opt_in_is_found_where_it_is_selected(program, framework, tmp_path):
+    path = write(tmp_path / "program.py", program.source, framework)
+    assert check_script(path)[0].findings == []
+    sanitizer, result = check_script(path, silences=selecting("GS", program.code))
+    assert result.error is None
+    (finding,) = sanitizer.findings
+    assert (finding.code, finding.severity) == (program.code, "silent-wrong")
+    assert {s.role: s.location.lineno for s in finding.sites} == marked(path)
+    assert program.helps in finding.help
+    assert finding.occurrences == program.occurrences
+
+
+def selecting(*codes):
+    return Silences(CodeSelection(codes))
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_one_write_of_a_result_that_was_saved_too_is_one_finding(framework, tmp_path):
+    source = """
+        x = gs.ones(3, requires_grad=True)
+        h = x.exp()
+        h.data.mul_(2)
+        h.sum().backward()
+        """
+    path = write(tmp_path / "program.py", source, framework)
+    sanitizer, _ = check_script(path, silences=selecting("GS", "GS112"))
+    (finding,) = sanitizer.findings
+    assert (finding.code, [other.code for other in finding.also]) == ("GS112", ["GS106"])

@@ -4,7 +4,7 @@ import pytest
 
 from gradscope.check import CODES, check_script
 from tests.check.static.test_source_files import BAD, FINE
-from tests.check.test_script_runner_catalogue import BEHIND_A_BACK, FRAMEWORKS, MISUSE, SILENT, write
+from tests.check.test_script_runner_catalogue import BEHIND_A_BACK, EARLY, FRAMEWORKS, MISUSE, SILENT, selecting, write
 
 LOOKALIKES = {
     "GS101": {
@@ -367,6 +367,41 @@ LOOKALIKES = {
             (gs.ones(3, requires_grad=True) * rows).sum().backward()
             """,
     },
+    "GS112": {
+        "a parameter clamped through .data before forward": """
+            w = gs.ones(3, requires_grad=True)
+            for _ in range(2):
+                w.data.clamp_(-0.5, 0.5)
+                (w * w).sum().backward()
+            """,
+        "a straight-through estimator that says so": """
+            w = gs.ones(3, requires_grad=True)
+            h = w * 0.7
+            (h + (h.sign() - h).detach()).sum().backward()
+            """,
+        "a result that is written in place, counted": """
+            w = gs.ones(2, 3, requires_grad=True)
+            h = w * 2
+            row = h[0]
+            h.mul_(2).add_(1)
+            with gs.no_grad():
+                h.clamp_(0, 2)
+            (h.sum() + row.sum()).backward()
+            """,
+        "a result that is read through .data and NumPy": """
+            w = gs.ones(3, requires_grad=True)
+            h = (w * 2).exp()
+            print(h.data.max(), h.detach().numpy().max())
+            h.sum().backward()
+            """,
+        "a result written through .data when all have read it that will": """
+            w = gs.ones(3, requires_grad=True)
+            h = w * 2
+            loss = h.sum()
+            h.data.zero_()
+            loss.backward()
+            """,
+    },
     "GS109": {
         "a clone of what expand() returned is written": """
             x = gs.ones(3, requires_grad=True)
@@ -473,13 +508,14 @@ PROGRAMS = {f"{code} {name}": source for code, programs in LOOKALIKES.items() fo
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize("source", PROGRAMS.values(), ids=PROGRAMS.keys())
 def test_a_legal_lookalike_is_left_alone(source, framework, tmp_path):
-    sanitizer, result = check_script(write(tmp_path / "program.py", source, framework))
+    silences = selecting("GS", *(code for code, rule in CODES.items() if rule.opt_in))
+    sanitizer, result = check_script(write(tmp_path / "program.py", source, framework), silences=silences)
     assert (sanitizer.findings, result.error, result.exit_code) == ([], None, 0)
     assert sanitizer.backwards >= 1
 
 
 @pytest.mark.parametrize("code", CODES)
 def test_each_code_has_three_bad_programs_and_three_lookalikes(code):
-    run = [program.code for program in (*MISUSE, *BEHIND_A_BACK, *SILENT)]
+    run = [program.code for program in (*MISUSE, *BEHIND_A_BACK, *SILENT, *EARLY)]
     assert run.count(code) + len(BAD.get(code, ())) >= 3
     assert len(LOOKALIKES.get(code, ())) + len(FINE.get(code, ())) >= 3

@@ -6,12 +6,20 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ...inspect.records.records import Location
-from ...inspect.records.write_account import WriteFact
+from ...inspect.records.write_account import ASSIGNED, WriteFact
 from ..watching.violation_facts import ModifiedFacts
 from .finding_records import Finding, Site, TensorDescription
 from .source_fixes import SourceWrite, written_at
 
-__all__ = ["ModifiedTensor", "describe_modified", "later_writes", "modified_finding", "same_line", "sites"]
+__all__ = [
+    "ModifiedTensor",
+    "describe_modified",
+    "later_writes",
+    "modified_finding",
+    "same_line",
+    "sites",
+    "uncounted",
+]
 
 # A finding names at most so many of the places that wrote the tensor after it was saved.
 _MORE_WRITES = 2
@@ -49,6 +57,15 @@ def later_writes(writes: Sequence[WriteFact]) -> Iterator[tuple[str, Location | 
             found.append(write)
     for write in found[:_MORE_WRITES]:
         yield ("written again", write.location, f"written again by {write.operator}")
+
+
+def uncounted(write: WriteFact | None) -> str:
+    """Return what a site says of a write that counts no version of what was written; nothing of none."""
+    if write is None:
+        return ""
+    if write.operator == ASSIGNED:
+        return "replaced here by assigning .data, which counts no version"
+    return f"written here by {write.operator}, which counts no version of it"
 
 
 class ModifiedTensor(NamedTuple):

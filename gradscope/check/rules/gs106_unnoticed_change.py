@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...inspect.diagnosis.rule_registry import Rule
-from ...inspect.records.write_account import ASSIGNED, ShareFact, WriteFact
-from ..findings.finding_parts import later_writes, same_line, sites
+from ...inspect.records.write_account import ShareFact, WriteFact
+from ..findings.finding_parts import later_writes, same_line, sites, uncounted
 from ..findings.finding_records import Finding, TensorDescription
 from ..findings.source_fixes import written_at
 from ..watching.violation_facts import ChangedFacts
@@ -57,7 +57,7 @@ class UnnoticedChange(Rule):
             code=self.code,
             message=f"{what} changed unnoticed, and {facts.node} {computes} with the new values",
             sites=sites(
-                ("written", where, _how_written(write)),
+                ("written", where, uncounted(write)),
                 ("shared", handed, f"its memory was handed out here by {share.how}" if share is not None else ""),
                 ("saved", facts.saved, f"saved here by {facts.node} as `{facts.saved_name}`"),
                 ("read", facts.read, f"needed here: {facts.node} does not fail, its gradient {is_wrong} wrong"),
@@ -69,14 +69,6 @@ class UnnoticedChange(Rule):
             current_version=facts.version,
             help=_help(write, share, leaf, facts.saved_name),
         )
-
-
-def _how_written(write: WriteFact | None) -> str:
-    if write is None:
-        return ""
-    if write.operator == ASSIGNED:
-        return "replaced here by assigning .data, which counts no version"
-    return f"written here by {write.operator}, which counts no version of it"
 
 
 def _help(write: WriteFact | None, share: ShareFact | None, is_parameter: bool, saved_name: str) -> str:

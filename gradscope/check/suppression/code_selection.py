@@ -38,16 +38,20 @@ def codes_of(words: Iterable[str]) -> tuple[str, ...]:
 class CodeSelection:
     """The codes that are selected and not ignored; the longer word wins, and of two that are equal `ignore`.
 
+    A code that is opt-in is selected by its whole name alone.
+
     Parameters
     ----------
     select : sequence of str
-        All codes, where it is empty.
+        All codes but those, where it is empty.
 
     Examples
     --------
     >>> selection = CodeSelection(["GS106"], ["GS1"])
     >>> "GS106" in selection, "GS101" in selection
     (True, False)
+    >>> "GS112" in CodeSelection(["GS"]), "GS112" in CodeSelection(["GS", "GS112"])
+    (False, True)
     """
 
     def __init__(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> None:
@@ -55,7 +59,10 @@ class CodeSelection:
         self._ignore = codes_of(ignore)
 
     def __contains__(self, code: object) -> bool:
-        return _longest(self._select, str(code)) > _longest(self._ignore, str(code))
+        name = str(code)
+        if name in CODES and CODES[name].opt_in and name not in self._select:
+            return False
+        return _longest(self._select, name) > _longest(self._ignore, name)
 
 
 def _longest(words: Sequence[str], code: str) -> int:

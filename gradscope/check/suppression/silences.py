@@ -59,6 +59,10 @@ class Silences:
         self._baseline = baseline
         self._comments = LineComments()
 
+    def looks_for(self, code: str) -> bool:
+        """Whether a code is selected."""
+        return code in self._selection
+
     def reason(self, finding: Finding) -> SilenceReason | None:
         """Return the reason why a finding is silenced; None where it is reported."""
         if finding.code not in self._selection:

@@ -5,6 +5,7 @@
 - :mod:`~.shared_writes`: what watchers share: each write, its line and who it spoils
 - :mod:`~.custom_functions`: tensors that custom Functions keep on ``ctx`` or write silently
 - :mod:`~.saved_values`: whether memory holds what was saved, where no version tells
+- :mod:`~.early_writes`: whether results are as they were computed when they are read
 - :mod:`~.expanded_parts`: which places of an expanded tensor an index takes
 - :mod:`~.kept_values`: copies of what is about to be overwritten
 - :mod:`~.wrong_gradients`: how far off gradients would have been

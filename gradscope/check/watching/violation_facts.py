@@ -18,6 +18,7 @@ __all__ = [
     "ModifiedFacts",
     "PartFacts",
     "RefusedFacts",
+    "ResultFacts",
     "Violation",
 ]
 
@@ -270,7 +271,45 @@ class PartFacts:
     location: Location | None
 
 
+@dataclass(frozen=True, slots=True)
+class ResultFacts:
+    """The result of an operator that has other values, at the same version, when another operator reads it.
+
+    Attributes
+    ----------
+    producer : str
+        The node that computed it; empty where it is not known.
+    made : Location or None
+        Where it was computed.
+    writes : sequence of WriteFact
+        Those into its memory since it was computed, as far as an operator did them.
+    shares : sequence of ShareFact
+        Who had been handed the memory, the last one last.
+    reader : str
+        The node that reads it.
+    read : Location or None
+        Where it is read.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    producer: str
+    made: Location | None
+    writes: Sequence[WriteFact]
+    shares: Sequence[ShareFact]
+    reader: str = ""
+    read: Location | None = None
+
+
 Violation = (
-    ContextFacts | ModifiedFacts | ChangedFacts | RefusedFacts | FreedFacts | InputFacts | GradientFacts | PartFacts
+    ContextFacts
+    | ModifiedFacts
+    | ChangedFacts
+    | RefusedFacts
+    | FreedFacts
+    | InputFacts
+    | GradientFacts
+    | PartFacts
+    | ResultFacts
 )
 """What a rule of ``check`` may need."""

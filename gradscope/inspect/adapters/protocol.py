@@ -235,10 +235,14 @@ class Observer:
     operators_of_steps : bool
         Whether :meth:`operator_ran` does something in a step of an optimizer that is the framework's own: if nobody
         wants that, PyTorch's are not told of.
+    operators_unrecorded : bool
+        Whether it does something in a module under ``no_grad()``: if nobody wants that, PyTorch keeps its fused
+        inference paths.
     """
 
     nodes_of_modules_alone: ClassVar[bool] = False
     operators_of_steps: ClassVar[bool] = True
+    operators_unrecorded: ClassVar[bool] = True
 
     def module_entered(self, module: Any) -> None:
         """`module` is about to run forward."""

@@ -89,7 +89,9 @@ class Rule:
         Of ``gradscope explain``, which says more; empty where there is none.
     explains : tuple of str
         The codes of findings that are what this one leads to: the doctor leaves them out where it has found this one,
-        and both are about the same parameters.
+        and both are about the same parameters; ``check`` names them below it where the same write is to blame.
+    opt_in : bool
+        Whether ``check`` looks for it only where its whole code is selected: what is seen is often meant.
     certainty : str
         ``'certain'``, or ``'likely'`` where what is seen may be meant. A rule that needs the limits is never certain.
 
@@ -115,6 +117,7 @@ class Rule:
     kind: ClassVar[str] = ""
     topic: ClassVar[str] = ""
     explains: ClassVar[tuple[str, ...]] = ()
+    opt_in: ClassVar[bool] = False
     certainty: ClassVar[str] = "certain"
 
     def __init_subclass__(cls) -> None:

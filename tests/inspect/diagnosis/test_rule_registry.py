@@ -37,6 +37,7 @@ def test_codes_keep_their_meaning():
         "GS109": "memory that overlaps itself written in place",
         "GS110": "tensor kept on ctx changed",
         "GS111": "a part of an expanded tensor written",
+        "GS112": "a result changed before it is read",
         "GS201": "backward of what has no history",
         "GS202": "a method that is not called",
         "GS203": "requires_grad that is not set",

@@ -309,7 +309,7 @@ class ForwardTap:
         if torch.compiler.is_compiling() or _is_tracing():
             return
         self._step_left()
-        wanted = torch.is_grad_enabled() or bool(self.operators)
+        wanted = torch.is_grad_enabled() or any(observer.operators_unrecorded for observer in self.operators)
         active = self.active
         entered = self._entered()
         entered.append((id(module), active))
