@@ -35,11 +35,11 @@ class ResultChangedEarly(Rule):
     bad = """
         h = layer(x)
         h.data.clamp_(-1, 1)       # the gradient of h passes as if nothing had been clamped
-        loss = head(h).sum()
+        loss = h.sum()
         """
     good = """
         h = layer(x).clamp(-1, 1)
-        loss = head(h).sum()
+        loss = h.sum()
         """
 
     def judge(self, facts: ResultFacts) -> Iterator[Finding]:
