@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from ..inspect.adapters import NativeAdapter
+from ..inspect.adapters import AnyAdapter, NativeAdapter
 from ..inspect.adapters.both_frameworks import load_torch_adapter, warn_too_old
 from ..inspect.adapters.import_watch import when_imported
 from ..inspect.records.records import Location
@@ -47,6 +47,8 @@ class Sanitizer:
     keep_going : bool
         Whether what was saved is kept when somebody writes over it, so that backward() computes with it instead of
         failing.
+    torch : bool
+        Whether PyTorch is watched too.
 
     Attributes
     ----------
@@ -83,11 +85,19 @@ class Sanitizer:
     ('GS101', 'ExpBackward0')
     """
 
-    def __init__(self, silences: Silences | None = None, *, first: bool = False, keep_going: bool = False) -> None:
+    def __init__(
+        self,
+        silences: Silences | None = None,
+        *,
+        first: bool = False,
+        keep_going: bool = False,
+        torch: bool = True,
+    ) -> None:
         self.suppressed = 0
         self.known = 0
         self._silences = silences or Silences()
         self._first = first
+        self._watches_torch = torch
         self._watch: type[Watcher] = ContinuingWatcher if keep_going else Watcher
         self._found: dict[tuple[Any, ...], Finding] = {}
         # The saved tensors whose write no event told of, by the key of the finding: a second run looks for the line.
@@ -100,6 +110,7 @@ class Sanitizer:
         self._shared_writes: SharedWriteWatch | None = None
         self._early_writes: EarlyWriteWatch | None = None
         self._too_old = ""
+        self._give_up: Callable[[], None] = lambda: None
 
     @property
     def findings(self) -> list[Finding]:
@@ -141,14 +152,16 @@ class Sanitizer:
         return [watch for watch in (self._native, self._torch) if isinstance(watch, ContinuingWatcher)]
 
     def __enter__(self) -> Sanitizer:
-        shared_writes = self._shared_writes = SharedWriteWatch(self._judge)
+        adapter = AnyAdapter() if self._watches_torch else NativeAdapter()
+        shared_writes = self._shared_writes = SharedWriteWatch(self._judge, adapter)
         self._following = events.following_libraries()
         self._following.__enter__()
         self._native = self._watch(NativeAdapter(), self._judge, shared_writes)
         self._first_operator = events.subscribe(self._operator_ran, events.OperatorRecorded)
         if self._silences.looks_for("GS112"):  # it costs a checksum of each result
-            self._early_writes = EarlyWriteWatch(self._judge)
-        self._give_up = when_imported("torch", partial(self._torch_imported, shared_writes))
+            self._early_writes = EarlyWriteWatch(self._judge, adapter)
+        if self._watches_torch:
+            self._give_up = when_imported("torch", partial(self._torch_imported, shared_writes))
         return self
 
     def __exit__(self, *exc_info: object) -> None:

@@ -2,7 +2,9 @@
 
 pytest finds it where gradscope is installed. It does nothing unless it is asked to: by ``pytest --gradscope-check``, or
 in the configuration file by ``gradscope_check = true``, all tests and their fixtures run under the sanitizer
-(:mod:`gradscope.testing.suite_watch`), and by their arguments tests ask for these fixtures:
+(:mod:`gradscope.testing.suite_watch`); by ``pytest --gradscope-recheck``, or ``gradscope_recheck = true``, tests run as
+they are, and those in which something suspicious happened run again under it (:mod:`gradscope.testing.suite_recheck`).
+By their arguments tests ask for these fixtures:
 
 - ``gradcheck``: :func:`gradscope.testing.assert_gradients`
 - ``gradscope_record``: every backward of the test is recorded, and a test that fails is told where
@@ -33,19 +35,31 @@ _recorded: pytest.StashKey[Recorder] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option and the setting."""
-    about = "run tests and fixtures under gradscope's in-place sanitizer, and tell what spoilt a gradient"
-    parser.getgroup("gradscope").addoption("--gradscope-check", action="store_true", help=about)
-    parser.addini("gradscope_check", about, type="bool", default=False)
+    """Add the options and the settings."""
+    check = "run tests and fixtures under gradscope's in-place sanitizer, and tell what spoilt a gradient"
+    recheck = "the same for tests in which something suspicious happened, which run again at the end: it costs little"
+    for name, about in (("check", check), ("recheck", recheck)):
+        parser.getgroup("gradscope").addoption(f"--gradscope-{name}", action="store_true", help=about)
+        parser.addini(f"gradscope_{name}", about, type="bool", default=False)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch the suite, where that is asked for."""
-    if config.getoption("--gradscope-check") or config.getini("gradscope_check"):
+    """Watch the suite, where that is asked for; an option goes before a setting."""
+    check, recheck = (config.getoption(f"--gradscope-{name}") for name in ("check", "recheck"))
+    if check and recheck:
+        raise pytest.UsageError("--gradscope-check watches all tests, --gradscope-recheck some: leave one out")
+    if not (check or recheck):
+        check, recheck = (config.getini(f"gradscope_{name}") for name in ("check", "recheck"))
+    if check:
         # It takes the instruments, which nobody else needs.
         from .suite_watch import SuiteWatch
 
         config.pluginmanager.register(SuiteWatch(), "gradscope-check")
+    elif recheck:
+        # So does this.
+        from .suite_recheck import SuiteRecheck
+
+        config.pluginmanager.register(SuiteRecheck(config), "gradscope-recheck")
 
 
 @pytest.fixture

@@ -19,27 +19,43 @@ from ..inspect.adapters import AnyAdapter
 from ..inspect.debuggee.program import hide_instruments
 from ..inspect.diagnosis.functions.failed_backward import failed_backward
 
-__all__ = ["SuiteWatch"]
+__all__ = ["SECTION", "SuiteWatch"]
 
-_SECTION = "gradscope"
+SECTION = "gradscope"
+"""The title of what is said in the report of a test."""
+
 _failed = pytest.StashKey[str]()
 _found = pytest.StashKey[Sequence[Finding]]()
 
 
 class SuiteWatch:
-    """The hooks of pytest by which a suite is watched."""
+    """The hooks of pytest by which a suite is watched.
 
-    def __init__(self) -> None:
-        self._sanitizer = Sanitizer()
+    Parameters
+    ----------
+    sanitizer : Sanitizer, optional
+        One that watches all, by default.
+    """
+
+    def __init__(self, sanitizer: Sanitizer | None = None) -> None:
+        self._sanitizer = sanitizer or Sanitizer()
         self._open = False
 
     def pytest_sessionstart(self) -> None:
         """Begin, before test modules are imported."""
-        self._sanitizer.__enter__()
-        self._open = True
+        self.begin()
 
     def pytest_unconfigure(self) -> None:
         """Watch no more."""
+        self.end()
+
+    def begin(self) -> None:
+        """Watch from now on."""
+        self._sanitizer.__enter__()
+        self._open = True
+
+    def end(self) -> None:
+        """Watch no more; done twice it is harmless."""
         if self._open:
             self._open = False
             self._sanitizer.__exit__(None, None, None)
@@ -81,7 +97,7 @@ class SuiteWatch:
             found = [f for f in item.stash.get(_found, ()) if report.failed or f.severity != "error"]
             told = [item.stash.get(_failed, ""), *map(finding_as_text, found)]
             if any(told):
-                report.sections.append((_SECTION, "\n".join(filter(None, told))))
+                report.sections.append((SECTION, "\n".join(filter(None, told))))
         return report
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
@@ -95,4 +111,4 @@ class SuiteWatch:
 
 
 def _sections(report: pytest.TestReport) -> Iterable[str]:
-    return (text for name, text in report.sections if name == _SECTION)
+    return (text for name, text in report.sections if name == SECTION)

@@ -81,26 +81,29 @@ def test_of_shapes():
 """
 
 
-@pytest.fixture(scope="module", params=["gradscope", pytest.param("torch", marks=pytest.mark.torch)])
-def output(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    pytest.importorskip(request.param)
-    folder: Path = tmp_path_factory.mktemp("suite")
-    (folder / "test_suite.py").write_text(SUITE.format(framework=request.param))
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "gradscope.testing.plugin",
-        "--gradscope-check",
-        "-p",
-        "no:cacheprovider",
-        "-q",
-    ]
+FRAMEWORKS = ["gradscope", pytest.param("torch", marks=pytest.mark.torch)]
+
+
+def run_suite(folder: Path, framework: str, *options: str) -> str:
+    """Run the suite as a user does, and return what is printed."""
+    pytest.importorskip(framework)
+    (folder / "test_suite.py").write_text(SUITE.format(framework=framework))
+    plugins = ["-p", "gradscope.testing.plugin", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *plugins, "-q", *options]
     environment = {**os.environ, "PYTEST_ADDOPTS": "", "COLUMNS": "160"}
     run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 1, run.stdout + run.stderr
     return run.stdout
+
+
+@pytest.fixture(scope="module", params=["--gradscope-check", "--gradscope-recheck"])
+def option(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module", params=FRAMEWORKS)
+def output(option: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return run_suite(tmp_path_factory.mktemp("suite"), request.param, option)
 
 
 def test_no_outcome_changes(output: str) -> None:

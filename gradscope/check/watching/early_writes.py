@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
-from ...inspect.adapters import AnyAdapter, Observer
+from ...inspect.adapters import Adapter, Observer
 from ...inspect.records.write_account import MemoryShares, WriteAccount
 from .violation_facts import ResultFacts, Violation
 
@@ -43,14 +43,16 @@ class EarlyWriteWatch(Observer):
     ----------
     tell : callable
         Called with the facts of each result that another operator reads with other values, and None.
+    adapter : Adapter
+        Of the frameworks whose results are watched.
     """
 
     operators_of_steps: ClassVar[bool] = False
     operators_unrecorded: ClassVar[bool] = False
 
-    def __init__(self, tell: Callable[[Violation, BaseException | None], None]) -> None:
+    def __init__(self, tell: Callable[[Violation, BaseException | None], None], adapter: Adapter) -> None:
         self._tell = tell
-        self._adapter = AnyAdapter()
+        self._adapter = adapter
         self._account = WriteAccount()
         self._shares = MemoryShares()
         self._results: dict[int, _Result] = {}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from ...inspect.adapters import AnyAdapter, Observer
+from ...inspect.adapters import Adapter, Observer
 from ...inspect.records.naming import tables_of
 from ...inspect.records.records import Location
 from ...inspect.records.write_account import WriteFact
@@ -80,6 +80,8 @@ class SharedWriteWatch(Observer):
     ----------
     tell : callable
         Called with the facts of each violation, and None.
+    adapter : Adapter
+        Of the frameworks whose modules and hooks are watched.
 
     Attributes
     ----------
@@ -89,9 +91,9 @@ class SharedWriteWatch(Observer):
         Whether it looks at nodes that run: how many gradients were written while a backward ran.
     """
 
-    def __init__(self, tell: Callable[[Violation, BaseException | None], None]) -> None:
+    def __init__(self, tell: Callable[[Violation, BaseException | None], None], adapter: Adapter) -> None:
         self._tell = tell
-        self._adapter = AnyAdapter()
+        self._adapter = adapter
         self._local = threading.local()
         self._written: dict[int, _ForwardWrite] = {}
         self.suspects: dict[int, _UnreturnedInput] = {}

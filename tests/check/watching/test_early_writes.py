@@ -4,13 +4,14 @@ import pytest
 
 import gradscope as gs
 from gradscope.check.watching.early_writes import EarlyWriteWatch
+from gradscope.inspect.adapters import AnyAdapter
 
 
 @pytest.fixture
 def told():
     """The facts that a watch has told, while it is open."""
     found = []
-    watch = EarlyWriteWatch(lambda facts, error: found.append(facts))
+    watch = EarlyWriteWatch(lambda facts, error: found.append(facts), AnyAdapter())
     yield found, watch
     watch.close()
 
@@ -62,7 +63,7 @@ def test_pytorch_keeps_its_inference_paths():
         def forward(self):
             return torch._C._len_torch_function_stack()  # fused paths are left where there is one
 
-    watch = EarlyWriteWatch(lambda facts, error: None)
+    watch = EarlyWriteWatch(lambda facts, error: None, AnyAdapter())
     try:
         with torch.no_grad():
             without = Modes()()

@@ -13,8 +13,7 @@ import PyTorch, and it asks only in programs that have.
 - :mod:`~.operator_calls`: operators that have run
 - :mod:`~.saved_tensors`: what a node saved, unpacked for nobody
 - :mod:`~.saved_tensors_unpacked`: the same before PyTorch 2.10
-- :mod:`~.inplace_writes`: which arguments an operator writes
-- :mod:`~.refused_writes`: which rule PyTorch refused a write by
+- :mod:`~.writes`: writes in place: heard, refused, or suspected without listening
 - :mod:`~.graph_freeing`: long graphs that would overflow the stack
 - :mod:`~.data_parallel`: collectives, and checksums on the device
 - :mod:`~.device`: what is looked at on a GPU, where it is

@@ -20,11 +20,13 @@ from .jit_tracing import TRACED
 from .observed_backward import TorchTask
 from .torch_compile import leave_uncompiled
 
-__all__ = ["BackwardTap", "backward_tap"]
+__all__ = ["ENGINE", "HOLDERS", "BackwardTap", "backward_tap", "blindness", "is_compiling"]
 
-# Both modules hold the name: torch.autograd.backward and grad look it up in their own.
-_HOLDERS = (autograd_graph, torch.autograd)
-_NAME = "_engine_run_backward"
+ENGINE = "_engine_run_backward"
+"""The function that calls the engine."""
+
+HOLDERS = (autograd_graph, torch.autograd)
+"""The modules that hold the name: torch.autograd.backward and grad look it up in their own."""
 
 
 class BackwardTap:
@@ -43,10 +45,10 @@ class BackwardTap:
         with self._lock:
             self._observers = (*self._observers, observer)
             if len(self._observers) + len(self._resting) == 1:
-                self._originals = [getattr(holder, _NAME) for holder in _HOLDERS]
+                self._originals = [getattr(holder, ENGINE) for holder in HOLDERS]
                 self._run = self._wrapped(self._originals[0])
-                for holder in _HOLDERS:
-                    setattr(holder, _NAME, self._run)
+                for holder in HOLDERS:
+                    setattr(holder, ENGINE, self._run)
 
     def remove(self, observer: Observer) -> None:
         """Tell it no more."""
@@ -56,10 +58,10 @@ class BackwardTap:
             self._resting = tuple(o for o in self._resting if o is not observer)
             if self._observers or self._resting:
                 return
-            for holder, original in zip(_HOLDERS, self._originals):
+            for holder, original in zip(HOLDERS, self._originals):
                 # A function by which other code has replaced it meanwhile stays.
-                if getattr(holder, _NAME) is self._run:
-                    setattr(holder, _NAME, original)
+                if getattr(holder, ENGINE) is self._run:
+                    setattr(holder, ENGINE, original)
 
     def pass_by(self, observer: Observer, on: bool) -> None:
         """Tell it of nodes in passing, or as usual again."""
@@ -98,14 +100,14 @@ class BackwardTap:
     def _wrapped(self, original: Any) -> Any:
         def engine_run_backward(outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
             # The compiler differentiates what it compiles; the program has called no backward then.
-            if self._unheard() or _traced():
+            if self._unheard() or is_compiling():
                 return original(outputs, *args, **kwargs)
             for observer in self._resting:  # each may begin to listen
                 observer.backward_passes()
             observers = self._observers
             if not observers:
                 return original(outputs, *args, **kwargs)
-            reason = _blind()
+            reason = blindness()
             if reason:
                 for observer in observers:
                     observer.blind_region(reason)
@@ -144,12 +146,12 @@ def _observed(original: Any, observers: Sequence[Observer], outputs: Any, args: 
     return result
 
 
-def _traced() -> bool:
+def is_compiling() -> bool:
     """Whether torch.compile reads a backward, rather than that it is run."""
     return torch.compiler.is_compiling() or TracingContext.try_get() is not None
 
 
-def _blind() -> str:
+def blindness() -> str:
     """Return why a backward that is called now cannot be looked into, or an empty string."""
     if BLIND and torch._C._are_functorch_transforms_active():
         return BLIND
@@ -166,7 +168,7 @@ def _compiled_autograd() -> bool:
 
 
 leave_uncompiled(_observed, calls=False)
-# Where Dynamo reads this function, _traced() would say that it is compiled.
-leave_uncompiled(_traced, _blind, user_site, BackwardTap._unheard)
+# Where Dynamo reads this function, is_compiling() would say that it is compiled.
+leave_uncompiled(is_compiling, blindness, user_site, BackwardTap._unheard)
 
 backward_tap = BackwardTap()

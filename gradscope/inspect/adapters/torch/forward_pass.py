@@ -33,17 +33,29 @@ from ..protocol import Observer, hears
 from .functorch import is_wrapped
 from .graph_freeing import cut_row
 from .hook_listing import note_hooks
-from .inplace_writes import SHARING, TorchShare, TorchWrite, WriteMode, called, given_to_write
 from .jit_tracing import TRACED, around_tracing
 from .operator_calls import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
-from .refused_writes import explain_refusal
 from .saved_tensors_unpacked import note_thread
 from .torch_compile import blindness_of, leave_uncompiled
 from .warning_lines import ignore_warnings, relocate_warnings
+from .writes.inplace_writes import SHARING, TorchShare, TorchWrite, WriteMode, called, given_to_write
+from .writes.refused_writes import explain_refusal
 
-__all__ = ["SITE", "ForwardTap", "WantedEvents", "forward_tap"]
+__all__ = [
+    "CONVERSIONS",
+    "SITE",
+    "ForwardTap",
+    "WantedEvents",
+    "forward_tap",
+    "ignore_global_hooks",
+    "lies_in",
+    "replace",
+]
 
 SITE = "gradscope.inspect.site"
+
+CONVERSIONS = ("from_numpy", "frombuffer", "as_tensor")
+"""The functions that make a tensor of somebody else's memory."""
 
 _TENSOR = torch.Tensor
 _PARAMETER = torch.nn.Parameter
@@ -194,8 +206,7 @@ class ForwardTap:
         self._write_mode.announce = self.write_started if heard else None
 
     def _install(self) -> None:
-        if not any(getattr(module, table) for table in _HOOK_TABLES):  # PyTorch warns the program of its own
-            self._undo.append(ignore_warnings(_GLOBAL_HOOKS))
+        self._undo.append(ignore_global_hooks())
         before = module.register_module_forward_pre_hook(self._module_entered)
         after = module.register_module_forward_hook(self._module_left, always_call=True)
         self._undo += [
@@ -541,12 +552,12 @@ def _patch_function(tap: ForwardTap) -> Callable[[], None]:
             tap.note(numbers, result, args)
         return result
 
-    return _replace(Function, "apply", original, classmethod(apply))
+    return replace(Function, "apply", original, classmethod(apply))
 
 
 def _patch_conversions(tap: ForwardTap) -> Callable[[], None]:
     """See tensors made of somebody else's memory, which a function mode does not: an array has no mode."""
-    undo = [_patch_conversion(tap, name) for name in ("from_numpy", "frombuffer", "as_tensor")]
+    undo = [_patch_conversion(tap, name) for name in CONVERSIONS]
 
     def restore() -> None:
         for step in undo:
@@ -561,15 +572,15 @@ def _patch_conversion(tap: ForwardTap, name: str) -> Callable[[], None]:
     @functools.wraps(original)
     def convert(*args: Any, **kwargs: Any) -> Any:
         result = original(*args, **kwargs)
-        if not _traced() and tap.active and tap.writes and type(result) is _TENSOR and _is_of(result, name, args):
+        if not _traced() and tap.active and tap.writes and type(result) is _TENSOR and lies_in(result, name, args):
             tap.shared(result, f"{name}()")
         return result
 
     leave_uncompiled(convert)
-    return _replace(torch, name, original, convert)
+    return replace(torch, name, original, convert)
 
 
-def _is_of(tensor: torch.Tensor, name: str, args: tuple[Any, ...]) -> bool:
+def lies_in(tensor: torch.Tensor, name: str, args: tuple[Any, ...]) -> bool:
     """Whether a tensor lies in the memory that it was made of: as_tensor() copies where dtype or device differ."""
     if name != "as_tensor":
         return True
@@ -591,19 +602,31 @@ def _patch_threads(tap: ForwardTap) -> Callable[[], None]:
         finally:
             tap.leave_thread()
 
-    return _replace(threading.Thread, "_bootstrap_inner", original, bootstrap)
+    return replace(threading.Thread, "_bootstrap_inner", original, bootstrap)
 
 
 def _nothing() -> None:
     """Undo nothing."""
 
 
-def _replace(owner: Any, name: str, original: Any, replacement: Any) -> Callable[[], None]:
+def ignore_global_hooks() -> Callable[[], None]:
+    """Have PyTorch not warn of hooks for all modules, unless the program has some of its own; return what undoes it."""
+    own = any(getattr(module, table) for table in _HOOK_TABLES)
+    return _nothing if own else ignore_warnings(_GLOBAL_HOOKS)
+
+
+def replace(owner: Any, name: str, original: Any, replacement: Any) -> Callable[[], None]:
+    """Put something in the place of a function or property; return what puts that back."""
+    inherited = name not in vars(owner)
     setattr(owner, name, replacement)
 
     def restore() -> None:
         # A function by which other code has replaced it meanwhile stays.
-        if owner.__dict__[name] is replacement:
+        if vars(owner).get(name) is not replacement:
+            return
+        if inherited:
+            delattr(owner, name)
+        else:
             setattr(owner, name, original)
 
     return restore

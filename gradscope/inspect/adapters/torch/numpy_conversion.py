@@ -21,7 +21,9 @@ from .functorch import is_wrapped, outside_of_transforms, unwrapped
 from .torch_spec import TorchSpec
 
 __all__ = [
+    "address_of",
     "bits_of",
+    "bits_there",
     "few_elements",
     "from_host",
     "outputs_of",
@@ -328,7 +330,7 @@ def _written_out(tensor: torch.Tensor) -> torch.Tensor:
 _NO_DISPATCH = torch.Tensor.__torch_dispatch__
 
 
-def _address_of(tensor: torch.Tensor) -> int:
+def address_of(tensor: torch.Tensor) -> int:
     """Return the address of the first element; 0 for a tensor without memory of its own.
 
     That is one that is sparse, nested, empty, on the meta device, inside a functorch transform, or of a class that
@@ -344,7 +346,7 @@ def _address_of(tensor: torch.Tensor) -> int:
 
 def region_of(tensor: torch.Tensor) -> memory_fingerprint.Region | None:
     """Return which bytes a tensor looks at; None if it has no memory of its own."""
-    address = _address_of(tensor)
+    address = address_of(tensor)
     return _region_at(address, tensor) if address else None
 
 
@@ -365,7 +367,7 @@ def bits_of(tensor: torch.Tensor) -> Any:
     buffer or None
         Valid while the tensor lives; None if it has no memory of its own.
     """
-    address = _address_of(tensor)
+    address = address_of(tensor)
     if not address:
         return None
     if tensor.is_cpu:
@@ -378,6 +380,18 @@ def bits_of(tensor: torch.Tensor) -> Any:
         return None
     few = few_elements(tensor.detach()).clone(memory_format=torch.contiguous_format)
     return few.cpu().view(torch.uint8).numpy()
+
+
+def bits_there(tensor: torch.Tensor) -> Callable[[], Any]:
+    """Return a function that reads the bits of a tensor on the host as :func:`bits_of` does, as they are by then.
+
+    It keeps nothing alive, and is valid while the memory is.
+    """
+    address = address_of(tensor)
+    if tensor.is_contiguous() and tensor.nbytes <= memory_fingerprint.WHOLE_BYTES:
+        return functools.partial(_reader(tensor.nbytes), address)
+    region = _region_at(address, tensor)
+    return lambda: memory_fingerprint.bits_of(region.array())
 
 
 def without_repeats(tensor: torch.Tensor) -> torch.Tensor:

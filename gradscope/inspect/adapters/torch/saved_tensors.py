@@ -22,6 +22,7 @@ __all__ = [
     "tell_violation",
     "unpacked_of",
     "versions_in",
+    "written_by_itself",
 ]
 
 RELEASED = "gradscope.inspect.released"
@@ -144,6 +145,15 @@ def unpacked_of(node: Any) -> list[tuple[str, torch.Tensor | None]]:
         else:
             found += [(saved.name, saved.unpacked) for saved in _of_attribute(node, attribute)]
     return found
+
+
+def written_by_itself(node: Any) -> tuple[str, ...]:
+    """Return the names of what a node has saved and writes itself, so that it does not read it.
+
+    In training batch_norm writes the statistics that it has saved, and cuDNN writes the state of its generator.
+    """
+    training = hasattr(type(node), "_saved_training") and node._saved_training
+    return ("running_mean", "running_var", "dropout_state") if training else ("dropout_state",)
 
 
 def _of_attribute(node: Any, attribute: str) -> Iterator[TorchSaved]:

@@ -66,14 +66,12 @@ from .numpy_conversion import (
     without_repeats,
 )
 from .observed_backward import TorchTask, edge_of
-from .saved_tensors import saved_of, set_version, unpacked_of
+from .saved_tensors import saved_of, set_version, unpacked_of, written_by_itself
 from .torch_compile import blindness_of, generated_code, inside_of, is_compiled, withheld_by
 
 __all__ = ["TorchAdapter"]
 
 _ACCUMULATE_GRAD = torch._C._functions.AccumulateGrad
-_GENERATOR = ("dropout_state",)
-_WRITTEN_BY_ITSELF = ("running_mean", "running_var", *_GENERATOR)
 
 
 class TorchAdapter:
@@ -234,9 +232,7 @@ class TorchAdapter:
 
     def fingerprints(self, node: Any) -> Sequence[tuple[int, int] | None]:
         """Return version and checksum of each saved tensor that the node reads."""
-        # In training, batch_norm writes the statistics that it has saved, and cuDNN writes the state of its generator.
-        training = hasattr(type(node), "_saved_training") and node._saved_training
-        unread = _WRITTEN_BY_ITSELF if training else _GENERATOR
+        unread = written_by_itself(node)
         return [None if name in unread else _fingerprint(tensor) for name, tensor in unpacked_of(node)]
 
     def copy(self, tensor: torch.Tensor) -> torch.Tensor:

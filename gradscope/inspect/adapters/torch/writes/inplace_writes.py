@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch.utils import _python_dispatch as dispatch
 
-from ....runtime.events import CallSite
-from ...records.records import Location
-from ..native_adapter import location_of
-from .functorch import innermost
-from .operator_calls import tensors_in
+from .....runtime.events import CallSite
+from ....records.records import Location
+from ...native_adapter import location_of
+from ..functorch import innermost
+from ..operator_calls import tensors_in
 
 __all__ = ["SHARING", "TorchShare", "TorchWrite", "WriteMode", "called", "given_to_write"]
 

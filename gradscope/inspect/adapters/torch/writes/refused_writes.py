@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from .numpy_conversion import shape_of
-from .operator_calls import grad_fn_of
+from ..numpy_conversion import shape_of
+from ..operator_calls import grad_fn_of
 
 __all__ = ["explain_refusal"]
 

@@ -1,0 +1,142 @@
+"""Memory that was handed out so that a write counts no version, and whether that has been written since.
+
+No operator is heard of: what lies there is compared when whoever has the memory lets go of it, and when somebody asks.
+Only the host's memory is compared. Nothing is kept alive.
+"""
+
+from __future__ import annotations
+
+import weakref
+import zlib
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import torch
+
+from ..functorch import innermost
+from ..numpy_conversion import address_of, bits_there
+
+__all__ = ["HandedMemory"]
+
+_sequence_nr = torch._C._autograd._get_sequence_nr
+
+
+class HandedMemory:
+    """The memories that are in somebody else's hands, or have been.
+
+    Times are sequence numbers of nodes: a node that was made before a change has a smaller one.
+
+    Examples
+    --------
+    >>> x = torch.ones(3)
+    >>> handed, array = HandedMemory(), x.numpy()
+    >>> handed.hand_out(x, array)
+    >>> key = x.untyped_storage()._cdata
+    >>> handed.changed_since({key: -1}, -1)
+    False
+    >>> array[0] = 5
+    >>> handed.changed_since({key: -1}, -1)
+    True
+    """
+
+    def __init__(self) -> None:
+        self._storages: dict[int, weakref.ref[Any]] = {}
+        self._live: dict[int, list[_Alias]] = {}
+        self._changed: dict[int, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._live or self._changed)
+
+    def hand_out(self, tensor: torch.Tensor, holder: Any) -> None:
+        """Note that the memory of a tensor is handed out.
+
+        Parameters
+        ----------
+        holder : object or None
+            What is gone when nobody has the memory any more; None where that is not known.
+        """
+        if not tensor.is_cpu or not address_of(tensor):
+            return
+        storage = innermost(tensor).untyped_storage()
+        key = self._known(storage)
+        alias = _Alias(tensor, storage)
+        if holder is not None:
+            alias.holder = weakref.ref(holder, partial(self._let_go, key, alias))
+        self._live.setdefault(key, []).append(alias)
+
+    def replaced(self, tensor: torch.Tensor) -> None:
+        """Note that a tensor lies in other memory now."""
+        self._changed[self._known(innermost(tensor).untyped_storage())] = _sequence_nr()
+
+    def changed_since(self, saved: Mapping[int, int], oldest: int) -> bool:
+        """Whether memory may have been changed after a graph has saved it.
+
+        Parameters
+        ----------
+        saved : mapping of int to int
+            When each memory was saved first, by the key of its storage.
+        oldest : int
+            When the first node of the graph was made: what changed before is forgotten.
+        """
+        for key, time in saved.items():
+            for alias in list(self._live.get(key, ())):
+                self._look(key, alias)
+            if time < self._changed.get(key, time):
+                return True
+        for key in [key for key, time in self._changed.items() if time <= oldest]:
+            self._changed.pop(key, None)
+        return False
+
+    def _known(self, storage: Any) -> int:
+        key: int = storage._cdata
+        known = self._storages.get(key)
+        if known is None or known() is not storage:
+            self._forget(key, known)
+            self._storages[key] = weakref.ref(storage, partial(self._forget, key))
+        return key
+
+    def _look(self, key: int, alias: _Alias) -> None:
+        if alias.differs():
+            self._changed[key] = _sequence_nr()
+
+    def _let_go(self, key: int, alias: _Alias, reference: Any) -> None:
+        alias.holder = None
+        self._look(key, alias)
+        there = self._live.get(key, [])
+        if alias in there:
+            there.remove(alias)
+        if not there:
+            self._live.pop(key, None)
+
+    def _forget(self, key: int, reference: Any) -> None:
+        if self._storages.get(key) is not reference:
+            return
+        self._storages.pop(key, None)
+        self._changed.pop(key, None)
+        for alias in self._live.pop(key, ()):
+            alias.holder = None
+
+
+class _Alias:
+    """Memory in somebody's hands, and what lay there when it was looked at last."""
+
+    __slots__ = ("_address", "_bits", "_storage", "_sum", "holder")
+
+    def __init__(self, tensor: torch.Tensor, storage: Any) -> None:
+        self._storage = weakref.ref(storage)
+        self._address = storage.data_ptr()
+        self._bits = bits_there(tensor)
+        self._sum = self._checksum()
+        self.holder: weakref.ref[Any] | None = None
+
+    def differs(self) -> bool:
+        """Whether other values lie there than when this was asked last; not known of memory that was given back."""
+        storage = self._storage()
+        if storage is None or storage.data_ptr() != self._address:
+            return False
+        before, self._sum = self._sum, self._checksum()
+        return before != self._sum
+
+    def _checksum(self) -> int:
+        return zlib.crc32(self._bits())

@@ -1,0 +1,109 @@
+import gc
+import weakref
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+from gradscope.inspect.adapters.torch.writes.handed_memory import HandedMemory  # noqa: E402
+
+
+def now():
+    return torch._C._autograd._get_sequence_nr()
+
+
+def record():
+    """Make a node, so that time goes on."""
+    torch.ones(1, requires_grad=True) * 1
+
+
+def key_of(tensor):
+    return tensor.untyped_storage()._cdata
+
+
+def changed(handed, tensor, time, oldest=-1):
+    return handed.changed_since({key_of(tensor): time}, oldest)
+
+
+@pytest.mark.parametrize("size", [3, 400_000])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_change_counts_for_what_was_saved_before_it(size, transposed):
+    x = torch.ones(2, size)
+    x = x.t() if transposed else x
+    handed, array = HandedMemory(), x.numpy()
+    handed.hand_out(x, array)
+    saved = now()
+    record()
+    assert not changed(handed, x, saved)
+    array[:] = 0
+    assert changed(handed, x, saved)
+    record()
+    assert not changed(handed, x, now())
+
+
+def test_who_lets_go_of_memory_unchanged_is_forgotten():
+    x = torch.ones(3)
+    handed, alias = HandedMemory(), x.detach()
+    handed.hand_out(x, alias)
+    assert handed
+    del alias
+    assert not handed
+
+
+def test_a_change_is_known_after_its_writer_has_gone():
+    x = torch.ones(3)
+    handed, alias = HandedMemory(), x.detach()
+    handed.hand_out(x, alias)
+    saved = now()
+    record()
+    alias.zero_()
+    del alias
+    assert changed(handed, x, saved)
+
+
+def test_a_change_is_forgotten_when_a_graph_is_run_that_is_younger():
+    x = torch.ones(3)
+    handed, alias = HandedMemory(), x.detach()
+    handed.hand_out(x, alias)
+    alias.zero_()
+    del alias
+    record()
+    assert not changed(handed, x, now(), oldest=now())
+    assert not handed
+
+
+def test_memory_is_kept_by_nobody_and_forgotten_with_its_end():
+    handed, x = HandedMemory(), torch.ones(3)
+    alias = x.detach()
+    handed.hand_out(x, alias)
+    storage = weakref.ref(x.untyped_storage())
+    del x, alias
+    gc.collect()
+    assert storage() is None
+    assert not handed
+
+
+def test_memory_that_was_given_back_is_not_read():
+    x = torch.ones(1000)
+    handed, alias = HandedMemory(), x.detach()
+    handed.hand_out(x, alias)
+    x.untyped_storage().resize_(0)
+    assert not changed(handed, x, -1)
+    del alias
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.ones(0),
+        torch.ones(2).to_sparse(),
+        torch.ones(2, device="meta"),
+        torch.ones(3, dtype=torch.complex64).conj(),
+    ],
+    ids=["empty", "sparse", "meta", "conjugate"],
+)
+def test_what_has_no_memory_of_its_own_is_passed_over(tensor):
+    handed = HandedMemory()
+    handed.hand_out(tensor, None)
+    assert bool(handed) is (tensor.is_conj())

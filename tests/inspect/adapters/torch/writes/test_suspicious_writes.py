@@ -1,0 +1,115 @@
+"""What is suspected: every silent violation of the catalogue, and hardly anything of a program that trains."""
+
+from textwrap import dedent
+
+import numpy as np
+import pytest
+
+from tests.check.test_script_runner_catalogue import BEHIND_A_BACK, SILENT
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+from gradscope.inspect.adapters.torch.writes.suspicious_writes import suspect_writes  # noqa: E402
+
+
+@pytest.fixture
+def seen():
+    """The suspicions, one entry each, while they are looked for."""
+    found = []
+    end = suspect_writes(lambda: found.append("suspicion"))
+    yield found
+    end()
+
+
+def leaf(count=3):
+    return torch.ones(count, requires_grad=True)
+
+
+@pytest.mark.parametrize("program", [*SILENT, *BEHIND_A_BACK], ids=lambda p: f"{p.code} {p.row}")
+def test_what_check_finds_without_an_error_is_suspected(program, seen):
+    exec(f"import torch as gs\n{dedent(program.source)}", {"__name__": "__main__"})
+    assert seen
+
+
+def test_a_write_through_an_alias_that_was_there_before_is_suspected(seen):
+    w = leaf()
+    alias = w.data
+    loss = (w * w).sum()
+    alias.zero_()
+    del alias
+    loss.backward()
+    assert seen == ["suspicion"]
+
+
+def test_training_is_not_suspected(seen):
+    model = torch.nn.Sequential(
+        torch.nn.Linear(3, 3), torch.nn.BatchNorm1d(3), torch.nn.ReLU(True), torch.nn.Linear(3, 1)
+    )
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        x = torch.from_numpy(np.random.default_rng(0).standard_normal((5, 3)).astype("f"))
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        x.numpy().max()
+        for parameter in model.parameters():
+            parameter.data.clamp_(-1, 1)  # as weights were clamped before there was no_grad()
+        model.eval()(x).sum()
+        model.train()
+    assert seen == []
+
+
+def test_what_is_only_read_is_not_suspected(seen):
+    h = leaf().exp()
+    h.data.max(), h.detach().numpy().max(), np.asarray(h.detach()), h.data.tolist()
+    h.sum().backward()
+    assert seen == []
+
+
+def test_a_result_that_was_changed_before_it_was_saved_is_not_suspected(seen):
+    h = leaf() * 1
+    h.data.sign_()
+    h.pow(2).sum().backward()
+    assert seen == []
+
+
+def test_code_is_compiled_into_one_graph_as_without(seen):
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def loss_of(w, x):
+        y = w * 2
+        y[0] = 1
+        return (y.data + x).mul(w).sum()
+
+    w = leaf()
+    loss_of(w, torch.ones(3)).backward()
+    assert w.grad.tolist() == [2.0, 3.0, 3.0]
+    torch._dynamo.reset()
+
+
+def test_a_trace_has_the_operators_that_it_has_without():
+    def function(x):
+        x[0] = 1
+        return x.data * 2
+
+    def graph():
+        return str(torch.jit.trace(function, torch.ones(3)).graph).partition("#")[0]
+
+    without = graph()
+    end = suspect_writes(lambda: None)
+    try:
+        assert graph() == without
+    finally:
+        end()
+
+
+def test_nothing_is_left_behind():
+    names = ("data", "numpy", "__dlpack__", "__setitem__", "register_hook")
+    before = [vars(torch.Tensor).get(name) for name in names]
+    suspect_writes(lambda: None)()
+    assert [vars(torch.Tensor).get(name) for name in names] == before
+    w = leaf()
+    loss = (w * w).sum()
+    w.data.zero_()
+    loss.backward()
