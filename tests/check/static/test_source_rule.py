@@ -18,4 +18,4 @@ def test_a_rule_concerns_files_in_which_all_its_words_stand():
 
 def test_rules_that_look_at_sources_are_among_the_others():
     looking = [code for code, rule in CODES.items() if isinstance(rule, SourceRule)]
-    assert looking == ["GS101", "GS103", "GS201", "GS202", "GS203", "GS204", "GS205", "GS206"]
+    assert looking == ["GS101", "GS103", "GS111", "GS201", "GS202", "GS203", "GS204", "GS205", "GS206"]
