@@ -107,10 +107,15 @@ def read_settings(directory: str) -> Settings:
 
 def _settings_in(filename: Path) -> Settings:
     try:
-        facts: Any = tomllib.loads(filename.read_text(encoding="utf-8"))
+        facts: Any = tomllib.loads(filename.read_text(encoding="utf-8-sig"))
     except ValueError as error:
         raise ValueError(f"{filename}: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{filename}: it is nested too deeply") from None
     for name in ("tool", "gradscope", "check"):
+        if name == "check" and facts.keys() - {name}:
+            unknown = min(facts.keys() - {name})
+            raise ValueError(f"{filename}: [tool.gradscope]: no table {unknown!r}: there is check")
         facts = facts.get(name, {})
         if not isinstance(facts, dict):
             raise ValueError(f"{filename}: {name} is no table")
@@ -141,6 +146,6 @@ def _value(name: str, value: Any, filename: Path) -> Any:
         return tuple(value)
     if type(value) is not type(default):
         raise ValueError(f"{name} wants {'true or false' if isinstance(default, bool) else 'a text'}, got {value!r}")
-    if setting.metadata.get("path"):
+    if value and setting.metadata.get("path"):
         return str(filename.parent / value)
     return value

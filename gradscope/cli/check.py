@@ -213,6 +213,17 @@ def _settings(args: argparse.Namespace) -> Settings:
     return settings.check()
 
 
+def _writable(filename: str) -> str:
+    """Return the absolute name of a file that can be written; raise OSError for another."""
+    path = os.path.abspath(filename) if filename else ""
+    there = os.path.exists(path)
+    if path:
+        open(path, "a", encoding="utf-8").close()
+        if not there:
+            os.unlink(path)
+    return path
+
+
 class _Check:
     """The command, with all that its options name read before the script runs.
 
@@ -249,9 +260,9 @@ class _Check:
             self._baseline,
         )
         # Named from where the command is started, and found to be writable before the script has run for a day.
-        self._output_file = os.path.abspath(settings.output_file) if settings.output_file else ""
-        if self._output_file:
-            open(self._output_file, "a", encoding="utf-8").close()
+        self._output_file = _writable(settings.output_file)
+        if args.update_baseline:
+            _writable(settings.baseline)
 
     def _read_baseline(self) -> Baseline | None:
         # The instruments load when the command runs.

@@ -57,7 +57,13 @@ def test_a_wrong_setting_is_refused_with_its_file(tmp_path, line, message):
         read(tmp_path, f"[tool.gradscope.check]\n{line}\n")
 
 
-@pytest.mark.parametrize("text", ["[tool", "[tool]\ngradscope = 3\n"])
+@pytest.mark.parametrize(
+    "text", ["[tool", "[tool]\ngradscope = 3\n", "[tool.gradscope.chek]\nfirst = true\n", f"x = {'[' * 5000}"]
+)
 def test_a_file_that_cannot_be_read_is_told(tmp_path, text):
     with pytest.raises(ValueError, match=r"pyproject\.toml: "):
         read(tmp_path, text)
+
+
+def test_a_file_that_windows_has_marked_is_read(tmp_path):
+    assert read(tmp_path, '\ufeff[tool.gradscope.check]\nbaseline = ""\nfirst = true\n') == Settings(first=True)

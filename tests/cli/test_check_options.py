@@ -108,6 +108,7 @@ def test_a_baseline_is_written_and_what_is_in_it_is_not_told_again(project):
     [
         (["--baseline", "known.json"], MISSING),
         (["--update-baseline"], "--update-baseline: name the file, --baseline FILE"),
+        (["--baseline", "no/known.json", "--update-baseline"], "no/known.json: No such file or directory"),
         (["--suppressions", "none.txt"], "none.txt: No such file or directory"),
         (["--baseline", "script.py"], "script.py: no baseline: Expecting value"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +75,11 @@ class Baseline:
             If it is no baseline.
         """
         try:
-            facts = json.loads(Path(filename).read_text(encoding="utf-8"))
+            facts = json.loads(Path(filename).read_text(encoding="utf-8-sig"))
         except ValueError as error:
             raise ValueError(f"{filename}: no baseline: {error}") from None
+        except RecursionError:
+            raise ValueError(f"{filename}: no baseline: it is nested too deeply") from None
         return cls(filename, _entries(filename, facts))
 
     def knows(self, finding: Finding) -> bool:
@@ -86,13 +88,20 @@ class Baseline:
         self._met.add(key)
         return key in self._entries
 
-    def notices(self) -> Iterator[Notice]:
-        """Yield which files it knows are no more, and how many of its other findings were not met."""
-        gone = [entry for entry in sorted(self._entries - self._met) if entry[1]]
+    def notices(self, looked_for: Container[str] | None = None) -> Iterator[Notice]:
+        """Yield which files it knows are no more, and how many of its other findings were not met.
+
+        Parameters
+        ----------
+        looked_for : container of str, optional
+            The codes that were selected; all by default.
+        """
+        unmet = {entry for entry in self._entries - self._met if looked_for is None or entry[0] in looked_for}
+        gone = [entry for entry in sorted(unmet) if entry[1]]
         missing = Counter(file for _, file, _, _ in gone if not os.path.exists(os.path.join(self._directory, file)))
         for file, count in missing.items():
             yield Notice(f"knows {_count(count)} in {file}, which is no more", self._filename)
-        rest = len(self._entries - self._met) - missing.total()
+        rest = len(unmet) - missing.total()
         if rest:
             text = f"knows {_count(rest)} that this run has not met; --update-baseline leaves them out"
             yield Notice(text, self._filename)

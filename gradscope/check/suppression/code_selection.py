@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from ..findings.finding_codes import CODES
 from .notices import meant
@@ -35,7 +35,7 @@ def codes_of(words: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-class CodeSelection:
+class CodeSelection(Container[str]):
     """The codes that are selected and not ignored; the longer word wins, and of two that are equal `ignore`.
 
     A code that is opt-in is selected by its whole name alone.

@@ -7,7 +7,7 @@ import io
 import linecache
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from ...inspect.source.source_syntax import syntax_tree
@@ -54,13 +54,15 @@ class LineComments:
                 return True
         return False
 
-    def notices(self, filename: str, *, read: bool = False) -> Iterator[Notice]:
+    def notices(self, filename: str, *, read: bool = False, looked_for: Container[str] = CODES) -> Iterator[Notice]:
         """Yield what is wrong with the comments of a file, and which codes have silenced nothing.
 
         Parameters
         ----------
         read : bool
             Whether the file was read rather than run: which codes could have been found.
+        looked_for : container of str
+            The codes that were selected.
         """
         for comment in self._comments(filename):
             if comment.codes is None:
@@ -69,7 +71,7 @@ class LineComments:
             for code in comment.codes or ():
                 if code not in all_codes():
                     yield Notice(f"ignore[{code}]: no such code; {meant(code, all_codes())}", filename, comment.line)
-                elif _looked_for(code, read) and (filename, comment.line, code) not in self._used:
+                elif code in looked_for and _found_by(code, read) and (filename, comment.line, code) not in self._used:
                     yield Notice(f"ignore[{code}] has silenced nothing in this run", filename, comment.line)
 
     def _comments(self, filename: str) -> tuple[_Comment, ...]:
@@ -80,7 +82,7 @@ class LineComments:
         return found
 
 
-def _looked_for(code: str, read: bool) -> bool:
+def _found_by(code: str, read: bool) -> bool:
     """Whether a kind of finding is looked for alone in programs that run, or in files that are read."""
     return code in CODES and bool(CODES[code].needs) != read
 
@@ -93,7 +95,7 @@ def _comments_in(filename: str, text: str) -> tuple[_Comment, ...]:
         if match is not None:
             inside = [span for span in spans if span[0] <= line <= span[1]]
             first, last = min(inside, key=lambda span: span[1] - span[0], default=(line, line))
-            words = None if match[1] is None else tuple(filter(None, re.split(r"[\s,]+", match[1])))
+            words = None if match[1] is None else tuple(filter(None, re.split(r"[\s,]+", match[1].upper())))
             found.append(_Comment(line, first, last, words or None))
     return tuple(found)
 

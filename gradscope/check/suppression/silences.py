@@ -84,10 +84,10 @@ class Silences:
             The files that were read, where no program has run.
         """
         for filename in _files_of_the_program(script) if sources is None else sources:
-            yield from self._comments.notices(filename, read=sources is not None)
+            yield from self._comments.notices(filename, read=sources is not None, looked_for=self._selection)
         for file in (self._suppressions, self._baseline):
             if file is not None:
-                yield from file.notices()
+                yield from file.notices(self._selection)
 
 
 def _files_of_the_program(script: str) -> list[str]:

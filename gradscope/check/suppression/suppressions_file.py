@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ...inspect.records.records import Location
+from ..findings.finding_codes import CODES
 from .code_selection import codes_of
 from .notices import Notice
 
@@ -78,7 +79,7 @@ class SuppressionsFile:
             If it is no text, or as for the class.
         """
         try:
-            return cls(filename, Path(filename).read_text(encoding="utf-8").splitlines())
+            return cls(filename, Path(filename).read_text(encoding="utf-8-sig").splitlines())
         except UnicodeDecodeError:
             raise ValueError(f"{filename}: no text in UTF-8") from None
 
@@ -89,10 +90,11 @@ class SuppressionsFile:
         self._used.update(found)
         return bool(found)
 
-    def notices(self) -> Iterator[Notice]:
-        """Yield which suppressions have silenced nothing."""
+    def notices(self, looked_for: Container[str] = CODES) -> Iterator[Notice]:
+        """Yield which suppressions of codes that were looked for have silenced nothing."""
         for entry in self._entries:
-            if entry not in self._used:
+            meant = any(code in looked_for for code in CODES if code.startswith(entry.code))
+            if meant and entry not in self._used:
                 text = f"{entry.code or '*'}:{entry.pattern} has silenced nothing in this run"
                 yield Notice(text, self._filename, entry.line)
 
@@ -106,7 +108,7 @@ def _read(filename: str, lines: Iterable[str]) -> Iterator[_Suppression]:
         if not (colon and code and pattern):
             raise ValueError(f"{filename}:{number}: {text!r} is no suppression: write CODE:PATTERN")
         try:
-            yield _Suppression(number, "" if code == "*" else codes_of([code])[0], pattern)
+            yield _Suppression(number, "" if code == "*" else codes_of([code])[0], pattern.removeprefix("./"))
         except ValueError as error:
             raise ValueError(f"{filename}:{number}: {error}") from None
 

@@ -56,6 +56,7 @@ def test_what_was_not_met_is_told_and_files_that_are_no_more(tmp_path):
     ("text", "message"),
     [
         ("{", "no baseline: Expecting property name"),
+        ("[" * 50_000, "no baseline: it is nested too deeply"),
         ("[]", "no baseline: an object with findings is wanted"),
         ('{"schema": 9, "findings": []}', "a baseline with schema 9; this version reads 1"),
         ('{"schema": 1, "findings": [{}]}', "no baseline: finding 1 needs the texts code, file, function, source"),
