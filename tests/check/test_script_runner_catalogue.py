@@ -577,6 +577,17 @@ BEHIND_A_BACK = [
         "write a new tensor in Scale, or call Scale(h.clone())",
     ),
     Program(
+        "27 a hook that is written on the line of the backward",
+        "GS108",
+        """
+        x = gs.ones(1, requires_grad=True)
+        t = x * 1  # read
+        side = gs.tanh(t)
+        side.register_hook(lambda g: (g.mul_(0.1), None)[1]), (t + side).pow(2).sum().backward()  # written
+        """,
+        "`return g * ...`",
+    ),
+    Program(
         "27 a hook writes a gradient that has come to a join already",
         "GS108",
         """

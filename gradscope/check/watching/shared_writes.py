@@ -260,8 +260,9 @@ class SharedWriteWatch(Observer):
 
     def _note_gradient(self, running: _RunningBackward, write: Any, node: Any) -> None:
         location = write.location
-        # The engine's own writes, which add gradients up, stand on the line that called backward().
-        if location is None or (running.called is not None and _line(location) == _line(running.called)):
+        # The engine's own writes, which add gradients up, stand on the line that called backward(); a hook written there
+        # is a function of its own.
+        if location is None or (running.called is not None and _place(location) == _place(running.called)):
             return
         memory = self._adapter.memory_key(write.tensor)
         if memory in running.written:
@@ -326,5 +327,5 @@ def _child_of(frame: FrameType | None, module: Any) -> tuple[Any, str]:
     return (owner, name) if name else (None, "")
 
 
-def _line(location: Location) -> tuple[str, int]:
-    return location.filename, location.lineno
+def _place(location: Location) -> tuple[str, int, str]:
+    return location.filename, location.lineno, location.function
