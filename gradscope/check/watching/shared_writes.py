@@ -260,8 +260,8 @@ class SharedWriteWatch(Observer):
 
     def _note_gradient(self, running: _RunningBackward, write: Any, node: Any) -> None:
         location = write.location
-        # The engine's own writes, which add gradients up, stand on the line that called backward(); a hook written there
-        # is a function of its own.
+        # The engine's own writes, which add gradients up, stand on the line that called backward(); a hook that is
+        # written there is a function of its own.
         if location is None or (running.called is not None and _place(location) == _place(running.called)):
             return
         memory = self._adapter.memory_key(write.tensor)

@@ -26,6 +26,7 @@ __all__ = [
     "bits_there",
     "few_elements",
     "from_host",
+    "in_order_of_memory",
     "outputs_of",
     "passing_norms",
     "region_of",
@@ -34,6 +35,7 @@ __all__ = [
     "spec_of",
     "to_host",
     "to_host_told",
+    "without_repeats",
 ]
 
 _MOST_ELEMENTS = 2**26  # a sparse tensor with more is not written out
@@ -399,6 +401,14 @@ def without_repeats(tensor: torch.Tensor) -> torch.Tensor:
     return tensor[tuple([slice(1) if step == 0 else slice(None) for step in tensor.stride()])]
 
 
+def in_order_of_memory(tensor: torch.Tensor) -> torch.Tensor:
+    """View a tensor with its dimensions in the order of their strides."""
+    if tensor.is_contiguous():
+        return tensor
+    strides = tensor.stride()
+    return tensor.permute(sorted(range(tensor.dim()), key=lambda axis: -strides[axis]))
+
+
 def few_elements(tensor: torch.Tensor) -> torch.Tensor:
     """Return evenly spaced elements of a tensor, on its own device."""
     tensor = without_repeats(tensor)
@@ -406,8 +416,9 @@ def few_elements(tensor: torch.Tensor) -> torch.Tensor:
     if count <= memory_fingerprint.DEVICE_ELEMENTS:
         return tensor.reshape(-1)
     step = memory_fingerprint.spacing(count, memory_fingerprint.DEVICE_ELEMENTS)
-    if tensor.is_contiguous():
-        return tensor.view(-1)[::step]
+    laid = in_order_of_memory(tensor)
+    if laid.is_contiguous():
+        return laid.view(-1)[::step]
     return tensor[torch.unravel_index(torch.arange(0, count, step, device=tensor.device), tensor.shape)]
 
 

@@ -328,8 +328,7 @@ class TorchAdapter:
         """Return the statistics of gradients on a GPU, None of others."""
         if not any(device_statistics.are_taken_of(gradient) for gradient in gradients):
             return [None] * len(gradients)
-        with torch._C.DisableTorchFunction(), _NoRecording():
-            return self._recent_moments.of(gradients)
+        return _unobserved(self._recent_moments.of, gradients)
 
     def passing_norms(self) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:
         """Return a function of the tensors that a node was given and has made: see the protocol."""
@@ -462,8 +461,13 @@ def _look(gradient: Any) -> Any:
 
 
 def _take_statistics(gradient: torch.Tensor) -> device_statistics.DeviceStatistics:
-    with torch._C.DisableTorchFunction(), _NoRecording():
-        return device_statistics.statistics_of(gradient)
+    return _unobserved(device_statistics.statistics_of, gradient)
+
+
+def _unobserved(function: Callable[[Any], Any], argument: Any) -> Any:
+    """Call a function whose operators are not recorded, and of which no mode and no observer is told."""
+    with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch(), _NoRecording():
+        return function(argument)
 
 
 class _NoRecording:
@@ -558,8 +562,7 @@ def _fingerprint(tensor: torch.Tensor | None) -> tuple[int, Any] | None:
         if tensor.is_inference():
             return None
         if tensor.is_cuda and region_of(tensor) is not None and not (tensor.is_conj() or tensor.is_neg()):
-            with _NoRecording():
-                made = device_fingerprints.fingerprint_of(tensor)
+            made = _unobserved(device_fingerprints.fingerprint_of, tensor)
             return None if made is None else (tensor._version, made)
         bits = bits_of(tensor)
         return None if bits is None else (tensor._version, zlib.crc32(bits))

@@ -15,6 +15,7 @@ import torch
 
 from ... import memory_fingerprint
 from ..numpy_conversion import few_elements
+from .device_statistics import current_stream
 
 __all__ = ["DeviceFingerprint", "fingerprint_of"]
 
@@ -83,11 +84,10 @@ def fingerprint_of(tensor: torch.Tensor) -> DeviceFingerprint | None:
     """
     if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
         return None
-    stream = torch.cuda.current_stream(tensor.device) if tensor.is_cuda else None
-    key = tensor.device, None if stream is None else stream.cuda_stream
+    key = tensor.device, current_stream(tensor.device) if tensor.is_cuda else None
     waiting = _streams.get(key)
     if waiting is None:
-        waiting = _streams[key] = _Waiting(stream)
+        waiting = _streams[key] = _Waiting(torch.cuda.current_stream(tensor.device) if tensor.is_cuda else None)
     few = few_elements(tensor).contiguous()
     words = few.view(_WORDS.get(few.element_size(), torch.int64))
     return waiting.add((words * _factors(tensor.device)[: words.numel()]).sum())

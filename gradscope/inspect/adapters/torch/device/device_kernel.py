@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import triton
 import triton.language as tl
 
@@ -17,11 +15,9 @@ _INFINITE, _NAN = tl.constexpr(moments.INFINITE), tl.constexpr(moments.NAN)
 _SHOWN = tl.constexpr(8)  # the power of two from `moments.FIRST` on
 
 
-# Triton would compile a kernel anew for sizes that are 1, and for those that 16 divides.
-@triton.jit(do_not_specialize=["row", "size", "shown", "blocks"])  # type: ignore[untyped-decorator]
-def measure(
-    flat: Any, first: Any, bins: Any, sums: Any, row: Any, size: Any, shown: Any, blocks: Any, BLOCK: tl.constexpr
-) -> None:
+# Triton would compile a kernel anew for sizes that are 1, and for those that 16 divides; it takes annotations as code.
+@triton.jit(do_not_specialize=["row", "size", "shown", "blocks"])
+def measure(flat, first, bins, sums, row, size, shown, blocks, BLOCK: tl.constexpr):
     """Fill in the rows from `row` on, each with what as many blocks of elements come to; see :mod:`.moments`."""
     part = tl.program_id(0).to(tl.int64)
     begin = part * blocks * BLOCK

@@ -11,6 +11,7 @@ import bisect
 import functools
 import math
 import threading
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Sequence
@@ -20,9 +21,10 @@ import numpy
 import torch
 
 from ....records.moments import BINS, FIRST, INFINITE, LOWEST, NAN, SUMS, ZERO, Moments, decode
-from ..numpy_conversion import without_repeats
+from ..functorch import is_wrapped
+from ..numpy_conversion import in_order_of_memory, without_repeats
 
-__all__ = ["DeviceStatistics", "RecentMoments", "are_taken_of", "count", "statistics_of"]
+__all__ = ["DeviceStatistics", "RecentMoments", "are_taken_of", "count", "current_stream", "statistics_of"]
 
 _DTYPES = frozenset({torch.float32, torch.float16, torch.bfloat16})  # those whose squares float64 holds
 _CLASSES = torch.Tensor, torch.nn.Parameter
@@ -45,6 +47,7 @@ def are_taken_of(tensor: Any) -> bool:
         and tensor.is_cuda
         and tensor.dtype in _DTYPES
         and tensor.layout is torch.strided
+        and not is_wrapped(tensor)
         and not tensor._is_zerotensor()
         and tensor.numel() > 0
         and not torch.cuda.is_current_stream_capturing()
@@ -158,17 +161,21 @@ def count(size: int) -> int:
     return min(-(-size // _EACH), _MOST)
 
 
+def current_stream(device: torch.device) -> int:
+    """Return the address of a device's current stream; an object of it costs ten times as much to make."""
+    return torch._C._cuda_getCurrentRawStream(device.index)
+
+
 def _rows_of_table(tensor: torch.Tensor, rows: int) -> tuple[_Table, int]:
     """Return a table that has so many rows left for what the current stream does, and the first of them.
 
     A thread has its own: it alone fills it in.
     """
     device = tensor.device
-    stream = torch.cuda.current_stream(device) if tensor.is_cuda else None
-    key = threading.get_ident(), device, None if stream is None else stream.cuda_stream
+    key = threading.get_ident(), device, current_stream(device) if tensor.is_cuda else None
     table = _tables.get(key)
     if table is None or table.used + rows > _ROWS:
-        table = _tables[key] = _Table(device, stream)
+        table = _tables[key] = _Table(device, torch.cuda.current_stream(device) if tensor.is_cuda else None)
     return table, table.used
 
 
@@ -185,9 +192,7 @@ def _in_order_of_memory(tensor: torch.Tensor) -> torch.Tensor:
     """Return the elements as a vector, each once; those of transposed matrices as they lie."""
     if tensor.is_contiguous():
         return tensor.view(-1)
-    tensor = without_repeats(tensor)
-    order = sorted(range(tensor.dim()), key=lambda axis: -tensor.stride(axis))
-    return tensor.permute(order).reshape(-1).contiguous()
+    return in_order_of_memory(without_repeats(tensor)).reshape(-1).contiguous()
 
 
 def _by_kernel(flat: torch.Tensor, first: torch.Tensor, table: _Table, begin: int, rows: int) -> None:
@@ -204,7 +209,8 @@ def _kernel() -> Any:
 
         probe = torch.zeros(8, device="cuda")
         table = _Table(probe.device, torch.cuda.current_stream())
-        measure[(1,)](probe, probe[:FIRST], table.bins, table.sums, 0, 8, FIRST, 1, _BLOCK, num_warps=8)
+        with warnings.catch_warnings(action="ignore"):  # of what a later Triton will do
+            measure[(1,)](probe, probe[:FIRST], table.bins, table.sums, 0, 8, FIRST, 1, _BLOCK, num_warps=8)
     except Exception:  # a compiler raises errors of every class; operators count as well
         return None
     return measure
@@ -228,7 +234,11 @@ def _add_piece(values: torch.Tensor, shift: torch.Tensor, bins: torch.Tensor, su
     finite, zero = values.isfinite(), values == 0
     places = torch.where(finite, torch.frexp(values).exponent.long() + (LOWEST - 1), INFINITE)
     places = torch.where(values.isnan(), NAN, torch.where(zero, ZERO, places))
-    bins.scatter_add_(0, places, torch.ones_like(places, dtype=bins.dtype))
+    # Sorted, they can be counted without many threads that add to one number, and in the same order each time.
+    ends = torch.searchsorted(
+        places.short().sort().values, torch.arange(BINS + 1, dtype=torch.int16, device=bins.device)
+    )
+    bins += ends.diff()
     apart = torch.where(finite, values - shift, 0.0)
     known = torch.where(finite, values, 0.0)
     sums[:3] += torch.stack([apart.sum(), apart.dot(apart), known.dot(known)])

@@ -107,6 +107,24 @@ def test_the_kernel_counts_the_same(as_on_a_device, monkeypatch, make):
     same(on_device.statistics_of(values).read(), values)
 
 
+@pytest.mark.parametrize("dtype", ["*fp32", "*fp16", "*bf16"])
+def test_the_kernel_compiles_without_a_gpu(dtype):
+    triton = pytest.importorskip("triton", reason="comes with PyTorch for CUDA")
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        pytest.skip("Triton interprets kernels")
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    from gradscope.inspect.adapters.torch.device.device_kernel import measure
+
+    numbers = dict.fromkeys(("row", "size", "shown", "blocks"), "i32")
+    types = {"flat": dtype, "first": dtype, "bins": "*i32", "sums": "*fp64", **numbers, "BLOCK": "constexpr"}
+    source = ASTSource(measure, types, {"BLOCK": on_device._BLOCK})
+    with warnings.catch_warnings(action="ignore"):
+        compiled = triton.compile(source, target=GPUTarget("cuda", 80, 32), options={"num_warps": 8})
+    assert ".visible .entry measure" in compiled.asm["ptx"]
+
+
 def test_rows_are_read_while_others_are_filled_in(as_on_a_device):
     values = [torch.randn(40_000) for _ in range(5)]
     begun = [on_device.statistics_of(v) for v in values[:3]]
@@ -232,7 +250,10 @@ def test_a_gpu_counts_what_the_host_counts(monkeypatch, make, kernel):
     torch.manual_seed(0)
     values = make()
     there = values.cuda()  # of the same strides, but for what repeats
-    if not kernel:
+    if kernel:
+        pytest.importorskip("triton", reason="comes with PyTorch for CUDA")
+        assert on_device._kernel() is not None
+    else:
         monkeypatch.setattr(on_device, "_kernel", lambda: None)
         monkeypatch.setattr(on_device, "_tables", {})
     assert on_device.are_taken_of(there)
