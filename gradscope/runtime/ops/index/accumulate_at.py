@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ...memory import device
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, DType, Namespace
 
 __all__ = ["accumulate_at"]
 
-# The dtypes for which CuPy 13 has atomic operations.
-_ATOMIC = frozenset(["int32", "uint32", "uint64", "float32", "float64"])
-_TAKEN = {"add": _ATOMIC | {"float16"}, "maximum": _ATOMIC, "minimum": _ATOMIC}
+# The dtypes for which CuPy has atomic operations. Its extremes of floats are fmaxf() and fminf(), also of doubles (in
+# 14.2), which are rounded to single precision by that, and lose a NaN.
+_INTEGERS = frozenset(["int32", "uint32", "uint64"])
+_TAKEN = {"add": _INTEGERS | {"float16", "float32", "float64"}, "maximum": _INTEGERS, "minimum": _INTEGERS}
 
 _SIGN = 1 << 63
 
@@ -42,8 +43,14 @@ def accumulate_at(xp: Namespace, name: str, target: Array, key: Array, values: A
             accumulate_at(xp, name, getattr(target, part), key, getattr(values, part))
     elif kind.name == "int64":
         _of_long(xp, name, target, key, values.astype(kind))
+    elif kind.name in ("float32", "float64"):
+        _extremes_of_floats(xp, name, target, key, values.astype(kind))
+    elif kind.kind == "f":
+        wide = target.astype("float32")
+        accumulate_at(xp, name, wide, key, values)
+        target[...] = wide.astype(kind)
     else:
-        wide = target.astype("float32" if kind.kind == "f" else "int32")
+        wide = target.astype("int32")
         getattr(xp, name).at(wide, key, values.astype(wide.dtype))
         target[...] = wide.astype(kind)
 
@@ -58,3 +65,24 @@ def _of_long(xp: Namespace, name: str, target: Array, key: Array, values: Array)
     flipped = bits ^ sign
     getattr(xp, name).at(flipped, key, given ^ sign)
     bits[...] = flipped ^ sign
+
+
+def _extremes_of_floats(xp: Namespace, name: str, target: Array, key: Array, values: Array) -> None:
+    """Find extremes of floats as integers in the same order; a NaN among the values is the extreme."""
+    ordered = _in_order(xp, target)
+    getattr(xp, name).at(ordered, key, _in_order(xp, values))
+    spoilt = xp.isnan(target).astype("int32")
+    xp.maximum.at(spoilt, key, xp.isnan(values).astype("int32"))
+    target[...] = xp.where(spoilt > 0, xp.nan, _from_order(xp, ordered, target.dtype))
+
+
+def _in_order(xp: Namespace, array: Array) -> Array:
+    """Return unsigned integers in the order of floats: with the sign bit set, or all bits turned where it is."""
+    bits = array.view(f"uint{8 * array.itemsize}")
+    sign = bits.dtype.type(1 << (8 * array.itemsize - 1))
+    return xp.where((bits & sign) != 0, ~bits, bits | sign)
+
+
+def _from_order(xp: Namespace, ordered: Array, kind: DType) -> Array:
+    sign = ordered.dtype.type(1 << (8 * ordered.itemsize - 1))
+    return xp.where((ordered & sign) != 0, ordered ^ sign, ~ordered).view(kind)
