@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import linecache
 import os
 import re
 import signal
@@ -38,6 +39,9 @@ def test_ranks_that_do_not(tmp_path, capsys):
     data = json.loads(out)
     assert (status, data["agree"], data["first"]["name"], data["steps"]) == (1, False, "0.weight", 1)
     assert data["first"]["held"].keys() == {"0", "1"}
+    (site,) = data["first"]["sites"]
+    assert (site["what"], site["ranks"], os.path.basename(site["file"])) == ("step()", [0, 1], "programs.py")
+    assert "optimizer.step()" in linecache.getline(site["file"], site["line"])
 
 
 KILLED = """\

@@ -238,11 +238,14 @@ class Observer:
     operators_unrecorded : bool
         Whether it does something in a module under ``no_grad()``: if nobody wants that, PyTorch keeps its fused
         inference paths.
+    places_of_nodes : bool
+        Whether the lines that make nodes are asked for, now or later: under PyTorch they are noted at each operator.
     """
 
     nodes_of_modules_alone: ClassVar[bool] = False
     operators_of_steps: ClassVar[bool] = True
     operators_unrecorded: ClassVar[bool] = True
+    places_of_nodes: ClassVar[bool] = True
 
     def module_entered(self, module: Any) -> None:
         """`module` is about to run forward."""

@@ -9,8 +9,9 @@ from typing import Any
 
 from ..debugging.prompt.plain_text import number
 from ..output.terminal_text import one_line
+from ..source.source_paths import shown_path
 from .agreement import Agreement, Disagreement, Held
-from .disagreement_causes import likely_cause
+from .disagreement_causes import Site, likely_cause
 
 __all__ = ["agreement_json", "agreement_text"]
 
@@ -66,10 +67,18 @@ def _held_text(held: Held) -> str:
 
 
 def _cause_lines(parted: Disagreement) -> Iterator[str]:
-    cause, remedy = likely_cause(parted)
-    if cause:
-        yield f"likely cause: {one_line(cause)}"
-        yield one_line(remedy)
+    cause = likely_cause(parted)
+    if cause.text:
+        yield f"likely cause: {one_line(cause.text)}"
+        yield from (f"  {_site_text(site)}" for site in cause.sites)
+        yield one_line(cause.remedy)
+
+
+def _site_text(site: Site) -> str:
+    """Return a line of the program, what it does, and on which ranks."""
+    file, _, line = one_line(site.place).rpartition(":")
+    ranks = f"rank{'s' if len(site.ranks) > 1 else ''} {', '.join(map(str, site.ranks))}"
+    return f"{shown_path(file)}:{line}  {one_line(site.what)}, on {ranks}"
 
 
 def agreement_json(found: Agreement) -> dict[str, Any]:
@@ -85,7 +94,7 @@ def agreement_json(found: Agreement) -> dict[str, Any]:
     parted = found.parted
     if parted is None:
         return data
-    cause, remedy = likely_cause(parted)
+    cause = likely_cause(parted)
     data["first"] = {
         "what": parted.what,
         "name": parted.name,
@@ -94,10 +103,16 @@ def agreement_json(found: Agreement) -> dict[str, Any]:
         "held": {str(rank): _held_json(held) for rank, held in parted.held.items()},
         "taken": {str(rank): count for rank, count in parted.taken.items()},
         "others": list(parted.others),
-        "cause": cause,
-        "remedy": remedy,
+        "cause": cause.text,
+        "remedy": cause.remedy,
+        "sites": [_site_json(site) for site in cause.sites],
     }
     return data
+
+
+def _site_json(site: Site) -> dict[str, Any]:
+    file, _, line = site.place.rpartition(":")
+    return {"file": file, "line": int(line) if line.isdecimal() else None, "what": site.what, "ranks": list(site.ranks)}
 
 
 def _held_json(held: Held) -> dict[str, Any]:

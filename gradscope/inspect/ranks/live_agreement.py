@@ -18,7 +18,6 @@ import msgspec
 from ..adapters import Adapter, AnyAdapter, Observer
 from ..recording import RecordingError
 from ..recording.file.step_rows import StepRecord, layout_text, read_layout, read_step, step_row
-from ..records.backward_log import BackwardLog
 from ..records.module_tracking import Tracker
 from ..records.optimizer_steps import OptimizerHooks
 from ..records.own_rank import OwnRank
@@ -68,7 +67,7 @@ class LiveAgreement:
         self._adapter: Adapter = AnyAdapter()
         self._tracker = Tracker(self._adapter)
         self._looker = StepLooker(self._adapter, self._tracker)
-        self._hooks = OptimizerHooks(before=self._about_to_step)
+        self._hooks = OptimizerHooks(before=self._about_to_step, after=self._looker.stepped)
         self._ours, self._theirs = _Arrivals(), _Arrivals()
         self._mine = Steps(self._ours)
         self._comparison = Comparison({})
@@ -84,7 +83,7 @@ class LiveAgreement:
         return self._comparison.steps
 
     def __enter__(self) -> LiveAgreement:
-        follower = _Follower(self._tracker, self._hooks, self._looker.log)
+        follower = _Follower(self._tracker, self._hooks, self._looker)
         self._observation = self._adapter.observe(follower, forward=True, backward=True)
         self._hooks.look()
         return self
@@ -148,17 +147,19 @@ class LiveAgreement:
 class _Follower(Observer):
     """What is heard of the program: which modules run, and that a framework may have been imported."""
 
-    def __init__(self, tracker: Tracker, hooks: OptimizerHooks, log: BackwardLog) -> None:
-        self.module_entered = tracker.module_entered  # type: ignore[method-assign]
+    places_of_nodes = False
+
+    def __init__(self, tracker: Tracker, hooks: OptimizerHooks, looker: StepLooker) -> None:
+        self.module_entered = looker.module_entered  # type: ignore[method-assign]
         self.module_left = tracker.module_left  # type: ignore[method-assign]
         self._hooks = hooks
-        self._log = log
+        self._looker = looker
         self._running: set[Any] = set()
 
     def task_started(self, task: Any) -> None:
         """Listen to optimizers that have been imported meanwhile, and note what the backward may reach."""
         self._hooks.look()
-        self._log.started(task, inside=bool(self._running))
+        self._looker.backward_started(task, inside=bool(self._running))
         self._running.add(task)
 
     def task_finished(self, task: Any) -> None:

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import numpy
 
 from ..adapters import Adapter, DataParallel
-from .backward_log import BackwardLog, LoggedBackward
-from .module_tracking import Tracker
+from .before_step.backward_log import BackwardLog, LoggedBackward
+from .before_step.call_lines import CallLines, own_line
+from .before_step.parameter_writes import ParameterWrites, Written
+from .module_tracking import Tracker, module_of_parameter
 from .optimizer_steps import held_by
 
 __all__ = ["BROADCAST", "BUFFER", "IGNORED", "OUTSIDE", "REDUCED", "HeldTensor", "StepLook", "StepLooker"]
@@ -36,6 +38,8 @@ class HeldTensor(NamedTuple):
     group : str
         The ranks that DistributedDataParallel keeps equal, or over which it is spread (``'0, 2'``): those of one stage
         of a pipeline. Empty where these are all, and where nothing says so.
+    called : str
+        The line, as ``'file:line'``, that called the module which has it first; empty where that is not known.
     """
 
     name: str
@@ -45,6 +49,7 @@ class HeldTensor(NamedTuple):
     kind: str
     stepped: bool
     group: str = ""
+    called: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -68,8 +73,9 @@ class StepLook:
     facts : dict
         What may explain a disagreement: ``'lr'``, ``'seed'``, ``'generator'`` (a checksum of its state),
         ``'synchronised'`` (whether the last forward was one whose gradients DistributedDataParallel reduces; not there
-        without one), ``'backwards'`` (how many had begun) and ``'passes'`` (of those since the step before, as
-        :class:`.LoggedBackward` has it).
+        without one), ``'backwards'`` (how many had begun), ``'passes'`` (of those since the step before, as
+        :class:`.LoggedBackward` has it), ``'line'`` (which calls ``step()``), ``'written'`` (which tensors others have
+        written since the step before, as :class:`.Written` has it) and ``'versions'`` (of all, before the first step).
     """
 
     optimizer: int
@@ -85,7 +91,22 @@ class StepLook:
     def passes(self) -> list[LoggedBackward]:
         """The backwards since the step before; empty where they are not known."""
         passes = self.facts.get("passes")
-        return [LoggedBackward(bool(inner), tuple(unreached)) for inner, unreached in passes or ()]
+        return [LoggedBackward(bool(inner), tuple(unreached), *lines) for inner, unreached, *lines in passes or ()]
+
+    @property
+    def line(self) -> str:
+        """The line that calls ``step()``, as ``'file:line'``; empty where it is not known."""
+        return str(self.facts.get("line", ""))
+
+    @property
+    def written(self) -> Written:
+        """Which tensors others than the optimizer have written since its step before."""
+        return Written(*map(tuple, self.facts.get("written", ())))
+
+    def version(self, name: str) -> int | None:
+        """Return how many times a tensor had been written before the first step; None where that is not known."""
+        versions = self.facts.get("versions", ())
+        return next((v for held, v in zip(self.tensors, versions) if held.name == name), None)
 
     def reaches(self, backward: LoggedBackward, name: str) -> bool:
         """Whether a backward had a way to a parameter."""
@@ -104,14 +125,13 @@ class StepLooker:
     tracker : Tracker
         Which knows what they are called.
 
-    Attributes
-    ----------
-    log : BackwardLog
-        To be told of backwards.
+    It is told of modules that are called and backwards that begin, beside steps.
     """
 
     def __init__(self, adapter: Adapter, tracker: Tracker) -> None:
-        self.log = BackwardLog(adapter)
+        self._log = BackwardLog(adapter)
+        self._lines = CallLines(adapter, tracker)
+        self._writes = ParameterWrites()
         self._adapter = adapter
         self._tracker = tracker
         self._optimizers: dict[int, tuple[weakref.ref[Any], int]] = {}
@@ -120,6 +140,22 @@ class StepLooker:
         self._wrappers: tuple[Any, ...] = ()
         self._modules = -1
         self._known: dict[int, tuple[tuple[int, ...], tuple[HeldTensor, ...]]] = {}
+
+    def module_entered(self, module: Any) -> None:
+        """Note the call of a module, for the tracker too."""
+        if self._lines.module_entered(module):
+            self._writes.forward_begins()
+
+    def backward_started(self, task: Any, *, inside: bool) -> None:
+        """Note a backward that begins, or one that begins inside of another."""
+        self._log.started(task, inside=inside, forward=self._lines.forward, called="" if inside else own_line())
+
+    def stepped(self, optimizer: Any) -> None:
+        """Note that an optimizer has stepped."""
+        reference, which = self._optimizers.get(id(optimizer), (None, -1))
+        if reference is not None and reference() is optimizer:
+            held = [tensor for tensor in held_by(optimizer) if self._adapter.is_tensor(tensor)]
+            self._writes.stepped(which, self._adapter.of(held[0]), held)
 
     def look(self, optimizer: Any) -> StepLook | None:
         """Return what an optimizer is about to use; None inside another's step, and where it holds no tensor."""
@@ -136,7 +172,8 @@ class StepLooker:
         sums, norms = adapter.checksums(gradients)
         facts: dict[str, Any] = {"lr": [float(group.get("lr", 0.0)) for group in optimizer.param_groups]}
         facts.update(adapter.generator_facts())
-        facts.update(backwards=self.log.count, passes=self._passes(which, tensors, described))
+        facts.update(backwards=self._log.count, passes=self._passes(which, tensors, described), line=own_line())
+        facts.update(self._written(which, number, adapter, tensors))
         if parallel:
             facts["synchronised"] = all(found.synchronised for found in parallel)
         return StepLook(
@@ -154,7 +191,14 @@ class StepLooker:
         names = self._tracker.parameter_paths()
         names.update((id(tensor), held.name) for tensor, held in zip(tensors, described) if id(tensor) not in names)
         asked = [(at, held.name) for at, held in enumerate(described) if held.kind not in (BUFFER, BROADCAST)]
-        return self.log.before_step(which, asked, names)
+        return self._log.before_step(which, asked, names)
+
+    def _written(self, which: int, number: int, adapter: Adapter, tensors: Sequence[Any]) -> dict[str, Any]:
+        """Return the facts that tell what others than the optimizer have written."""
+        if number == 0:
+            return {"versions": [adapter.version(tensor) for tensor in tensors]}
+        written = self._writes.before_step(which, tensors)
+        return {"written": written} if any(written) else {}
 
     def _number_of(self, optimizer: Any) -> int:
         reference, number = self._optimizers.get(id(optimizer), (None, -1))
@@ -182,7 +226,7 @@ class StepLooker:
             for wrapper in parallel:
                 found.update((id(tensor), tensor) for tensor in wrapper.reduced)
                 found.update((id(tensor), tensor) for _, tensor in wrapper.buffers)
-        key = tuple(found)
+        key = (*found, self._lines.known)  # where a module is called may be learned later
         known, described = self._known.get(which, ((), ()))
         if known != key:
             described = self._described(adapter, found, stepped, parallel)
@@ -193,6 +237,7 @@ class StepLooker:
         self, adapter: Adapter, found: dict[int, Any], stepped: set[int], parallel: Sequence[DataParallel]
     ) -> tuple[HeldTensor, ...]:
         names = self._tracker.parameter_paths()
+        lines = self._lines.by_path()
         kinds: dict[int, str] = {}
         groups: dict[int, str] = {}
         for wrapper in parallel:
@@ -211,7 +256,8 @@ class StepLooker:
             kind = kinds.get(identity, OUTSIDE)
             part = adapter.part_of(tensor)
             group = groups[identity] if identity in groups else adapter.group_of(tensor)
-            described.append(HeldTensor(name, tuple(spec.shape), spec.dtype, part, kind, identity in stepped, group))
+            stepped_here, called = identity in stepped, lines.get(module_of_parameter(name), "")
+            described.append(HeldTensor(name, tuple(spec.shape), spec.dtype, part, kind, stepped_here, group, called))
         return tuple(described)
 
 

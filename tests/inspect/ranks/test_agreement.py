@@ -45,7 +45,7 @@ def test_the_first_parameter_that_differs_is_named_with_the_step_before(tmp_path
     assert parted.others == ("0.bias", "2.weight", "2.bias")
     assert parted.held[0] == parted.held[2] != parted.held[1]
     told = "the optimizers step differently: the learning rate is 0.1 on rank 0, 0.3 on rank 1, 0.1 on rank 2"
-    assert likely_cause(parted)[0] == told
+    assert likely_cause(parted).text == told
     lines = agreement_text(found).splitlines()
     data = agreement_json(found)
     assert lines[0] == "3 ranks disagree: iteration 1, before step 1, parameter 0.weight"
@@ -136,43 +136,109 @@ def runs(tmp_path_factory):
 
 
 BROKEN = {
-    "head_outside": ("gradient head.weight", 0, "head.weight is outside of DistributedDataParallel: nothing reduces"),
-    "head_outside_with_other_seeds": ("parameter 1.weight", 0, "and the seeds are 100 and 101"),
-    "no_sync_left_on": ("gradient module.0.weight", 2, "ran under no_sync() on ranks 0, 1"),
-    "other_micro_batches": ("gradient module.0.weight", 0, "ran under no_sync() on rank 1: nothing reduced"),
-    "unused_on_one_rank": ("gradient Linear.weight", 1, "Linear.weight has no gradient on rank 1"),
-    "dropout_without_reduction": ("gradient 0.weight", 0, "the seeds are 0 and 1, so that dropout differs too"),
-    "never_wrapped": ("gradient 0.weight", 0, "nothing reduces the gradients"),
-    "batch_norm_apart": ("buffer module.1.running_mean", 0, "running_mean follows each rank's own batches"),
-    "branch_of_an_earlier_backward": ("gradient module.one.weight", 0, "came in an earlier backward"),
-    "bucket_that_waits": ("gradient module.one.weight", 0, "did not reach module.two.weight"),
-    "other_learning_rate": ("parameter module.0.weight", 1, "the learning rate is 0.1 on rank 0, 0.2 on rank 1"),
-    "loaded_on_one_rank": ("parameter module.0.weight", 0, "changed on some ranks after DistributedDataParallel"),
-    "step_left_out_on_one_rank": ("gradient module.0.weight", 2, "rank 1 has left out a step"),
-    "scaled_on_each_rank": ("gradient module.0.weight", 0, "reduced and then changed on each rank"),
-    "left_out_of_the_reduction": ("gradient 2.bias", 0, "leaves out 2.bias"),
-    "not_in_one_optimizer": ("parameter module.2.bias", 1, "the optimizer of rank 1 does not hold module.2.bias"),
+    "head_outside": (
+        "gradient head.weight", 0, "head.weight is outside of DistributedDataParallel: nothing reduces",
+        [("head(trunk(batch))", (0, 1))],
+    ),
+    "head_outside_with_other_seeds": (
+        "parameter 1.weight", 0, "and the seeds are 100 and 101", [("model(batch)", (0, 1))],
+    ),
+    "no_sync_left_on": (
+        "gradient module.0.weight", 2, "ran under no_sync() on ranks 0, 1", [("model(batch)", (0, 1))],
+    ),
+    "other_micro_batches": (
+        "gradient module.0.weight", 0, "ran under no_sync() on rank 1: nothing reduced",
+        [("model(batch + micro)", (1,))],
+    ),
+    "unused_on_one_rank": (
+        "gradient Linear.weight", 1, "Linear.weight has no gradient on rank 1",
+        [("model[3](hidden)", (1,)), ("model[1](hidden)", (0,))],
+    ),
+    "dropout_without_reduction": (
+        "gradient 0.weight", 0, "the seeds are 0 and 1, so that dropout differs too", [("backward()", (0, 1))],
+    ),
+    "never_wrapped": ("gradient 0.weight", 0, "nothing reduces the gradients", [("backward()", (0, 1))]),
+    "batch_norm_apart": (
+        "buffer module.1.running_mean", 0, "running_mean follows each rank's own batches", [("model(batch)", (0, 1))],
+    ),
+    "branch_of_an_earlier_backward": (
+        "gradient module.one.weight", 0, "came in an earlier backward",
+        [('model(batch, "one")', (0,)), ('model(batch, "two")', (0,))],
+    ),
+    "bucket_that_waits": (
+        "gradient module.one.weight", 0, "did not reach module.two.weight", [('model(batch, "one")', (0,))],
+    ),
+    "other_learning_rate": (
+        "parameter module.0.weight", 1, "the learning rate is 0.1 on rank 0, 0.2 on rank 1",
+        [("optimizer.step()", (0, 1))],
+    ),
+    "loaded_on_one_rank": (
+        "parameter module.0.weight", 0, "equal: module.0.weight was written more often on rank 0",
+        [("model(batch)", (0,))],
+    ),
+    "step_left_out_on_one_rank": (
+        "gradient module.0.weight", 2, "rank 1 has left out a step",
+        [("backward()", (1,)), ("optimizer.step()", (0,))],
+    ),
+    "scaled_on_each_rank": (
+        "gradient module.0.weight", 0, "reduced and then changed on each rank",
+        [("loss.backward()", (0, 1)), ("optimizer.step()", (0, 1))],
+    ),
+    "left_out_of_the_reduction": (
+        "gradient 2.bias", 0, "leaves out 2.bias", [("backward()", (0, 1)), ("optimizer.step()", (0, 1))],
+    ),
+    "not_in_one_optimizer": (
+        "parameter module.2.bias", 1, "the optimizer of rank 1 does not hold module.2.bias",
+        [("optimizer.step()", (1,))],
+    ),
+    "clamped_on_one_rank": (
+        "parameter module.0.weight", 2, "rank 1 wrote into module.0.weight between step() and the next forward",
+        [("optimizer.step()", (1,)), ("model(batch)", (1,))],
+    ),
 }  # fmt: skip
+"""What is named: the tensor, the step, the cause, and what stands on each line, with the ranks that ran it."""
 
 
 @pytest.mark.torch
 @pytest.mark.parametrize("name", BROKEN)
 def test_the_first_disagreement_of_a_broken_program_is_named_with_its_cause(runs, name):
-    what, step, cause = BROKEN[name]
+    what, step, cause, _ = BROKEN[name]
     with open_ranks(runs / name) as ranks:
         found = agreement(ranks)
         assert f"{found.parted.what} {found.parted.name}" == what
         assert found.parted.steps[0].look.number == step
-        assert cause in likely_cause(found.parted)[0]
+        assert cause in likely_cause(found.parted).text
+
+
+def source_at(place):
+    file, _, line = place.rpartition(":")
+    return linecache.getline(file, int(line))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_lines_of_a_disagreement_are_named_with_their_ranks(runs, name):
+    with open_ranks(runs / name) as ranks:
+        sites = likely_cause(agreement(ranks).parted).sites
+    assert [(site.place.rpartition(":")[0], site.ranks) for site in sites] == [
+        (str(PROGRAMS), ran) for _, ran in BROKEN[name][3]
+    ]
+    for site, (source, _) in zip(sites, BROKEN[name][3]):
+        assert source in source_at(site.place)
 
 
 @pytest.mark.torch
 @pytest.mark.parametrize("name", BROKEN)
 def test_the_same_is_told_while_they_train(runs, name):
-    what, step, cause = BROKEN[name]
+    what, step, cause, sites = BROKEN[name]
     told = (runs / name / "live.txt").read_text().splitlines()
     assert told[0] == f"2 ranks disagree: before step {step}, {what}"
-    assert cause in next(line for line in told if line.startswith("likely cause: "))
+    at = next(place for place, line in enumerate(told) if line.startswith("likely cause: "))
+    assert cause in told[at]
+    for line, (source, ran) in zip(told[at + 1 :], sites):
+        place = line.strip().partition("  ")[0]
+        assert source in source_at(str(Path(__file__).parents[3] / place))
+        assert line.endswith(f"on rank{'s' if len(ran) > 1 else ''} {', '.join(map(str, ran))}")
 
 
 @pytest.mark.torch
@@ -180,7 +246,9 @@ def test_a_rank_that_does_not_step_is_named(runs):
     with open_ranks(runs / "stepped_on_one_rank") as ranks:
         found = agreement(ranks)
         assert (found.parted.what, found.parted.taken) == ("steps", {0: 4, 1: 0})
-        assert likely_cause(found.parted)[0].startswith("rank 1 ran as many backwards")
+        cause = likely_cause(found.parted)
+        assert cause.text.startswith("rank 1 ran as many backwards")
+        assert [("optimizer.step()" in source_at(site.place), site.ranks) for site in cause.sites] == [(True, (0,))]
         assert "  rank 1  0 steps\n" in agreement_text(found)
 
 

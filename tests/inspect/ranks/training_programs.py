@@ -275,6 +275,19 @@ def not_in_one_optimizer() -> None:
     train(model, parameters=parameters[:-1] if rank() == 1 else parameters)
 
 
+@program
+def clamped_on_one_rank() -> None:
+    model = DistributedDataParallel(layers())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for number, batch in enumerate(batches()):
+        if rank() == 1 and number == 2:
+            with torch.no_grad():
+                model.module[0].weight.clamp_(-0.01, 0.01)
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+
+
 # --- healthy ---
 
 

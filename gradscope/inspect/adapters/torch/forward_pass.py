@@ -174,7 +174,9 @@ class ForwardTap:
         """Tell `observer`, and put the tap in place on this thread and those it starts."""
         with self._lock:
             if wanted.forward:
-                self.modules, self.nodes = (*self.modules, observer), (*self.nodes, observer)
+                self.modules = (*self.modules, observer)
+            if wanted.forward and observer.places_of_nodes:
+                self.nodes = (*self.nodes, observer)
             if wanted.operators:
                 self.operators = (*self.operators, observer)
             if wanted.writes:

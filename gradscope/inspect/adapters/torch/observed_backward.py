@@ -168,7 +168,7 @@ class TorchTask:
                 self._take_off = hang(self.nodes, self._passed, self._reached, announced)
             elif self._entering:
                 self._take_off = hang(self.nodes, self._exited, self._entered)
-            else:
+            elif self._exiting or self._kept is not None:
                 self._take_off = hang(self.nodes, self._ran)
         finally:
             if enabled:

@@ -78,9 +78,9 @@ def read_layout(text: Any) -> tuple[HeldTensor, ...]:
             one_line(part),
             one_line(kind),
             bool(stepped),
-            *map(one_line, group),
+            *map(one_line, later),
         )
-        for name, shape, dtype, part, kind, stepped, *group in json.loads(text)
+        for name, shape, dtype, part, kind, stepped, *later in json.loads(text)
     )
 
 
@@ -111,15 +111,22 @@ def read_step(
     told = json.loads(facts)
     if not isinstance(told, dict) or not all(isinstance(value, int) for value in (id, time, optimizer, number)):
         raise ValueError(f"step {number!r} is none")
-    _check_passes(told, len(tensors))
+    _check_facts(told, len(tensors))
     look = StepLook(optimizer, number, tensors, facts=told, **arrays)
     return StepRecord(id, iterations.get(iteration), task, time, look)
 
 
-def _check_passes(facts: Mapping[str, Any], tensors: int) -> None:
-    """Raise ValueError or TypeError unless what is said of the backwards before a step can be."""
+def _check_facts(facts: Mapping[str, Any], tensors: int) -> None:
+    """Raise ValueError or TypeError unless what is said of the time before a step can be."""
     if not isinstance(facts.get("backwards", 0), int):
         raise ValueError(f"{facts['backwards']!r} is no number of backwards")
-    for checkpointed, unreached in facts.get("passes", ()):
+    for checkpointed, unreached, *lines in facts.get("passes", ()):
         if not isinstance(checkpointed, bool) or not all(0 <= place < tensors for place in unreached):
             raise ValueError("a backward before a step has no way to a tensor that there is not")
+        if len(lines) > 2 or not all(isinstance(line, str) for line in lines):
+            raise ValueError(f"{lines!r} are no lines of a backward")
+    written = facts.get("written", ((), ()))
+    if len(written) != 2 or not all(0 <= place < tensors for places in written for place in places):
+        raise ValueError(f"{written!r} are no tensors that were written")
+    if not all(version is None or isinstance(version, int) for version in facts.get("versions", ())):
+        raise ValueError("a version is no number")

@@ -168,6 +168,7 @@ class EventRecorder(Observer):
         self._one_of_many = True
         if self._looks:
             self._looker = StepLooker(self._adapter, self._tracker)
+            self.module_entered = self._looker.module_entered  # type: ignore[method-assign]
         row = self._next["events"]()
         self._writer.quiet = HangWatch(lambda place: self._replace_event(row, SILENT, place)).quiet
 
@@ -187,7 +188,7 @@ class EventRecorder(Observer):
                 adapter = self._adapter.of(task)
                 view = _Task(task, number, iteration, adapter, self._capture_of(adapter))
             if self._looker is not None:
-                self._looker.log.started(task, inside=bool(stack))
+                self._looker.backward_started(task, inside=bool(stack))
             view.begin(*self._plans.find(adapter.plan(task), self._tracker.parameter_paths()))
             self._tasks[task] = view
             stack.append(view)
@@ -434,6 +435,8 @@ class EventRecorder(Observer):
                 look = self._looked.pop(id(optimizer), None)
                 if look is not None:  # the step says to which iteration the look belongs
                     self._step(look)
+            if self._looker is not None:
+                self._looker.stepped(optimizer)
         except Exception as error:
             self._failed(error)
 

@@ -16,7 +16,7 @@ from tests.inspect.ranks.jobs import record_ranks
 
 TENSORS = (
     HeldTensor("a", (2, 3), "float32", "", "reduced", True),
-    HeldTensor("b", (), "float64", "Shard(0) 1 of 2", "outside", False, "0, 2"),
+    HeldTensor("b", (), "float64", "Shard(0) 1 of 2", "outside", False, "0, 2", "train.py:3"),
 )
 
 
@@ -36,6 +36,11 @@ def test_a_layout_of_a_recording_that_names_no_groups_is_read():
     assert tensor == TENSORS[0]
 
 
+def test_backwards_of_a_recording_that_names_no_lines_are_read():
+    look = StepLook(0, 0, TENSORS, *[np.zeros(2)] * 4, {"passes": [[True, [1]]]})
+    assert (look.passes, look.line, look.written, look.version("a")) == ([(True, (1,), "", "")], "", ((), ()), None)
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -44,6 +49,11 @@ def test_a_layout_of_a_recording_that_names_no_groups_is_read():
         "layout = 77",
         "facts = 'x'",
         "facts = '[]'",
+        "facts = '{\"passes\": [[false, [], 3, 4]]}'",
+        'facts = \'{"passes": [[false, [], "a:1", "b:2", "c:3"]]}\'',
+        "facts = '{\"written\": [[0]]}'",
+        "facts = '{\"written\": [[0], [77]]}'",
+        'facts = \'{"versions": ["x"]}\'',
         "number = 'x'",
         "gradients = NULL",
     ],

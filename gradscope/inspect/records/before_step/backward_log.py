@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..adapters import Adapter
+from ...adapters import Adapter
 
 __all__ = ["BackwardLog", "LoggedBackward"]
 
@@ -23,19 +23,26 @@ class LoggedBackward(NamedTuple):
         Whether a re-entrant checkpoint was in it, which runs a backward of its own.
     unreached : tuple of int
         Which of the step's tensors it had no way to, by their places.
+    forward, called : str
+        The newest line before it that called an outermost module, and the line that called it, as ``'file:line'``;
+        empty where they are not known.
     """
 
     checkpointed: bool
     unreached: tuple[int, ...]
+    forward: str = ""
+    called: str = ""
 
 
 class _Running:
     """A backward: the leaves that it may reach, by their ids, and whether a checkpoint is in it."""
 
-    __slots__ = ("checkpointed", "leaves", "number")
+    __slots__ = ("called", "checkpointed", "forward", "leaves", "number")
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, forward: str, called: str) -> None:
         self.number = number
+        self.forward = forward
+        self.called = called
         self.leaves: set[int] = set()
         self.checkpointed = False
 
@@ -55,11 +62,17 @@ class BackwardLog:
         self._newest: deque[_Running] = deque(maxlen=_KEPT)
         self._stepped: dict[int, int] = {}
 
-    def started(self, task: Any, *, inside: bool) -> None:
-        """Note a backward that begins, or one that begins inside of another."""
+    def started(self, task: Any, *, inside: bool, forward: str = "", called: str = "") -> None:
+        """Note a backward that begins, or one that begins inside of another.
+
+        Parameters
+        ----------
+        forward, called : str
+            As :class:`LoggedBackward` has them.
+        """
         if not inside or not self._newest:
             self.count += 1
-            self._newest.append(_Running(self.count))
+            self._newest.append(_Running(self.count, forward, called))
         running, plan = self._newest[-1], self._adapter.plan(task)
         running.leaves.update(id(leaf) for leaf in plan.leaves if leaf is not None)
         running.checkpointed = running.checkpointed or _CHECKPOINT in plan.names
@@ -82,5 +95,5 @@ class BackwardLog:
             if backward.number > since:
                 reached = {names.get(leaf) for leaf in backward.leaves}
                 unreached = tuple(place for place, name in tensors if name not in reached)
-                found.append(LoggedBackward(backward.checkpointed, unreached))
+                found.append(LoggedBackward(backward.checkpointed, unreached, backward.forward, backward.called))
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gradscope as gs
 from gradscope.inspect.adapters import NativeAdapter, Observer
-from gradscope.inspect.records.backward_log import BackwardLog
+from gradscope.inspect.records.before_step.backward_log import BackwardLog
 
 
 class Follower(Observer):

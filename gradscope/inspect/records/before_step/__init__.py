@@ -1,0 +1,6 @@
+"""What happens before an optimizer's step, and may explain what ranks hold then.
+
+- :mod:`~.backward_log`: which parameters the backwards reached
+- :mod:`~.call_lines`: at which lines modules, backwards and steps are called
+- :mod:`~.parameter_writes`: which parameters others than the optimizer write
+"""
