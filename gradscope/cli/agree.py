@@ -21,8 +21,8 @@ holds, and the likely cause.
 DIR is what `torchrun --nproc-per-node N -m gradscope record -o DIR/ SCRIPT` has written; the recordings may also be
 named one by one. It may be asked while the program runs.
 
-exit status: 0 the ranks agree, 1 they do not, 2 the recordings cannot be read or compared, or the command line is
-wrong"""
+exit status: 0 the ranks agree, as far as each has come, 1 they do not, or agree and then hang: they wait for each
+other, or waited when they were seen last; 2 the recordings cannot be read or compared, or the command line is wrong"""
 
 _EXAMPLES = """\
 examples:
@@ -62,4 +62,4 @@ def run(args: argparse.Namespace) -> int:
     except RecordingError as error:
         say(f"gradscope agree: {error}", file=sys.stderr)
         return FAILED
-    return AGREE if found else DISAGREE
+    return AGREE if found and not found.hang else DISAGREE

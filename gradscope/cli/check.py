@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 import sys
 from dataclasses import replace
@@ -14,18 +15,21 @@ from .output import own, stdout_on_stderr
 from .scripts import SCRIPT, add_script_arguments, refuse_unused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from ..check import Report, Sanitizer, ScriptResult, Settings
     from ..check.exact.line_finder import SavedOnce
     from ..check.suppression.baseline import Baseline
     from ..inspect import Location
+    from ..inspect.ranks.live_agreement import LiveAgreement
 
 __all__ = ["PLACE", "add_parser", "run"]
 
 PLACE = 2
 
 NOTHING_FOUND, FOUND, FAILED = 0, 1, 2
+
+_TIMEOUT = 60  # seconds
 
 # What a mode has no use for: whoever asks for both is told, for one of the two would be passed over.
 _OF_A_RUN = ("--exact", "--first", "--keep-going")
@@ -46,7 +50,8 @@ Run a script as `python SCRIPT args` would, and report where tensors that backwa
 each was saved, where it was written, where it was needed. Writes that no version counts, through .data or NumPy, are
 found by their values. The script computes what it computes without. With --static nothing runs.
 With --ranks, in a job that torchrun has started, tell instead when the ranks no longer hold the same parameters and
-reduced gradients: the first rank that sees it ends its script, with the parameter and the likely cause.
+reduced gradients: the first rank that sees it ends its script, with the parameter, the likely cause and its lines; and
+when they wait for each other in collectives: one ends its script, with the collective and the line of each.
 {SCRIPT}
 
 Options may stand in pyproject.toml, as [tool.gradscope.check] with the names that they have here.
@@ -107,6 +112,13 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("--exit-zero", action="store_true", default=None, help="exit with 0 though there are findings")
     parser.add_argument("--ranks", action="store_true", help="end the script when ranks of a job no longer agree")
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        metavar="SECONDS",
+        help="with --ranks: how long all ranks may wait in collectives before they count as hanging (default "
+        f"{_TIMEOUT}; 0: for ever)",
+    )
     parser.add_argument("--explain", action=_Explain, metavar="CODE", help="print what a code such as GS101 means")
     add_script_arguments(parser)
     parser.set_defaults(run=run)
@@ -121,6 +133,16 @@ def _format(text: str) -> str:
         return format_named(text).name
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time in seconds")
+    return seconds
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -152,6 +174,8 @@ def run(args: argparse.Namespace) -> int:
     """
     try:
         refuse_unused(args, _MODES)
+        if args.timeout is not None and not args.ranks:
+            raise ValueError("--timeout is for ranks that wait for each other: add --ranks")
         if args.ranks:
             return _check_ranks(args)
         check = _Check(args)
@@ -178,8 +202,9 @@ def _check_ranks(args: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return FAILED
+    limit = _TIMEOUT if args.timeout is None else args.timeout
     try:
-        with LiveAgreement(place) as watch:
+        with LiveAgreement(place) as watch, _watching(watch, limit):
             result = run_script(args.script, args.args, module=args.module)
     except (OSError, ImportError) as error:
         say(f"gradscope check: {error}", file=sys.stderr)
@@ -193,6 +218,23 @@ def _check_ranks(args: argparse.Namespace) -> int:
         compared = f"{watch.steps} steps agreed with rank {watch.first}'s"
         say(f"rank {place.rank}: {watch.note or compared}")
     return FAILED if result.exit_code else NOTHING_FOUND
+
+
+def _watching(watch: LiveAgreement, limit: float) -> contextlib.AbstractContextManager[object]:
+    """Return what ends the process when the ranks hang, which no exception could: the main thread is in C++."""
+    # The instruments load when the command runs.
+    from ..inspect.ranks.live_hangs import hang_text
+
+    def end(places: Mapping[int, str]) -> None:
+        say(hang_text(places, limit))
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(FOUND)
+
+    def note(text: str) -> None:
+        say(f"gradscope check: {text}", file=sys.stderr)
+
+    return watch.watcher(limit, hangs=end, note=note) if limit else contextlib.nullcontext()
 
 
 def _words_of(error: Exception) -> str:

@@ -14,6 +14,7 @@
 - :mod:`~.replicas`: which of them should, in a pipeline whose stages are replicated
 - :mod:`~.rank_ends`: how each came to its end, or where it hangs
 - :mod:`~.live_agreement`: the same while they train
+- :mod:`~.live_hangs`: whether they wait for each other, while they run
 - :mod:`~.disagreement_causes`: why they do not
 - :mod:`~.agreement_report`: both as text and JSON
 - :mod:`~.lake`: recordings as a Parquet dataset, and questions to it in SQL

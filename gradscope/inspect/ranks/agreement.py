@@ -100,6 +100,8 @@ class Agreement:
         None where they agree.
     notes : tuple of str
         What else is to be known: ranks that are missing, or took fewer steps; a line each.
+    hang : bool
+        Whether ranks wait for each other after that, or one was waiting when it was seen last.
     """
 
     ranks: tuple[int, ...]
@@ -107,6 +109,7 @@ class Agreement:
     tensors: int
     parted: Disagreement | None
     notes: tuple[str, ...] = ()
+    hang: bool = False
 
     def __bool__(self) -> bool:
         return self.parted is None
@@ -173,15 +176,15 @@ def agreement(ranks: RecordedRanks) -> Agreement:
     if parted is None:
         taken = {rank: stream.exhaust() for rank, stream in streams.items()}
         if not any(taken.values()):
-            told = [*rank_ends(ranks, {})] or [
+            told = [*rank_ends(ranks, {}).notes] or [
                 "Steps are recorded of ranks that torchrun has started, unless with --keep none."
             ]
             raise RecordingError("\n".join([f"{ranks.path}: no rank has recorded a step of an optimizer", *told]))
         parted = _stopped_stepping(ranks, taken, _last_steps(streams))
         if parted is None:
             notes += _shorter(ranks, taken)
-    notes += rank_ends(ranks, _last_steps(streams))
-    return Agreement(tuple(streams), comparison.steps, len(comparison.seen), parted, tuple(notes))
+    ends = rank_ends(ranks, _last_steps(streams))
+    return Agreement(tuple(streams), comparison.steps, len(comparison.seen), parted, (*notes, *ends.notes), ends.hang)
 
 
 def _last_steps(streams: Mapping[int, Steps]) -> dict[int, StepRecord]:

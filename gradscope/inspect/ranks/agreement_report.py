@@ -25,7 +25,8 @@ def agreement_text(found: Agreement) -> str:
         lines = [f"{len(found.ranks)} ranks hold nothing twice that could disagree, in {_count(found.steps, 'step')}"]
     elif found.parted is None:
         what = _count(found.tensors, "parameter or buffer", "parameters and buffers")
-        lines = [f"{len(found.ranks)} ranks agree: {what} and their gradients in {_count(found.steps, 'step')}"]
+        end = ", and hang then" if found.hang else ""
+        lines = [f"{len(found.ranks)} ranks agree: {what} and their gradients in {_count(found.steps, 'step')}{end}"]
     else:
         lines = [*_parted_lines(found), *_cause_lines(found.parted)]
         if found.steps:
@@ -86,6 +87,7 @@ def agreement_json(found: Agreement) -> dict[str, Any]:
     data: dict[str, Any] = {
         "version": _VERSION,
         "agree": found.parted is None,
+        "hang": found.hang,
         "ranks": list(found.ranks),
         "steps": found.steps,
         "tensors": found.tensors,

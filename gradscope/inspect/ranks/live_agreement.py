@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -24,6 +24,7 @@ from ..records.own_rank import OwnRank
 from ..records.step_looks import StepLook, StepLooker
 from .agreement import Agreement, Comparison, Disagreement, Steps
 from .agreement_report import agreement_text
+from .live_hangs import HangWatcher
 from .replicas import first_of
 
 __all__ = ["LiveAgreement", "RanksDisagreeError"]
@@ -63,7 +64,7 @@ class LiveAgreement:
     def __init__(self, place: OwnRank) -> None:
         self.note = ""
         self.first = 0
-        self._rank = place.rank or 0
+        self._rank, self._world = place.rank or 0, place.world
         self._adapter: Adapter = AnyAdapter()
         self._tracker = Tracker(self._adapter)
         self._looker = StepLooker(self._adapter, self._tracker)
@@ -76,6 +77,15 @@ class LiveAgreement:
         self._store: Any = None
         self._patience = _PATIENCE
         self._session = _next_session()
+
+    def watcher(
+        self, limit: float, *, hangs: Callable[[Mapping[int, str]], None], note: Callable[[str], None]
+    ) -> HangWatcher:
+        """Return what watches for ranks that wait for each other; its arguments are passed on."""
+        return HangWatcher(
+            self._rank, self._world, limit, name=f"{self._session}/stands", store=self._adapter.rank_store,
+            progress=self._looker.progress, hangs=hangs, note=note,
+        )  # fmt: skip
 
     @property
     def steps(self) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from ..debugging.prompt.plain_text import place_of
 from ..recording import EventRecord
@@ -10,35 +11,73 @@ from ..recording.file.step_rows import StepRecord
 from ..recording.recorder.hang_watch import RAISED, SILENT
 from .recorded_ranks import RankRecording, RecordedRanks
 
-__all__ = ["rank_ends"]
+__all__ = ["RankEnds", "apart", "left_waiting", "rank_ends", "waits_in"]
 
 _HOW = "waits in ", "is in "
 """How :func:`.whereabouts` begins of a collective, and of a backward, in which a reducer may wait."""
 
 
-def rank_ends(ranks: RecordedRanks, last: Mapping[int, StepRecord]) -> Iterator[str]:
-    """Yield what is to be known of ranks that failed, hang, or have left the others waiting; a line each.
+class RankEnds(NamedTuple):
+    """How the ranks of a run came to their ends.
+
+    Attributes
+    ----------
+    notes : tuple of str
+        What is to be known of those that failed, hang, or have left the others waiting: a line each.
+    hang : bool
+        Whether ranks wait for each other, or one was waiting when it was seen last.
+    """
+
+    notes: tuple[str, ...]
+    hang: bool
+
+
+def rank_ends(ranks: RecordedRanks, last: Mapping[int, StepRecord]) -> RankEnds:
+    """Return how the ranks of a run came to their ends.
 
     Parameters
     ----------
     last : mapping of StepRecord
         The last step of each rank.
     """
+    notes: list[str] = []
     waiting: dict[int, str] = {}
     ended = []
+    hang = False
     for member in ranks.members:
         events = {event.kind: event for event in member.recording.events() if event.run == member.run.id}
         raised = events.get(RAISED)
-        yield from _failed(member, raised)
+        notes += _failed(member, raised)
         if member.run.state == "finished" and raised is None:
             ended.append(member.rank)
             continue
         silent = events.get(SILENT)
         if silent is not None and not _went_on(member, last.get(member.rank), silent):
-            yield f"rank {member.rank}{'' if member.running else ', when last seen:'} {silent.text}"
-            waiting.update((member.rank, silent.text.removeprefix(how)) for how in _HOW if silent.text.startswith(how))
-        yield from _last_node(member)
-    yield from _apart(waiting, ended)
+            notes.append(f"rank {member.rank}{'' if member.running else ', when last seen:'} {silent.text}")
+            if call := waits_in(silent.text):
+                waiting[member.rank] = call
+                hang = hang or not member.running
+        notes += _last_node(member)
+    # All may be in a backward that takes long, and then none waits for another.
+    in_backward = all(call.startswith("backward()") for call in waiting.values())
+    waits = [] if in_backward else [*apart(waiting), *left_waiting(ended)]
+    return RankEnds((*notes, *waits), hang or bool(waits))
+
+
+def waits_in(place: str) -> str:
+    """Return in which collective or backward a rank is, and its line; an empty string where it is in none.
+
+    Parameters
+    ----------
+    place : str
+        As :func:`.whereabouts` tells it.
+
+    Examples
+    --------
+    >>> waits_in("waits in barrier, called at train.py:9"), waits_in("is at train.py:9")
+    ('barrier, called at train.py:9', '')
+    """
+    return next((place.removeprefix(how) for how in _HOW if place.startswith(how)), "")
 
 
 def _failed(member: RankRecording, raised: EventRecord | None) -> Iterator[str]:
@@ -75,13 +114,24 @@ def _last_node(member: RankRecording) -> Iterator[str]:
     yield f"rank {member.rank} {end}; its last node, in {where}: {told}"
 
 
-def _apart(waiting: Mapping[int, str], ended: list[int]) -> Iterator[str]:
-    """Yield that ranks wait for each other: in different collectives, or for one that has come to its end."""
-    if all(call.startswith("backward()") for call in waiting.values()):
-        return
+def apart(waiting: Mapping[int, str], *, named: bool = True) -> Iterator[str]:
+    """Yield that ranks wait for each other, in different collectives.
+
+    Parameters
+    ----------
+    waiting : mapping of int to str
+        In what each waits, as :func:`waits_in` tells it.
+    named : bool
+        Whether that is to be told once more.
+    """
     if len(set(waiting.values())) > 1:
         told = "; ".join(f"rank {rank} in {call}" for rank, call in waiting.items())
-        yield f"they wait for each other ({told}): all ranks must call the same collectives in the same order"
+        others = f" ({told})" if named else ""
+        yield f"they wait for each other{others}: all ranks must call the same collectives in the same order"
+
+
+def left_waiting(ended: Sequence[int]) -> Iterator[str]:
+    """Yield which ranks have come to their ends while others wait."""
     if ended:
         left = f"rank{'s' if len(ended) > 1 else ''} {', '.join(map(str, ended))}"
         yield f"{left} came to the end of the program while others wait in a collective"

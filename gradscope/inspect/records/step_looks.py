@@ -146,6 +146,10 @@ class StepLooker:
         if self._lines.module_entered(module):
             self._writes.forward_begins()
 
+    def progress(self) -> tuple[int, int]:
+        """Return what grows as the program goes on: the calls of modules, and the backwards."""
+        return self._lines.calls, self._log.count
+
     def backward_started(self, task: Any, *, inside: bool) -> None:
         """Note a backward that begins, or one that begins inside of another."""
         self._log.started(task, inside=inside, forward=self._lines.forward, called="" if inside else own_line())

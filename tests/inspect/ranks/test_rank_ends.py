@@ -11,6 +11,7 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
+from gradscope.cli import main
 from gradscope.inspect.ranks.agreement import agreement
 from gradscope.inspect.ranks.recorded_ranks import open_ranks
 from gradscope.inspect.recording import RecordingError
@@ -75,11 +76,17 @@ def impatient(monkeypatch):
     monkeypatch.setattr(hang_watch.HangWatch.__init__, "__defaults__", (0.0,))
 
 
-def notes_of(folder):
+def found_in(folder):
+    """Return what is found of ranks that agree as far as they came."""
     with open_ranks(folder) as ranks:
         found = agreement(ranks)
     assert found
-    return found.notes
+    return found
+
+
+def status_of(capsys, folder):
+    """Return the exit status of `gradscope agree`, and its first line."""
+    return main(["agree", str(folder)]), capsys.readouterr().out.splitlines()[0]
 
 
 def hang(folder, rank, name, *, fails=True):
@@ -92,13 +99,17 @@ def hang(folder, rank, name, *, fails=True):
             raise RuntimeError("Timed out")
 
 
-def test_ranks_in_different_collectives_wait_for_each_other(tmp_path, impatient):
+def test_ranks_in_different_collectives_wait_for_each_other(tmp_path, impatient, capsys):
     for rank, name in enumerate(("all_reduce", "barrier")):
         with pytest.raises(RuntimeError, match="Timed out"):
             hang(tmp_path, rank, name)
     line = hang.__code__.co_firstlineno + 5
     zero, one = (f"{name}, called at test_rank_ends.py:{line}" for name in ("all_reduce", "barrier"))
-    assert notes_of(tmp_path) == (
+    assert status_of(capsys, tmp_path) == (
+        1,
+        "2 ranks agree: 4 parameters and buffers and their gradients in 2 steps, and hang then",
+    )
+    assert found_in(tmp_path).notes == (
         f"rank 0 failed: RuntimeError: Timed out, at test_rank_ends.py:{line + 2}",
         f"rank 0, when last seen: waits in {zero}",
         f"rank 1 failed: RuntimeError: Timed out, at test_rank_ends.py:{line + 2}",
@@ -126,7 +137,8 @@ def test_a_rank_that_has_come_to_its_end_is_waited_for(tmp_path, impatient):
         hang(tmp_path, 0, "all_reduce")
     with being_rank(1, 2), gi.record(f"{tmp_path}/"):
         train(mlp(), 1)
-    assert notes_of(tmp_path)[-1] == "rank 1 came to the end of the program while others wait in a collective"
+    assert found_in(tmp_path).hang
+    assert found_in(tmp_path).notes[-1] == "rank 1 came to the end of the program while others wait in a collective"
 
 
 def test_a_rank_that_waited_and_went_on_is_not_named(tmp_path, impatient):
@@ -137,8 +149,10 @@ def test_a_rank_that_waited_and_went_on_is_not_named(tmp_path, impatient):
         collective("barrier")(recorder.path)
         gs.ones(2, requires_grad=True).sum().backward()
         recorder.flush()
-        (note,) = [note for note in notes_of(tmp_path) if "barrier" in note or note.startswith("rank 1 runs")]
+        found = found_in(tmp_path)
+        (note,) = [note for note in found.notes if "barrier" in note or note.startswith("rank 1 runs")]
     assert note.startswith("rank 1 runs still; its last node, in backward 2")
+    assert not found.hang
 
 
 def test_what_one_process_alone_raises_is_no_event(tmp_path):
@@ -168,5 +182,5 @@ def test_a_job_that_hangs_says_who_waits_where(torch, tmp_path, how):
     assert done.returncode == 1, done.stderr
     zero, one = HANGS[how]
     assert f"they wait for each other (rank 0 in {zero}; rank 1 in {one}): all ranks must call the same" in "\n".join(
-        notes_of(tmp_path / "run")
+        found_in(tmp_path / "run").notes
     )

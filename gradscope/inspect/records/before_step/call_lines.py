@@ -52,17 +52,21 @@ class CallLines:
         The newest line that called an outermost module with parameters.
     known : int
         How many modules with parameters have been called.
+    calls : int
+        How many calls of modules there were.
     """
 
     def __init__(self, adapter: Adapter, tracker: Tracker) -> None:
         self.forward = ""
         self.known = 0
+        self.calls = 0
         self._adapter = adapter
         self._tracker = tracker
         self._called: dict[int, tuple[weakref.ref[Any], str, bool]] = {}
 
     def module_entered(self, module: Any) -> bool:
         """Note the call of a module; return whether it is an outermost one with parameters."""
+        self.calls += 1
         outermost = not self._tracker.inside_module()
         self._tracker.module_entered(module)
         reference, _, trained = self._called.get(id(module), (None, "", False))

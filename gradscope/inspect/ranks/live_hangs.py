@@ -1,0 +1,193 @@
+"""Whether ranks wait for each other, while they run: each says where it stands, and one ends the job if all wait.
+
+A rank that waits in a collective does so in C++, where no exception reaches it; so another thread looks where the main
+thread is, and tells the other ranks through the process group's store. A rank that stands elsewhere may come yet: that
+is said, and nothing is ended.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..debuggee.whereabouts import whereabouts
+from .rank_ends import apart, left_waiting, waits_in
+
+__all__ = ["ENDED", "HangWatcher", "MainThread", "hang_text"]
+
+ENDED = "has come to its end"
+"""What is said of a rank whose script is over, instead of where it stands."""
+
+_MOVES = "goes on"
+_LOOKS = 4
+"""How often a rank looks in the time after which it is said to stand; once a second at least."""
+_SAME = 3
+"""Looks in a row that must find the same before it counts: what other ranks say is one look old."""
+
+
+class MainThread:
+    """Tells how long the main thread has been where it is.
+
+    Parameters
+    ----------
+    progress : callable
+        Returns what changes as the program goes on: a loop that comes by the same line stands nowhere.
+    """
+
+    def __init__(self, progress: Callable[[], object]) -> None:
+        self._progress = progress
+        self._at: tuple[Any, int, object] = (None, 0, None)
+        self._since = time.monotonic()
+
+    def stands(self) -> float:
+        """Return for how many seconds it has been there, at the looks that were taken."""
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        at = frame, -1 if frame is None else frame.f_lasti, self._progress()
+        # The frame itself is held until the next look: each call has a new one, also where its number is used again.
+        if at[0] is not self._at[0] or at[1:] != self._at[1:]:
+            self._at, self._since = at, time.monotonic()
+        return time.monotonic() - self._since
+
+
+class HangWatcher:
+    """Watches the main thread of a rank, and those of the others through a store: a context manager.
+
+    Parameters
+    ----------
+    rank, world : int
+        Which rank this is, of how many.
+    limit : float
+        Seconds at one place after which a rank stands.
+    name : str
+        What the keys in the store begin with.
+    store : callable
+        Returns the store, or None as long as there is none.
+    progress : callable
+        As for :class:`MainThread`.
+    hangs : callable
+        Called, on the watching thread, with where each rank stands.
+    note : callable
+        Called once with a line, where this rank waits and others go on.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        world: int,
+        limit: float,
+        *,
+        name: str,
+        store: Callable[[], Any],
+        progress: Callable[[], object],
+        hangs: Callable[[Mapping[int, str]], None],
+        note: Callable[[str], None],
+    ) -> None:
+        self._rank, self._world, self._limit = rank, world, limit
+        self._name = name
+        self._find_store = store
+        self._store: Any = None
+        self._main = MainThread(progress)
+        self._hangs, self._note = hangs, note
+        self._said = ""
+        self._found: Mapping[int, str] = {}
+        self._times = 0
+        self._noted = False
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="gradscope hangs", daemon=True)
+
+    def __enter__(self) -> HangWatcher:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._over.set()
+        self._thread.join(self._limit)
+        if self._store is not None and not self._thread.is_alive():
+            self._say(ENDED)
+
+    def _watch(self) -> None:
+        try:
+            while not self._over.wait(min(1.0, self._limit / _LOOKS)):
+                if self._store is None:
+                    self._store = _own_connection(self._find_store())
+                if self._store is not None:
+                    self.look()
+        except Exception:  # the store has gone with the rank that held it: the collectives say so themselves
+            self._store = None
+
+    def look(self) -> None:
+        """Say where this rank stands, and act on where the others do."""
+        stands = self._main.stands() >= self._limit
+        place = whereabouts() if stands else _MOVES
+        self._say(place)
+        if not stands or not waits_in(place):
+            return
+        places = self._places()
+        if min(other for other, told in places.items() if waits_in(told)) != self._rank:  # one tells for all
+            return
+        self._times = self._times + 1 if places == self._found else 1
+        self._found = places
+        if self._times < _SAME:
+            return
+        elsewhere = {other: told for other, told in places.items() if told != ENDED and not waits_in(told)}
+        if elsewhere:
+            self._note_wait(place, elsewhere)
+        elif any(told == ENDED or told.startswith("waits in ") for told in places.values()):
+            # All may be in a backward that takes long, and then none waits for another.
+            self._over.set()
+            self._hangs(places)
+
+    def _note_wait(self, place: str, elsewhere: Mapping[int, str]) -> None:
+        """Say once for whom this rank waits: they may come yet."""
+        if not self._noted:
+            self._noted = True
+            others = ", ".join(f"rank {other} {told}" for other, told in elsewhere.items())
+            self._note(f"rank {self._rank} {place}, for {self._limit:g} s; {others}")
+
+    def _say(self, place: str) -> None:
+        if place != self._said:
+            self._store.set(self._key(self._rank), place)
+            self._said = place
+
+    def _places(self) -> dict[int, str]:
+        """Return where each rank stands, by its own word; one that has said nothing yet moves."""
+        keys = {rank: self._key(rank) for rank in range(self._world)}
+        return {
+            rank: self._store.get(key).decode(errors="replace") if self._store.check([key]) else _MOVES
+            for rank, key in keys.items()
+        }
+
+    def _key(self, rank: int) -> str:
+        return f"{self._name}/{rank}"
+
+
+def _own_connection(store: Any) -> Any:
+    """Return a store that another thread's waiting call does not block, where PyTorch (from 2.9 on) can make one."""
+    return store.clone() if hasattr(store, "clone") else store
+
+
+def hang_text(places: Mapping[int, str], limit: float) -> str:
+    """Return that a job hangs, where each rank stands, and whom they wait for, in a few lines.
+
+    Examples
+    --------
+    >>> print(hang_text({0: "waits in all_reduce, called at train.py:9", 1: "has come to its end"}, 60))
+    2 ranks hang: none has moved for 60 s
+      rank 0      waits in all_reduce, called at train.py:9
+      rank 1      has come to its end
+    likely cause: rank 1 came to the end of the program while others wait in a collective
+    """
+    standing: dict[str, list[int]] = defaultdict(list)
+    for rank, place in places.items():
+        standing[place].append(rank)
+    lines = [f"{len(places)} ranks hang: none has moved for {limit:g} s"]
+    lines += (f"  rank {', '.join(map(str, ranks)):<6} {place}" for place, ranks in standing.items())
+    waiting = {rank: call for rank, place in places.items() if (call := waits_in(place))}
+    ended = [rank for rank, place in places.items() if place == ENDED]
+    causes = [*apart(waiting, named=False), *left_waiting(ended)]
+    causes = causes or ["all ranks wait in one call: of tensors of other shapes, or the network between them is down"]
+    return "\n".join([*lines, *(f"likely cause: {cause}" for cause in causes)])

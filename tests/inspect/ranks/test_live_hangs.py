@@ -1,0 +1,198 @@
+"""Ranks that wait for each other are found while they do, and those that go on, or may yet, are left alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from gradscope.cli import main
+from gradscope.inspect.ranks import live_hangs
+from gradscope.inspect.ranks.live_hangs import ENDED, HangWatcher, MainThread, hang_text
+from tests.inspect.ranks.test_rank_ends import HANGS, PROGRAM
+
+REDUCE, BARRIER = "waits in all_reduce, called at train.py:9", "waits in barrier, called at train.py:12"
+BACKWARD = "is in backward(), called at train.py:8"
+
+
+class Store:
+    """A process group's, for one process."""
+
+    def __init__(self):
+        self.kept = {}
+
+    def set(self, key, value):
+        self.kept[key] = value.encode()
+
+    def check(self, keys):
+        return all(key in self.kept for key in keys)
+
+    def get(self, key):
+        return self.kept[key]
+
+
+class Ranks:
+    """Ranks that stand where a test puts them."""
+
+    def __init__(self, monkeypatch, world):
+        self.places, self.told = {}, []
+        store = Store()
+        self.watchers = []
+        for rank in range(world):
+            watcher = HangWatcher(
+                rank, world, 5, name="0", store=lambda: store, progress=tuple, hangs=self.told.append,
+                note=self.told.append,
+            )  # fmt: skip
+            watcher._store = store
+            self.watchers.append(watcher)
+        monkeypatch.setattr(live_hangs, "whereabouts", lambda: self.places[self.now])
+        monkeypatch.setattr(MainThread, "stands", lambda _: 9.0 if self.places.get(self.now) else 0.0)
+
+    def look(self, times=1, **places):
+        """Let all look; a rank stands at its place, and goes on where it has none."""
+        self.places = {int(rank.removeprefix("rank")): place for rank, place in places.items()}
+        for _ in range(times):
+            for rank, watcher in enumerate(self.watchers):
+                self.now = rank
+                if self.places.get(rank) == ENDED:
+                    watcher._say(ENDED)
+                else:
+                    watcher.look()
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        {"rank0": REDUCE, "rank1": BARRIER},
+        {"rank0": REDUCE, "rank1": REDUCE},
+        {"rank0": BACKWARD, "rank1": BARRIER},
+        {"rank0": REDUCE, "rank1": ENDED},
+        {"rank0": ENDED, "rank1": BACKWARD},
+    ],
+)
+def test_ranks_that_all_wait_hang(monkeypatch, places):
+    ranks = Ranks(monkeypatch, 2)
+    ranks.look(times=4, **places)
+    assert ranks.told[0] == {0: places["rank0"], 1: places["rank1"]}
+
+
+def test_a_long_backward_is_no_hang(monkeypatch):
+    ranks = Ranks(monkeypatch, 2)
+    ranks.look(times=9, rank0=BACKWARD, rank1=BACKWARD)
+    assert ranks.told == []
+
+
+def test_who_waits_for_ranks_that_may_come_yet_says_so_once(monkeypatch):
+    ranks = Ranks(monkeypatch, 4)
+    ranks.look(times=9, rank1=BARRIER, rank2=BARRIER, rank3="is at train.py:3")
+    assert ranks.told == [f"rank 1 {BARRIER}, for 5 s; rank 0 goes on, rank 3 is at train.py:3"]
+
+
+def test_a_rank_that_has_gone_on_hangs_with_nobody(monkeypatch):
+    ranks = Ranks(monkeypatch, 2)
+    for _ in range(5):
+        ranks.look(rank0=REDUCE, rank1=BARRIER)
+        ranks.look(rank0=REDUCE)
+    assert ranks.told == []
+
+
+def test_the_main_thread_stands_while_nothing_changes(monkeypatch):
+    now, counts = [0.0], [0]
+    monkeypatch.setattr(live_hangs.time, "monotonic", lambda: now[0])
+    main_thread = MainThread(lambda: counts[0])
+    gate, inside = threading.Event(), threading.Event()
+    found = []
+
+    def look(after):
+        now[0] += after
+        found.append(main_thread.stands())
+
+    def others():
+        inside.wait()
+        look(1)
+        look(3)
+        counts[0] += 1
+        look(2)
+        look(2)
+        gate.set()
+
+    thread = threading.Thread(target=others)
+    thread.start()
+    inside.set()
+    gate.wait()
+    thread.join()
+    assert found[-1] == 2.0
+    assert found[1] in (3.0, 0.0)  # the main thread may still have been on its way to the gate
+
+
+def test_the_text_names_each_rank_with_its_line():
+    told = hang_text({0: REDUCE, 1: BARRIER, 2: REDUCE}, 60).splitlines()
+    assert told[:3] == ["3 ranks hang: none has moved for 60 s", f"  rank 0, 2   {REDUCE}", f"  rank 1      {BARRIER}"]
+    assert told[3:] == [
+        "likely cause: they wait for each other: all ranks must call the same collectives in the same order"
+    ]
+    over = hang_text({0: ENDED, 1: BACKWARD}, 60).splitlines()
+    assert over[3:] == ["likely cause: rank 0 came to the end of the program while others wait in a collective"]
+    alike = hang_text({0: REDUCE, 1: REDUCE}, 60)
+    assert "likely cause: all ranks wait in one call" in alike
+
+
+def check(folder, program, *arguments):
+    (folder / "train.py").write_text(program)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += ["-m", "gradscope", "check", "--ranks", "--timeout", "2", "train.py", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=200)
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize("how", HANGS)
+def test_a_job_that_hangs_is_ended_with_who_waits_where(torch, tmp_path, how):
+    done = check(tmp_path, PROGRAM.replace("seconds=8", "seconds=300"), how)
+    assert done.returncode == 1, done.stderr
+    told = done.stdout[done.stdout.index("2 ranks hang: none has moved for 2 s\n") :].splitlines()
+    for line, rank, place in zip(told[1:], range(2), HANGS[how]):
+        assert (line.split()[1], line.partition(" in ")[2]) == (str(rank), place)
+    assert told[3].startswith("likely cause: they wait for each other")
+
+
+LATE = """\
+import time
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+if dist.get_rank() == 1:
+    time.sleep(6)
+dist.barrier()
+print("over")
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_rank_that_is_late_is_waited_for(torch, tmp_path):
+    done = check(tmp_path, LATE)
+    assert (done.returncode, done.stdout.count("over")) == (0, 2), done.stderr
+    assert "rank 0 waits in barrier, called at train.py:6, for 2 s; rank 1 is at train.py:5" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--timeout", "3"], "--timeout is for ranks that wait for each other: add --ranks"),
+        (["--ranks", "--timeout", "soon"], "argument --timeout: 'soon' is no time in seconds"),
+        (["--ranks", "--timeout", "-1"], "argument --timeout: '-1' is no time in seconds"),
+    ],
+)
+def test_a_time_that_means_nothing_is_refused(capsys, arguments, told):
+    try:
+        status = main(["check", *arguments, "train.py"])
+    except SystemExit as left:
+        status = left.code
+    assert status == 2
+    assert told in capsys.readouterr().err
