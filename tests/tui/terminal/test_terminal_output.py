@@ -29,9 +29,10 @@ def test_without_a_terminal_nothing_is_caught(capfd):
     assert taken == []
 
 
-def on_a_terminal(code):
-    """Run code in an interpreter whose output is a terminal; return what the terminal has got."""
+def on_a_terminal(code, typed=b""):
+    """Run code in an interpreter on a terminal at which something is typed before; return what the terminal has got."""
     ours, theirs = pty.openpty()
+    os.write(ours, typed)
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], stdin=theirs, stdout=theirs, stderr=theirs, timeout=60
     )
@@ -93,3 +94,27 @@ def test_the_driver_draws_on_the_terminal_and_knows_its_size():
         """
     )
     assert got.splitlines() == ["on the screen", "(61, 17)"]
+
+
+def test_enter_that_is_typed_before_the_screen_is_there_is_enter():
+    got = on_a_terminal(
+        """
+        from textual.app import App
+        from gradscope_tui.terminal.terminal_output import own_terminal
+
+        class Typed(App):
+            keys = []
+
+            def on_key(self, event):
+                self.keys.append(event.key)
+                if event.key == "q":
+                    self.exit()
+
+        app = Typed()
+        with own_terminal(lambda line: None) as app.driver_class:
+            app.run()
+        print(*app.keys)
+        """,
+        b":up\rn\rq",
+    )
+    assert got.splitlines()[-1].endswith("lcolon u p enter n enter q")

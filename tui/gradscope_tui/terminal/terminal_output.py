@@ -148,10 +148,14 @@ def _driver(screen: Any, descriptor: int) -> type[Driver]:
             return width or 80, height or 24
 
         def run_input_thread(self) -> None:
-            """Tell what is typed, and what the terminal answers; Textual would take the answers for typed."""
+            """Tell what is typed, and what the terminal answers; Textual would take the answers for typed.
+
+            What was typed before the terminal was the app's own is in its queue already, with a line feed for Enter.
+            """
             parser = XTermParser(self._debug)
             decode = codecs.getincrementaldecoder("utf-8")("replace").decode
             begun, terminal = "", os.isatty(self.fileno)
+            early = terminal and bool(select.select([self.fileno], [], [], 0)[0])
             while not self.exit_event.is_set():
                 if select.select([self.fileno], [], [], _PATIENCE)[0]:
                     data = _read(self.fileno)
@@ -159,6 +163,8 @@ def _driver(screen: Any, descriptor: int) -> type[Driver]:
                         if terminal:  # it is gone, and has not told who does not lead its session
                             os.kill(os.getpid(), signal.SIGHUP)
                         return
+                    if early:
+                        data, early = data.replace(b"\n", b"\r"), False
                     answers, typed, begun = split_answers(begun + decode(data))
                     for answer in answers:
                         self.process_message(TerminalAnswered(answer))
