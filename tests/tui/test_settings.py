@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from gradscope_tui.app import GradscopeApp
 from gradscope_tui.settings import Settings, read_settings, settings_files
 from gradscope_tui.widgets.norm_columns import NormScale
 from tests.tui.fake import FakeSession, play_with, text_of, until
@@ -36,6 +37,14 @@ def test_the_protocol_of_pictures_is_set(tmp_path):
     assert read(tmp_path, 'graphics = "sixel"', "") == (Settings(graphics="sixel"), [])
     _, problems = read(tmp_path, 'theme = "nord"\ngraphics = "png"')
     assert [line.partition(":")[2] for line in problems] == ["2: graphics is one of auto, kitty, sixel, off, got 'png'"]
+
+
+def test_the_mouse_can_be_left_to_the_terminal(tmp_path):
+    settings, problems = read(tmp_path, "mouse = false", "")
+    assert (settings, problems) == (Settings(mouse=False), [])
+    assert not GradscopeApp(FakeSession(), settings_files=[tmp_path / "0.toml"]).mouse
+    _, problems = read(tmp_path, 'mouse = "off"')
+    assert [line.partition(":")[2] for line in problems] == ["1: mouse is true or false, got 'off'"]
 
 
 def test_files_that_are_not_there_set_nothing(tmp_path):

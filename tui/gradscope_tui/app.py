@@ -240,6 +240,11 @@ class GradscopeApp(App[int]):
             self._driver.write(text)
             self._driver.flush()
 
+    @property
+    def mouse(self) -> bool:
+        """Whether the terminal is asked to report the mouse."""
+        return self._settings.mouse
+
     def on_terminal_answered(self, message: TerminalAnswered) -> None:
         """Learn what the terminal can draw, and draw what is seen anew."""
         self._graphics.take(message.text)
@@ -577,7 +582,7 @@ def _run(app: GradscopeApp) -> int:
         if driver is not None:
             app.driver_class = driver
         with ended_by_signals(app.leave_by):
-            app.run()
+            app.run(mouse=app.mouse)
     with suppress(OSError):  # the terminal has been closed
         for line in late:
             print(line, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""What a person has set, in TOML, for all programs and for those of one directory: theme, keys, columns, the scale.
+"""What a person has set, in TOML, for all programs and for those of one directory: theme, mouse, keys, columns, scale.
 
 A file is used whole or not at all: each line of it that means nothing is told with its place.
 """
@@ -25,7 +25,7 @@ from gradscope_tui.widgets.norm_columns import NormScale
 
 __all__ = ["Settings", "read_settings", "settings_files"]
 
-_SETTINGS = ("theme", "graphics", "keys", "graph", "norms")
+_SETTINGS = ("theme", "graphics", "mouse", "keys", "graph", "norms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class Settings:
         What bars of norms stand for, and which norms are set off.
     graphics : str
         How the heat map of a tensor is drawn where the terminal draws pictures: one of `GRAPHICS`.
+    mouse : bool
+        Whether the terminal is to report the mouse; where it does not, it selects text as it does in a shell.
     """
 
     theme: str = ""
@@ -51,6 +53,7 @@ class Settings:
     columns: tuple[str, ...] | None = None
     scale: NormScale = field(default_factory=NormScale)
     graphics: str = GRAPHICS[0]
+    mouse: bool = True
 
 
 def settings_files() -> tuple[Path, ...]:
@@ -105,6 +108,7 @@ def _with(settings: Settings, found: dict[str, Any], keys: Mapping[str, str]) ->
         settings.columns if columns is None else tuple(columns),
         replace(settings.scale, **found.get("norms", {})),
         found.get("graphics", settings.graphics),
+        found.get("mouse", settings.mouse),
     )
 
 
@@ -125,6 +129,9 @@ def _problems(found: dict[str, Any], merged: Mapping[str, str], scale: NormScale
     graphics = found.get("graphics", GRAPHICS[0])
     if graphics not in GRAPHICS:
         yield "graphics", f"graphics is one of {', '.join(GRAPHICS)}, got {graphics!r}"
+    mouse = found.get("mouse", True)
+    if not isinstance(mouse, bool):
+        yield "mouse", f"mouse is true or false, got {mouse!r}"
     keys = found.get("keys", {})
     if not isinstance(keys, dict):
         yield "keys", 'keys is a table: [keys], and below it lines such as step = "a, f10"'
