@@ -13,6 +13,7 @@ from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.inspector_pane import InspectorPane
 from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.panes.source_pane import SourcePane
+from gradscope_tui.refusal import refuse
 from gradscope_tui.screens.confirm_screen import ConfirmScreen
 from gradscope_tui.screens.help_screen import HelpScreen
 from gradscope_tui.widgets.line_pane import WholeCells
@@ -457,6 +458,20 @@ def test_what_is_said_in_passing_lies_over_a_border():
         assert changed == [22]
 
     play(scenario, size=(120, 24))
+
+
+def test_what_is_said_in_two_lines_lies_over_the_keys_too_and_over_no_pane():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "▶   1" in text_of(app))
+        before = text_of(app).split("\n")
+        refuse(app, "what cannot be done here " * 4)
+        await until(pilot, lambda: "cannot be done here" in text_of(app))
+        changed = [row for row, (old, new) in enumerate(zip(before, text_of(app).split("\n"))) if old != new]
+        assert changed == [22, 23]
+        refuse(app, "one line")
+        await until(pilot, lambda: "one line" in text_of(app).split("\n")[22])
+
+    play(scenario, size=(80, 24))
 
 
 def test_the_end_of_a_scrollbar_is_no_part_of_a_cell():

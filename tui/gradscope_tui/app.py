@@ -11,12 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import RenderableType
 from textual import events, on
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App, ComposeResult, SystemCommand
 from textual.command import DiscoveryHit, Hits
 from textual.filter import LineFilter
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.system_commands import SystemCommandsProvider
 from textual.widget import Widget
@@ -250,6 +252,21 @@ class GradscopeApp(App[int]):
         self._graphics.take(message.text)
         if isinstance(self.screen, TensorScreen):
             self.screen.show_anew()
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """Say something in passing, over a border; in two lines, over the line of keys too."""
+        if self.screen_stack:
+            room = self.size.width * 9 // 10 - 2  # what the style of toasts leaves for their text
+            self.screen.set_class(cell_len(message) > room, "-long-toast")
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
 
     def _redraw(self) -> None:
         for pane in self.query(LinePane):
