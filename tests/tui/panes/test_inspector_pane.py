@@ -33,6 +33,13 @@ def test_a_node_that_has_not_run_says_what_is_not_known_yet():
     assert "  mat1  unchanged since version 0" in shown
 
 
+def test_the_code_of_a_line_has_a_line_of_its_own_where_there_is_no_room_beside():
+    assert lines(chain()[1], 42)[1:2] == ["made at train.py:2 forward  x = layer_1(x)"]
+    assert lines(chain()[1], 41)[1:3] == ["made at train.py:2 forward", "  x = layer_1(x)"]
+    assert lines(chain()[1], 25)[1:3] == ["made at train.py:2", "  x = layer_1(x)"]
+    assert lines(chain()[1], 15)[2] == "  x = layer_1(…"
+
+
 def test_the_head_stays_and_every_tensor_and_neighbour_is_a_link():
     node = replace(chain()[0], state="done", grad_outputs=(summary(),), grad_inputs=(summary(),))
     shown = described(node, targets={1001: Neighbour(1, "#1 Addmm")}, sources=(Neighbour(7, "#7 Mul"),))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual import events
@@ -21,7 +22,7 @@ from gradscope_tui.widgets.labels import EDITED, NODE_STATES, UNREADABLE, basena
 from gradscope_tui.widgets.line_pane import CursorPane, Place
 
 if TYPE_CHECKING:
-    from gradscope.inspect.records.records import NodeRecord, SavedRecord, TensorSummary, WriteRecord
+    from gradscope.inspect.records.records import Location, NodeRecord, SavedRecord, TensorSummary, WriteRecord
     from gradscope_tui.sessions.session_protocol import Session
     from gradscope_tui.sessions.session_snapshot import Neighbour, Snapshot
 
@@ -278,10 +279,10 @@ def describe(focus: Focus, width: int, color: Color, tall: int = 1) -> Descripti
     if node.name == UNREADABLE:
         text = f"Node #{node.index} cannot be read: the recording is damaged where it stands."
         return Description(tuple(Line(Text(line, color("bad"))) for line in wrap(text, max(width, 1))))
-    return Description(tuple(_head(node, color)), tuple(_Body(focus, node, width, color).lines(tall)))
+    return Description(tuple(_head(node, width, color)), tuple(_Body(focus, node, width, color).lines(tall)))
 
 
-def _head(node: NodeRecord, color: Color) -> list[Line]:
+def _head(node: NodeRecord, width: int, color: Color) -> list[Line]:
     """Return the lines that stay: which node it is, and where it was made."""
     glyph, word, style = NODE_STATES[str(node.state)]
     first = Text.assemble((node.name, color("strong")), f" #{node.index}  ", (f"{glyph} {word}", color(style)))
@@ -289,16 +290,26 @@ def _head(node: NodeRecord, color: Color) -> list[Line]:
         first.append(f"  {' '.join(EDITED[:2])}", color(EDITED[2]))
     if node.parameter or node.module:
         first.append(f"  {node.parameter or node.module}", color("head"))
-    second = Text("made at ", color("dim"))
-    if node.location is None:
-        second = Text("the line that made it is not known", color("dim"))
-        if node.parameter:
-            second = Text.assemble(("adds to ", color("dim")), f"{node.parameter}.grad")
-    else:
-        place = node.location
-        second.append(f"{basename(place.filename)}:{place.lineno}").append(f" {place.function}  ", color("dim"))
-        second.append(place.source.strip())
+    if node.location is not None:
+        return [Line(first), *(Line(text) for text in _made_at(node.location, width, color))]
+    second = Text("the line that made it is not known", color("dim"))
+    if node.parameter:
+        second = Text.assemble(("adds to ", color("dim")), f"{node.parameter}.grad")
     return [Line(first), Line(second)]
+
+
+def _made_at(place: Location, width: int, color: Color) -> Iterator[Text]:
+    """Yield where a node was made: where there is no room for all of it, the code in a line of its own."""
+    text = Text.assemble(("made at ", color("dim")), f"{basename(place.filename)}:{place.lineno}")
+    function, source = f" {place.function}", place.source.strip()
+    if text.cell_len + cell_len(function) + (2 + cell_len(source) if source else 0) <= width:
+        yield text.append(f"{function}  " if source else function, color("dim")).append(source)
+        return
+    yield text.append(function if text.cell_len + cell_len(function) <= width else "", color("dim"))
+    if source:
+        code = Text(f"  {source}")
+        code.truncate(max(1, width), overflow="ellipsis")
+        yield code
 
 
 class _Tensor(NamedTuple):
