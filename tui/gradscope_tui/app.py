@@ -401,7 +401,8 @@ class GradscopeApp(App[int]):
         self.pane_verbs.open_variable(event.name)
 
     @on(FindingsPane.Followed)
-    def _finding_followed(self, event: FindingsPane.Followed) -> None:
+    @on(GraphPane.CutFollowed)
+    def _finding_followed(self, event: FindingsPane.Followed | GraphPane.CutFollowed) -> None:
         self.navigation.show_finding(event.finding)
 
     @on(InspectorPane.NodeFollowed)

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradscope.inspect.debugging.session.session_records import BackwardFinding
-from gradscope.inspect.records.records import EdgeRecord, StopReason
+from gradscope.inspect.debugging.session.session_records import BackwardFinding, ModuleRecord
+from gradscope.inspect.records.records import EdgeRecord, Location, StopReason
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.screens.tensor_screen import TensorScreen
 from gradscope_tui.sessions.session_snapshot import Snapshot
@@ -205,6 +205,52 @@ def test_a_node_that_joins_branches_says_which_inputs_get_nothing_while_paramete
         await until(pilot, lambda: re.search(r"Cat .*✂ 1 input", text_of(app)))
 
     play(scenario, session, size=(140, 40))
+
+
+def test_a_branch_that_is_cut_off_is_drawn_below_the_node_that_joins_it_and_leads_to_the_line_that_cuts():
+    nodes = chain()
+    nodes[1] = replace(nodes[1], name="CatBackward0", operator="Cat", edges=(*nodes[1].edges[:1], EdgeRecord(None, 0)))
+    session = FakeSession(nodes)
+    session.known_modules = [ModuleRecord("text", "Sequential"), ModuleRecord("text.0", "Linear", "4, 2")]
+    where, names = Location("/code/two.py", 20, "forward", "b = b.data"), ("text.0.weight", "text.2.weight")
+    lost = BackwardFinding("unreached", "warning", "2 of 9 parameters get no gradient", "", where, parameters=names)
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "▶   0" in text_of(app))
+        app.session.found = [lost]
+        await pilot.press("n")
+        await until(pilot, lambda: "✂ text" in text_of(app))
+        shown = [line[1:77].strip(" │") for line in text_of(app).split("\n")]
+        at = next(row for row, line in enumerate(shown) if " Cat " in line)
+        assert shown[at + 1 : at + 4] == [
+            "✂ text  Sequential  no gradient, two.py:20",
+            "0  Linear  weight",
+            "2  weight",
+        ]
+        await pilot.press("g", "j", "j", "j")
+        assert app.query_one(GraphPane).index == 2, "what is below follows the node behind it"
+        await pilot.press("enter")
+        await until(pilot, lambda: "3 Source two.py:20" in text_of(app))
+        await pilot.press("1", "Z")
+        await until(pilot, lambda: "▸ layers" in text_of(app) and "✂ text" in text_of(app))
+        app.session.found = []
+        await pilot.press("n")
+        await until(pilot, lambda: "✂" not in text_of(app))
+
+    play(scenario, session, size=(140, 40))
+
+
+def test_a_branch_that_no_single_node_joins_stands_above_all():
+    session = FakeSession()
+    session.found = [BackwardFinding("unreached", "warning", "", parameters=("head.weight", "head.bias"))]
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "✂ head" in text_of(app))
+        assert rows(app)[1].strip() == "✂ head  no gradient  weight,…"
+        assert rows(app)[2].startswith("▶   0")
+        assert app.query_one(GraphPane).cursor == 1, "the cursor is where the program stands"
+
+    play(scenario, session)
 
 
 def test_where_there_are_no_nodes_no_last_stop_is_named():

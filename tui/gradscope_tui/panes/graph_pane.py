@@ -19,6 +19,7 @@ from gradscope.inspect.diagnosis.flow.norm_trend import EXPLODING, VANISHING
 from gradscope.inspect.output.number_format import format_duration
 from gradscope_tui.panes.inspector_pane import TensorLink
 from gradscope_tui.sessions.session_protocol import order_of, without_gradients
+from gradscope_tui.widgets.cut_branches import CutRow, cut_rows
 from gradscope_tui.widgets.graph_columns import GraphView, column_widths, norm_before, ordered
 from gradscope_tui.widgets.graph_rows import NOTHING, NodeFilter, Outline, Rows, SortedRows, ancestors, fold, parts_of
 from gradscope_tui.widgets.labels import EDITED, NODE_STATES, basename, shorten
@@ -28,8 +29,8 @@ from gradscope_tui.widgets.norm_columns import NormScale, norm_columns
 from gradscope_tui.worker_thread import on_thread
 
 if TYPE_CHECKING:
-    from gradscope.inspect.debugging.session.session_records import ModuleRecord
-    from gradscope.inspect.records.records import NodeRecord
+    from gradscope.inspect.debugging.session.session_records import BackwardFinding, ModuleRecord
+    from gradscope.inspect.records.records import Location, NodeRecord
     from gradscope_tui.sessions.session_protocol import Session
     from gradscope_tui.sessions.session_snapshot import Snapshot
 
@@ -56,9 +57,6 @@ _MOST_FOLDED = 500
 _AT_ONCE = 10_000
 """Nodes up to which the graph is read and laid out while the screen waits."""
 
-_JOINING = frozenset({"Add", "Bmm", "Cat", "Stack", "Sub", "Where"})
-"""Operators that bring the branches of a model together."""
-
 _ALONE = LaneRow(0, 0, 0, (), 0)
 """How a node is drawn whose lane is not known, or which stands among the matches of a filter."""
 
@@ -80,7 +78,8 @@ class GraphPane(CursorPane, inherit_bindings=False):
         "The nodes in the engine's order, with a lane for each edge that still waits, below the names of their "
         "modules where there is room. `○` a node still to run, `◉` one that has run or is about to, `▣` a folded "
         "module, `✎` a node whose gradient has been changed, `✂` one that joins branches of which some get no gradient "
-        "while parameters are cut off. To the right stands, once it is known, the norm of the "
+        "while parameters are cut off: the modules of these stand below it, or above all, with the line that cuts, to "
+        "which Enter goes. To the right stands, once it is known, the norm of the "
         "gradient that comes in, with a bar on a logarithmic scale, and by what it has been multiplied since the node "
         "where it comes from: red for NaN "
         f"and Inf, yellow below {VANISHING:g} and above {EXPLODING:g}, or what `[norms]` in the settings says. "
@@ -102,6 +101,13 @@ class GraphPane(CursorPane, inherit_bindings=False):
             super().__init__()
             self.link = link
 
+    class CutFollowed(Message):
+        """The line is to be shown that cuts off what the cursor is on."""
+
+        def __init__(self, finding: BackwardFinding) -> None:
+            super().__init__()
+            self.finding = finding
+
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.folded: frozenset[str] = frozenset()
@@ -120,7 +126,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         self._headings = False
         self._modules: Mapping[str, ModuleRecord] = {}
         self._scale = NormScale()
-        self._unreached = False
+        self._cut_off: tuple[CutRow, ...] = ()
         self._view = GraphView()
         self._sorted: list[int] | None = None
 
@@ -130,7 +136,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         """Show the nodes of the backward, and in the border whether they are those of the past."""
         points = snapshot.breakpoints
         self._modules, self._scale = snapshot.modules, snapshot.scale
-        self._unreached = any(finding.kind == "unreached" for finding in snapshot.findings)
+        before, self._cut_off = self._cut_off, cut_rows(snapshot.findings)
         self.show(
             snapshot.nodes,
             snapshot.shown_task,
@@ -138,6 +144,8 @@ class GraphPane(CursorPane, inherit_bindings=False):
             lambda node: any(point.matches(node) for point in points),
             snapshot.live,
         )
+        if before != self._cut_off:
+            self._arrange()
         about = "◁ REPLAYING" if snapshot.past else ""
         if snapshot.nodes and snapshot.shown_task != snapshot.task:
             about = f"of backward {snapshot.shown_task}, the last stop"
@@ -235,7 +243,8 @@ class GraphPane(CursorPane, inherit_bindings=False):
             self._rows = Rows(self._found)
             self._take_lanes([])
         else:
-            self._rows = fold(self._outline.modules, self.folded, headings=self._headings)
+            rows, joins = fold(self._outline.modules, self.folded, headings=self._headings), self._outline.joins
+            self._rows = rows.with_cut(next(iter(joins)) + 1 if len(joins) == 1 else 0, self._cut_off)
             self._draw_lanes()
         self.content_changed()
         self.select(self.index)
@@ -426,14 +435,17 @@ class GraphPane(CursorPane, inherit_bindings=False):
         return not text
 
     def switch(self, session: Session) -> None:
-        """Unfold the module under the cursor, or fold the one that its node belongs to."""
-        if self.can_fold() and not self.unfold_here():
+        """Unfold the module under the cursor, or fold the one that its node belongs to; go to the line of a cut."""
+        cut = self._rows.cut(self.cursor)
+        if cut is not None:
+            self.post_message(self.CutFollowed(cut.finding))
+        elif self.can_fold() and not self.unfold_here():
             self.fold_around()
 
     def open(self, session: Session) -> None:
-        """Open the gradient that comes to the node under the cursor; a folded module, or a heading, is switched."""
+        """Open the gradient that comes to the node under the cursor; what is no node is switched."""
         node, row = self.node, self.cursor
-        if node is None or row >= len(self._rows) or self.module or self._rows.heading(row):
+        if node is None or row >= len(self._rows) or self.module or self._rows.is_no_node(row):
             self.switch(session)
             return
         slot = next((slot for slot, grad in enumerate(node.grad_outputs or ()) if grad is not None), -1)
@@ -514,6 +526,9 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     def line(self, row: int, width: int) -> Text:
         """Return the line of one row."""
+        cut = self._rows.cut(row)
+        if cut is not None:
+            return self._cut_line(row, cut, width)
         heading = self._rows.heading(row)
         return self._heading_line(row, heading, width) if heading else self._node_line(row, width)
 
@@ -525,6 +540,22 @@ class GraphPane(CursorPane, inherit_bindings=False):
         self._append_lanes(text, row, " ", dim)
         text.append(f"▾ {module}", self.color("head"))
         self._append_kind(text, module, dim)
+        text.truncate(width, overflow="ellipsis")
+        return text
+
+    def _cut_line(self, row: int, cut: CutRow, width: int) -> Text:
+        """Return a module that gets no gradient; in the first row of a branch, where it is cut off."""
+        dim, bad = self.color("" if self.is_marked(row) else "dim"), self.color("bad")
+        text = Text(no_wrap=True, end="").append("›" if self.is_marked(row) else " ", self.color("now"))
+        text.append(" " * (self._gutter() - 1))
+        self._append_lanes(text, row, " ", dim)
+        text.append("✂ " if cut.first else "    ", bad).append(cut.name, bad if cut.first else None)
+        if cut.module in self._modules:
+            text.append(f"  {self._modules[cut.module].kind}")
+        if cut.first:
+            where = _place(cut.finding.location, width, with_file=width >= _WIDE)
+            text.append(f"  no gradient{f', {where}' if where else ''}", bad)
+        text.append(f"  {', '.join(cut.names)}", dim)
         text.truncate(width, overflow="ellipsis")
         return text
 
@@ -551,7 +582,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         strong = self.color("now") if state == "current" else self.color("strong")
         tail = f"  {glyph} {word}" if broken else ""
         tail = "  ◀ LIVE" if self._live in span else tail
-        missing = self._inputs_without_gradient(first) if not module and not tail else 0
+        missing = self._outline.joins.get(first.index, 0) if self._cut_off and not module and not tail else 0
         cut = f"  ✂ {missing} input{'s' if missing > 1 else ''}" if missing else ""
         columns = self._columns(row, width)
         wide, room = width >= _WIDE, width - len(tail) - len(cut) - columns.cell_len
@@ -571,13 +602,6 @@ class GraphPane(CursorPane, inherit_bindings=False):
         text.append(cut if text.cell_len + len(cut) + columns.cell_len <= width else "", self.color("warn"))
         return text.append_text(columns)
 
-    def _inputs_without_gradient(self, node: NodeRecord) -> int:
-        """Return how many inputs of a node that joins branches get none, where parameters are cut off."""
-        if not self._unreached or node.operator not in _JOINING:
-            return 0
-        nowhere = sum(edge.target_key is None for edge in node.edges)
-        return nowhere if nowhere < len(node.edges) else 0
-
     def _append_lanes(self, text: Text, row: int, spot: str, style: Style) -> None:
         """Append the lanes, each in its color; the node in that of its state."""
         lanes = self._drawn_lanes()
@@ -594,7 +618,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         record = self._modules.get(module)
         if record is not None:
             text.append(f"  {record.kind}")
-            text.append(f" {record.arguments}", dim)
+            text.append(f" {record.arguments}" if record.arguments else "", dim)
 
     def _columns(self, row: int, width: int) -> Text:
         """Return what there is to show of the gradient that comes to a node, or into a folded module."""
@@ -660,7 +684,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
             label = node.parameter.removeprefix(f"{node.module}.")
         elif not label:
             room = width - text.cell_len - (_OPERATOR if wide else _NARROW_OPERATOR) - 1
-            label = _place(node, room, with_file=wide)
+            label = _place(node.location, room, with_file=wide)
         name = node.operator if wide else node.operator.replace("AccumulateGrad", "AccumGrad")
         room = max(4, width - text.cell_len)
         if label:
@@ -705,12 +729,12 @@ def _made(node: NodeRecord) -> str:
     return ""
 
 
-def _place(node: NodeRecord, width: int, *, with_file: bool) -> str:
-    """Return the line of the user code that made a node, with its file where there is room; empty where it has none."""
-    if node.location is None:
+def _place(location: Location | None, width: int, *, with_file: bool) -> str:
+    """Write a line of the user's code, with its file where there is room; nothing where it is not known."""
+    if location is None:
         return ""
-    number = node.location.lineno
-    places = (f"{basename(node.location.filename)}:{number}" if with_file else "", f":{number}")
+    number = location.lineno
+    places = (f"{basename(location.filename)}:{number}" if with_file else "", f":{number}")
     return next((place for place in places if place and len(place) <= width), "")
 
 

@@ -2,6 +2,7 @@
 
 - :mod:`~.line_pane`: a pane of lines, of which only those on the screen are drawn; with a cursor or without
 - :mod:`~.graph_rows`: the rows of the graph: all nodes, folded modules, or what a filter leaves
+- :mod:`~.cut_branches`: the rows of what no gradient reaches
 - :mod:`~.graph_columns`: the columns of the graph: which have room, and the order of rows by one
 - :mod:`~.norm_columns`: a norm, its bar and its ratio, and the scale that they stand for
 - :mod:`~.model_tree`: the rows of the modules pane: modules and parameters as a tree

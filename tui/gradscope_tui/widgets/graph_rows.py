@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradscope.inspect.debugging.stops.breakpoints import parse_spec
@@ -13,6 +14,7 @@ from gradscope_tui.widgets.lane_layout import NOWHERE, LaneRow, lay_out
 
 if TYPE_CHECKING:
     from gradscope.inspect.records.records import NodeRecord
+    from gradscope_tui.widgets.cut_branches import CutRow
 
 __all__ = [
     "NOTHING",
@@ -29,6 +31,10 @@ __all__ = [
 ]
 
 
+_JOINING = frozenset({"Add", "Bmm", "Cat", "Stack", "Sub", "Where"})
+"""Operators that bring the branches of a model together."""
+
+
 class Outline(NamedTuple):
     """What does not change of a backward while it runs.
 
@@ -42,23 +48,29 @@ class Outline(NamedTuple):
         Indices of the nodes that its gradients come from, ascending.
     positions : mapping of int to int
         The index of each node by its key.
+    joins : mapping of int to int
+        For the nodes that join branches of which some need no gradient, how many of their inputs get none.
     """
 
     modules: Sequence[str]
     targets: Sequence[tuple[int, ...]]
     sources: Sequence[tuple[int, ...]]
     positions: Mapping[int, int]
+    joins: Mapping[int, int] = MappingProxyType({})
 
     @classmethod
     def read(cls, nodes: Iterable[NodeRecord]) -> Outline:
         """Read it from the nodes of a backward."""
-        modules, edges, positions = [], [], {}
+        modules, edges, positions, joins = [], [], {}, {}
         for index, node in enumerate(nodes):
             positions[node.key] = index
             modules.append(node.module)
-            edges.append(tuple(edge.target_key for edge in node.edges))
+            keys = tuple(edge.target_key for edge in node.edges)
+            edges.append(keys)
+            if None in keys and node.operator in _JOINING and keys.count(None) < len(keys):
+                joins[index] = keys.count(None)
         targets = [tuple(positions[key] for key in keys if key is not None and key in positions) for keys in edges]
-        return cls(modules, targets, _sources(targets), positions)
+        return cls(modules, targets, _sources(targets), positions, joins)
 
 
 NOTHING = Outline((), (), (), {})
@@ -76,16 +88,21 @@ class Row(NamedTuple):
         What they belong to.
     folded : bool
         Whether they are folded into it; otherwise it is the heading above them.
+    cut : CutRow or None
+        Of a row that stands for no node, the module in it that gets no gradient.
     """
 
     start: int
     stop: int
     module: str
     folded: bool
+    cut: CutRow | None = None
 
 
 class Rows:
     """The rows of the graph pane: a row stands for one node, for neighbours folded into it, or is a heading of such.
+
+    Modules that get no gradient have rows too, between those of nodes.
 
     Parameters
     ----------
@@ -130,7 +147,29 @@ class Rows:
     def heading(self, row: int) -> str:
         """Return the module that a row is the heading of; empty for another."""
         other = self._others.get(row)
-        return other.module if other is not None and not other.folded else ""
+        return other.module if other is not None and not other.folded and other.cut is None else ""
+
+    def cut(self, row: int) -> CutRow | None:
+        """Return the module without a gradient that a row stands for; None for another."""
+        other = self._others.get(row)
+        return other.cut if other is not None else None
+
+    def with_cut(self, at: int, cut: Sequence[CutRow]) -> Rows:
+        """Return the same rows with others before that of node `at`, or of the module into which it is folded.
+
+        Examples
+        --------
+        >>> rows = Rows(range(3)).with_cut(1, ["a tower"])
+        >>> len(rows), rows.cut(1), rows.row_of(0), rows.row_of(1), rows.span(1)
+        (4, 'a tower', 0, 2, range(1, 2))
+        """
+        place = min(bisect_left(self._starts, at), len(self._starts) - 1)
+        if place < 0 or not cut:
+            return self
+        start = self._starts[place]
+        others = {row + len(cut) * (row >= place): other for row, other in self._others.items()}
+        others |= {place + row: Row(start, start + 1, "", False, one) for row, one in enumerate(cut)}
+        return Rows([*self._starts[:place], *[start] * len(cut), *self._starts[place:]], others)
 
     def row_of(self, index: int) -> int:
         """Return the row of a node: its own, that it is folded into, or else the one before; -1 before the first."""
@@ -143,17 +182,22 @@ class Rows:
         nodes = iter(lay_out(self._edges(outline)))
         layout: list[LaneRow] = []
         for row in range(len(self)):
-            if self.heading(row):
+            if self.is_no_node(row):
                 below, hidden = (layout[-1].below, layout[-1].hidden) if layout else (0, 0)
                 layout.append(LaneRow(NOWHERE, below, below, (), hidden))
             else:
                 layout.append(next(nodes))
         return layout
 
+    def is_no_node(self, row: int) -> bool:
+        """Say whether a row is a heading, or a module without a gradient."""
+        other = self._others.get(row)
+        return other is not None and not other.folded
+
     def _edges(self, outline: Outline) -> list[tuple[int, list[int]]]:
-        """Return for each row but headings the rows that its gradients go to."""
+        """Return for each row of nodes the rows that its gradients go to."""
         own = [0] * len(outline.targets)
-        rows = [row for row in range(len(self)) if not self.heading(row)]
+        rows = [row for row in range(len(self)) if not self.is_no_node(row)]
         for row in rows:
             for index in self.span(row):
                 own[index] = row

@@ -1,0 +1,72 @@
+"""What no gradient reaches, as rows of the graph: the modules of parameters that are cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gradscope.inspect.debugging.session.session_records import BackwardFinding
+
+__all__ = ["CutRow", "cut_rows"]
+
+_MOST = 8
+"""Rows of the modules of one branch."""
+
+
+@dataclass(frozen=True, slots=True)
+class CutRow:
+    """A module whose parameters get no gradient.
+
+    Parameters
+    ----------
+    finding : BackwardFinding
+        What is known of the branch.
+    module : str
+        Its path; empty where parameters belong to none, and where a row counts those that are not shown.
+    name : str
+        How it is called below the rows before it.
+    names : tuple of str
+        Its own parameters, as it calls them.
+    first : bool
+        Whether the branch begins here.
+    """
+
+    finding: BackwardFinding
+    module: str
+    name: str
+    names: tuple[str, ...] = ()
+    first: bool = False
+
+
+def cut_rows(findings: Iterable[BackwardFinding]) -> tuple[CutRow, ...]:
+    """Return the rows of all branches that findings tell to be cut off, a module each.
+
+    Examples
+    --------
+    >>> from gradscope.inspect.debugging.session.session_records import BackwardFinding
+    >>> lost = BackwardFinding("unreached", "warning", "", parameters=("text.0.weight", "text.0.bias", "text.2.weight"))
+    >>> [(row.module, row.name, row.names) for row in cut_rows([lost])]
+    [('text', 'text', ()), ('text.0', '0', ('weight', 'bias')), ('text.2', '2', ('weight',))]
+    """
+    return tuple(row for finding in findings if finding.kind == "unreached" for row in _branch(finding))
+
+
+def _branch(finding: BackwardFinding) -> list[CutRow]:
+    """Return the module that is around all parameters, where there is one, and those that have some."""
+    owned: dict[str, list[str]] = {}
+    for path in finding.parameters:
+        module, _, name = path.rpartition(".")
+        owned.setdefault(module, []).append(name)
+    columns = zip(*(module.split(".") for module in owned))
+    around = ".".join(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
+    rows = [
+        CutRow(finding, module, module.removeprefix(f"{around}."), tuple(names))
+        for module, names in owned.items()
+        if module != around
+    ]
+    if len(rows) > _MOST:
+        rows[_MOST - 1 :] = [CutRow(finding, "", f"… and {len(rows) - _MOST + 1} more modules")]
+    return [CutRow(finding, around, around, tuple(owned.get(around, ())), True), *rows]
