@@ -21,7 +21,7 @@ PLACE = 8
 SAME, DIFFERENT, FAILED = 0, 1, 2
 
 _DESCRIPTION = """\
-Compare two recordings, or two iterations of one (run.gscope:0 run.gscope:1), and show the first node at which they
+Compare two recordings, or two iterations of one (run.gscope:1 run.gscope:2), and show the first node at which they
 differ, on both sides. Nodes are the same when module, operator, parameter, line and occurrence are.
 Of two directories, with the recordings of many ranks each, every rank is compared with the same rank; whether the ranks
 of one agree is what `gradscope agree` tells.

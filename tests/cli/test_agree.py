@@ -33,7 +33,7 @@ def test_ranks_that_do_not(tmp_path, capsys):
     record_ranks(tmp_path, 3, [0])
     record_ranks(tmp_path, 3, [1], lr=0.2)
     status, out, _ = agree(capsys, tmp_path)
-    assert (status, out.splitlines()[0]) == (1, "2 ranks disagree: iteration 1, before step 1, parameter 0.weight")
+    assert (status, out.splitlines()[0]) == (1, "2 ranks disagree: iteration 2, before step 2, parameter 0.weight")
     assert out.endswith("note: no recording of rank 2: it was not started, or it could not write one\n")
     status, out, _ = agree(capsys, tmp_path, "--format", "json")
     data = json.loads(out)

@@ -23,16 +23,16 @@ def test_different(paths, capsys):
     assert main(["diff", paths["a"], paths["b"]]) == 1
     lines = capsys.readouterr().out.splitlines()
     # The first step is the same: the learning rate has not been used yet.
-    assert lines[0].startswith("first difference after 10 nodes: iteration 1, backward 0")
+    assert lines[0].startswith("first difference after 10 nodes: iteration 2, backward 1")
     assert lines[1].startswith(f"  A {paths['a']}: node 1 of 9: PowBackward0")
     assert lines[2].startswith(f"  B {paths['b']}: node 1 of 9: PowBackward0")
     assert lines[3].startswith("  grad_inputs[0]: norm ")
 
 
 def test_iterations(paths, capsys):
-    assert main(["diff", f"{paths['a']}:0", f"{paths['b']}:0"]) == 0
-    assert main(["diff", f"{paths['a']}:0", f"{paths['a']}:1"]) == 1
-    assert main(["diff", f"{paths['a']}:0", f"{paths['a']}:1", "--rtol", "10"]) == 0
+    assert main(["diff", f"{paths['a']}:1", f"{paths['b']}:1"]) == 0
+    assert main(["diff", f"{paths['a']}:1", f"{paths['a']}:2"]) == 1
+    assert main(["diff", f"{paths['a']}:1", f"{paths['a']}:2", "--rtol", "10"]) == 0
     capsys.readouterr()
 
 
@@ -44,7 +44,7 @@ def test_a_table(paths, capsys):
 def test_what_is_not_there(paths, tmp_path, capsys):
     assert main(["diff", paths["a"], str(tmp_path / "none")]) == 2
     assert main(["diff", f"{paths['a']}:9", f"{paths['a']}:1"]) == 2
-    assert "has no iteration 9; it has 0 to 2" in capsys.readouterr().err
+    assert "has no iteration 9; it has 1 to 3" in capsys.readouterr().err
 
 
 def test_ranks_are_compared_one_by_one(tmp_path, capsys):

@@ -28,14 +28,14 @@ def test_formats(lake, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split() for line in lines[:3]] == [
         ["iteration", "rank", "flows"],
-        ["0", "0", "True"],
-        ["0", "1", "True"],
+        ["1", "0", "True"],
+        ["1", "1", "True"],
     ]
     assert lines[3] == "... the first 2; --limit 0 shows all"
     assert main(["query", lake, SQL, "--format", "csv"]) == 0
-    assert capsys.readouterr().out.splitlines()[:2] == ["iteration,rank,flows", "0,0,True"]
+    assert capsys.readouterr().out.splitlines()[:2] == ["iteration,rank,flows", "1,0,True"]
     assert main(["query", lake, SQL, "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)[3] == {"iteration": 1, "rank": 1, "flows": True}
+    assert json.loads(capsys.readouterr().out)[3] == {"iteration": 2, "rank": 1, "flows": True}
     assert main(["query", lake, "select timestamp '2026-01-01' as day, 'nan'::double as x", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == [{"day": "2026-01-01 00:00:00", "x": "nan"}]
 

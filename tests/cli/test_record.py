@@ -50,7 +50,7 @@ def test_a_script(tmp_path):
     with gi.open_recording(tmp_path / "run.gscope") as recording:
         (run,) = recording.runs
         assert (run.title, run.state) == ("script.py", "finished")
-        assert [task.iteration for task in recording.tasks()] == [0, 1, 2]
+        assert [task.iteration for task in recording.tasks()] == [1, 2, 3]
 
 
 def test_the_default_file_and_what_is_kept(tmp_path):

@@ -37,15 +37,15 @@ def test_the_overview(path, capsys):
     assert lines[1] == "  3 iterations, 3 backwards, 27 nodes"
     rows = [line.split() for line in lines[2:]]
     assert rows[0] == ["iteration", "loss", "backwards", "nodes", "time"]
-    assert [(row[0], *row[2:4]) for row in rows[1:]] == [("0", "1", "9"), ("1", "1", "9"), ("2", "1", "9")]
+    assert [(row[0], *row[2:4]) for row in rows[1:]] == [("1", "1", "9"), ("2", "1", "9"), ("3", "1", "9")]
     assert all(0 < float(row[1]) < 10 for row in rows[1:])
 
 
 def test_nodes(path, capsys):
-    status, out, _ = view(capsys, path, "--iteration", "1", "--filter", "param:*.bias")
+    status, out, _ = view(capsys, path, "--iteration", "2", "--filter", "param:*.bias")
     assert status == 0
     lines = out.splitlines()
-    assert lines[0] == "iteration 1, backward 2, 9 nodes"
+    assert lines[0] == "iteration 2, backward 2, 9 nodes"
     assert [line.split()[1:4] for line in lines[1:]] == [
         ["4", "AccumulateGrad", "2.bias"], ["8", "AccumulateGrad", "0.bias"],
     ]  # fmt: skip
@@ -53,16 +53,16 @@ def test_nodes(path, capsys):
 
 def test_one_node(path, capsys):
     _, out, _ = view(capsys, path, "--backward", "2", "--node", "2")
-    assert out.startswith("iteration 1, backward 2\nnode 2 of 9: AddmmBackward0  2  (done)\n")
+    assert out.startswith("iteration 2, backward 2\nnode 2 of 9: AddmmBackward0  2  (done)\n")
     assert "-> node 3 AccumulateGrad input 0" in out
     assert "loss = (model(inputs) ** 2).mean()" in out
 
 
 def test_a_limit(path, capsys):
-    _, out, _ = view(capsys, path, "--iteration", "0", "--limit", "2")
+    _, out, _ = view(capsys, path, "--iteration", "1", "--limit", "2")
     assert out.splitlines()[-1] == "... the first 2; --limit 0 shows all"
     assert len(out.splitlines()) == 4
-    _, out, _ = view(capsys, path, "--iteration", "0", "--limit", "0")
+    _, out, _ = view(capsys, path, "--iteration", "1", "--limit", "0")
     assert len(out.splitlines()) == 10
 
 
@@ -78,13 +78,13 @@ def test_bad_nodes_violations_and_events(tmp_path, capsys):
         with pytest.raises(RuntimeError):
             z.backward()
     _, out, _ = view(capsys, path)
-    assert "first NaN or Inf: iteration 0, backward 1, node 2 LogBackward0" in out
-    assert "1 backward failed, the first in iteration 1: SavedTensorModifiedError" in out
+    assert "first NaN or Inf: iteration 1, backward 1, node 2 LogBackward0" in out
+    assert "1 backward failed, the first in iteration 2: SavedTensorModifiedError" in out
     assert "1 violation: saved tensors that had been modified" in out
     _, out, _ = view(capsys, path, "--bad", "--limit", "1")
     assert "LogBackward0" in out
     _, out, _ = view(capsys, path, "--violations")
-    assert out.startswith("iteration 1, backward 2, node 1: ExpBackward0 needs `result`: saved at version 0, at 1 when")
+    assert out.startswith("iteration 2, backward 2, node 1: ExpBackward0 needs `result`: saved at version 0, at 1 when")
     _, out, _ = view(capsys, path, "--events")
     assert "mark   the middle" in out
 
@@ -113,7 +113,7 @@ def test_no_recording(tmp_path, capsys):
 
 
 def test_whoever_reads_may_leave(path):
-    command = [sys.executable, "-m", "gradscope", "view", path, "--iteration", "0"]
+    command = [sys.executable, "-m", "gradscope", "view", path, "--iteration", "1"]
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
@@ -131,9 +131,9 @@ def test_exports(path, tmp_path, capsys):
 
 
 def test_commands_of_the_prompt(path, capsys):
-    status, out, _ = view(capsys, path, "-c", "iteration 1; nodes param:*; node 3; value; next; previous; back 1; quit")
+    status, out, _ = view(capsys, path, "-c", "iteration 2; nodes param:*; node 3; value; next; previous; back 1; quit")
     assert status == 0
-    assert "(recording) nodes param:*\niteration 1, backward 2, 9 nodes\n+    3  AccumulateGrad  2.weight" in out
+    assert "(recording) nodes param:*\niteration 2, backward 2, 9 nodes\n+    3  AccumulateGrad  2.weight" in out
     assert "node 4 of 9: AccumulateGrad  2.bias" in out
     assert out.count("node 3 of 9") == 2
     assert "[[" in out
@@ -173,9 +173,9 @@ def test_a_directory_is_a_run_of_many_ranks(tmp_path, capsys):
     assert (status, out.splitlines()[0].partition("  ")[0]) == (0, f"{tmp_path}: train.py, 2 of 2 ranks")
     status, out, _ = view(capsys, str(tmp_path), "--rank", "1", "--text")
     assert (status, out.split("  ")[0]) == (0, "run 1: train.py rank 1")
-    status, out, _ = view(capsys, str(tmp_path), "--iteration", "1")
+    status, out, _ = view(capsys, str(tmp_path), "--iteration", "2")
     assert (status, out.splitlines()[:2]) == (
-        0, ["iteration 1, before step 1", "parameter  shape   reduced  rank 0   rank 1"]
+        0, ["iteration 2, before step 2", "parameter  shape   reduced  rank 0   rank 1"]
     )  # fmt: skip
     status, _, err = view(capsys, str(tmp_path), "--iteration", "9")
     assert (status, err) == (2, f"gradscope view: {tmp_path} has no iteration 9\n")

@@ -128,7 +128,7 @@ def look(path: Path, sound: Path) -> None:
     name, folder = str(path), path.parent
     for command in (
         ["view", name, "--text"],
-        ["view", name, "--iteration", "0", "--limit", "0"],
+        ["view", name, "--iteration", "1", "--limit", "0"],
         ["view", name, "-c", "nodes; node 1; value; events; violations; iterations"],
         ["report", name, "-o", str(folder / "page.html")],
         ["diff", name, str(sound)],

@@ -61,7 +61,7 @@ class StepLook:
     optimizer : int
         Which of the program's, numbered as they stepped first.
     number : int
-        Which of its steps, from 0.
+        Which of its steps, from 1.
     tensors : tuple of HeldTensor
         In one order, which all that follows has too.
     values, gradients : ndarray of uint64
@@ -167,7 +167,7 @@ class StepLooker:
         if not held or _inside_another_step():
             return None
         which = self._number_of(optimizer)
-        number = self._numbers[which] = self._numbers.get(which, -1) + 1
+        number = self._numbers[which] = self._numbers.get(which, 0) + 1
         adapter = self._adapter.of(held[0])
         parallel = self._parallel(adapter)
         tensors, described = self._tensors(which, adapter, held, parallel)

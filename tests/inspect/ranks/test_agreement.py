@@ -41,14 +41,14 @@ def test_the_first_parameter_that_differs_is_named_with_the_step_before(tmp_path
     record_ranks(tmp_path, 3, [1], steps=3, lr=0.3)
     found = compared(tmp_path)
     parted = found.parted
-    assert (found.steps, parted.what, parted.name, parted.iteration) == (1, "parameter", "0.weight", 1)
+    assert (found.steps, parted.what, parted.name, parted.iteration) == (1, "parameter", "0.weight", 2)
     assert parted.others == ("0.bias", "2.weight", "2.bias")
     assert parted.held[0] == parted.held[2] != parted.held[1]
     told = "the optimizers step differently: the learning rate is 0.1 on rank 0, 0.3 on rank 1, 0.1 on rank 2"
     assert likely_cause(parted).text == told
     lines = agreement_text(found).splitlines()
     data = agreement_json(found)
-    assert lines[0] == "3 ranks disagree: iteration 1, before step 1, parameter 0.weight"
+    assert lines[0] == "3 ranks disagree: iteration 2, before step 2, parameter 0.weight"
     assert [line.split()[:-1] for line in lines[1:3]] == [["rank", "0,", "2", "checksum"], ["rank", "1", "checksum"]]
     assert lines[-1] == "before that they agreed in 1 step"
     assert json.loads(json.dumps(data))["first"]["cause"] == told
@@ -72,7 +72,7 @@ def test_a_rank_that_still_runs_is_compared_as_far_as_it_came(tmp_path, monkeypa
     assert (bool(found), found.steps) == (True, 1)
     assert found.notes == (
         "rank 1 took 1 of 4 steps: it runs still; compared as far as it came",
-        "rank 1 runs still; its last node, in backward 0 of iteration 0, which had ended: AccumulateGrad 0.bias",
+        "rank 1 runs still; its last node, in backward 1 of iteration 1, which had ended: AccumulateGrad 0.bias",
     )
 
 
@@ -137,62 +137,62 @@ def runs(tmp_path_factory):
 
 BROKEN = {
     "head_outside": (
-        "gradient head.weight", 0, "head.weight is outside of DistributedDataParallel: nothing reduces",
+        "gradient head.weight", 1, "head.weight is outside of DistributedDataParallel: nothing reduces",
         [("head(trunk(batch))", (0, 1))],
     ),
     "head_outside_with_other_seeds": (
-        "parameter 1.weight", 0, "and the seeds are 100 and 101", [("model(batch)", (0, 1))],
+        "parameter 1.weight", 1, "and the seeds are 100 and 101", [("model(batch)", (0, 1))],
     ),
     "no_sync_left_on": (
-        "gradient module.0.weight", 2, "ran under no_sync() on ranks 0, 1", [("model(batch)", (0, 1))],
+        "gradient module.0.weight", 3, "ran under no_sync() on ranks 0, 1", [("model(batch)", (0, 1))],
     ),
     "other_micro_batches": (
-        "gradient module.0.weight", 0, "ran under no_sync() on rank 1: nothing reduced",
+        "gradient module.0.weight", 1, "ran under no_sync() on rank 1: nothing reduced",
         [("model(batch + micro)", (1,))],
     ),
     "unused_on_one_rank": (
-        "gradient Linear.weight", 1, "Linear.weight has no gradient on rank 1",
+        "gradient Linear.weight", 2, "Linear.weight has no gradient on rank 1",
         [("model[3](hidden)", (1,)), ("model[1](hidden)", (0,))],
     ),
     "dropout_without_reduction": (
-        "gradient 0.weight", 0, "the seeds are 0 and 1, so that dropout differs too", [("backward()", (0, 1))],
+        "gradient 0.weight", 1, "the seeds are 0 and 1, so that dropout differs too", [("backward()", (0, 1))],
     ),
     "never_wrapped": ("gradient 0.weight", 0, "nothing reduces the gradients", [("backward()", (0, 1))]),
     "batch_norm_apart": (
-        "buffer module.1.running_mean", 0, "running_mean follows each rank's own batches", [("model(batch)", (0, 1))],
+        "buffer module.1.running_mean", 1, "running_mean follows each rank's own batches", [("model(batch)", (0, 1))],
     ),
     "branch_of_an_earlier_backward": (
-        "gradient module.one.weight", 0, "came in an earlier backward",
+        "gradient module.one.weight", 1, "came in an earlier backward",
         [('model(batch, "one")', (0,)), ('model(batch, "two")', (0,))],
     ),
     "bucket_that_waits": (
-        "gradient module.one.weight", 0, "did not reach module.two.weight", [('model(batch, "one")', (0,))],
+        "gradient module.one.weight", 1, "did not reach module.two.weight", [('model(batch, "one")', (0,))],
     ),
     "other_learning_rate": (
-        "parameter module.0.weight", 1, "the learning rate is 0.1 on rank 0, 0.2 on rank 1",
+        "parameter module.0.weight", 2, "the learning rate is 0.1 on rank 0, 0.2 on rank 1",
         [("optimizer.step()", (0, 1))],
     ),
     "loaded_on_one_rank": (
-        "parameter module.0.weight", 0, "equal: module.0.weight was written more often on rank 0",
+        "parameter module.0.weight", 1, "equal: module.0.weight was written more often on rank 0",
         [("model(batch)", (0,))],
     ),
     "step_left_out_on_one_rank": (
-        "gradient module.0.weight", 2, "rank 1 has left out a step",
+        "gradient module.0.weight", 3, "rank 1 has left out a step",
         [("backward()", (1,)), ("optimizer.step()", (0,))],
     ),
     "scaled_on_each_rank": (
-        "gradient module.0.weight", 0, "reduced and then changed on each rank",
+        "gradient module.0.weight", 1, "reduced and then changed on each rank",
         [("loss.backward()", (0, 1)), ("optimizer.step()", (0, 1))],
     ),
     "left_out_of_the_reduction": (
-        "gradient 2.bias", 0, "leaves out 2.bias", [("backward()", (0, 1)), ("optimizer.step()", (0, 1))],
+        "gradient 2.bias", 1, "leaves out 2.bias", [("backward()", (0, 1)), ("optimizer.step()", (0, 1))],
     ),
     "not_in_one_optimizer": (
-        "parameter module.2.bias", 1, "the optimizer of rank 1 does not hold module.2.bias",
+        "parameter module.2.bias", 2, "the optimizer of rank 1 does not hold module.2.bias",
         [("optimizer.step()", (1,))],
     ),
     "clamped_on_one_rank": (
-        "parameter module.0.weight", 2, "rank 1 wrote into module.0.weight between step() and the next forward",
+        "parameter module.0.weight", 3, "rank 1 wrote into module.0.weight between step() and the next forward",
         [("optimizer.step()", (1,)), ("model(batch)", (1,))],
     ),
 }  # fmt: skip
@@ -298,9 +298,9 @@ def test_what_tensor_parallel_ranks_hold_twice_is_compared(spread):
 @pytest.mark.torch
 def test_the_norms_of_an_iteration_are_those_of_whole_parameters(spread):
     with open_ranks(spread / "sharded") as ranks:
-        lines = iteration_text(ranks, 1).splitlines()
+        lines = iteration_text(ranks, 2).splitlines()
         parts = [list(member.recording.steps(member.run.id))[1].look.norms[0] for member in ranks.members]
-    assert lines[:2] == ["iteration 1, before step 1", "parameter  shape   reduced  rank 0  rank 1"]
+    assert lines[:2] == ["iteration 2, before step 2", "parameter  shape   reduced  rank 0  rank 1"]
     name, *_, reduced, _, _ = lines[2].split()
     assert (name, float(reduced)) == ("0.weight", pytest.approx(whole_norm(parts), rel=1e-3))
 
@@ -308,7 +308,7 @@ def test_the_norms_of_an_iteration_are_those_of_whole_parameters(spread):
 @pytest.mark.torch
 def test_ranks_that_step_alone_in_a_join_are_told(runs):
     assert compared(runs / "unequal_batches").notes == (
-        "rank 0 took steps 3 to 4 without the others, who were given its parameters (join)",
+        "rank 0 took steps 4 to 5 without the others, who were given its parameters (join)",
         "rank 1 took 6 of 10 steps: it ended earlier, or has joined; compared as far as it came",
     )
 

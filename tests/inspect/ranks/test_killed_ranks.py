@@ -66,7 +66,7 @@ def iterations_of(path: Path, run: int) -> int:
         return 0
     with gi.open_recording(path) as recording:
         tasks = recording.tasks(run=run)
-        return 1 + (tasks[-1].iteration or 0) if tasks else 0
+        return tasks[-1].iteration if tasks else 0
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(100, marks=pytest.mark.slow)])

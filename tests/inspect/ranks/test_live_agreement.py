@@ -42,7 +42,7 @@ def check(folder, broken):
 def test_the_script_ends_at_the_first_disagreement(torch, tmp_path):
     done = check(tmp_path, broken=True)
     assert done.returncode == 1, done.stderr
-    assert "2 ranks disagree: before step 2, gradient module.bias\n" in done.stdout
+    assert "2 ranks disagree: before step 3, gradient module.bias\n" in done.stdout
     assert "likely cause: the gradient was reduced and then changed on each rank" in done.stdout
     assert "before that they agreed in 2 steps\n" in done.stdout
 

@@ -151,7 +151,7 @@ def test_a_rank_that_waited_and_went_on_is_not_named(tmp_path, impatient):
         recorder.flush()
         found = found_in(tmp_path)
         (note,) = [note for note in found.notes if "barrier" in note or note.startswith("rank 1 runs")]
-    assert note.startswith("rank 1 runs still; its last node, in backward 2")
+    assert note.startswith("rank 1 runs still; its last node, in backward 3")
     assert not found.hang
 
 

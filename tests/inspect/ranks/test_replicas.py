@@ -84,7 +84,7 @@ def test_the_replica_of_a_stage_that_differs_is_named_beside_the_other_alone(tmp
     record_stages(tmp_path, lr=(0.1, 0.3, 0.1, 0.2))
     with open_ranks(tmp_path) as ranks:
         found = agreement(ranks)
-    assert (found.parted.name, sorted(found.parted.held), found.parted.iteration) == ("0.weight", [1, 3], 1)
+    assert (found.parted.name, sorted(found.parted.held), found.parted.iteration) == ("0.weight", [1, 3], 2)
     told = "the optimizers step differently: the learning rate is 0.3 on rank 1, 0.2 on rank 3"
     assert likely_cause(found.parted).text == told
     assert agreement_text(found).splitlines()[-1] == f"note: {STAGES}"
@@ -110,5 +110,5 @@ def test_stages_that_torchrun_starts(torch, tmp_path):
     assert (found.parted.what, found.parted.name, sorted(found.parted.held)) == ("gradient", "module.0.weight", [1, 3])
     assert likely_cause(found.parted).text.startswith("the gradient was reduced and then changed on each rank")
     told = (tmp_path / "live-3.txt").read_text().splitlines()
-    assert told[0] == "2 ranks disagree: before step 1, gradient module.0.weight"
+    assert told[0] == "2 ranks disagree: before step 2, gradient module.0.weight"
     assert [line.split()[:2] for line in told[1:3]] == [["rank", "1"], ["rank", "3"]]

@@ -22,13 +22,13 @@ def test_ranks_and_iterations_stand_side_by_side(tmp_path):
     assert lines[1].split() == ["rank", "process", "state", "iterations", "backwards", "nodes"]
     assert re.fullmatch(r"0 +\d+ on \S+ +finished +3 +3 +27", lines[2])
     assert re.fullmatch(r"1 +\d+ on \S+ +finished +2 +2 +18", lines[3])
-    assert [line.split()[:2] for line in lines[5:]] == [["0", "2"], ["1", "2"], ["2", "1"]]
+    assert [line.split()[:2] for line in lines[5:]] == [["1", "2"], ["2", "2"], ["3", "1"]]
     assert lines[7].endswith("rank 0")  # it alone has that iteration
 
 
 def test_of_many_iterations_the_first_and_the_last_are_shown(tmp_path):
     record_ranks(tmp_path, 1, steps=9)
     lines = text_of(tmp_path, limit=4)[3:]
-    assert [line.split()[0] for line in lines] == ["iteration", "0", "1", "...", "7", "8"]
+    assert [line.split()[0] for line in lines] == ["iteration", "1", "2", "...", "8", "9"]
     assert lines[3] == "... 5 more; --limit 0 shows all"
     assert len(text_of(tmp_path, limit=0)) == 3 + 1 + 9

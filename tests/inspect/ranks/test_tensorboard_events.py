@@ -37,7 +37,7 @@ def test_each_rank_has_its_norms_by_iteration(tmp_path):
         member = ranks.member(1)
         norms = [n.norm for task in member.tasks() for n in task.nodes if n.parameter == "0.weight"]
         began = member.run.started / 1e9
-    assert [scalar.step for scalar in scalars] == [0, 1, 2]
+    assert [scalar.step for scalar in scalars] == [1, 2, 3]
     assert [scalar.value for scalar in scalars] == pytest.approx(norms)
     assert began <= scalars[0].wall_time < began + 100
     with open_ranks(tmp_path / "run") as ranks:

@@ -169,7 +169,7 @@ def test_the_widgets_show_a_recording_as_the_past_of_a_program(session):
         await pilot.press("n", "n")
         await until(pilot, lambda: app.query_one(StatusBar).status.node == 2)
         await pilot.press("right_square_bracket")
-        await until(pilot, lambda: "iteration 1, backward 2" in text_of(app))
+        await until(pilot, lambda: "iteration 2, backward 2" in text_of(app))
         await pilot.press("right_curly_bracket")
         await until(pilot, lambda: app.query_one(StatusBar).status.task == 3)
         await pilot.press("left_square_bracket")

@@ -58,7 +58,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "nodes": (
         *_PARTITIONS,
         _BLOCK_COLUMN,
-        Column("iteration", "int64", "the training step, from 0"),
+        Column("iteration", "int64", "the training step, from 1"),
         Column("task", "int64", "the backward, from 1"),
         Column("index", "int64", "the node's place in the order in which the backward ran"),
         Column("name", "text", "the node, such as AddmmBackward0"),
@@ -76,7 +76,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *_PARTITIONS,
         _BLOCK_COLUMN,
         Column("iteration", "int64", "the training step; null where it has been left out of the recording"),
-        Column("step", "int64", "which step of its optimizer, from 0"),
+        Column("step", "int64", "which step of its optimizer, from 1"),
         Column("optimizer", "int64", "which optimizer, numbered as they stepped first"),
         Column("time_ns", "int64", "nanoseconds since the run began"),
         Column("name", "text", "the parameter or buffer"),

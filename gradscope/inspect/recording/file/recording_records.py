@@ -114,7 +114,7 @@ class IterationRecord:
     Attributes
     ----------
     number : int
-        From 0 in each run.
+        From 1 in each run; from 0 in those that were recorded by 0.4 and before.
     started : int
         Nanoseconds since the run began, as all times below.
     label : str
@@ -138,7 +138,7 @@ class BackwardRecord:
     iteration : int
         The number of its iteration.
     number : int
-        From 0 in each run.
+        From 1 in each run, likewise.
     parent : int or None
         The backward inside which it ran.
     state : str

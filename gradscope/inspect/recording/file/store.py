@@ -551,7 +551,7 @@ class Store:
         self._aged = newest
         ended = self._ended()
         special = around_changes(ended, self._happened())
-        old = f"SELECT id FROM iterations WHERE {of_run} AND number > 0 AND ended < ? ORDER BY id"
+        old = f"SELECT id FROM iterations WHERE {of_run} AND number > 1 AND ended < ? ORDER BY id"
         found = [number for (number,) in self._connection.execute(old, (newest - int(age * 1e9),))]
         left_out = sorted(set(found) & set(ended) - special)
         if left_out:
@@ -561,7 +561,7 @@ class Store:
         """Return the iterations but the first of each run to which no backward will be added any more."""
         running = {*self._rows["iterations"], *(row["iteration"] for row in self._rows["tasks"].values())}
         # The recorder may still move backwards to a run's first iteration, or to the one before the last.
-        found = self._connection.execute("SELECT id FROM iterations WHERE number > 0 ORDER BY id")
+        found = self._connection.execute("SELECT id FROM iterations WHERE number > 1 ORDER BY id")
         return [number for (number,) in found if number not in running]
 
     def _leave_out(self, left_out: Sequence[int]) -> None:

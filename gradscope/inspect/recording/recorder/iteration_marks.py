@@ -23,11 +23,11 @@ class IterationCounter:
     ...     moved = counter.stepped(optimizer)
     ...     return number, moved
     >>> step("D"), step("G"), step("D"), step("G")  # the second backward turns out to belong to the first's iteration
-    ((0, None), (1, (1, 0)), (1, None), (1, None))
+    ((1, None), (2, (1, 1)), (2, None), (2, None))
     """
 
     def __init__(self) -> None:
-        self.number = -1
+        self.number = 0
         self.tasks = 0
         self._by_hand = False
         self._round: set[Any] = set()
@@ -39,7 +39,7 @@ class IterationCounter:
     def task_started(self, task: int) -> int:
         """Return the iteration of an outermost backward; `task` grows from one to the next."""
         self.tasks += 1
-        if self.number < 0 or (not self._by_hand and self._over()):
+        if not self.number or (not self._by_hand and self._over()):
             self._begin()
         if self._ended:
             self._since = task
@@ -54,14 +54,14 @@ class IterationCounter:
         tuple of int, or None
             ``(task, iteration)``: all tasks from that one on belong to that iteration, not where they were put.
         """
-        if self._by_hand or self.number < 0:
+        if self._by_hand or not self.number:
             return None
         moved = None
         if not self._size:
             # Until now each backward counted as an iteration of its own; all of them belong to the first one.
-            if self.number:
-                moved = self._since, 0
-                self.number = 0
+            if self.number > 1:
+                moved = self._since, 1
+                self.number = 1
         elif not self._round and self._last_round and optimizer not in self._last_round:
             # This is another optimizer of the iteration that seemed to be over.
             self.number -= 1

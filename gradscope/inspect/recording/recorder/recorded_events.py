@@ -136,7 +136,7 @@ class EventRecorder(Observer):
         self._lock = threading.RLock()
         self._tasks: dict[Any, _Task] = {}
         self._stacks = threading.local()
-        self._numbers = itertools.count().__next__
+        self._numbers = itertools.count(1).__next__
         self._next = {
             table: writer.counter(table)
             for table in (
@@ -473,7 +473,7 @@ class EventRecorder(Observer):
             self._iteration_now = self._iterations[number] = row, facts
             self._writer.put(RowUpdate("iterations", row, **facts))
             # Backwards are only ever moved to the first iteration or to the one before: other numbers can go.
-            self._iterations.pop(number - 2 if number > 2 else -1, None)
+            self._iterations.pop(number - 2 if number > 3 else 0, None)
         return self._iterations[number][0]
 
     def _end_iteration(self) -> None:

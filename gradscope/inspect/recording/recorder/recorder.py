@@ -204,7 +204,7 @@ class Recorder:
         self._writer.close()
 
     def iteration(self, label: str = "") -> int:
-        """Begin an iteration; from now on only this does. Return its number, from 0."""
+        """Begin an iteration; from now on only this does. Return its number, from 1."""
         return self._running().iteration(label)
 
     def mark(self, text: str) -> None:

@@ -39,7 +39,7 @@ class Divergence:
     iteration : int
         The number of the iteration (of the first recording).
     task : int
-        Which backward of that iteration, from 0.
+        Which backward of that iteration, from 1.
     left, right : NodeRecord or None
         The node on both sides; None where it is missing.
     left_count, right_count : int
@@ -89,7 +89,7 @@ class Difference:
     ...     for _ in range(2):
     ...         w.exp().sum().backward()
     >>> with gi.open_recording(path) as run:
-    ...     found = gi.difference(run, run, left_iteration=0, right_iteration=1)
+    ...     found = gi.difference(run, run, left_iteration=1, right_iteration=2)
     >>> found.first, found.compared
     (None, 3)
     """
@@ -221,7 +221,7 @@ def difference(
     ...     for scale in (3.0, 4.0):
     ...         (w.exp() * scale).sum().backward()
     >>> with gi.open_recording(path) as run:
-    ...     found = gi.difference(run, run, left_iteration=0, right_iteration=1)
+    ...     found = gi.difference(run, run, left_iteration=1, right_iteration=2)
     >>> found.first.left.name, found.compared, found.first.what[0]
     ('MulBackward0', 1, 'grad_inputs[0]: norm 4.243 and 5.657')
     """
@@ -233,7 +233,7 @@ def difference(
         second = right_iteration if right_iteration is not None else left_iteration
         pairs = [(first, second)]
     else:
-        pairs = [(n, n) for n in sorted(a.iterations.keys() & b.iterations.keys())]
+        pairs = [(n + a.begin, n + b.begin) for n in sorted(a.since_begin & b.since_begin)]
     notes = _notes(a, b) if left_iteration is None and right_iteration is None else ()
     compared = 0
     for first, second in pairs:
@@ -259,6 +259,8 @@ class _ComparedRun:
         self.iterations: dict[int, list[BackwardRecord]] = {}
         for task in recording.tasks(run=self.run):
             self.iterations.setdefault(task.iteration, []).append(task)
+        self.begin = 0 if 0 in self.iterations else 1  # recordings of 0.4 and before count from 0
+        self.since_begin = {number - self.begin for number in self.iterations}
 
     def tasks(self, iteration: int | None) -> list[BackwardRecord]:
         """Return the backwards of an iteration."""
@@ -276,7 +278,7 @@ class _ComparedRun:
 
 def _notes(a: _ComparedRun, b: _ComparedRun) -> tuple[str, ...]:
     notes = [f"{letter}: {text}" for letter, side in (("A", a), ("B", b)) for text in side.left_out()]
-    if a.iterations.keys() != b.iterations.keys():
+    if a.since_begin != b.since_begin:
         notes.append(
             f"A has {len(a.iterations)} iterations, B has {len(b.iterations)}; those that both have were compared"
         )
@@ -298,10 +300,10 @@ def _compare_iterations(
         equal += same
         if found is not None:
             nodes, what = found
-            return Divergence(iteration, place, *nodes, one.count, two.count, what), equal
+            return Divergence(iteration, place + 1, *nodes, one.count, two.count, what), equal
     if len(left) != len(right):
         what = (f"{len(left)} backwards in A, {len(right)} in B",)
-        return Divergence(iteration, min(len(left), len(right)), None, None, 0, 0, what), equal
+        return Divergence(iteration, min(len(left), len(right)) + 1, None, None, 0, 0, what), equal
     return None, equal
 
 

@@ -69,7 +69,7 @@ def test_a_damaged_backward_hides_none_of_those_beside_it(tmp_path):
 
 def test_find(tmp_path):
     recording = recorded(tmp_path / "run.gscope", steps=2)
-    found = recording.find("param:*.bias", iteration=1)
+    found = recording.find("param:*.bias", iteration=2)
     assert [(task, node.parameter) for task, node in found] == [(2, "2.bias"), (2, "0.bias")]
     with pytest.raises(gi.BreakpointError):
         recording.find("what:ever")

@@ -50,7 +50,7 @@ def test_norms_are_those_of_the_nodes(tmp_path, dtype, size):
         [series] = [one for one in recording.series() if one.kind == "gradient"]
     assert series.name == name
     assert [bucket.mean for bucket in series.buckets] == pytest.approx(norms)
-    assert series.zeros == (1, 0, 0)
+    assert series.zeros == (1, 1, 1)
 
 
 def test_small_gradients_of_two_dtypes_are_told_apart(tmp_path):
@@ -74,7 +74,7 @@ def test_norms_whose_squares_leave_float64(tmp_path, value):
 def test_nan_is_counted_with_its_first_and_last_place(tmp_path, size):
     model = Scale(weight=gs.ones(size))
     with gi.record(tmp_path / "run.gscope", rows=50):
-        for n in range(400):
+        for n in range(1, 401):
             model(math.nan if n in (101, 200, 300) else 1.0).backward()
     [series] = series_of(tmp_path / "run.gscope").values()
     assert (series.bad, series.samples) == ((3, 101, 300), 400)
@@ -92,12 +92,12 @@ def test_a_series_outlives_the_iterations_that_are_left_out(tmp_path):
     with gi.open_recording(path) as recording:
         assert len(recording.iterations()) < 1500
         loss, series = recording.series()
-    assert (series.samples, series.first, series.last) == (3000, 0, 2999)
+    assert (series.samples, series.first, series.last) == (3000, 1, 3000)
     assert series.first_value == pytest.approx(50**0.5)
     assert (loss.kind, loss.samples, loss.first_value) == ("loss", 3000, 50.0)
     fallen = series.since(series.level / 1000)
     assert fallen is not None
-    below = math.log(series.level / 1000 / 50**0.5) / math.log(0.99)
+    below = 1 + math.log(series.level / 1000 / 50**0.5) / math.log(0.99)
     assert fallen.first - series.width < below <= fallen.first
 
 
@@ -115,12 +115,12 @@ def test_a_series_has_the_iterations_that_have_grown_too_old(tmp_path, monkeypat
         assert len(recording.iterations()) < 150
         [series] = [one for one in recording.series() if one.kind == "gradient"]
         [found] = recording.anomalies()
-    assert (series.samples, series.first, series.last) == (300, 0, 299)
-    assert (series.first_value, series.bad) == (pytest.approx(50**0.5), (1, 50, 50))
-    assert (found.kind, found.count, found.first) == ("bad", 1, 50)
+    assert (series.samples, series.first, series.last) == (300, 1, 300)
+    assert (series.first_value, series.bad) == (pytest.approx(50**0.5), (1, 51, 51))
+    assert (found.kind, found.count, found.first) == ("bad", 1, 51)
     fallen = series.since(1e-3 * 50**0.5)
     assert fallen is not None
-    assert fallen.first - series.width < math.log(1e-3) / math.log(0.9) <= fallen.first
+    assert fallen.first - series.width < 1 + math.log(1e-3) / math.log(0.9) <= fallen.first
 
 
 def test_backwards_before_the_first_step_are_one_iteration_of_a_series_too(tmp_path):
@@ -133,7 +133,7 @@ def test_backwards_before_the_first_step_are_one_iteration_of_a_series_too(tmp_p
             recorder.flush()  # before it is known that these are one iteration
             optimizer.step()
     for one in series_of(tmp_path / "run.gscope").values():
-        assert [(bucket.first, bucket.samples) for bucket in one.buckets] == [(0, 4), (1, 4), (2, 4)]
+        assert [(bucket.first, bucket.samples) for bucket in one.buckets] == [(1, 4), (2, 4), (3, 4)]
 
 
 def test_what_happened_is_counted_over_the_whole_run(tmp_path):
@@ -147,7 +147,7 @@ def test_what_happened_is_counted_over_the_whole_run(tmp_path):
     with gi.open_recording(path) as recording:
         assert len([task for task in recording.tasks() if task.bad is not None]) < 50
         [found] = recording.anomalies()
-    assert (found.kind, found.count, found.first, found.last) == ("bad", 50, 5, 495)
+    assert (found.kind, found.count, found.first, found.last) == ("bad", 50, 6, 496)
 
 
 def test_runs_that_are_added_have_series_of_their_own_and_the_oldest_go(tmp_path):

@@ -70,6 +70,6 @@ def test_a_damaged_step_is_an_error(tmp_path, damage):
 def test_steps_go_with_their_iterations(tmp_path):
     record_ranks(tmp_path, 2, [0], steps=150)
     with gi.open_recording(tmp_path / "rank-0.gscope") as recording:
-        assert [step.look.number for step in recording.steps(1)] == list(range(150))
-        assert [step.iteration for step in recording.steps(1)] == list(range(150))
+        assert [step.look.number for step in recording.steps(1)] == list(range(1, 151))
+        assert [step.iteration for step in recording.steps(1)] == list(range(1, 151))
         assert list(recording.steps(2)) == []

@@ -22,14 +22,14 @@ def run(program):
 @pytest.mark.parametrize(
     ("program", "iterations"),
     [
-        ("bAbAbA", [0, 1, 2]),
-        ("bbb", [0, 1, 2]),
-        ("bbAbbAbbA", [0, 0, 1, 1, 2, 2]),
-        ("bAbBbAbBbAbB", [0, 0, 1, 1, 2, 2]),
-        ("bABbAB", [0, 1]),
-        ("bAbBbAbAbAbBbA", [0, 0, 1, 1, 1, 1, 2]),
-        ("bAb", [0, 1]),
-        ("AbA", [0]),
+        ("bAbAbA", [1, 2, 3]),
+        ("bbb", [1, 2, 3]),
+        ("bbAbbAbbA", [1, 1, 2, 2, 3, 3]),
+        ("bAbBbAbBbAbB", [1, 1, 2, 2, 3, 3]),
+        ("bABbAB", [1, 2]),
+        ("bAbBbAbAbAbBbA", [1, 1, 2, 2, 2, 2, 3]),
+        ("bAb", [1, 2]),
+        ("AbA", [1]),
         ("", []),
     ],
     ids=[
@@ -50,8 +50,8 @@ def test_iteration_marks(program, iterations):
 
 def test_by_hand_nothing_else_decides():
     counter = IterationCounter()
-    assert counter.begin() == 0
-    assert [counter.task_started(0), counter.task_started(1)] == [0, 0]
-    assert counter.stepped("A") is None
     assert counter.begin() == 1
-    assert counter.task_started(2) == 1
+    assert [counter.task_started(0), counter.task_started(1)] == [1, 1]
+    assert counter.stepped("A") is None
+    assert counter.begin() == 2
+    assert counter.task_started(2) == 2

@@ -229,8 +229,8 @@ def test_equal_structure_is_stored_once(tmp_path):
 
 def test_iterations_follow_the_optimizer(tmp_path):
     recording = recorded(tmp_path / "run.gscope", steps=3)
-    assert [i.number for i in recording.iterations()] == [0, 1, 2]
-    assert [task.iteration for task in recording.tasks()] == [0, 1, 2]
+    assert [i.number for i in recording.iterations()] == [1, 2, 3]
+    assert [task.iteration for task in recording.tasks()] == [1, 2, 3]
 
 
 def test_two_optimizers_share_an_iteration(tmp_path):
@@ -242,8 +242,8 @@ def test_two_optimizers_share_an_iteration(tmp_path):
                 model(gs.ones(1, 3)).sum().backward()
                 optimizer.step()
     recording = gi.open_recording(tmp_path / "run.gscope")
-    assert [task.iteration for task in recording.tasks()] == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert [i.number for i in recording.iterations()] == [0, 1, 2, 3]
+    assert [task.iteration for task in recording.tasks()] == [1, 1, 2, 2, 3, 3, 4, 4]
+    assert [i.number for i in recording.iterations()] == [1, 2, 3, 4]
     assert all(i.ended >= i.started for i in recording.iterations())
 
 
@@ -257,22 +257,22 @@ def test_many_backwards_before_the_first_step_are_one_iteration(tmp_path):
                 recorder.flush()
             optimizer.step()
     recording = gi.open_recording(tmp_path / "run.gscope")
-    assert [task.iteration for task in recording.tasks()] == [0] * 6 + [1] * 2
-    assert [i.number for i in recording.iterations()] == [0, 1]
+    assert [task.iteration for task in recording.tasks()] == [1] * 6 + [2] * 2
+    assert [i.number for i in recording.iterations()] == [1, 2]
 
 
 def test_iterations_by_hand_and_marks(tmp_path):
     x = gs.ones(2, requires_grad=True)
     with gi.record(tmp_path / "run.gscope") as recorder:
-        for name in ("warm up", "real"):
-            assert recorder.iteration(name) in (0, 1)
+        for number, name in enumerate(("warm up", "real"), 1):
+            assert recorder.iteration(name) == number
             (x * 2).sum().backward()
             (x * 3).sum().backward()
         recorder.mark("half way")
     recording = gi.open_recording(tmp_path / "run.gscope")
     assert [i.label for i in recording.iterations()] == ["warm up", "real"]
-    assert [task.iteration for task in recording.tasks()] == [0, 0, 1, 1]
-    assert [(e.kind, e.text, e.iteration) for e in recording.events()] == [("mark", "half way", 1)]
+    assert [task.iteration for task in recording.tasks()] == [1, 1, 2, 2]
+    assert [(e.kind, e.text, e.iteration) for e in recording.events()] == [("mark", "half way", 2)]
 
 
 def test_copies_of_large_gradients_do_not_pile_up(tmp_path):
@@ -299,7 +299,7 @@ def test_values_of_selected_nodes_only(tmp_path):
 def test_values_of_the_last_iterations(tmp_path):
     recording = recorded(tmp_path / "run.gscope", steps=5, keep="all", last=2)
     kept = [task.iteration for task in recording.tasks() if recording.value(task.id, 0) is not None]
-    assert kept == [3, 4]
+    assert kept == [4, 5]
     assert recording.tasks()[0].nodes[1].grad_outputs[0].norm > 0
 
 
@@ -308,7 +308,7 @@ def test_values_within_a_budget(tmp_path):
     kept = [task.iteration for task in recording.tasks() if recording.value(task.id, 0) is not None]
     assert kept
     assert 0 < len(kept) < 20
-    assert kept[-1] == 19
+    assert kept[-1] == 20
     with closing(sqlite3.connect(tmp_path / "run.gscope")) as connection:
         (nbytes,) = connection.execute("SELECT sum(length(data)) FROM tensor_values").fetchone()
     assert nbytes <= 4000
@@ -330,7 +330,7 @@ def test_a_file_within_a_budget(tmp_path):
     with gi.open_recording(path) as recording:
         numbers = [iteration.number for iteration in recording.iterations()]
         assert numbers == [task.iteration for task in recording.tasks()]
-        assert (numbers[0], numbers[-1]) == (0, 1999)
+        assert (numbers[0], numbers[-1]) == (1, 2000)
         steps = numpy.diff(numbers)
         assert (steps[-len(steps) // 4 :] == 1).all()
         assert 1 < steps.max() < 8 * 2000 / len(numbers)  # those before stand evenly
@@ -376,7 +376,7 @@ def test_a_file_has_no_more_nodes_than_are_wanted(tmp_path):
     with gi.open_recording(path) as recording:
         numbers = [iteration.number for iteration in recording.iterations()]
         assert sum(task.count for task in recording.tasks()) <= 300 + 3 * 50  # what came with the last commit
-        assert {0, 499, 500, 501, 999} <= set(numbers)
+        assert {1, 500, 501, 502, 1000} <= set(numbers)
         assert "to keep the file within 300 nodes" in recording.events()[0].text
     with gi.record(path, rows=300, append=True):
         for _ in range(200):
@@ -398,10 +398,10 @@ def test_old_iterations_go_but_for_what_went_wrong(tmp_path, monkeypatch):
     with gi.open_recording(path) as recording:
         iterations = recording.iterations()
         numbers = [iteration.number for iteration in iterations]
-        assert {0, 49, 50, 51, 299} <= set(numbers)
+        assert {1, 50, 51, 52, 300} <= set(numbers)
         newest = iterations[-1].started
         old = [i.number for i in iterations if newest - i.started > 1.2 * 100 * 3600 * 10**9]
-        assert old == [0, 49, 50, 51]
+        assert old == [1, 50, 51, 52]
         assert len(numbers) > 20
         assert "within an age of 360,000 s" in recording.events()[0].text
 
@@ -422,8 +422,8 @@ def test_what_went_wrong_stays_when_iterations_are_left_out(tmp_path):
     with gi.open_recording(path) as recording:
         numbers = [iteration.number for iteration in recording.iterations()]
         assert len(numbers) < 400
-        assert {699, 700, 701, 2999} <= set(numbers)
-        assert recording.tasks()[numbers.index(700)].bad is not None
+        assert {700, 701, 702, 3000} <= set(numbers)
+        assert recording.tasks()[numbers.index(701)].bad is not None
         assert "a note" in [event.text for event in recording.events()]
 
 
@@ -441,7 +441,7 @@ def test_a_program_that_is_far_ahead_of_the_disk_stays_within_the_budget(tmp_pat
     assert path.stat().st_size <= 2_000_000
     with gi.open_recording(path) as recording:
         tasks = recording.tasks()
-        assert (tasks[0].iteration, tasks[-1].iteration) == (0, 1499)
+        assert (tasks[0].iteration, tasks[-1].iteration) == (1, 1500)
         assert 10 < len(tasks) < 1500
         assert all(len(list(task.nodes)) == task.count == 5 for task in tasks)
         assert recording.value(tasks[-1].id, 0) is not None

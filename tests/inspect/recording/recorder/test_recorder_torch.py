@@ -35,7 +35,7 @@ def test_names_statistics_and_values(torch, tmp_path):
         train(torch)
     with gi.open_recording(tmp_path / "run.gscope") as recording:
         tasks = recording.tasks()
-        assert [task.iteration for task in tasks] == [0, 1, 2]
+        assert [task.iteration for task in tasks] == [1, 2, 3]
         for task in tasks:
             leaves = {node.parameter: node for node in task.nodes if node.parameter}
             assert set(leaves) == {"0.weight", "0.bias", "2.weight", "2.bias"}

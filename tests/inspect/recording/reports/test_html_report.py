@@ -65,7 +65,7 @@ def test_the_report_of_many_iterations_and_of_none(tmp_path):
     with gi.record(tmp_path / "many", "summaries"):
         for _ in range(250):
             (x * 2).sum().backward()
-    assert "iterations 0 to 2" in html_report(gi.open_recording(tmp_path / "many"))
+    assert "iterations 1 to 3" in html_report(gi.open_recording(tmp_path / "many"))
     with gi.record(tmp_path / "none"):
         pass
     assert "No gradient was recorded" in parsed(html_report(gi.open_recording(tmp_path / "none")))

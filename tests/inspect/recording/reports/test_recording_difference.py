@@ -1,6 +1,8 @@
 """The first node at which two recordings differ."""
 
 import math
+import sqlite3
+from contextlib import closing
 
 import numpy
 import pytest
@@ -40,7 +42,7 @@ def test_equal_runs(tmp_path):
 def test_the_first_divergent_node(run):
     found = gi.difference(run("a", [2.0, 2.0, 2.0]), run("b", [2.0, 4.0, 2.0]))
     assert found
-    assert (found.first.iteration, found.first.left.name, found.compared) == (1, "MulBackward0", 5)
+    assert (found.first.iteration, found.first.left.name, found.compared) == (2, "MulBackward0", 5)
     assert found.first.left.grad_inputs[0].norm == pytest.approx(2 * math.sqrt(3))
     assert found.first.right.grad_inputs[0].norm == pytest.approx(4 * math.sqrt(3))
     assert "grad_inputs[0]: norm 3.464 and 6.928" in str(found)
@@ -48,8 +50,19 @@ def test_the_first_divergent_node(run):
 
 def test_one_iteration_with_another(run):
     recording = run("a", [2.0, 3.0, 2.0])
-    assert gi.difference(recording, recording, left_iteration=0, right_iteration=1)
-    assert not gi.difference(recording, recording, left_iteration=0, right_iteration=2)
+    assert gi.difference(recording, recording, left_iteration=1, right_iteration=2)
+    assert not gi.difference(recording, recording, left_iteration=1, right_iteration=3)
+
+
+def test_a_recording_that_counts_iterations_from_0_is_compared_with_one_from_1(run, tmp_path):
+    run("a", [2.0, 3.0]).close()
+    new = run("b", [2.0, 3.0])
+    with closing(sqlite3.connect(tmp_path / "a")) as connection, connection:
+        connection.execute("UPDATE iterations SET number = number - 1")
+    old = gi.open_recording(tmp_path / "a")
+    assert [task.iteration for task in old.tasks()] == [0, 1]
+    found = gi.difference(old, new)
+    assert (bool(found), found.iterations, found.notes) == (False, 2, ())
 
 
 def test_tolerance(run):
@@ -101,7 +114,7 @@ def test_one_run_is_longer(run):
 
 def test_what_is_not_there(run):
     recording = run("a", [2.0])
-    with pytest.raises(RecordingError, match="has no iteration 5; it has 0 to 0"):
+    with pytest.raises(RecordingError, match="has no iteration 5; it has 1 to 1"):
         gi.difference(recording, recording, left_iteration=5)
     with pytest.raises(RecordingError, match="has no run 9"):
         gi.difference(recording, recording, left_run=9)
@@ -112,7 +125,7 @@ def test_runs_of_one_file(tmp_path):
     recorded(tmp_path / "a", lr=0.2, append=True).close()
     recording = gi.open_recording(tmp_path / "a")
     found = gi.difference(recording, recording, left_run=1, right_run=2)
-    assert (found.first.iteration, found.compared >= 9) == (1, True)
+    assert (found.first.iteration, found.compared >= 9) == (2, True)
 
 
 def test_a_rich_table(run):
@@ -157,7 +170,7 @@ def test_a_comparison_says_what_has_been_left_out(tmp_path):
         notes = gi.difference(recording, recording).notes
         assert notes == (f"A: {text}", f"B: {text}")
         there = {iteration.number for iteration in recording.iterations()}
-        gone = min(set(range(1500)) - there)
+        gone = min(set(range(1, 1501)) - there)
         with pytest.raises(gi.RecordingError) as raised:
-            gi.difference(recording, recording, left_iteration=gone, right_iteration=0)
-        assert str(raised.value).endswith(f"has no iteration {gone}; it has 0 to 1499\n{text}.")
+            gi.difference(recording, recording, left_iteration=gone, right_iteration=1)
+        assert str(raised.value).endswith(f"has no iteration {gone}; it has 1 to 1500\n{text}.")

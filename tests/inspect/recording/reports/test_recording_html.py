@@ -24,7 +24,7 @@ def test_it_tells_what_it_holds(fw, tmp_path, iterations, rows):
         page = ElementTree.fromstring(recording._repr_html_())
     assert f"{iterations} iterations, {iterations} backwards" in page.find("pre").text
     table = [[cell.text for cell in row.iter("td")] for row in page.find("table").iter("tr")][1:]
-    assert [row[0] for row in table] == [str(number) for number in range(iterations)][-rows:]
+    assert [row[0] for row in table] == [str(number) for number in range(1, iterations + 1)][-rows:]
     titles = [title.text for title in page.iter() if title.tag.endswith("title")]
     assert any(title.startswith("weight, iteration") for title in titles)
     assert len([title for title in titles if title.startswith("bias")]) == iterations

@@ -91,7 +91,7 @@ def test_a_run_of_ranks_a_recording_and_a_report_show_them(tmp_path, capsys, rec
         ["series", "rank"], ["2.bias", "0"], ["2.bias", "1"], ["0.bias", "0"], ["0.bias", "1"],
     ]  # fmt: skip
     assert main(["view", str(tmp_path / "run"), "--rank", "1", "--series", "0.bias"]) == 0
-    assert "3 samples in iterations 0 to 2" in capsys.readouterr().out
+    assert "3 samples in iterations 1 to 3" in capsys.readouterr().out
     assert main(["view", recording.path, "-c", "series 2.*"]) == 0
     assert "2.weight" in capsys.readouterr().out
     assert main(["view", recording.path, "--series", "none"]) == 2
