@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ...adapters import Adapter, SavedView
-from ...diagnosis.flow.bounded_chain import bounded_chain
+from ...diagnosis.flow.bounded_chain import LET_THROUGH, bounded_chain
 from ...diagnosis.flow.signal_fading import FadedSignal, faded_signal
 from ...diagnosis.nan.infinite_slopes import infinite_slope, may_be_infinite
 from ...output.number_format import repeated_factor
@@ -78,7 +78,7 @@ def bounded_gradients(adapter: Adapter, view: TaskView, most: float) -> Iterator
         return
     first = view.record(chain.nodes[0])
     title = f"{len(chain.nodes)} {first.operator} in a row make the gradient vanish"
-    text = f"Together they multiply it by at most {chain.bound:.1e} on the way to {chain.parameter}."
+    text = f"Together they multiply it by at most {chain.bound:.1e} on the way to {chain.parameter}.\n{LET_THROUGH}"
     yield BackwardFinding("bounded", "warning", title, text, first.location, first.index, (chain.parameter,))
 
 

@@ -7,10 +7,16 @@ from dataclasses import dataclass
 
 from ..limits import Limits
 
-__all__ = ["BoundedChain", "bounded_chain"]
+__all__ = ["LET_THROUGH", "SATURATING", "BoundedChain", "bounded_chain"]
 
 _LARGEST_SLOPE = {"Sigmoid": 0.25, "Hardsigmoid": 1 / 6}
 """By operator the largest derivative that it can have: that of the sigmoid is s * (1 - s), at most 1/4."""
+
+SATURATING = frozenset({"Hardsigmoid", "Sigmoid", "Tanh"})
+"""Activations whose derivative is next to nothing for large inputs."""
+
+LET_THROUGH = "ReLU or GELU in their place, normalisation between them, or connections past them let it through."
+"""What to do about them where they leave little of a gradient."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from ...output.number_format import repeated_factor, several
 from ...records.records import Location, NodeRecord
 from ..limits import Limits
 from ..reshaping_operators import RESHAPING
+from .bounded_chain import LET_THROUGH, SATURATING
 
 __all__ = ["EXPLODING", "VANISHING", "NormTrouble", "norm_trouble"]
 
@@ -234,7 +235,8 @@ def _most_of(kind: str, leaf: NodeRecord, sources: Mapping[int, NodeRecord]) -> 
     strongest = max(factors[name], key=lambda pair: sign * pair[0])[1]
     where = several([f"`{path}`" for path in _paths(node.module for _, node in factors[name])])
     inside = f" in {where}" if where else ""
-    return strongest.index, f"{name}{inside} does most of it: it multiplies the norm {repeated_factor(logs)}."
+    text = f"{name}{inside} does most of it: it multiplies the norm {repeated_factor(logs)}."
+    return strongest.index, f"{text}\n{LET_THROUGH}" if kind == "vanishing" and name in SATURATING else text
 
 
 def _paths(modules: Iterable[str]) -> list[str]:

@@ -98,6 +98,7 @@ def test_sigmoids_in_a_row_are_told_before_and_their_effect_after():
     with debugging(run) as session:
         started(session)
         assert kinds(session) == ["bounded"]
+        assert "ReLU or GELU in their place" in session.findings()[0].text
         session.cont()
         assert wait(session) == "finished"
         (found,) = session.findings()
