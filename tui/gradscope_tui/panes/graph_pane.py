@@ -685,8 +685,9 @@ class GraphPane(CursorPane, inherit_bindings=False):
         elif not label:
             room = width - text.cell_len - (_OPERATOR if wide else _NARROW_OPERATOR) - 1
             label = _place(node.location, room, with_file=wide)
-        name = node.operator if wide else node.operator.replace("AccumulateGrad", "AccumGrad")
         room = max(4, width - text.cell_len)
+        wide = wide and room >= _OPERATOR + 1 + min(len(label), _LEAST_LABEL)
+        name = node.operator if wide else node.operator.replace("AccumulateGrad", "AccumGrad")
         if label:
             text.append(f"{name:<{min(_OPERATOR if wide else _NARROW_OPERATOR, room)}}", strong)
             text.append(f" {shorten(label, width - text.cell_len - 1)}", dim)
