@@ -2,13 +2,15 @@
 
 Measured are the first paint and the first stop, what a key sends to the terminal, the processor time of the front and
 the time on the wall until the terminal has been quiet, and the processor time while nothing happens. The program is a
-chain of as many nodes as ``--nodes`` says; the terminal is 160 columns wide and 48 lines high.
+chain of as many nodes as ``--nodes`` says; the terminal is 160 columns wide and 48 lines high. ``--line 1 200`` puts it
+behind a line of 1 Mbit/s on which there and back take 200 ms.
 """
 
 from __future__ import annotations
 
 import argparse
 import fcntl
+import math
 import os
 import pty
 import select
@@ -35,9 +37,10 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Screen:
-    """``gradscope debug`` on a pseudo-terminal."""
+    """``gradscope debug`` on a pseudo-terminal, behind a line of so many Mbit/s with a delay there and back in ms."""
 
-    def __init__(self, script: str, columns: int = 160, rows: int = 48) -> None:
+    def __init__(self, script: str, line: tuple[float, float], columns: int = 160, rows: int = 48) -> None:
+        self._bytes_a_second, self.delay = line[0] * 1e6 / 8, line[1] / 1000
         self.began = time.perf_counter()
         self.pid, self._terminal = pty.fork()
         if not self.pid:
@@ -49,9 +52,11 @@ class Screen:
         """Return what comes within so many seconds; nothing where the terminal is quiet."""
         ready, _, _ = select.select([self._terminal], [], [], seconds)
         try:
-            return os.read(self._terminal, 1 << 16) if ready else b""
+            data = os.read(self._terminal, 1 << 12) if ready else b""
         except OSError:  # the other side is closed
             return b""
+        time.sleep(len(data) / self._bytes_a_second)
+        return data
 
     def until(self, text: bytes) -> float:
         """Read until something has been written, and return the seconds since the start."""
@@ -78,7 +83,7 @@ class Screen:
         before = self.cpu()
         os.write(self._terminal, key)
         count, wall = self.settle()
-        return count, wall, self.cpu() - before
+        return count, wall + self.delay, self.cpu() - before
 
     def quit(self) -> None:
         """Leave."""
@@ -95,11 +100,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=100_000)
     parser.add_argument("--keys", type=int, default=30)
+    parser.add_argument("--line", type=float, nargs=2, default=(math.inf, 0.0), metavar=("MBIT", "MS"))
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "chain.py")
         path.write_text(SCRIPT.format(rounds=args.nodes // 2))
-        screen = Screen(str(path))
+        screen = Screen(str(path), args.line)
         print(f"first paint {screen.until(b'Graph'):8.2f} s")
         print(f"first stop  {screen.until(b'PAUSED'):8.2f} s   ({args.nodes:,} nodes)")
         while screen.settle()[0]:
