@@ -91,6 +91,7 @@ def _pictures() -> Iterator[tuple[str, Picture]]:
     yield "exploding", Picture("tests/tui/pictures/exploding.py", ("c", "!"))
     yield "gan", Picture("tests/tui/pictures/gan.py", ("c", "7"))
     yield "cut-off", Picture("tests/tui/pictures/two_towers.py", ("j", "k"), (100, 30))
+    yield "cut-off-diagram", Picture("tests/tui/pictures/two_towers.py", ("c", "0", "m"), (120, 40), colors=True)
     yield "folded", Picture(_DIGITS, ("s", "s", "Z"), arguments=epoch)
     yield "transformer", Picture(_ENCODER, ("c", "end"), (160, 48))
     yield "transformer-folded", Picture(_ENCODER, ("c", "Z", "7"), (160, 48))

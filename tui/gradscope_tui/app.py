@@ -57,6 +57,7 @@ from gradscope_tui.terminal.changed_cells import ChangedCells, ShownFrame
 from gradscope_tui.terminal.pixel_graphics import PixelGraphics
 from gradscope_tui.terminal.shutdown_signals import SIGNALLED, ended_by_signals
 from gradscope_tui.terminal.terminal_output import TerminalAnswered, VisibleText, own_terminal
+from gradscope_tui.widgets.cut_branches import CutFollowed
 from gradscope_tui.widgets.findings_bar import FindingsBar
 from gradscope_tui.widgets.graph_columns import GraphView
 from gradscope_tui.widgets.key_bar import KeyBar, ranked
@@ -401,8 +402,8 @@ class GradscopeApp(App[int]):
         self.pane_verbs.open_variable(event.name)
 
     @on(FindingsPane.Followed)
-    @on(GraphPane.CutFollowed)
-    def _finding_followed(self, event: FindingsPane.Followed | GraphPane.CutFollowed) -> None:
+    @on(CutFollowed)
+    def _finding_followed(self, event: FindingsPane.Followed | CutFollowed) -> None:
         self.navigation.show_finding(event.finding)
 
     @on(InspectorPane.NodeFollowed)

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradscope.inspect.debugging.session.session_records import ModuleRecord
+from gradscope.inspect.debugging.session.session_records import BackwardFinding, ModuleRecord
+from gradscope.inspect.records.records import EdgeRecord, Location
 from gradscope_tui.panes.diagram_pane import MOST, DiagramPane
 from gradscope_tui.panes.graph_pane import GraphPane
 from tests.tui.fake import FakeSession, chain, play, text_of, until
@@ -154,3 +155,27 @@ def test_a_name_is_found_and_its_box_selected():
         await until(pilot, lambda: pane.copied().startswith("layers.3"))
 
     play(scenario, session(), size=(120, 40))
+
+
+def test_a_branch_that_is_cut_off_is_a_box_with_the_line_that_cuts():
+    nodes = chain()
+    nodes[3] = replace(nodes[3], name="CatBackward0", operator="Cat", edges=(*nodes[3].edges[:1], EdgeRecord(None, 0)))
+    fake = session(nodes)
+    fake.known_modules.append(ModuleRecord("text", "Sequential"))
+    where, names = Location("/code/two.py", 20, "forward", "b = b.data"), ("text.0.weight", "text.2.weight")
+    fake.found = [BackwardFinding("unreached", "warning", "get no gradient", "", where, parameters=names)]
+
+    async def scenario(app, pilot):
+        pane = await opened(app, pilot)
+        await until(pilot, lambda: "╭─ ✂ text " in text_of(app))
+        assert "│ Sequential " in text_of(app)
+        assert "│ no gradient, :20 " in text_of(app)
+        pane.cursor = len(pane._shown.diagram.boxes) - 1
+        assert [pair for pair in pane._shown.diagram.arrows if pair[1] == pane.cursor] == [(1, pane.cursor)]
+        assert pane.copied() == "text"
+        await pilot.press("space")
+        await until(pilot, lambda: "text has no parts" in text_of(app))
+        await pilot.press("enter", "m")
+        await until(pilot, lambda: "3 Source two.py:20" in text_of(app))
+
+    play(scenario, fake, size=(120, 40))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -15,16 +16,17 @@ from textual.worker import Worker
 
 from gradscope_tui.colors import line_style
 from gradscope_tui.sessions.session_protocol import without_gradients
+from gradscope_tui.widgets.cut_branches import CutFollowed, CutRow, cut_rows, joint_of
 from gradscope_tui.widgets.diagram_drawing import LABEL, Arrow, Cell, Drawing, draw
 from gradscope_tui.widgets.graph_rows import NOTHING, Outline, ancestors
 from gradscope_tui.widgets.labels import FINDING_SIGNS, shorten
 from gradscope_tui.widgets.line_pane import LinePane, Place
-from gradscope_tui.widgets.module_diagram import Box, Diagram, containers, diagram_of, norms_of, opened_to_fit
+from gradscope_tui.widgets.module_diagram import Box, Diagram, Pair, containers, diagram_of, norms_of, opened_to_fit
 from gradscope_tui.widgets.norm_columns import NormScale, norm_bar, norm_text
 from gradscope_tui.worker_thread import on_thread
 
 if TYPE_CHECKING:
-    from gradscope.inspect.debugging.session.session_records import ModuleRecord
+    from gradscope.inspect.debugging.session.session_records import BackwardFinding, ModuleRecord
     from gradscope.inspect.records.records import NodeRecord
     from gradscope_tui.sessions.session_protocol import Session
     from gradscope_tui.sessions.session_snapshot import Snapshot
@@ -55,6 +57,7 @@ class _Shown(NamedTuple):
     norms: Sequence[float | None] = ()
     signs: Mapping[int, tuple[str, str]] = {}
     zoom: int = 1
+    cut: Mapping[int, CutRow] = {}
 
 
 class DiagramPane(LinePane, inherit_bindings=False):
@@ -75,10 +78,10 @@ class DiagramPane(LinePane, inherit_bindings=False):
     ABOUT: ClassVar[str] = (
         "The modules as boxes, from the loss at the top down, with the norm of the gradient that comes into each, and "
         "on the arrows what each brings, as far as it is known: red for NaN and Inf, also where one is inside, yellow "
-        "where it vanishes or explodes, with a sign where a finding is about one of its nodes. The arrow keys go from "
-        "box to box, along the arrows or beside them; Space opens a module into its parts, or closes the one around "
-        "it; `+` and `-` zoom, `m` gives it the whole screen, dragging pans; Enter goes to the nodes of the box. "
-        f"At most {MOST} boxes are drawn."
+        "where it vanishes or explodes, with a sign where a finding is about one of its nodes. `✂` is a module that is "
+        "cut off, with the line. The arrow keys go from box to box, along the arrows or beside them; Space opens a "
+        "module into its parts, or closes the one around it; `+` and `-` zoom, `m` gives it the whole screen, dragging "
+        f"pans; Enter goes to the nodes of the box. At most {MOST} boxes are drawn."
     )
     EMPTY: ClassVar[str] = "no backward yet"
 
@@ -150,7 +153,7 @@ class DiagramPane(LinePane, inherit_bindings=False):
         self._making: Worker[None] = self.run_worker(make, group="diagram", exclusive=True)
 
     def _take(self, shown: _Shown, keep: int) -> None:
-        moved = shown.drawing.spots != self._shown.drawing.spots
+        moved, branch = shown.drawing.spots != self._shown.drawing.spots, self._shown.cut.get(self.cursor)
         self._shown = shown
         rows: dict[int, list[int]] = defaultdict(list)
         for place, spot in enumerate(shown.drawing.spots):
@@ -159,7 +162,8 @@ class DiagramPane(LinePane, inherit_bindings=False):
         self._rows = rows
         self.set_heading(about=f"{len(shown.diagram.boxes)} boxes" if shown.diagram.boxes else "")
         self.content_changed()
-        self.cursor = max(0, shown.diagram.box_of(keep))
+        there = [place for place, row in shown.cut.items() if branch is not None and row.module == branch.module]
+        self.cursor = next(iter(there), max(0, shown.diagram.box_of(keep)))
         if moved:
             self._reveal()
 
@@ -284,8 +288,10 @@ class DiagramPane(LinePane, inherit_bindings=False):
         self._follow()
 
     def _follow(self) -> None:
-        box = self._box
-        if box is not None:
+        box, cut = self._box, self._shown.cut.get(self.cursor)
+        if cut is not None:
+            self.post_message(CutFollowed(cut.finding))
+        elif box is not None:
             self.post_message(self.NodeFollowed(box.members[0]))
 
     def switch(self, session: Session) -> None:
@@ -409,7 +415,11 @@ class DiagramPane(LinePane, inherit_bindings=False):
         return norm_text(norm)
 
     def _norm_line(self, place: int) -> Text:
-        """Return the norm that comes into a box, with a bar."""
+        """Return the norm that comes into a box, with a bar; of one that is cut off, the line."""
+        cut = self._shown.cut.get(place)
+        if cut is not None:
+            where = cut.finding.location
+            return Text(f"no gradient{f', :{where.lineno}' if where is not None else ''}", self.color("bad"))
         norm = self._shown.norms[place]
         if norm is None:
             return Text("·", self.color("dim"))
@@ -461,13 +471,34 @@ def _made(
     signs = {diagram.box_of(index): ("", "bad") for index in _not_finite(snapshot.nodes)}
     for finding in reversed(snapshot.findings):  # the worst findings come first
         signs[diagram.box_of(finding.index)] = FINDING_SIGNS[finding.severity]
-    arrows = [Arrow(*pair, norm_text(norm), _arrow_color(norm, snapshot.scale)) for pair, norm in brought.items()]
+    diagram, cut = _with_cut(diagram, outline, snapshot.findings)
+    signs |= dict.fromkeys(cut, ("✂", "bad"))
+    norms += [None] * len(cut)
+    brought |= dict.fromkeys(diagram.arrows.keys() - brought.keys())
+    arrows = [
+        Arrow(*pair, norm_text(norm), "bad" if pair[1] in cut else _arrow_color(norm, snapshot.scale))
+        for pair, norm in brought.items()
+    ]
     for size in (2, 1, 0) if zoom is None else (zoom,):
         widths = [_width(box, size, _record(snapshot, box)) for box in diagram.boxes]
         drawing = draw(widths, _HEIGHTS[size], arrows)
         if drawing.width <= width:
             break
-    return opened, _Shown(diagram, drawing, norms, signs, size)
+    return opened, _Shown(diagram, drawing, norms, signs, size, cut)
+
+
+def _with_cut(
+    diagram: Diagram, outline: Outline, findings: Sequence[BackwardFinding]
+) -> tuple[Diagram, dict[int, CutRow]]:
+    """Return the diagram with a box for each branch that is cut off, and these by their places.
+
+    An arrow goes there from the box of the node that joins it, as the gradient would go.
+    """
+    joint, count = joint_of(outline), len(diagram.boxes)
+    cut = dict(enumerate((row for row in cut_rows(findings) if row.first), count))
+    boxes = tuple(Box(row.name or "parameters", row.module, (max(0, joint),)) for row in cut.values())
+    there: dict[Pair, tuple[Pair, ...]] = {(diagram.box_of(joint), place): () for place in cut} if joint >= 0 else {}
+    return replace(diagram, boxes=diagram.boxes + boxes, arrows={**diagram.arrows, **there}), cut
 
 
 def _width(box: Box, size: int, record: ModuleRecord | None) -> int:

@@ -19,7 +19,7 @@ from gradscope.inspect.diagnosis.flow.norm_trend import EXPLODING, VANISHING
 from gradscope.inspect.output.number_format import format_duration
 from gradscope_tui.panes.inspector_pane import TensorLink
 from gradscope_tui.sessions.session_protocol import order_of, without_gradients
-from gradscope_tui.widgets.cut_branches import CutRow, cut_rows
+from gradscope_tui.widgets.cut_branches import CutFollowed, CutRow, cut_rows, joint_of
 from gradscope_tui.widgets.graph_columns import GraphView, column_widths, norm_before, ordered
 from gradscope_tui.widgets.graph_rows import NOTHING, NodeFilter, Outline, Rows, SortedRows, ancestors, fold, parts_of
 from gradscope_tui.widgets.labels import EDITED, NODE_STATES, basename, shorten
@@ -29,7 +29,7 @@ from gradscope_tui.widgets.norm_columns import NormScale, norm_columns
 from gradscope_tui.worker_thread import on_thread
 
 if TYPE_CHECKING:
-    from gradscope.inspect.debugging.session.session_records import BackwardFinding, ModuleRecord
+    from gradscope.inspect.debugging.session.session_records import ModuleRecord
     from gradscope.inspect.records.records import Location, NodeRecord
     from gradscope_tui.sessions.session_protocol import Session
     from gradscope_tui.sessions.session_snapshot import Snapshot
@@ -100,13 +100,6 @@ class GraphPane(CursorPane, inherit_bindings=False):
         def __init__(self, link: TensorLink) -> None:
             super().__init__()
             self.link = link
-
-    class CutFollowed(Message):
-        """The line is to be shown that cuts off what the cursor is on."""
-
-        def __init__(self, finding: BackwardFinding) -> None:
-            super().__init__()
-            self.finding = finding
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -243,8 +236,8 @@ class GraphPane(CursorPane, inherit_bindings=False):
             self._rows = Rows(self._found)
             self._take_lanes([])
         else:
-            rows, joins = fold(self._outline.modules, self.folded, headings=self._headings), self._outline.joins
-            self._rows = rows.with_cut(next(iter(joins)) + 1 if len(joins) == 1 else 0, self._cut_off)
+            rows = fold(self._outline.modules, self.folded, headings=self._headings)
+            self._rows = rows.with_cut(joint_of(self._outline) + 1, self._cut_off)
             self._draw_lanes()
         self.content_changed()
         self.select(self.index)
@@ -438,7 +431,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         """Unfold the module under the cursor, or fold the one that its node belongs to; go to the line of a cut."""
         cut = self._rows.cut(self.cursor)
         if cut is not None:
-            self.post_message(self.CutFollowed(cut.finding))
+            self.post_message(CutFollowed(cut.finding))
         elif self.can_fold() and not self.unfold_here():
             self.fold_around()
 

@@ -1,4 +1,4 @@
-"""What no gradient reaches, as rows of the graph: the modules of parameters that are cut off."""
+"""What no gradient reaches: the modules of parameters that are cut off, for the graph and the diagram."""
 
 from __future__ import annotations
 
@@ -7,13 +7,24 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from textual.message import Message
+
 if TYPE_CHECKING:
     from gradscope.inspect.debugging.session.session_records import BackwardFinding
+    from gradscope_tui.widgets.graph_rows import Outline
 
-__all__ = ["CutRow", "cut_rows"]
+__all__ = ["CutFollowed", "CutRow", "cut_rows", "joint_of"]
 
 _MOST = 8
 """Rows of the modules of one branch."""
+
+
+class CutFollowed(Message):
+    """The line is to be shown that cuts a branch off."""
+
+    def __init__(self, finding: BackwardFinding) -> None:
+        super().__init__()
+        self.finding = finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +81,8 @@ def _branch(finding: BackwardFinding) -> list[CutRow]:
     if len(rows) > _MOST:
         rows[_MOST - 1 :] = [CutRow(finding, "", f"… and {len(rows) - _MOST + 1} more modules")]
     return [CutRow(finding, around, around, tuple(owned.get(around, ())), True), *rows]
+
+
+def joint_of(outline: Outline) -> int:
+    """Return the node that joins branches of which some get no gradient; -1 where there is none, or more than one."""
+    return next(iter(outline.joins)) if len(outline.joins) == 1 else -1

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gradscope.inspect.records.records import NodeRecord
     from gradscope_tui.widgets.graph_rows import Outline
 
-__all__ = ["Box", "Diagram", "containers", "diagram_of", "norms_of", "opened_to_fit"]
+__all__ = ["Box", "Diagram", "Pair", "containers", "diagram_of", "norms_of", "opened_to_fit"]
 
 _MOST_NAMED = 3
 """Operators that the title of a box without a module names."""
