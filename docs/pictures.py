@@ -8,6 +8,7 @@ Each is what stands on the screen after some keys, on one of the examples.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -60,6 +61,7 @@ async def settled(ready: Callable[[], bool]) -> None:
 
 def main() -> None:
     """Draw all of them."""
+    os.environ["COLORTERM"] = "truecolor"  # whatever terminal this is started from
     for name, picture in PICTURES.items():
         svg = asyncio.run(draw(picture))
         (ROOT / "docs" / "images" / f"{name}.svg").write_text(svg, encoding="utf-8")
