@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from gradscope.inspect.debugging.session.session_records import BackwardFinding
-from gradscope_tui.widgets.cut_branches import cut_rows
+from gradscope.inspect.records.records import Location
+from gradscope_tui.widgets.cut_branches import by_joint, cut_rows
+from gradscope_tui.widgets.graph_rows import Outline
 
 
 def rows(*parameters, kind="unreached"):
@@ -33,3 +35,12 @@ def test_a_large_branch_says_how_many_modules_it_leaves_out():
 
 def test_other_findings_cut_nothing_off():
     assert rows("a.weight", kind="vanishing") == []
+
+
+def test_a_branch_belongs_to_the_node_that_joins_it_where_that_is_known():
+    where = Location("/code/two.py", 20, "forward", "b = b.data")
+    cut = BackwardFinding("unreached", "warning", "", "", where, parameters=("text.weight",))
+    unused = BackwardFinding("unreached", "warning", "", parameters=("pooler.weight",))
+    for joins, joint in (({3: 1}, 3), ({3: 1, 5: 1}, -1), ({}, -1)):
+        found = by_joint(cut_rows([unused, cut]), Outline((), (), (), {}, joins))
+        assert [(at, [row.module for row in rows]) for at, rows in found] == [(joint, ["text"]), (-1, ["pooler"])]

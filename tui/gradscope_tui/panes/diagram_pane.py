@@ -16,12 +16,12 @@ from textual.worker import Worker
 
 from gradscope_tui.colors import line_style
 from gradscope_tui.sessions.session_protocol import without_gradients
-from gradscope_tui.widgets.cut_branches import CutFollowed, CutRow, cut_rows, joint_of
+from gradscope_tui.widgets.cut_branches import CutFollowed, CutRow, by_joint, cut_rows
 from gradscope_tui.widgets.diagram_drawing import LABEL, Arrow, Cell, Drawing, draw
 from gradscope_tui.widgets.graph_rows import NOTHING, Outline, ancestors
 from gradscope_tui.widgets.labels import FINDING_SIGNS, shorten
 from gradscope_tui.widgets.line_pane import LinePane, Place
-from gradscope_tui.widgets.module_diagram import Box, Diagram, Pair, containers, diagram_of, norms_of, opened_to_fit
+from gradscope_tui.widgets.module_diagram import Box, Diagram, containers, diagram_of, norms_of, opened_to_fit
 from gradscope_tui.widgets.norm_columns import NormScale, norm_bar, norm_text
 from gradscope_tui.worker_thread import on_thread
 
@@ -494,11 +494,14 @@ def _with_cut(
 
     An arrow goes there from the box of the node that joins it, as the gradient would go.
     """
-    joint, count = joint_of(outline), len(diagram.boxes)
-    cut = dict(enumerate((row for row in cut_rows(findings) if row.first), count))
-    boxes = tuple(Box(row.name or "parameters", row.module, (max(0, joint),)) for row in cut.values())
-    there: dict[Pair, tuple[Pair, ...]] = {(diagram.box_of(joint), place): () for place in cut} if joint >= 0 else {}
-    return replace(diagram, boxes=diagram.boxes + boxes, arrows={**diagram.arrows, **there}), cut
+    boxes, arrows, cut = list(diagram.boxes), dict(diagram.arrows), {}
+    for joint, branches in by_joint([row for row in cut_rows(findings) if row.first], outline):
+        for row in branches:
+            cut[len(boxes)] = row
+            if joint >= 0:
+                arrows[diagram.box_of(joint), len(boxes)] = ()
+            boxes.append(Box(row.name or "parameters", row.module, (max(0, joint),)))
+    return replace(diagram, boxes=tuple(boxes), arrows=arrows), cut
 
 
 def _width(box: Box, size: int, record: ModuleRecord | None) -> int:

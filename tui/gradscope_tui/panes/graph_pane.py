@@ -19,7 +19,7 @@ from gradscope.inspect.diagnosis.flow.norm_trend import EXPLODING, VANISHING
 from gradscope.inspect.output.number_format import format_duration
 from gradscope_tui.panes.inspector_pane import TensorLink
 from gradscope_tui.sessions.session_protocol import order_of, without_gradients
-from gradscope_tui.widgets.cut_branches import CutFollowed, CutRow, cut_rows, joint_of
+from gradscope_tui.widgets.cut_branches import CutFollowed, CutRow, by_joint, cut_rows
 from gradscope_tui.widgets.graph_columns import GraphView, column_widths, norm_before, ordered
 from gradscope_tui.widgets.graph_rows import NOTHING, NodeFilter, Outline, Rows, SortedRows, ancestors, fold, parts_of
 from gradscope_tui.widgets.labels import EDITED, NODE_STATES, basename, shorten
@@ -237,7 +237,9 @@ class GraphPane(CursorPane, inherit_bindings=False):
             self._take_lanes([])
         else:
             rows = fold(self._outline.modules, self.folded, headings=self._headings)
-            self._rows = rows.with_cut(joint_of(self._outline) + 1, self._cut_off)
+            self._rows = rows
+            for joint, cut in by_joint(self._cut_off, self._outline):
+                self._rows = self._rows.with_cut(joint + 1, cut)
             self._draw_lanes()
         self.content_changed()
         self.select(self.index)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gradscope.inspect.debugging.session.session_records import BackwardFinding
     from gradscope_tui.widgets.graph_rows import Outline
 
-__all__ = ["CutFollowed", "CutRow", "cut_rows", "joint_of"]
+__all__ = ["CutFollowed", "CutRow", "by_joint", "cut_rows"]
 
 _MOST = 8
 """Rows of the modules of one branch."""
@@ -83,6 +83,13 @@ def _branch(finding: BackwardFinding) -> list[CutRow]:
     return [CutRow(finding, around, around, tuple(owned.get(around, ())), True), *rows]
 
 
-def joint_of(outline: Outline) -> int:
-    """Return the node that joins branches of which some get no gradient; -1 where there is none, or more than one."""
-    return next(iter(outline.joins)) if len(outline.joins) == 1 else -1
+def by_joint(rows: Sequence[CutRow], outline: Outline) -> list[tuple[int, list[CutRow]]]:
+    """Return the rows of branches, with the node that joins these to the others; -1 where it is not known.
+
+    A branch that no line is known to cut has none, for the program may not use it; nor has any where several nodes join
+    branches.
+    """
+    joint = next(iter(outline.joins)) if len(outline.joins) == 1 else -1
+    cut = [row for row in rows if row.finding.location is not None]
+    unused = [row for row in rows if row.finding.location is None]
+    return [(joint, cut), (-1, unused)]
