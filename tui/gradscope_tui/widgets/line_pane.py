@@ -16,7 +16,7 @@ from textual.binding import Binding
 from textual.containers import Container
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.reactive import reactive
+from textual.reactive import Reactive, reactive
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
@@ -128,6 +128,9 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"pane--cursor"}
     ALLOW_MAXIMIZE = False
+
+    # A pane is as large as its place in the layout: how many lines it has changes its scroll bars, not the screen.
+    virtual_size = Reactive(Size(0, 0), layout=False)
 
     registered: ClassVar[dict[int, type[LinePane]]] = {}
     """The panes of the app by their numbers."""
@@ -246,6 +249,13 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     def row_at(self, y: int) -> int:
         """Return the row that is drawn at a line of the pane."""
         return y + self.scroll_offset.y
+
+    def watch_virtual_size(self, size: Size) -> None:
+        """Move the scroll bars; where lines decide the pane's own size, the screen is laid out anew."""
+        if self.styles.is_auto_height:
+            self.refresh(layout=True)
+        else:
+            self._scroll_update(size)
 
     def content_changed(self) -> None:
         """Measure again and repaint."""
