@@ -106,8 +106,8 @@ def main() -> None:
         path = Path(folder, "chain.py")
         path.write_text(SCRIPT.format(rounds=args.nodes // 2))
         screen = Screen(str(path), args.line)
-        print(f"first paint {screen.until(b'Graph'):8.2f} s")
-        print(f"first stop  {screen.until(b'PAUSED'):8.2f} s   ({args.nodes:,} nodes)")
+        for name, shown in (("first paint", b"Graph"), ("first stop ", b"PAUSED")):
+            print(f"{name} {screen.until(shown):8.2f} s wall {screen.cpu():8.2f} s processor time")
         while screen.settle()[0]:
             pass
         for key, name in ((b"n", "n Next node"), (b"j", "j Down")):
