@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
+import gradscope as gs
+from gradscope.inspect import Debugger
 from gradscope.inspect.debugging.session.session_records import BackwardFinding, ModuleRecord
 from gradscope.inspect.records.records import EdgeRecord, Location, StopReason
 from gradscope_tui.panes.graph_pane import GraphPane
@@ -263,3 +265,31 @@ def test_where_there_are_no_nodes_no_last_stop_is_named():
         assert pane.border_title == "1 Graph"
 
     play(scenario)
+
+
+def test_rows_that_are_not_painted_anew_are_as_they_were():
+    """A step paints a few rows: all are as if all had been painted, whatever has been done before."""
+    model = gs.nn.Sequential(*(layer for _ in range(4) for layer in (gs.nn.Linear(6, 6), gs.nn.Tanh())))
+
+    def run():
+        for _ in range(2):
+            model(gs.ones(3, 6)).square().sum().backward()
+
+    session = Debugger.for_call(run)
+    keys = [*"nnnsfbnzffNNSLso", "escape", *"nc]ffi", "escape", *"cNNc"]
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "▶   0" in text_of(app))
+        graph = app.query_one(GraphPane)
+        for done, key in enumerate(keys):
+            await pilot.press(key)
+            await until(pilot, lambda: session.state != "running" and not any(w.is_running for w in app.workers))
+            await pilot.pause()
+            shown = text_of(app)
+            graph.refresh()
+            await pilot.pause()
+            assert text_of(app) == shown, f"after {keys[: done + 1]}"
+
+    play(scenario, session, size=(120, 44))
+    session.abort()
+    session.wait(30)

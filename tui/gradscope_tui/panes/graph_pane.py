@@ -54,6 +54,9 @@ _LANE_COLORS = 4
 _MOST_FOLDED = 500
 """Nodes that are folded into a row up to which it is marked by what is on one of them."""
 
+_NEAR = 20
+"""Nodes that are run between two stops up to which only their rows are painted anew."""
+
 _AT_ONCE = 10_000
 """Nodes up to which the graph is read and laid out while the screen waits."""
 
@@ -111,7 +114,8 @@ class GraphPane(CursorPane, inherit_bindings=False):
         self._rows = Rows(range(0))
         self._layout: list[LaneRow] = []
         self._lanes = 1
-        self._current = self._live = -1
+        self._current = self._live = self._stood = -1
+        self._looks: object = None
         self._marked: Match = lambda node: False
         self._match: NodeFilter | None = None
         self._found: list[int] = []
@@ -127,7 +131,8 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the nodes of the backward, and in the border whether they are those of the past."""
-        points = snapshot.breakpoints
+        points, stands = snapshot.breakpoints, snapshot.paused or snapshot.state == "running"
+        marks = tuple((point.id, point.enabled, point.spec) for point in points)
         self._modules, self._scale = snapshot.modules, snapshot.scale
         before, self._cut_off = self._cut_off, cut_rows(snapshot.findings)
         self.show(
@@ -136,6 +141,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
             snapshot.current if snapshot.paused else -1,
             lambda node: any(point.matches(node) for point in points),
             snapshot.live,
+            (snapshot.modules, snapshot.scale, self._cut_off, marks, snapshot.live, snapshot.past) if stands else None,
         )
         if before != self._cut_off:
             self._arrange()
@@ -162,7 +168,9 @@ class GraphPane(CursorPane, inherit_bindings=False):
         """Write into the border what the bars stand for, where there are any."""
         shown = self.shown_columns()
         ratio = " · × of the node before" if "ratio" in shown else ""
-        self.border_subtitle = f"{self._scale}{ratio}" if "bar" in shown else ""
+        told = f"{self._scale}{ratio}" if "bar" in shown else ""
+        if told != (self.border_subtitle or ""):  # writing into the border repaints the whole pane
+            self.border_subtitle = told
 
     def stopped(self, snapshot: Snapshot) -> None:
         """Put the cursor on the node where the session stands."""
@@ -177,6 +185,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         current: int = -1,
         marked: Match = lambda node: False,
         live: int = -1,
+        looks: object = None,
     ) -> None:
         """Show the nodes of a backward.
 
@@ -192,8 +201,13 @@ class GraphPane(CursorPane, inherit_bindings=False):
             Says whether a breakpoint lies on a node.
         live : int
             Index of the node where the program waits while the session stands at an earlier one; -1 otherwise.
+        looks : object
+            What rows depend on besides the nodes: where it is the same and the session has gone on by some nodes, their
+            rows alone are painted anew. None where others may have changed.
         """
         self._records, self._current, self._marked, self._live = nodes, current, marked, live
+        before, self._looks = self._looks, looks
+        stood, self._stood = self._stood, current if current >= 0 else self._stood
         shape = (task, order_of(nodes))
         if shape != self._shape:
             self._shape = shape
@@ -202,7 +216,14 @@ class GraphPane(CursorPane, inherit_bindings=False):
             self.content_changed()
             self.select(min(self.index, max(0, len(nodes) - 1)))
             self._read()
-        self.refresh()
+            before = None
+        if looks is None or before != looks or stood < 0 or abs(self._stood - stood) > _NEAR:
+            self.refresh()
+        else:
+            for row in {
+                self._rows.row_of(index) for index in range(min(stood, self._stood), max(stood, self._stood) + 1)
+            }:
+                self.refresh_line(row)
 
     def _read(self) -> None:
         """Read the outline of the graph: at once, or on another thread where that takes long."""
