@@ -1,7 +1,8 @@
 """From recordings to a Parquet dataset: what is new is added, also while the program runs.
 
-A file is written beside its place under a name that no reader looks for, and then renamed: whoever reads the dataset
-sees it whole, or not at all. Which backwards it holds is in its name, and so the next export knows where to go on.
+A file is written beside its place under a name that readers pass over (Spark and Arrow, which read all of a directory,
+leave out what begins with an underscore), and then renamed: whoever reads the dataset sees it whole, or not at all.
+Which backwards it holds is in its name, and so the next export knows where to go on.
 """
 
 from __future__ import annotations
@@ -268,7 +269,8 @@ def _write(table: Any, path: str) -> None:
     import pyarrow.parquet  # load_arrow() has loaded it
 
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    half = f"{path}.half-{os.getpid()}"
+    folder, name = os.path.split(path)
+    half = os.path.join(folder, f"_{name}.half-{os.getpid()}")
     try:
         metadata = {**(table.schema.metadata or {}), b"gradscope.lake": str(VERSION).encode()}
         pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), half)

@@ -108,6 +108,8 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
     recorded(tmp_path / "run", steps=1).close()
 
     def full(table, path):
+        name = os.path.basename(path)
+        assert (name[0], name.endswith(".parquet")) == ("_", False)  # no reader looks at it
         with open(path, "wb") as file:
             file.write(b"PAR1 and then the disk was full")
         raise OSError(28, "No space left on device")
