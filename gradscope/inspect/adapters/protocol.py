@@ -429,7 +429,7 @@ class OnDevice(NamedTuple):
         Bytes of an element.
     take_statistics : callable
         Begins to take them, of a tensor; returns an object whose ``read()`` waits for them and returns
-        :class:`~gradscope.inspect.records.moments.Moments`.
+        :class:`~gradscope.inspect.records.moments.Moments`, or None where the device cannot.
     """
 
     tensor: Any

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-__all__ = ["BINS", "FIRST", "INFINITE", "LOWEST", "NAN", "OUTSIDE", "SUMS", "ZERO", "Moments", "decode"]
+__all__ = ["BINS", "FIRST", "INFINITE", "LOWEST", "NAN", "OUTSIDE", "SUMS", "UNKNOWN", "ZERO", "Moments", "decode"]
 
 LOWEST = 150
 """What is added to the exponent of a float32, which is -149 or more, to be the number of its bin."""
@@ -52,6 +52,10 @@ class Moments(NamedTuple):
     def size(self) -> int:
         """How many elements there are."""
         return int(self.counts.sum()) + self.zeros + self.nans + self.infs
+
+
+UNKNOWN = Moments(*(math.nan,) * 5, 0, 0, 0, numpy.zeros(0, numpy.int64), numpy.zeros(0, numpy.int64), ())
+"""The statistics of what cannot be read any more."""
 
 
 def decode(bins: Any, sums: Any, shown: int, repeats: int = 1) -> Moments:

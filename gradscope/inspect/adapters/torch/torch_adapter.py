@@ -328,7 +328,8 @@ class TorchAdapter:
         """Return the statistics of gradients on a GPU, None of others."""
         if not any(device_statistics.are_taken_of(gradient) for gradient in gradients):
             return [None] * len(gradients)
-        return _unobserved(self._recent_moments.of, gradients)
+        found = _unobserved(self._recent_moments.of, gradients)
+        return [None] * len(gradients) if found is None else found
 
     def passing_norms(self) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:
         """Return a function of the tensors that a node was given and has made: see the protocol."""
@@ -460,14 +461,20 @@ def _look(gradient: Any) -> Any:
     return OnDevice(gradient, gradient._version, spec_of(gradient), gradient.element_size(), _take_statistics)
 
 
-def _take_statistics(gradient: torch.Tensor) -> device_statistics.DeviceStatistics:
+def _take_statistics(gradient: torch.Tensor) -> Any:
     return _unobserved(device_statistics.statistics_of, gradient)
 
 
 def _unobserved(function: Callable[[Any], Any], argument: Any) -> Any:
-    """Call a function whose operators are not recorded, and of which no mode and no observer is told."""
-    with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch(), _NoRecording():
-        return function(argument)
+    """Call a function whose operators are not recorded, and of which no mode and no observer is told.
+
+    It returns None where that cannot be done: a device may have no memory left, which is not the program's fault.
+    """
+    try:
+        with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch(), _NoRecording():
+            return function(argument)
+    except Exception:  # what launches a kernel raises errors of its own
+        return None
 
 
 class _NoRecording:

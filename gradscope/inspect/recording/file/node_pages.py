@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from ...records.moments import UNKNOWN
 from ..recorder.gradient_statistics import ENTRY, TENSOR, TensorStatistics, digest, digest_flat
 
 __all__ = [
@@ -112,7 +113,10 @@ class DeviceSnapshot(GradientSnapshot):
     def measured(self) -> TensorStatistics:  # type: ignore[override]
         """Its statistics."""
         if self._known is None:
-            self._known = TensorStatistics.of(self.taken.read())
+            try:
+                self._known = TensorStatistics.of(self.taken.read())
+            except RuntimeError:  # the device has failed, and what it has counted is lost
+                self._known = TensorStatistics.of(UNKNOWN)
         return self._known
 
 

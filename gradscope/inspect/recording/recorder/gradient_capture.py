@@ -116,7 +116,7 @@ class _SentFromDevice:
 
     __slots__ = ("given", "snapshot")
 
-    def __init__(self, host: OnDevice, snapshot: DeviceSnapshot) -> None:
+    def __init__(self, host: OnDevice, snapshot: GradientSnapshot) -> None:
         self.given = host._replace(tensor=weakref.ref(host.tensor))
         self.snapshot = snapshot
 
@@ -144,7 +144,7 @@ class GradientCapture:
     def __init__(
         self, adapter: Adapter, intern_spec: Callable[[Any, tuple[Any, ...]], int], next_value: Callable[[], int]
     ) -> None:
-        self._hosts, self._small = adapter.hosts, adapter.small
+        self._hosts, self._small, self._to_host = adapter.hosts, adapter.small, adapter.to_host
         self._intern_spec = intern_spec
         self._next_value = next_value
         self._forms: dict[tuple[Any, Any], GradientFormat] = {}
@@ -269,13 +269,20 @@ class GradientCapture:
         given = (sent, *others) if type(sent) is _SentFromDevice else others
         known = next((one for one in given if one.known(host)), None)
         if known is None:
-            seen = _SentFromDevice(host, DeviceSnapshot(spec, host.take_statistics(host.tensor)))
+            seen = _SentFromDevice(host, self._counted_there(host, spec))
         elif known.snapshot.spec == spec:
             seen = known
-        else:
+        elif type(known.snapshot) is DeviceSnapshot:
             seen = _SentFromDevice(host, DeviceSnapshot(spec, known.snapshot.taken))
+        else:
+            seen = _SentFromDevice(host, self._counted_there(host, spec))
         others.append(seen)
         return seen
+
+    def _counted_there(self, host: OnDevice, spec: int) -> GradientSnapshot:
+        """Have a device take the statistics of a gradient; take them here where it cannot, for want of memory say."""
+        taken = host.take_statistics(host.tensor)
+        return self._snapshot(self._to_host(host.tensor), spec, False) if taken is None else DeviceSnapshot(spec, taken)
 
     # --- any ---
 

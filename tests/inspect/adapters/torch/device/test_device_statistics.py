@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch", reason="the adapter for PyTorch")
 pytestmark = pytest.mark.torch
 
 import gradscope.inspect as gi  # noqa: E402
+from gradscope.inspect.adapters.torch import TorchAdapter  # noqa: E402
 from gradscope.inspect.adapters.torch.device import device_statistics as on_device  # noqa: E402
 from gradscope.inspect.records.tensor_statistics import summarize  # noqa: E402
 
@@ -226,6 +227,29 @@ def test_a_gradient_that_is_passed_on_is_counted_once(tmp_path, monkeypatch):
     # seed is a number, which is read as it is.
     assert counted == [(), (40, 60), (40, 60), (60, 40)]
     assert ran == [("ExpBackward0", (40, 60)), ("ViewBackward0", (2400,)), ("ViewBackward0", (60, 40))]
+
+
+def test_a_device_without_memory_leaves_the_counting_to_the_host(tmp_path, monkeypatch):
+    def full(tensor):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    plain = recorded(tmp_path / "plain.gscope")
+    with taken_on_the_cpu():
+        monkeypatch.setattr(on_device, "statistics_of", full)
+        compare(recorded(tmp_path / "device.gscope"), plain)
+        assert TorchAdapter().moments([torch.ones(3), None]) == [None, None]
+
+
+def test_what_a_device_has_lost_is_told_as_unknown(tmp_path, monkeypatch):
+    def lost(statistics):
+        raise RuntimeError("CUDA error: device-side assert triggered")
+
+    monkeypatch.setattr(on_device.DeviceStatistics, "read", lost)
+    with taken_on_the_cpu():
+        nodes = recorded(tmp_path / "run.gscope")
+    assert [name for name, _ in nodes][:1] == ["MeanBackward0"]
+    norms = [summary.norm for _, summaries in nodes for summary in summaries]
+    assert any(math.isnan(norm) for norm in norms)
 
 
 def test_gradients_of_a_backward_live_no_longer_than_without(tmp_path):
