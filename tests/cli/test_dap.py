@@ -179,6 +179,7 @@ def test_the_stack_leads_to_the_loss_and_to_the_line_that_called_backward(editor
     editor.ask("disconnect")
 
 
+@pytest.mark.slow
 def test_a_logpoint_prints_and_a_hit_count_passes_by(editor, tmp_path):
     (tmp_path / "loop.py").write_text(LOOP)
     editor.ask("launch", module="loop", cwd=str(tmp_path))
@@ -195,6 +196,7 @@ def test_a_logpoint_prints_and_a_hit_count_passes_by(editor, tmp_path):
     editor.ask("disconnect")
 
 
+@pytest.mark.slow
 def test_the_first_node_has_breakpoints_too_and_one_that_is_refused_does_not_stop(editor, script):
     editor.ask("launch", program=script)
     wanted = [{"line": 5}, {"line": 4, "hitCondition": "often"}, {"line": 4, "condition": "(("}]
@@ -360,6 +362,7 @@ loss.backward()
 """
 
 
+@pytest.mark.slow
 def test_goto_goes_back_to_a_node_or_on_to_one(editor, tmp_path):
     path = launched(editor, tmp_path, LAYERS, stopOnEntry=True)
     editor.ask("configurationDone")
@@ -378,6 +381,7 @@ def test_goto_goes_back_to_a_node_or_on_to_one(editor, tmp_path):
     editor.ask("disconnect")
 
 
+@pytest.mark.slow
 def test_modules_sources_and_completions_are_those_of_the_program(editor, tmp_path):
     path = launched(editor, tmp_path, LAYERS, stopOnEntry=True)
     editor.ask("configurationDone")
@@ -402,6 +406,7 @@ def test_modules_sources_and_completions_are_those_of_the_program(editor, tmp_pa
     editor.ask("disconnect")
 
 
+@pytest.mark.slow
 def test_a_run_without_debugging_stops_nowhere(editor, tmp_path):
     path = launched(editor, tmp_path, WRITES, noDebug=True, stopOnEntry=True, env={"HOME": None})
     (point,) = editor.ask("setBreakpoints", source={"path": path}, breakpoints=[{"line": 3}])["breakpoints"]
@@ -413,6 +418,7 @@ def test_a_run_without_debugging_stops_nowhere(editor, tmp_path):
     editor.ask("disconnect")
 
 
+@pytest.mark.slow
 def test_terminate_ends_a_program_and_disconnect_the_session(editor, tmp_path):
     launched(editor, tmp_path, LOOP)
     editor.ask("configurationDone")
@@ -423,6 +429,7 @@ def test_terminate_ends_a_program_and_disconnect_the_session(editor, tmp_path):
     assert editor.stream.receive() is None
 
 
+@pytest.mark.slow
 def test_what_has_been_attached_to_ends_only_where_the_editor_asks_for_it(editor, tmp_path):
     path = tmp_path / "loop.py"
     path.write_text(LOOP)
@@ -456,6 +463,7 @@ threading.Event().wait()
 """
 
 
+@pytest.mark.slow
 def test_one_thread_stops_at_a_time_and_the_other_is_seen_to_run(editor, tmp_path):
     path = launched(editor, tmp_path, THREADS)
     editor.ask("setBreakpoints", source={"path": path}, breakpoints=[{"line": 6}])
@@ -625,6 +633,7 @@ def test_ranks_are_started_again(editor, ranks):
     editor.ask("disconnect")
 
 
+@pytest.mark.slow
 def test_a_number_of_no_rank_is_refused(editor, ranks):
     editor.ask("launch", program=ranks, nprocPerNode=2)
     answer = editor.request("pause", threadId=700_001)
@@ -731,6 +740,7 @@ def test_a_program_in_a_terminal_is_started_again_in_another(terminals, script):
     assert now.wait(60) is not None
 
 
+@pytest.mark.slow
 def test_a_program_in_a_terminal_that_dies_ends_the_session(terminals, tmp_path):
     path = tmp_path / "script.py"
     path.write_text("import os\nos.abort()\n")
@@ -741,6 +751,7 @@ def test_a_program_in_a_terminal_that_dies_ends_the_session(terminals, tmp_path)
     terminals.ask("disconnect")
 
 
+@pytest.mark.slow
 def test_what_is_asked_before_the_terminal_is_there_is_answered_afterwards(terminals, script):
     terminals.meanwhile = "threads"
     terminals.ask("launch", program=script, console="integratedTerminal", stopOnEntry=True)
@@ -757,6 +768,7 @@ def test_an_editor_that_opens_no_terminal_is_told_why_there_is_no_program(termin
     terminals.ask("disconnect")
 
 
+@pytest.mark.slow
 def test_an_editor_without_terminals_gets_the_output(editor, script):
     editor.ask("initialize", adapterID="gradscope")
     editor.ask("launch", program=script, console="integratedTerminal")

@@ -69,7 +69,7 @@ def iterations_of(path: Path, run: int) -> int:
         return tasks[-1].iteration if tasks else 0
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [pytest.param(4, marks=pytest.mark.slow), pytest.param(100, marks=pytest.mark.slow)])
 def test_recordings_of_all_ranks_are_readable_after_each_kill(kills, tmp_path):
     draw = random.Random(kills)
     (tmp_path / "train.py").write_text(TRAIN)

@@ -55,6 +55,7 @@ def test_norms_stand_side_by_side_and_the_other_graph_is_named(tmp_path):
     assert own in run.stdout
 
 
+@pytest.mark.slow
 def test_a_node_that_one_rank_alone_has_is_not_looked_for_by_its_number(tmp_path):
     run = compare(tmp_path, SCALED, "step 2; rank 1; ranks; rank 0; ranks; quit")
     assert "node 2 of 5: ExpBackward0, on 2 ranks\n" in run.stdout, run.stdout + run.stderr
@@ -63,12 +64,14 @@ def test_a_node_that_one_rank_alone_has_is_not_looked_for_by_its_number(tmp_path
     assert "rank 0: its graph differs; nodes of rank 1 that it lacks: 1, first ExpBackward0" in run.stdout
 
 
+@pytest.mark.slow
 def test_an_infinite_gradient_hides_no_nan_beside_it(tmp_path):
     run = compare(tmp_path, UNBOUND, "catch nan off; catch inf off; until op:Unbind; rank 0; ranks; quit")
     assert "> norm 5          rank 0" in run.stdout, run.stdout + run.stderr
     assert "  norm nan        rank 1" in run.stdout
 
 
+@pytest.mark.slow
 def test_a_rank_that_died_has_no_norm(tmp_path):
     run = compare(tmp_path, KILLED, "next-backward; rank 0; ranks; rank 1; ranks; quit")
     assert "norm -          rank 1: script.py was killed by SIGKILL\n" in run.stdout, run.stdout + run.stderr

@@ -89,6 +89,7 @@ def test_ranks_that_do_not_listen_are_named(job, folder):
         find_ranks(gathering=0)
 
 
+@pytest.mark.slow
 def test_all_are_attached_to_or_none(job):
     ranks = job(2)
     pids = [rank.pid for rank in ranks]
@@ -100,6 +101,7 @@ def test_all_are_attached_to_or_none(job):
         debugger.detach()
 
 
+@pytest.mark.slow
 def test_a_session_with_ranks_that_wait_for_it(job, folder):
     ranks = job(2)
     run = attach(folder, "-c", "step; ranks; continue")
@@ -109,6 +111,7 @@ def test_a_session_with_ranks_that_wait_for_it(job, folder):
     assert [rank.communicate(timeout=60)[0] for rank in ranks] == ["done [1.0, 1.0, 1.0]\n", "done [2.0, 2.0, 2.0]\n"]
 
 
+@pytest.mark.slow
 def test_leaving_lets_the_ranks_run_on(job, folder):
     ranks = job(2)
     run = attach(folder, "-c", "rank 1; quit")

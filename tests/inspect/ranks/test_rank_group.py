@@ -60,6 +60,7 @@ def test_one_that_stops_stops_all(tmp_path):
         assert all(member.state is SessionState.PAUSED_BEFORE for member in group.members)
 
 
+@pytest.mark.slow
 def test_a_step_is_taken_by_all(tmp_path):
     with ranks(tmp_path, 2) as group:
         group.start()
@@ -88,6 +89,7 @@ def test_all_are_started_again(tmp_path):
         assert [len(member.breakpoints) for member in group.members] == [1, 1]
 
 
+@pytest.mark.slow
 def test_under_non_stop_the_others_go_on(tmp_path):
     with ranks(tmp_path, 2, endless="1", non_stop=True) as group:
         group.start()
@@ -103,6 +105,7 @@ def test_under_non_stop_the_others_go_on(tmp_path):
         assert group.members[1].state is SessionState.RUNNING
 
 
+@pytest.mark.slow
 def test_under_non_stop_a_verb_is_for_the_chosen_rank_and_a_breakpoint_for_all(tmp_path):
     with ranks(tmp_path, 2, non_stop=True) as group:
         group.start()
@@ -135,6 +138,7 @@ def test_after_a_pause_a_rank_that_cannot_stop_is_not_waited_for(tmp_path):
         assert [member.task_index for member in group.members] == [2, 2]
 
 
+@pytest.mark.slow
 def test_the_end_of_all_ends_the_wait(tmp_path):
     with ranks(tmp_path, 2) as group:
         group.start()
@@ -144,6 +148,7 @@ def test_the_end_of_all_ends_the_wait(tmp_path):
         assert group.ended
 
 
+@pytest.mark.slow
 def test_a_rank_that_does_not_exist_is_refused(tmp_path):
     with ranks(tmp_path, 2) as group, pytest.raises(RuntimeError, match="there is no rank 2: they are 0 to 1"):
         group.choose(2)

@@ -137,6 +137,7 @@ def test_a_killed_rank_is_shown_and_the_others_can_be_looked_at(tmp_path):
     assert run.returncode == 137
 
 
+@pytest.mark.slow
 def test_under_non_stop_a_rank_is_not_paused_when_another_stops(tmp_path):
     os.mkfifo(tmp_path / "gate")
     options = ("--nproc-per-node", "2", "--non-stop")

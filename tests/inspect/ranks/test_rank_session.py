@@ -57,6 +57,7 @@ def paused(session):
     return [member.state.paused for member in session.members]
 
 
+@pytest.mark.slow
 def test_a_step_is_taken_by_all_and_the_same_rank_is_looked_at(tmp_path):
     with ranks(tmp_path) as (session, changes, _):
         session.start()
@@ -87,6 +88,7 @@ def test_a_rank_that_stops_is_looked_at_and_stops_the_others(tmp_path):
         assert session.members[0].reason.kind == "pause"
 
 
+@pytest.mark.slow
 def test_under_non_stop_the_others_go_on(tmp_path):
     with ranks(tmp_path, non_stop=True) as (session, changes, _):
         session.start()
@@ -99,6 +101,7 @@ def test_under_non_stop_the_others_go_on(tmp_path):
         assert session.members[0].state is SessionState.RUNNING
 
 
+@pytest.mark.slow
 def test_lines_come_after_their_rank(tmp_path):
     with ranks(tmp_path) as (session, changes, _):
         session.start()
@@ -119,6 +122,7 @@ def test_a_rank_that_dies_is_told_and_all_come_to_their_ends(tmp_path):
         assert conclude_ranks(processes)[0] == 7
 
 
+@pytest.mark.slow
 def test_a_listener_that_has_gone_hears_nothing(tmp_path):
     with ranks(tmp_path) as (session, changes, _):
         changes.stop()
