@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from ..inspect.diagnosis.doctor import Symptom
+from typing import TYPE_CHECKING
+
 from .formats.text_report import finding_as_text
 from .sanitizer import Sanitizer
+
+if TYPE_CHECKING:
+    from ..inspect.diagnosis.doctor import Symptom
 
 __all__ = ["symptoms_of"]
 
@@ -30,6 +34,9 @@ def symptoms_of(sanitizer: Sanitizer) -> tuple[Symptom, ...]:
     >>> [symptom.code for symptom in symptoms_of(sanitizer)]
     ['GS101']
     """
+    # The doctor is there where this is called, and no other part of `check` loads it.
+    from ..inspect.diagnosis.doctor import Symptom
+
     found = []
     for finding in sanitizer.findings:
         kind, _, text = finding_as_text(finding).partition(": ")
