@@ -56,11 +56,17 @@ class HandedMemory:
         holder : object or None
             What is gone when nobody has the memory any more; None where that is not known.
         """
-        if not tensor.is_cpu or not address_of(tensor):
+        address = address_of(tensor) if tensor.is_cpu else 0
+        if not address:
             return
         storage = innermost(tensor).untyped_storage()
         key = self._known(storage)
-        alias = _Alias(tensor, storage)
+        place = address, tensor.shape
+        for known in self._live.get(key, ()):
+            if known.place == place and known.is_held_by(holder):
+                self._look(key, known)
+                return
+        alias = _Alias(tensor, storage, place)
         if holder is not None:
             alias.holder = weakref.ref(holder, partial(self._let_go, key, alias))
         self._live.setdefault(key, []).append(alias)
@@ -121,14 +127,19 @@ class HandedMemory:
 class _Alias:
     """Memory in somebody's hands, and what lay there when it was looked at last."""
 
-    __slots__ = ("_address", "_bits", "_storage", "_sum", "holder")
+    __slots__ = ("_address", "_bits", "_storage", "_sum", "holder", "place")
 
-    def __init__(self, tensor: torch.Tensor, storage: Any) -> None:
+    def __init__(self, tensor: torch.Tensor, storage: Any, place: tuple[int, torch.Size]) -> None:
+        self.place = place
         self._storage = weakref.ref(storage)
         self._address = storage.data_ptr()
         self._bits = bits_there(tensor)
         self._sum = self._checksum()
         self.holder: weakref.ref[Any] | None = None
+
+    def is_held_by(self, holder: Any) -> bool:
+        """Whether it is known to be in the hands of an object; None stands for whom nobody knows."""
+        return (None if self.holder is None else self.holder()) is holder
 
     def differs(self) -> bool:
         """Whether other values lie there than when this was asked last; not known of memory that was given back."""

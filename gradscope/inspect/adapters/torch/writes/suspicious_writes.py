@@ -204,8 +204,15 @@ class _SuspicionWatch:
         ]
 
     def _module_entered(self, module: Any, args: Any) -> None:
-        if not _unseen():
-            self._modules().append(_given(args) if torch.is_grad_enabled() else [])
+        if _unseen():
+            return
+        recording = torch.is_grad_enabled()
+        self._modules().append(_given(args) if recording else [])
+        if recording and not module.training and isinstance(module, batchnorm._BatchNorm):
+            # What batch_norm is about to save it writes, counting no version, when it runs in training.
+            for statistics in (module.running_mean, module.running_var):
+                if statistics is not None:
+                    self._hand_out(statistics, statistics)
 
     def _module_left(self, module: Any, args: Any, output: Any) -> None:
         if _unseen() or not self._modules():
@@ -215,11 +222,6 @@ class _SuspicionWatch:
             returned = {_storage_of(tensor) for tensor in tensors_in(output)}
             if any(_storage_of(tensor) not in returned for tensor in written):
                 self._tell()
-        if isinstance(module, batchnorm._BatchNorm) and not module.training and torch.is_grad_enabled():
-            # What batch_norm saves now it writes, counting no version, when it runs in training.
-            for statistics in (module.running_mean, module.running_var):
-                if statistics is not None:
-                    self._hand_out(statistics, statistics)
 
     def _modules(self) -> list[_Given]:
         try:

@@ -84,6 +84,16 @@ def test_memory_is_kept_by_nobody_and_forgotten_with_its_end():
     assert not handed
 
 
+def test_memory_that_is_handed_out_again_to_the_same_is_looked_at_once():
+    x = torch.ones(3)
+    handed = HandedMemory()
+    for value in range(5):
+        handed.hand_out(x, x)
+        handed.hand_out(x, None)
+        x.fill_(value)
+    assert [len(aliases) for aliases in handed._live.values()] == [2]
+
+
 def test_memory_that_was_given_back_is_not_read():
     x = torch.ones(1000)
     handed, alias = HandedMemory(), x.detach()

@@ -61,6 +61,22 @@ def test_training_is_not_suspected(seen):
     assert seen == []
 
 
+def test_evaluation_after_training_is_not_suspected(seen):
+    norm = torch.nn.BatchNorm1d(3)
+    for _ in range(3):
+        norm.train()(torch.randn(4, 3)).sum().backward()
+        x = torch.randn(4, 3, requires_grad=True)
+        norm.eval()(x).pow(2).sum().backward()  # reads its running statistics, which nothing writes meanwhile
+    assert seen == []
+
+
+def test_modules_under_transforms_run_as_they_do_without(seen):
+    layer = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU(True))
+    total = torch.func.grad(lambda x: torch.func.vmap(layer)(x).sum())(torch.ones(2, 3))
+    assert total.shape == (2, 3)
+    assert seen == []
+
+
 def test_what_is_only_read_is_not_suspected(seen):
     h = leaf().exp()
     h.data.max(), h.detach().numpy().max(), np.asarray(h.detach()), h.data.tolist()
