@@ -15,8 +15,8 @@ from ..records.tensor_statistics import norm_of
 from ..source.call_sites import caller, user_frame
 from .explanation import at
 from .flow.amplification import GainVisitor, loss_scale
-from .flow.dead_units import DeadUnits, dead_units
-from .flow.gradient_flow import GradientFlow, ParameterFlow, gradient_flow, verdict_of
+from .flow.dead_units import DeadUnits, UnitsOverTime
+from .flow.gradient_flow import GradientFlow, ParameterFlow, first_of, gradient_flow, in_layer_of, verdict_of
 from .flow.zero_gradients import ZeroCause, ZeroVisitor
 from .limits import Limits
 from .memory.gradient_aliasing import GradientAliasing, aliasing
@@ -112,7 +112,7 @@ class Examination:
     flow : GradientFlow or None
         After the last backward that was looked into.
     rectifiers : tuple of DeadUnits
-        The layers whose units were not active for a single example.
+        The layers whose units were not active for a single example of the latest batches.
     sharing : GradientAliasing or None
         Which gradients share memory: the last sharing that is dangerous, else the first that was looked at; None
         where no backward has left gradients.
@@ -169,8 +169,8 @@ class Examiner(Observer):
         By verdict.
     zeros : dict of int to (str, tuple of ZeroCause)
         By the id of a leaf whose gradient was zero the last time: its name, and what made it so.
-    rectifiers : dict
-        Dead units, by place.
+    units : UnitsOverTime
+        Which of the rectifiers' were active.
     cycles : dict of GraphCycle to None
         Custom Functions that keep their own graph.
     terms : dict of LossTerm
@@ -188,7 +188,7 @@ class Examiner(Observer):
         self.flow: GradientFlow | None = None
         self.trouble: dict[str, FlowTrouble] = {}
         self.zeros: dict[int, tuple[str, tuple[ZeroCause, ...]]] = {}
-        self.rectifiers: dict[tuple[Any, ...], DeadUnits] = {}
+        self.units = UnitsOverTime(adapter, limits.dead_batches)
         self.cycles: dict[GraphCycle, None] = {}
         self.terms: dict[tuple[str, Location | None], LossTerm] = {}
         self.sharing: GradientAliasing | None = None
@@ -208,7 +208,7 @@ class Examiner(Observer):
             frozen=self.missing.frozen(),
             spare=self.missing.spare(),
             flow=self.flow,
-            rectifiers=tuple(self.rectifiers.values()),
+            rectifiers=self.units.dead(),
             sharing=self.sharing,
             memory=self.memory,
             trouble=tuple(self.trouble.values()),
@@ -232,8 +232,7 @@ class Examiner(Observer):
         memory = memory_of(self.adapter, nodes, self.recorder.parameters(), self.recorder)
         if self.memory is None or memory.total > self.memory.total:
             self.memory = memory
-        for unit in dead_units(self.adapter, nodes):
-            self.rectifiers[unit.node, unit.module, unit.location] = unit
+        self.units.look(nodes)
         frame = user_frame()
         if frame is not None:
             self.names.look(frame)
@@ -274,7 +273,8 @@ class Examiner(Observer):
             self.flow = flow
         # The gradients that another loss has left are no ends of this backward.
         reached = [running.gains.reached(tensor) for _, tensor in parameters]
-        self._note_trouble([*compress(flow.parameters, reached)], dict(compress(parameters, reached)), running)
+        tensors = [tensor for _, tensor in parameters]
+        self._note_trouble([*compress(zip(flow.parameters, tensors), reached)], running)
         self._note_zeros(parameters, running.zeros)
         sharing = aliasing(parameters, adapter=self.adapter)
         self.sharing = sharing if sharing.dangerous or self.sharing is None else self.sharing
@@ -296,9 +296,11 @@ class Examiner(Observer):
             elif grad is not None:
                 self.zeros.pop(id(tensor), None)
 
-    def _note_trouble(self, flows: Sequence[ParameterFlow], tensors: dict[str, Any], running: _RunningBackward) -> None:
+    def _note_trouble(self, reached: Sequence[tuple[ParameterFlow, Any]], running: _RunningBackward) -> None:
         """Keep what a backward shows of gradients that vanish or explode, by the parameters that it has reached."""
-        verdict, ends, first = verdict_of(flows, self._ratio)
+        flows = [flow for flow, _ in reached]
+        tensors = {flow.name: tensor for flow, tensor in reached}
+        verdict, ends, first = verdict_of(_on_one_way(reached, running.gains), self._ratio)
         text, name = (ends[0], first) if ends else ("", "")
         matrices = [p for p in flows if p.ratio and len(p.shape) > 1 and not p.bad]
         wild = next((p for p in matrices if (p.ratio or 0.0) > self._wild * running.scale), None)
@@ -317,6 +319,18 @@ class Examiner(Observer):
             self._vanishing = name
         found_here = FlowTrouble(verdict, text, tuple(map(str, worst)), place, _HELP[verdict], (name,))
         self.trouble.setdefault(verdict, found_here)
+
+
+def _on_one_way(reached: Sequence[tuple[ParameterFlow, Any]], gains: GainVisitor) -> list[ParameterFlow]:
+    """Return the parameters on the way from the loss to the first one, and those of its layer.
+
+    Two branches, as a policy's and a value's, are not the two ends of a model.
+    """
+    first = first_of([flow for flow, _ in reached])
+    if first is None:
+        return [flow for flow, _ in reached]
+    passed = gains.passed_by(next(tensor for flow, tensor in reached if flow is first))
+    return [flow for flow, tensor in reached if id(tensor) in passed or in_layer_of(first, flow)]
 
 
 def _zero_gradients(found: Iterable[tuple[str, tuple[ZeroCause, ...]]]) -> tuple[ZeroGradient, ...]:

@@ -73,6 +73,14 @@ class Limits:
         "the share of a rectifier's units that are zero for a whole batch",
         "weights around zero leave half of the units active for each example: hardly one is at rest for all",
     )
+    dead_beyond_chance: float = _limit(
+        2.0,
+        "by how many standard deviations of as many tossed coins more than that share of the units are zero",
+        "where all examples are alike each unit is at rest for all or for none, as chance has it",
+    )
+    dead_batches: int = _limit(
+        2, "of how many of the latest batches that are looked at no example activates a dead unit", "one may be unusual"
+    )
     faded_rate: float = _limit(
         1e-3,
         "a learning rate, as a share of the run's own largest, that is below this in half of the steps or more",

@@ -91,15 +91,40 @@ def test_dead_units(fw):
 
 
 def test_some_dead_units(fw):
-    model = fw.nn.Sequential(fw.nn.Linear(3, 4), fw.nn.ReLU(), fw.nn.Linear(4, 1))
+    model = fw.nn.Sequential(fw.nn.Linear(3, 8), fw.nn.ReLU(), fw.nn.Linear(8, 1))
     with fw.no_grad():
-        model[0].bias[:2] = -100.0
-        model[0].bias[2:] = 2.0
+        model[0].bias[:7] = -100.0
+        model[0].bias[7:] = 2.0
     with gi.Doctor() as doctor:
         train(fw, model)
     assert [s.text.partition(" at ")[0] for s in doctor.diagnosis.symptoms] == [
-        "`1`: 2 of 4 units dead, zero for the whole batch"
+        "`1`: 7 of 8 units dead, zero for all of 2 batches"
     ]
+
+
+def test_units_that_rest_by_chance_are_not_dead(fw):
+    model = fw.nn.Sequential(fw.nn.Linear(1, 8), fw.nn.ReLU(), fw.nn.Linear(8, 1))
+    with fw.no_grad():
+        model[0].weight.copy_(fw.tensor([[1.0]] * 3 + [[-1.0]] * 5))
+        model[0].bias.fill_(0.0)
+    with gi.Doctor() as doctor:
+        model(fw.ones(4, 1)).sum().backward()
+    assert doctor.diagnosis.rectifiers[0].dead == 5
+    assert not doctor.diagnosis.symptoms
+
+
+def test_units_that_another_batch_activates_are_not_dead(fw):
+    model = fw.nn.Sequential(fw.nn.Linear(1, 8), fw.nn.ReLU(), fw.nn.Linear(8, 1))
+    with fw.no_grad():
+        model[0].weight.fill_(1.0)
+        model[0].bias.copy_(fw.tensor([0.0] * 7 + [2.0]))
+    found = []
+    for signs in ((-1.0,), (-1.0, 1.0), (1.0, -1.0), (-1.0, -1.0)):
+        with gi.Doctor() as doctor:
+            for sign in signs:
+                model(fw.full((4, 1), sign)).sum().backward()
+        found.append([unit.dead for unit in doctor.diagnosis.rectifiers])
+    assert found == [[7], [], [], [7]]
 
 
 def test_a_step_function(fw):
@@ -453,6 +478,39 @@ def test_a_backward_that_returns_none(fw):
     assert symptom.text.startswith("2 of 2 parameters without a gradient:\n  `weight`, `bias`: reached, but Through.")
 
 
+def test_two_branches_are_not_the_two_ends_of_one_model(fw):
+    model = fw.nn.ModuleDict({"policy": fw.nn.Linear(4, 4), "value": fw.nn.Linear(4, 4)})
+    with gi.Doctor() as doctor:
+        hidden = fw.ones(2, 4)
+        (model["policy"](hidden).sum() * 1e-6 + model["value"](hidden).sum()).backward()
+    assert not doctor.diagnosis.symptoms
+
+
+def test_an_attention_that_is_still_even_is_no_vanishing_gradient(fw):
+    class Model(fw.nn.Module):
+        def __init__(self):
+            super().__init__()
+            names = ("query", "key", "value", "head")
+            self.layers = fw.nn.ModuleList([fw.nn.ModuleDict({name: fw.nn.Linear(4, 4) for name in names})])
+            self.head = fw.nn.Linear(4, 4)
+            with fw.no_grad():
+                for name in ("query", "key"):
+                    self.layers[0][name].weight.mul_(1e-3)
+                    self.layers[0][name].bias.fill_(0.0)
+
+        def forward(self, x):
+            (layer,) = self.layers
+            scores = layer["query"](x) @ layer["key"](x).T
+            return self.head(layer["head"](fw.softmax(scores, -1) @ layer["value"](x)))
+
+    model = Model()
+    with gi.Doctor() as doctor:
+        model(fw.randn(6, 4)).sum().backward()
+    norms = {flow.name: flow.grad_rms for flow in doctor.diagnosis.flow.parameters}
+    assert norms["layers.0.query.weight"] < 1e-3 * norms["head.weight"]
+    assert not doctor.diagnosis.trouble
+
+
 def test_losses_of_their_own_are_not_the_two_ends_of_one_model(fw):
     large, small = fw.nn.Linear(3, 2), fw.nn.Linear(3, 2)
     with gi.Doctor() as doctor:
@@ -541,6 +599,23 @@ def test_a_target_network_is_not_to_be_trained_unless_an_optimizer_holds_it(fw, 
     assert [e.name for e in doctor.diagnosis.missing.parameters] == (["target.weight", "target.bias"] if held else [])
 
 
+@pytest.mark.parametrize("held", [False, True])
+def test_an_average_that_is_only_evaluated_is_not_to_be_trained_unless_an_optimizer_holds_it(fw, held):
+    network, average = fw.nn.Linear(3, 1), fw.nn.Linear(3, 1)
+    optimizer = fw.optim.SGD([*network.parameters(), *(average.parameters() if held else ())], lr=0.1)
+    with gi.Doctor() as doctor:
+        for _ in range(3):
+            optimizer.zero_grad()
+            network(fw.ones(2, 3)).square().mean().backward()
+            optimizer.step()
+            with fw.no_grad():
+                for mean, parameter in zip(average.parameters(), network.parameters()):
+                    mean.lerp_(parameter, 0.1)
+                average(fw.ones(2, 3)).argmax(1)
+    found = [entry.name for entry in doctor.diagnosis.missing.parameters]
+    assert found == (["average.weight", "average.bias"] if held else [])
+
+
 def test_recording_that_is_turned_off_after_a_step(fw):
     model = fw.nn.Linear(3, 1)
     with gi.Doctor() as doctor:
@@ -618,9 +693,13 @@ def test_what_a_package_leaves_unused_is_no_finding(tmp_path, monkeypatch):
         "class PackagedModel(gs.nn.Module):\n"
         "    def __init__(self):\n"
         "        super().__init__()\n"
-        "        self.used, self.spare = gs.nn.Linear(2, 1), gs.nn.Linear(2, 1)\n\n"
+        "        self.used, self.spare = gs.nn.Linear(2, 1), PackagedLayer()\n\n"
         "    def forward(self, x):\n"
-        "        return self.used(x)\n"
+        "        return self.used(x)\n\n\n"
+        "class PackagedLayer(gs.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.norm = gs.nn.LayerNorm(2)\n"
     )
     monkeypatch.syspath_prepend(str(package))
     from some_package_with_a_model import PackagedModel
@@ -637,8 +716,8 @@ def test_what_a_package_leaves_unused_is_no_finding(tmp_path, monkeypatch):
 
     found = examined(PackagedModel())
     assert found.symptoms == ()
-    assert found.spare == ("spare.weight", "spare.bias")
-    assert "Not used by the package that has it: `spare.weight`, `spare.bias`, 2 parameters." in str(found)
+    assert found.spare == ("spare.norm.weight", "spare.norm.bias")
+    assert "Not used by the package that has it: `spare.norm.weight`, `spare.norm.bias`, 2 parameters." in str(found)
     own = examined(OwnModel())
     assert [symptom.code for symptom in own.symptoms] == ["D303"]
     assert own.spare == ()

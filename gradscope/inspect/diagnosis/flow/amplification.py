@@ -87,6 +87,27 @@ class GainVisitor:
         """Whether a gradient has arrived at a leaf."""
         return id(leaf) in self._leaves
 
+    def passed_by(self, leaf: Any) -> set[int]:
+        """Return the ids of the leaves that are used on the way from the loss to a leaf, and its own."""
+        end = self._leaves.get(id(leaf))
+        way, stack = set[int](), [] if end is None else [end]
+        while stack:
+            new = [key for key in self._senders.get(stack.pop(), ()) if key not in way]
+            way.update(new)
+            stack += new
+        return {identity for identity, key in self._leaves.items() if key == end or way & self._users_of(key)}
+
+    def _users_of(self, key: int) -> set[int]:
+        """Return the nodes that use a leaf, past those that reshape it."""
+        found, stack = set[int](), [key]
+        while stack:
+            for sender in self._senders.get(stack.pop(), ()):
+                if operator_name(self._nodes[sender][0]) in RESHAPING:
+                    stack.append(sender)
+                else:
+                    found.add(sender)
+        return found
+
     def towards(self, leaf: Any) -> list[Gain]:
         """Return what the operators on the way to a leaf do, those first that make the gradient smallest."""
         end = self._leaves.get(id(leaf))

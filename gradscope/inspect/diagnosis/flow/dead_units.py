@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy
@@ -15,7 +16,7 @@ from ...records.module_tracking import Tracker
 from ...records.records import Location, operator_name
 from ..explanation import at
 
-__all__ = ["DeadUnits", "dead_units"]
+__all__ = ["DeadUnits", "UnitsOverTime", "dead_units"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class DeadUnits:
         How many of how many.
     after : str
         The module whose result it takes; for where its own is not known.
+    batches : int
+        Of how many backward passes no example has activated them.
     """
 
     node: str
@@ -36,11 +39,13 @@ class DeadUnits:
     dead: int
     units: int
     after: str = ""
+    batches: int = 1
 
     def __str__(self) -> str:
         inside = f"`{self.module}`" if self.module else self.node + (f" after `{self.after}`" if self.after else "")
         units = count(self.units, "unit")
-        return f"{inside}: {self.dead} of {units} dead, zero for the whole batch{at(self.location)}"
+        whole = "the whole batch" if self.batches == 1 else f"all of {self.batches} batches"
+        return f"{inside}: {self.dead} of {units} dead, zero for {whole}{at(self.location)}"
 
 
 def dead_units(adapter: Adapter, roots: Sequence[Any], users: Mapping[int, str] | None = None) -> list[DeadUnits]:
@@ -51,11 +56,55 @@ def dead_units(adapter: Adapter, roots: Sequence[Any], users: Mapping[int, str] 
     users : mapping of int to str, optional
         From the key of a node to the module whose parameters it uses, as :func:`name_graph` finds them.
     """
+    found = (_dead(*seen) for seen in _rectifiers(adapter, roots, users))
+    return [unit for unit in found if unit.dead]
+
+
+class UnitsOverTime:
+    """The units that no example has activated in the latest backward passes: one batch may be an unusual one.
+
+    Parameters
+    ----------
+    latest : int
+        How many of those that have a rectifier.
+    """
+
+    def __init__(self, adapter: Adapter, latest: int) -> None:
+        self._adapter = adapter
+        self._latest = latest
+        self._seen: dict[tuple[Any, ...], tuple[DeadUnits, deque[Any]]] = {}
+
+    def look(self, roots: Sequence[Any]) -> None:
+        """Look at the graph of a backward that has not run."""
+        times = Counter[tuple[Any, ...]]()
+        for unit, active in _rectifiers(self._adapter, roots, None):
+            place = unit.node, unit.module, unit.location, unit.units
+            times[place] += 1
+            known = self._seen.get((*place, times[place]), (unit, deque(maxlen=self._latest)))
+            known[1].append(active)
+            self._seen[(*place, times[place])] = unit, known[1]
+
+    def dead(self) -> tuple[DeadUnits, ...]:
+        """Return the rectifiers that have such units."""
+        found = (
+            _dead(replace(unit, batches=len(looks)), numpy.logical_or.reduce(looks))
+            for unit, looks in self._seen.values()
+        )
+        return tuple(unit for unit in found if unit.dead)
+
+
+def _dead(unit: DeadUnits, active: Any) -> DeadUnits:
+    return replace(unit, dead=int(active.size - numpy.count_nonzero(active)))
+
+
+def _rectifiers(
+    adapter: Adapter, roots: Sequence[Any], users: Mapping[int, str] | None
+) -> Iterator[tuple[DeadUnits, Any]]:
+    """Yield each rectifier, and which of its units are active for an example, in the forward's order."""
     links = walk(adapter, roots)
     tracker = Tracker(adapter)
     if users is not None:
         tracker.add_users(users)
-    found = []
     for link in sorted(links.values(), key=lambda link: link.sequence_nr):
         name = adapter.node_name(link.node)
         if operator_name(name) not in ("Relu", "Threshold"):
@@ -68,10 +117,7 @@ def dead_units(adapter: Adapter, roots: Sequence[Any], users: Mapping[int, str] 
         axis = 1 if values.ndim > 3 else values.ndim - 1
         # A unit that is NaN is not dead: other findings are about it.
         active = ((values > 0) | numpy.isnan(values)).any(axis=tuple(i for i in range(values.ndim) if i != axis))
-        dead = int(active.size - numpy.count_nonzero(active))
-        if dead:
-            module, location = tracker.module_of(link.node), adapter.location(link.node)
-            source = links.get(link.edges[0][0] or 0)
-            after = "" if source is None else tracker.module_of(source.node)
-            found.append(DeadUnits(name, module, location, dead, int(active.size), after))
-    return found
+        source = links.get(link.edges[0][0] or 0)
+        after = "" if source is None else tracker.module_of(source.node)
+        module, location = tracker.module_of(link.node), adapter.location(link.node)
+        yield DeadUnits(name, module, location, 0, int(active.size), after), active

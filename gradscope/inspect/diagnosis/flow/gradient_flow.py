@@ -300,17 +300,17 @@ def verdict_of(flows: Sequence[ParameterFlow], ratio: float = Limits.flow_ratio)
         return "none", (), ""
     if any(flow.bad for flow in flows):
         return "not finite", (), ""
-    # Biases and normalisation weights live on other scales than the matrices, where there are any.
-    known = [f for f in flows if f.grad_rms and len(f.shape) > 1] or [f for f in flows if f.grad_rms]
+    known = _comparable(flows)
     if any(flow.grad_norm == 0 for flow in flows):
         return "zero", (), ""
     if len(known) < 2:
         return "ok", (), ""
-    # A single parameter whose gradient vanishes stands behind a weight of about zero, as in a fresh adapter layer; so
-    # several parameters at each end are compared.
-    beginning = known[: max(len(known) // 4, min(2, len(known) // 2))]
-    ending = known[-len(beginning) :]
+    # A single parameter whose gradient vanishes stands behind a weight of about zero, as in a fresh adapter layer, or
+    # is the query of an attention that is still even; so several at each end are compared, all of the first layer.
+    ends_of = max(len(known) // 4, min(2, len(known) // 2))
     first, last = known[0], known[-1]
+    beginning = known[:ends_of] + [flow for flow in known[ends_of:] if in_layer_of(first, flow)]
+    ending = known[-ends_of:]
     if _rms(last) > max(map(_rms, beginning)) * ratio:
         word, verb, way = "vanishing", "vanish", "falls"
     elif _rms(first) > max(map(_rms, ending)) * ratio:
@@ -320,6 +320,37 @@ def verdict_of(flows: Sequence[ParameterFlow], ratio: float = Limits.flow_ratio)
     ends = f"from {describe(last.name, last.shape)} to {describe(first.name, first.shape)}"
     text = f"gradients {verb} {ends}: their RMS {way} from {_rms(last):.3g} to {_rms(first):.3g}"
     return word, (text,), first.name
+
+
+def first_of(flows: Sequence[ParameterFlow]) -> ParameterFlow | None:
+    """Return the first of the parameters that are compared; None where there is none."""
+    return next(iter(_comparable(flows)), None)
+
+
+def in_layer_of(first: ParameterFlow, flow: ParameterFlow) -> bool:
+    """Whether a parameter is in the same numbered layer as another one.
+
+    Examples
+    --------
+    >>> names = ["layer.0.query.weight", "layer.0.value.weight", "layer.1.query.weight", "head.weight"]
+    >>> flows = [ParameterFlow(name, "", (2, 2), 1.0, 1.0, 0.5, 1.0, 0.0, 0, 0) for name in names]
+    >>> [in_layer_of(flows[0], flow) for flow in flows]
+    [True, True, False, False]
+    """
+    layer = _layer_of(first.name)
+    return bool(layer) and _layer_of(flow.name) == layer
+
+
+def _layer_of(name: str) -> str:
+    """Return the path of the innermost numbered module: ``layer.0`` of ``layer.0.query.weight``."""
+    parts = name.split(".")[:-1]
+    number = next((index for index in reversed(range(len(parts))) if parts[index].isdigit()), -1)
+    return ".".join(parts[: number + 1])
+
+
+def _comparable(flows: Sequence[ParameterFlow]) -> list[ParameterFlow]:
+    """Return the matrices, where there are any: biases and normalisation weights live on other scales."""
+    return [f for f in flows if f.grad_rms and len(f.shape) > 1] or [f for f in flows if f.grad_rms]
 
 
 def _rms(flow: ParameterFlow) -> float:

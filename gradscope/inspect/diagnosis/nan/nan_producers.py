@@ -44,6 +44,11 @@ _PUTTING = {
 # These operators return memory that holds anything until it is written.
 _UNINITIALISED = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "resize"}
 
+# These operators move numbers into a part of a tensor: what is bad in the rest of it was there before.
+_WRITING = {
+    "setitem", "copy", "index_put", "index_copy", "scatter", "masked_scatter", "slice_scatter", "select_scatter",
+}  # fmt: skip
+
 # Nodes that send a gradient of 0 to what was not selected.
 _SELECTING = {"Where", "MaskedFill", "NanToNum", "Index", "MaskedSelect", "MaskedScatter", "Clamp", "IndexPut"}
 
@@ -533,6 +538,8 @@ class ForwardVisitor:
             if before is not None:
                 self._know(output, self._traces.passed(before, step))
                 continue
+            if any(tensor is output for tensor in inputs) and _was_there(name, operands, values):
+                continue
             if trace is None and self._in_parameters(inputs):
                 return None
             producer, onward = self._traced(
@@ -621,6 +628,15 @@ class ForwardVisitor:
                 del table[key]
 
         table[key] = (weakref.ref(tensor, gone), trace)
+
+
+def _was_there(name: str, operands: Sequence[Any], values: Any) -> bool:
+    """Whether an operator has written numbers that are finite in a tensor's dtype into a part of it."""
+    written = [array for array in operands if array.dtype.kind in "fc"]
+    if name not in _WRITING or not written:
+        return False
+    with numpy.errstate(over="ignore"):
+        return all_finite(array.astype(values.dtype) for array in written)
 
 
 def _given(step: NanStep, values: Any) -> Producer:

@@ -23,9 +23,9 @@ from .why_no_grad import LossDiagnosis
 __all__ = ["MissingGradients", "ModelNames"]
 
 
-# How programs keep a target network or a teacher out of the backward.
 _UNUSED = (Reason.UNUSED, Reason.UNUSED_MODULE)
-_MEANT = (Reason.NO_GRAD, Reason.DETACHED)
+# How programs keep a target network, a teacher or an average of weights out of the backward.
+_MEANT = (Reason.NO_GRAD, Reason.DETACHED, Reason.NOT_IN_LOSS)
 
 
 class ModelNames:
@@ -74,7 +74,7 @@ class MissingGradients:
     from its discriminator's loss). So each line that calls backward() is asked, and the answer is that of the last
     backward before a step of the optimizer that holds the parameter; without an optimizer, of the first. Where others
     are put in the place of parameters (``functional_call()``), only those that an optimizer holds are to be trained;
-    so it is with what is kept out by no_grad or detach, once an optimizer has stepped.
+    so it is with what is kept out by no_grad or detach, or only evaluated, once an optimizer has stepped.
     """
 
     def __init__(self, recorder: DataflowObserver, names: ModelNames) -> None:
@@ -158,15 +158,19 @@ class MissingGradients:
                     self._spare.add(id(tensor))
 
     def _is_of_package(self, model: Any, path: str) -> bool:
-        """Whether the innermost module around a parameter that is no framework's is a package's, and has run."""
+        """Whether the innermost module around a parameter that is no framework's, and has run, is a package's."""
         modules = dict(self._adapter.named_modules(model))
         owner = path
         while owner:
             owner = module_of_parameter(owner)
             module = modules.get(owner)
             source = getattr(sys.modules.get(type(module).__module__), "__file__", None) or ""
-            if module is not None and not is_library_file(source):
-                return is_installed_file(source) and self._recorder.ran(module)
+            if module is None or is_library_file(source):
+                continue
+            if not is_installed_file(source):
+                return False
+            if self._recorder.ran(module):
+                return True
         return False
 
     def _has_gradient(self, tensor: Any) -> bool:

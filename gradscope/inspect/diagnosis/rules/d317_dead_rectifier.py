@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from ..examination import Examination
@@ -21,17 +22,17 @@ class DeadRectifier(Rule):
     needs = (EXAMINATION, LIMITS)
     kind = "gradient flow"
     what = """
-        Half of the units of a ReLU or more are zero for every example of a batch. They get no gradient, and nothing
-        can bring them back; a large learning rate or a bias far below zero does that.
+        More than half of the units of a ReLU are zero for every example of the latest batches. They get no gradient,
+        and nothing can bring them back; a large learning rate or a bias far below zero does that.
         """
     bad = """
-        model = gs.nn.Sequential(gs.nn.Linear(3, 4), gs.nn.ReLU(), gs.nn.Linear(4, 1))
+        model = gs.nn.Sequential(gs.nn.Linear(3, 8), gs.nn.ReLU(), gs.nn.Linear(8, 1))
         with gs.no_grad():
-            model[0].bias.copy_(gs.tensor([-100.0, -100.0, 2.0, 2.0]))
+            model[0].bias.copy_(gs.tensor([-100.0] * 7 + [2.0]))
         model(gs.ones(2, 3)).sum().backward()
         """
     good = """
-        model = gs.nn.Sequential(gs.nn.Linear(3, 4), gs.nn.ReLU(), gs.nn.Linear(4, 1))
+        model = gs.nn.Sequential(gs.nn.Linear(3, 8), gs.nn.ReLU(), gs.nn.Linear(8, 1))
         with gs.no_grad():
             model[0].bias.fill_(2.0)
         model(gs.ones(2, 3)).sum().backward()
@@ -42,6 +43,8 @@ class DeadRectifier(Rule):
         """Yield what is found, and where."""
         told = {cause.location for zero in examined.zeros for cause in zero.causes}
         for unit in examined.rectifiers:
-            if unit.dead >= unit.units * limits.dead and unit.location not in told:
+            spread = limits.dead_beyond_chance * math.sqrt(unit.units) / 2
+            enough = min(unit.units, unit.units * limits.dead + spread)
+            if unit.dead >= enough and unit.location not in told:
                 module = unit.after or unit.module
                 yield Found(str(unit), unit.location, (module,) if module else ())

@@ -491,6 +491,17 @@ def test_a_view_of_what_nobody_has_written_is_no_bad_data():
     assert symptom.location.source.startswith("part.copy_(")
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize("written", [0.0, 1e6])
+def test_a_number_that_is_written_into_a_part_does_not_make_the_rest_of_it_bad(written):
+    torch = pytest.importorskip("torch")
+    buffer = torch.full((2, 3), NAN, dtype=torch.float16)  # nobody has seen it being made
+    with gi.watch_nan() as watch:
+        buffer.data[0] = torch.full((3,), written)
+    # float16 ends at 65504.
+    assert (watch.origin.first is None) == (written == 0.0)
+
+
 @pytest.mark.parametrize("size", [1, 10, 40])
 @pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
 def test_a_glance_sees_what_is_not_finite_wherever_it_is(kind, size):
