@@ -64,6 +64,8 @@ class Symptom:
     certainty : str
         ``'certain'``: it was seen; ``'likely'``: a number was beyond one of the :class:`~.limits.Limits`, or what was
         seen may be meant.
+    since : int
+        The number, from 1, of the backward pass with which it was first seen; 0 where that is not known.
     """
 
     kind: str
@@ -71,6 +73,7 @@ class Symptom:
     location: Location | None = None
     code: str = ""
     certainty: str = "certain"
+    since: int = 0
 
 
 @dataclass(frozen=True, repr=False)
@@ -157,9 +160,9 @@ class Diagnosis(Explanation):
             for judged in rule.judge(*(facts[fact.name] for fact in rule.needs))
         ]
         unexplained = (
-            Symptom(rule.kind, one.text, one.location, rule.code, _certainty_of(rule))
+            Symptom(rule.kind, one.text, one.location, rule.code, _certainty_of(rule), one.since)
             for rule, one in found
-            if not any(rule.code in cause.explains and told.meets(one) for cause, told in found)
+            if not any(rule.code in cause.explains and told.leads_to(one) for cause, told in found)
         )
         return (*self.others, *unexplained)
 
@@ -188,8 +191,7 @@ class Diagnosis(Explanation):
         for symptom in self.symptoms:
             first, *rest = symptom.text.splitlines()
             indented = rest if all(line.startswith("  ") for line in rest) else [f"  {line}" for line in rest]
-            likely = " (likely)" if symptom.certainty == "likely" else ""
-            yield "\n".join([f"{symptom.kind}{likely}: {first}", *indented, ""])
+            yield "\n".join([f"{symptom.kind}{_how_sure(symptom)}: {first}", *indented, ""])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields and ``symptoms`` as numbers, text, lists and dictionaries."""
@@ -204,6 +206,14 @@ class Diagnosis(Explanation):
     def _rows(self) -> Iterable[Sequence[str]]:
         for symptom in self.symptoms:
             yield (symptom.kind, place(symptom.location), symptom.text)
+
+
+def _how_sure(symptom: Symptom) -> str:
+    """Say how sure a finding is, and when it was first seen where that is not at once."""
+    sure = ["likely"] if symptom.certainty == "likely" else []
+    told = symptom.since <= 1 or "first seen" in symptom.text
+    since = [] if told else [f"first seen in backward {symptom.since}"]
+    return f" ({', '.join(sure + since)})" if sure or since else ""
 
 
 def _certainty_of(rule: Rule) -> str:

@@ -48,6 +48,8 @@ class FlowTrouble:
         Of the first of them.
     parameters : tuple of str
         The one that shows it.
+    since : int
+        The number of the first backward that did.
     """
 
     verdict: str
@@ -56,6 +58,7 @@ class FlowTrouble:
     location: Location | None
     help: str
     parameters: tuple[str, ...] = ()
+    since: int = 0
 
     def __str__(self) -> str:
         return "\n  ".join([self.text, *self.causes, self.help])
@@ -77,10 +80,13 @@ class ZeroGradient:
         The parameters.
     causes : tuple of ZeroCause
         The nodes that made the gradient zero, each with why.
+    since : int
+        The number of the backward since which the gradient of one of them has been zero.
     """
 
     names: tuple[str, ...]
     causes: tuple[ZeroCause, ...]
+    since: int = 0
 
     def __str__(self) -> str:
         why = "; ".join(f"{cause.text}{at(cause.location)}" for cause in self.causes)
@@ -105,6 +111,8 @@ class Examination:
     ----------
     missing : GradientReport
         Parameters that no backward gave a gradient.
+    missing_since : int
+        The number of the backward that was first asked for one of them.
     frozen : tuple of str
         Parameters whose requires_grad is False.
     spare : tuple of str
@@ -129,6 +137,7 @@ class Examination:
     """
 
     missing: GradientReport
+    missing_since: int
     frozen: tuple[str, ...]
     spare: tuple[str, ...]
     flow: GradientFlow | None
@@ -167,8 +176,8 @@ class Examiner(Observer):
     ----------
     trouble : dict of str to FlowTrouble
         By verdict.
-    zeros : dict of int to (str, tuple of ZeroCause)
-        By the id of a leaf whose gradient was zero the last time: its name, and what made it so.
+    zeros : dict of int to (str, tuple of ZeroCause, int)
+        By the id of a leaf whose gradient was zero the last time: its name, what made it so, and since which backward.
     units : UnitsOverTime
         Which of the rectifiers' were active.
     cycles : dict of GraphCycle to None
@@ -187,7 +196,7 @@ class Examiner(Observer):
         self.missing = MissingGradients(self.recorder, self.names)
         self.flow: GradientFlow | None = None
         self.trouble: dict[str, FlowTrouble] = {}
-        self.zeros: dict[int, tuple[str, tuple[ZeroCause, ...]]] = {}
+        self.zeros: dict[int, tuple[str, tuple[ZeroCause, ...], int]] = {}
         self.units = UnitsOverTime(adapter, limits.dead_batches)
         self.cycles: dict[GraphCycle, None] = {}
         self.terms: dict[tuple[str, Location | None], LossTerm] = {}
@@ -205,6 +214,7 @@ class Examiner(Observer):
         """The facts so far."""
         return Examination(
             missing=self.missing.report(),
+            missing_since=self.missing.since(),
             frozen=self.missing.frozen(),
             spare=self.missing.spare(),
             flow=self.flow,
@@ -292,7 +302,8 @@ class Examiner(Observer):
         for name, tensor in parameters:
             grad = self.adapter.leaf_grad(tensor)
             if id(tensor) in visitor.found and grad is not None and not norm_of(self.adapter.to_host(grad)):
-                self.zeros[id(tensor)] = name, visitor.found[id(tensor)]
+                since = self.zeros[id(tensor)][2] if id(tensor) in self.zeros else self.recorder.backwards
+                self.zeros[id(tensor)] = name, visitor.found[id(tensor)], since
             elif grad is not None:
                 self.zeros.pop(id(tensor), None)
 
@@ -317,7 +328,8 @@ class Examiner(Observer):
         place = worst[0].location if worst else None
         if verdict == "vanishing" and verdict not in self.trouble:
             self._vanishing = name
-        found_here = FlowTrouble(verdict, text, tuple(map(str, worst)), place, _HELP[verdict], (name,))
+        since = self.recorder.backwards
+        found_here = FlowTrouble(verdict, text, tuple(map(str, worst)), place, _HELP[verdict], (name,), since)
         self.trouble.setdefault(verdict, found_here)
 
 
@@ -333,10 +345,13 @@ def _on_one_way(reached: Sequence[tuple[ParameterFlow, Any]], gains: GainVisitor
     return [flow for flow, tensor in reached if id(tensor) in passed or in_layer_of(first, flow)]
 
 
-def _zero_gradients(found: Iterable[tuple[str, tuple[ZeroCause, ...]]]) -> tuple[ZeroGradient, ...]:
+def _zero_gradients(found: Iterable[tuple[str, tuple[ZeroCause, ...], int]]) -> tuple[ZeroGradient, ...]:
     """Return zero gradients by their cause; where contributions cancel there is none, and nothing to mend."""
-    groups: dict[tuple[ZeroCause, ...], list[str]] = {}
-    for name, causes in found:
+    groups: dict[tuple[ZeroCause, ...], list[tuple[str, int]]] = {}
+    for name, causes, since in found:
         if causes:
-            groups.setdefault(causes, []).append(name)
-    return tuple(ZeroGradient(tuple(names), causes) for causes, names in groups.items())
+            groups.setdefault(causes, []).append((name, since))
+    return tuple(
+        ZeroGradient(tuple(name for name, _ in zero), causes, min(since for _, since in zero))
+        for causes, zero in groups.items()
+    )

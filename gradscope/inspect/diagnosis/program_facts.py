@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..adapters import Adapter, Observer
 from .examination import Examiner
@@ -34,8 +34,24 @@ __all__ = [
     "FailureWatch",
     "FunctionsWatch",
     "Fact",
+    "Sighting",
     "WatchedProgram",
 ]
+
+
+class Sighting(NamedTuple):
+    """What a fact is about, and since when.
+
+    Attributes
+    ----------
+    concerns : tuple of str
+        The paths of the parameters.
+    since : int
+        The number, from 1, of the backward pass with which it was first seen.
+    """
+
+    concerns: tuple[str, ...] = ()
+    since: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +125,12 @@ class WatchedProgram:
             watch = fact.watch(self)
             self._watches[fact.name] = fact, watch
         return watch
+
+    def sighting(self, tensors: Iterable[Any]) -> Sighting:
+        """Return that something is seen now, and is about these parameters."""
+        paths = self.watch_of(EXAMINATION).names.paths()
+        named = dict.fromkeys(paths.get(id(tensor), "") for tensor in tensors)
+        return Sighting(tuple(filter(None, named)), max(self.ledger.recorder.backwards, 1))
 
     @property
     def is_open(self) -> bool:

@@ -39,11 +39,29 @@ class Found(NamedTuple):
         The line that is to blame.
     concerns : tuple of str
         The paths of the parameters or modules that it is about; empty where that is the whole program, or not known.
+    since : int
+        The number, from 1, of the backward pass with which it was first seen; 0 where that is not known.
     """
 
     text: str
     location: Any
     concerns: tuple[str, ...] = ()
+    since: int = 0
+
+    def leads_to(self, other: Found) -> bool:
+        """Whether it may be why there is another finding: they meet, and it is not seen much later.
+
+        After the first few backward passes every 2**k-th is looked into: what is seen first in one of them may have
+        begun just after the one before.
+
+        Examples
+        --------
+        >>> from gradscope.inspect.diagnosis.rule_registry import Found
+        >>> cause = Found("too large a step", None, ("body",), since=8)
+        >>> [cause.leads_to(Found("", None, ("body.weight",), since)) for since in (2, 5, 9, 0)]
+        [False, True, True, True]
+        """
+        return self.meets(other) and (not other.since or self.since <= 2 * other.since)
 
     def meets(self, other: Found) -> bool:
         """Whether both are about one parameter, or a module and a parameter in it.
@@ -89,7 +107,8 @@ class Rule:
         Of ``gradscope explain``, which says more; empty where there is none.
     explains : tuple of str
         The codes of findings that are what this one leads to: the doctor leaves them out where it has found this one,
-        and both are about the same parameters; ``check`` names them below it where the same write is to blame.
+        both are about the same parameters, and this one was not seen much later; ``check`` names them below it where
+        the same write is to blame.
     opt_in : bool
         Whether ``check`` looks for it only where its whole code is selected: what is seen is often meant.
     certainty : str

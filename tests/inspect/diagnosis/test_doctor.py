@@ -755,3 +755,50 @@ def test_a_softmax_explains_what_is_behind_it_and_not_the_zero_gradient_of_anoth
         return fw.softmax(layer(x).sum(1, keepdim=True), 1).expand(-1, 4)
 
     assert codes_of_two_towers(fw, of_one) == {"D316", "D321"}
+
+
+def test_a_finding_tells_with_which_backward_it_was_first_seen(fw):
+    model = fw.nn.Linear(3, 1)
+    with gi.Doctor() as doctor:
+        for number in range(6):
+            model.zero_grad()
+            (model(fw.ones(4, 3)) * (0.0 if number >= 3 else 1.0)).square().mean().backward()
+    assert {symptom.code: symptom.since for symptom in doctor.diagnosis.symptoms} == {"D316": 4}
+    assert "gradient flow (first seen in backward 4): the gradient of" in str(doctor.diagnosis)
+    assert doctor.diagnosis.to_dict()["symptoms"][0]["since"] == 4
+
+
+@pytest.mark.parametrize(("shared", "codes"), [(True, {"D340"}), (False, {"D340", "D316"})])
+def test_a_cause_explains_what_happens_to_its_own_parameters_alone(fw, shared, codes):
+    class Model(fw.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.body, self.other = fw.nn.LayerNorm(1), fw.nn.Linear(1, 2), fw.nn.Linear(3, 2)
+
+        def forward(self, x):
+            out = self.body(self.norm(x[:, :1]))
+            return out if shared else out + self.other(x).round()
+
+    model = Model()
+    if shared:
+        del model.other
+    with gi.Doctor() as doctor:
+        (model(fw.randn(8, 3)) - 1).square().mean().backward()
+    assert {symptom.code for symptom in doctor.diagnosis.symptoms} == codes
+
+
+@pytest.mark.parametrize(("when", "codes"), [(1, {"D340"}), (20, {"D340", "D316"})])
+def test_what_begins_much_later_is_not_why(fw, when, codes):
+    model = fw.nn.Sequential(fw.nn.Linear(3, 1), fw.nn.Identity(), fw.nn.Linear(1, 1))
+    with fw.no_grad():
+        model[2].weight.fill_(1.0)
+    with gi.Doctor() as doctor:
+        for number in range(1, 33):
+            model.zero_grad()
+            hidden = model[0](fw.randn(8, 3))
+            if number >= when:
+                hidden = fw.nn.functional.layer_norm(hidden, (1,))
+            if number < when:
+                hidden = hidden.round()
+            (model[2](hidden) - 1).square().mean().backward()
+    assert {symptom.code for symptom in doctor.diagnosis.symptoms} == codes

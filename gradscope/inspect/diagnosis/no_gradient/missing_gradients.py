@@ -89,6 +89,8 @@ class MissingGradients:
         self._replaced: set[int] = set()
         # Those that a model of an installed package has, and its own forward does not use.
         self._spare: set[int] = set()
+        # The number of the backward that was first asked for a parameter.
+        self._since: dict[int, int] = {}
         self._optimized = False
         self._refused = False
         self._named: list[NoGradient] = []
@@ -153,6 +155,7 @@ class MissingGradients:
                     replaced = self._replaced_in(model)
                 if id(tensor) in replaced:
                     self._replaced.add(id(tensor))
+                self._since.setdefault(id(tensor), self._recorder.backwards)
                 answer = answers[location] = diagnosis.explain(tensor, paths.get(id(tensor), path))
                 if answer.reason in _UNUSED and self._is_of_package(model, path):
                     self._spare.add(id(tensor))
@@ -188,6 +191,7 @@ class MissingGradients:
             answers = {}
             self._replaced.discard(id(tensor))
             self._spare.discard(id(tensor))
+            self._since.pop(id(tensor), None)
             self._answers[id(tensor)] = (weakref.ref(tensor), answers)
         return answers
 
@@ -200,6 +204,10 @@ class MissingGradients:
         if not self._refused or any(answer.reason is not Reason.FROZEN for answer in kept):
             kept = [answer for answer in kept if answer.reason is not Reason.FROZEN]
         return GradientReport((*self._named, *kept), max(self._total, len(self._named)))
+
+    def since(self) -> int:
+        """Return the number of the first backward that has left one of them out; 0 where none has run."""
+        return min((self._since.get(identity, 0) for identity, _ in self._last_answers()), default=0)
 
     def frozen(self) -> tuple[str, ...]:
         """Return the names of the parameters that want no gradient."""

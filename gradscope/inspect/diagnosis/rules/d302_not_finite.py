@@ -37,4 +37,5 @@ class NotFinite(Rule):
     def judge(self, nan: NanOrigin) -> Iterator[Found]:
         """Yield what is found, and where."""
         if nan.first is not None and not nan.first.harmless:
-            yield Found(str(nan), nan.first.location, tuple(name.strip("`") for name in nan.parameters))
+            since = nan.first.backwards + (nan.first.direction == "forward")
+            yield Found(str(nan), nan.first.location, tuple(name.strip("`") for name in nan.parameters), since)

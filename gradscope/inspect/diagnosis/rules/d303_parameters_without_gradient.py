@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...records.records import Location
 from ..examination import Examination
 from ..program_facts import EXAMINATION
-from ..rule_registry import Rule
+from ..rule_registry import Found, Rule
 
 __all__ = ["ParametersWithoutGradient"]
 
@@ -39,8 +38,9 @@ class ParametersWithoutGradient(Rule):
         """
     topic = "no-grad"
 
-    def judge(self, examined: Examination) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, examined: Examination) -> Iterator[Found]:
         """Yield what is found, and where."""
         missing = examined.missing
         if missing.parameters:
-            yield str(missing), missing.parameters[0].location
+            names = tuple(filter(None, (entry.name for entry in missing.parameters)))
+            yield Found(str(missing), missing.parameters[0].location, names, examined.missing_since)

@@ -41,4 +41,4 @@ class VanishingGradients(Rule):
         """Yield what is found, and where."""
         for trouble in examined.trouble:
             if trouble.verdict == "vanishing":
-                yield Found(str(trouble), trouble.location, trouble.parameters)
+                yield Found(str(trouble), trouble.location, trouble.parameters, trouble.since)

@@ -48,4 +48,4 @@ class ExplodingGradients(Rule):
         """Yield what is found, and where."""
         for trouble in examined.trouble:
             if trouble.verdict == "exploding":
-                yield Found(str(trouble), trouble.location, trouble.parameters)
+                yield Found(str(trouble), trouble.location, trouble.parameters, trouble.since)

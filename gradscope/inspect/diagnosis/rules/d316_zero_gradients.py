@@ -38,4 +38,4 @@ class ZeroGradients(Rule):
     def judge(self, examined: Examination) -> Iterator[Found]:
         """Yield what is found, and where."""
         for zero in examined.zeros:
-            yield Found(str(zero), zero.causes[0].location, zero.names)
+            yield Found(str(zero), zero.causes[0].location, zero.names, zero.since)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...output.number_format import count
-from ...records.records import Location
 from ..explanation import at
-from ..rule_registry import Rule
+from ..rule_registry import Found, Rule
 from ..training.gradient_clipping import CLIPPING, ClippedGradients
 
 __all__ = ["ClippedWhileScaled"]
@@ -51,7 +50,7 @@ class ClippedWhileScaled(Rule):
             scaler.update()
         """
 
-    def judge(self, clips: Iterable[ClippedGradients]) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, clips: Iterable[ClippedGradients]) -> Iterator[Found]:
         """Yield what is found, and where."""
         for clip in clips:
             if clip.scaled:
@@ -60,4 +59,4 @@ class ClippedWhileScaled(Rule):
                     f"they are, {count(clip.scaled, 'time')}: the scaler divides them later\n"
                     "  Call scaler.unscale_(optimizer) before clipping."
                 )
-                yield text, clip.location
+                yield Found(text, clip.location, *clip.sighting)

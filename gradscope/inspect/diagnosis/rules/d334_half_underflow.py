@@ -12,8 +12,9 @@ from ...adapters import Observer
 from ...records.records import Location
 from ..explanation import at
 from ..limits import Limits
-from ..program_facts import LIMITS, Fact, WatchedProgram
-from ..rule_registry import Rule
+from ..program_facts import LIMITS, Fact, Sighting, WatchedProgram
+from ..rule_registry import Found, Rule
+from ..sampled_graphs import leaves_behind
 
 __all__ = ["HalfUnderflow"]
 
@@ -34,6 +35,8 @@ class Underflow:
         The share of zeros in what it made, and in what it was given.
     largest : float
         The largest element that it made, by its size.
+    sighting : Sighting
+        The parameters behind it, and since when.
     """
 
     node: str
@@ -41,12 +44,14 @@ class Underflow:
     before: float
     largest: float
     location: Location | None
+    sighting: Sighting
 
 
 class UnderflowWatch(Observer):
     """Counts the zeros in the gradients of half precision that come and go."""
 
     def __init__(self, program: WatchedProgram) -> None:
+        self._program = program
         self._adapter = program.adapter
         self._graphs = program.graphs
         self._looked_at: set[int] = set()
@@ -80,7 +85,12 @@ class UnderflowWatch(Observer):
         line = self._adapter.location(call.node)
         known = self.found.get(line)
         if zeros - before > (0.0 if known is None else known.zeros - known.before):
-            self.found[line] = Underflow(self._adapter.node_name(call.node), zeros, before, largest, line)
+            sighting = self._sighting(call) if known is None else known.sighting
+            self.found[line] = Underflow(self._adapter.node_name(call.node), zeros, before, largest, line, sighting)
+
+    def _sighting(self, call: Any) -> Sighting:
+        links, key = self._graphs.of(call.task), self._adapter.key(call.node)
+        return self._program.sighting(leaves_behind(self._adapter, links, key) if key in links else ())
 
 
 def _halves(adapter: Any, gradients: Iterable[Any]) -> Any:
@@ -119,7 +129,7 @@ class HalfUnderflow(Rule):
         """
     topic = "vanishing"
 
-    def judge(self, found: Iterable[Underflow], limits: Limits) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, found: Iterable[Underflow], limits: Limits) -> Iterator[Found]:
         """Yield what is found, and where."""
         worst = max(found, key=lambda one: one.zeros - one.before, default=None)
         if worst is None or worst.zeros - worst.before < limits.underflow:
@@ -129,4 +139,4 @@ class HalfUnderflow(Rule):
             f"behind it, {worst.before:.0%} before it, and the largest is {worst.largest:.1e}\n"
             "  Scale the loss (torch.amp.GradScaler), or use bfloat16."
         )
-        yield text, worst.location
+        yield Found(text, worst.location, *worst.sighting)

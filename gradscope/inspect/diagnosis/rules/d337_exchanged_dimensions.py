@@ -10,10 +10,10 @@ from ...output.number_format import format_shape
 from ...records.execution_order import NodeLinks
 from ...records.records import Location, operator_name
 from ..explanation import at
-from ..program_facts import Fact, WatchedProgram
+from ..program_facts import Fact, Sighting, WatchedProgram
 from ..reshaping_operators import RESHAPING
-from ..rule_registry import Rule
-from ..sampled_graphs import senders
+from ..rule_registry import Found, Rule
+from ..sampled_graphs import leaves_behind, senders
 
 __all__ = ["ExchangedDimensions"]
 
@@ -30,12 +30,14 @@ class ExchangedView(NamedTuple):
     made: tuple[int, ...]
     classes: int
     location: Location | None
+    sighting: Sighting
 
 
 class ViewWatch(Observer):
     """Compares the shape of each view with that of what it was taken of."""
 
     def __init__(self, program: WatchedProgram) -> None:
+        self._program = program
         self._adapter = program.adapter
         self._graphs = program.graphs
         self.found: dict[Location | None, ExchangedView] = {}
@@ -47,7 +49,7 @@ class ViewWatch(Observer):
         for key, link in sorted(links.items(), key=lambda entry: self._adapter.sequence_nr(entry[1].node)):
             name = operator_name(self._adapter.node_name(link.node))
             if name in _VIEWS:
-                self._look(link, 0, _is_exchange, self._shifts(links, above, key))
+                self._look(links, link, 0, _is_exchange, self._shifts(links, above, key))
             elif name == "LogSoftmax":
                 self._look_at_rows(links, link)
 
@@ -70,16 +72,18 @@ class ViewWatch(Observer):
             if name not in RESHAPING:
                 return
             if name in _VIEWS:
-                self._look(link, made[1], _is_cut, False)
+                self._look(links, link, made[1], _is_cut, False)
             key = link.edges[0][0]
 
-    def _look(self, link: NodeLinks, classes: int, judged: Any, excused: bool) -> None:
+    def _look(self, links: Mapping[int, NodeLinks], link: NodeLinks, classes: int, judged: Any, excused: bool) -> None:
         child, index = self._adapter.edges(link.node)[0]
         made = self._shape_of(link.node, 0)
         given = None if child is None else self._shape_of(child, index)
         if made and given and not excused and judged(given, made):
             line = self._adapter.location(link.node)
-            self.found.setdefault(line, ExchangedView(given, made, classes, line))
+            if line not in self.found:
+                leaves = leaves_behind(self._adapter, links, self._adapter.key(link.node))
+                self.found[line] = ExchangedView(given, made, classes, line, self._program.sighting(leaves))
 
     def _shape_of(self, node: Any, index: int) -> tuple[int, ...] | None:
         outputs = self._adapter.outputs(node)
@@ -128,7 +132,7 @@ class ExchangedDimensions(Rule):
         (time_first - gs.randn(3, 6, 5)).square().mean().backward()
         """
 
-    def judge(self, found: Iterable[ExchangedView]) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, found: Iterable[ExchangedView]) -> Iterator[Found]:
         """Yield the first of them; what a later view does is often meant to undo it."""
         views = list(found)
         if not views:
@@ -146,7 +150,7 @@ class ExchangedDimensions(Rule):
             text = (
                 f"{shapes} by a view, which exchanges no numbers: it mixes rows{lines}\n  Use transpose() or permute()."
             )
-        yield text, first.location
+        yield Found(text, first.location, *first.sighting)
 
 
 def _classes_last(dimensions: int) -> str:

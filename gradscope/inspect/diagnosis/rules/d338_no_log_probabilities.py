@@ -13,9 +13,9 @@ from ...records.records import Location, operator_name
 from ..explanation import at
 from ..nan.nan_producers import saved_values
 from ..no_gradient.dataflow import operator_of
-from ..program_facts import Fact, WatchedProgram
-from ..rule_registry import Rule
-from ..sampled_graphs import source_of
+from ..program_facts import Fact, Sighting, WatchedProgram
+from ..rule_registry import Found, Rule
+from ..sampled_graphs import leaves_behind, source_of
 
 __all__ = ["NoLogProbabilities"]
 
@@ -36,6 +36,7 @@ class LargeLogProbabilities(NamedTuple):
     loss: str
     largest: float
     location: Location | None
+    sighting: Sighting
 
 
 class LogProbabilityWatch(Observer):
@@ -44,6 +45,7 @@ class LogProbabilityWatch(Observer):
     operators_of_steps = False
 
     def __init__(self, program: WatchedProgram) -> None:
+        self._program = program
         self._adapter = program.adapter
         self._graphs = program.graphs
         self._most = math.log1p(program.limits.sum_to_one)
@@ -66,7 +68,8 @@ class LogProbabilityWatch(Observer):
             largest = float(values.max(initial=-math.inf))
             if self._most < largest < math.inf:
                 line = self._adapter.location(link.node)
-                self.found.setdefault(line, LargeLogProbabilities(_CALLED[name], largest, line))
+                sighting = self._program.sighting(leaves_behind(self._adapter, links, self._adapter.key(link.node)))
+                self.found.setdefault(line, LargeLogProbabilities(_CALLED[name], largest, line, sighting))
 
     def operator_ran(self, call: Any) -> None:
         """Look at what kl_div() is given, which under PyTorch has no node of its own."""
@@ -74,7 +77,8 @@ class LogProbabilityWatch(Observer):
             return
         largest = float(numpy.max(self._adapter.to_host(call.inputs[0]), initial=-math.inf))
         if self._most < largest < math.inf:
-            self.found.setdefault(call.location, LargeLogProbabilities("kl_div", largest, call.location))
+            sighting = self._program.sighting(())
+            self.found.setdefault(call.location, LargeLogProbabilities("kl_div", largest, call.location, sighting))
 
 
 LARGE_LOG_PROBABILITIES = Fact(
@@ -110,11 +114,11 @@ class NoLogProbabilities(Rule):
         """
     topic = "not-learning"
 
-    def judge(self, found: Iterable[LargeLogProbabilities]) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, found: Iterable[LargeLogProbabilities]) -> Iterator[Found]:
         """Yield what is found, and where."""
         for one in found:
             text = (
                 f"{one.loss}{at(one.location)} is given numbers up to {one.largest:.2g}, and no logarithm of a "
                 f"probability is above 0{_EFFECTS.get(one.loss, _FALLS)}"
             )
-            yield text, one.location
+            yield Found(text, one.location, *one.sighting)

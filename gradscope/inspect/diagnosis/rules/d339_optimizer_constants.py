@@ -13,8 +13,8 @@ from ...records.optimizer_steps import OptimizerHooks
 from ...records.records import Location
 from ...source.call_sites import caller
 from ..explanation import at
-from ..program_facts import Fact, WatchedProgram
-from ..rule_registry import Rule
+from ..program_facts import Fact, Sighting, WatchedProgram
+from ..rule_registry import Found, Rule
 
 __all__ = ["OptimizerConstants"]
 
@@ -26,10 +26,11 @@ class ConstantsWatch(Observer):
     """Looks at the groups of each optimizer at its first step."""
 
     def __init__(self, program: WatchedProgram) -> None:
+        self._program = program
         self._adapter = program.adapter
         self._hooks = OptimizerHooks(before=self._steps)
         self._looked_at: set[int] = set()
-        self.found: dict[str, Location | None] = {}
+        self.found: dict[str, tuple[Location | None, Sighting]] = {}
 
     def close(self) -> None:
         """Listen to optimizers no more."""
@@ -47,8 +48,8 @@ class ConstantsWatch(Observer):
         for group in optimizer.param_groups:
             name = type(optimizer).__name__
             for text in (_betas(name, group), self._eps(name, group)):
-                if text:
-                    self.found.setdefault(text, line)
+                if text and text not in self.found:
+                    self.found[text] = line, self._program.sighting(group["params"])
 
     def _eps(self, name: str, group: dict[str, Any]) -> str:
         eps = group.get("eps")
@@ -113,7 +114,7 @@ class OptimizerConstants(Rule):
         """
     topic = "not-learning"
 
-    def judge(self, found: Iterable[tuple[str, Location | None]]) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, found: Iterable[tuple[str, tuple[Location | None, Sighting]]]) -> Iterator[Found]:
         """Yield what is found, and where."""
-        for text, location in found:
-            yield text % at(location), location
+        for text, (location, sighting) in found:
+            yield Found(text % at(location), location, *sighting)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...adapters import Observer
 from ...output.number_format import format_shape
+from ...records.execution_order import NodeLinks
 from ...records.records import Location, operator_name
 from ..explanation import at
-from ..program_facts import Fact, WatchedProgram
-from ..rule_registry import Rule
+from ..program_facts import Fact, Sighting, WatchedProgram
+from ..rule_registry import Found, Rule
+from ..sampled_graphs import leaves_behind, senders, source_of, users_of
 
 __all__ = ["NormalisedAlone"]
 
@@ -22,18 +24,30 @@ class NormWatch(Observer):
     """Compares how many means a normalisation takes with how many numbers it is given."""
 
     def __init__(self, program: WatchedProgram) -> None:
+        self._program = program
         self._adapter = program.adapter
         self._graphs = program.graphs
-        self.found: dict[Location | None, tuple[str, tuple[int, ...]]] = {}
+        self.found: dict[Location | None, tuple[str, tuple[int, ...], Sighting]] = {}
 
     def task_started(self, task: Any) -> None:
         """Look at the graph."""
-        for link in self._graphs.of(task).values():
+        links = self._graphs.of(task)
+        for key, link in links.items():
             name = _NORMS.get(operator_name(self._adapter.node_name(link.node)))
             shapes = {saved.name: saved.shape for saved in self._adapter.saved(link.node)} if name else {}
             given, means = shapes.get("input"), shapes.get("result1")
             if name and given and means and math.prod(given) == math.prod(means):
-                self.found.setdefault(self._adapter.location(link.node), (name, tuple(given)))
+                leaves = [*leaves_behind(self._adapter, links, key), *self._multiplied(links, key)]
+                sighting = self._program.sighting(leaves)
+                self.found.setdefault(self._adapter.location(link.node), (name, tuple(given), sighting))
+
+    def _multiplied(self, links: Mapping[int, NodeLinks], key: int) -> Iterator[Any]:
+        """Yield the leaves that the result, which is 0, is multiplied with: their gradient is 0 too."""
+        for user, index in users_of(self._adapter, senders(links), key):
+            others = [child for number, (child, _) in enumerate(user.edges) if number != index]
+            sources = (source_of(self._adapter, links, child) for child in others)
+            leaves = (self._adapter.variable(source.node) for source in sources if source is not None)
+            yield from (leaf for leaf in leaves if leaf is not None)
 
 
 NORMS = Fact("norms", NormWatch, lambda watch: tuple(watch.found.items()), backward=True)
@@ -62,13 +76,11 @@ class NormalisedAlone(Rule):
         """
     topic = "not-learning"
 
-    def judge(
-        self, found: Iterable[tuple[Location | None, tuple[str, tuple[int, ...]]]]
-    ) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, found: Iterable[tuple[Location | None, tuple[str, tuple[int, ...], Sighting]]]) -> Iterator[Found]:
         """Yield what is found, and where."""
-        for location, (name, shape) in found:
+        for location, (name, shape, sighting) in found:
             text = (
                 f"{name}{at(location)} normalises each number of {format_shape(shape)} alone: its result is 0, before "
                 "weight and bias, whatever it is given\n  Normalise over features, or scale the data beforehand."
             )
-            yield text, location
+            yield Found(text, location, *sighting)

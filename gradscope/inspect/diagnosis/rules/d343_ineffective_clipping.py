@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...output.number_format import count
-from ...records.records import Location
 from ..explanation import at
-from ..rule_registry import Rule
+from ..rule_registry import Found, Rule
 from ..training.gradient_clipping import IDLE_CLIPPING, IdleClipping
 
 __all__ = ["IneffectiveClipping"]
@@ -46,11 +45,11 @@ class IneffectiveClipping(Rule):
             optimizer.step()
         """
 
-    def judge(self, idle: Iterable[IdleClipping]) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, idle: Iterable[IdleClipping]) -> Iterator[Found]:
         """Yield what is found, and where."""
         for line in idle:
             if line.steps > 1:
-                yield f"the clipping{at(line.location)} {_why(line)}", line.location
+                yield Found(f"the clipping{at(line.location)} {_why(line)}", line.location, *line.sighting)
 
 
 def _why(line: IdleClipping) -> str:

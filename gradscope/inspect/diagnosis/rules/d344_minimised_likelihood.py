@@ -8,9 +8,10 @@ from typing import Any
 from ...adapters import Observer
 from ...records.records import Location, operator_name
 from ..explanation import at
-from ..program_facts import Fact, WatchedProgram
+from ..program_facts import Fact, Sighting, WatchedProgram
 from ..reshaping_operators import RESHAPING
-from ..rule_registry import Rule
+from ..rule_registry import Found, Rule
+from ..sampled_graphs import leaves_behind
 from ..training.update_sizes import UPDATE_SIZES, OptimizerRun
 
 __all__ = ["MinimisedLikelihood"]
@@ -23,9 +24,10 @@ class LossSignWatch(Observer):
     """Follows the loss of each backward down to a log_softmax, and the sign that is left of it."""
 
     def __init__(self, program: WatchedProgram) -> None:
+        self._program = program
         self._adapter = program.adapter
         self._graphs = program.graphs
-        self.found: dict[Location | None, None] = {}
+        self.found: dict[Location | None, Sighting] = {}
 
     def task_started(self, task: Any) -> None:
         """Look at the graph."""
@@ -38,14 +40,15 @@ class LossSignWatch(Observer):
         while key is not None:
             name = operator_name(self._adapter.node_name(links[key].node))
             if name == "LogSoftmax" and sign > 0:
-                self.found.setdefault(self._adapter.location(roots[0][0]))
+                leaves = leaves_behind(self._adapter, links, key)
+                self.found.setdefault(self._adapter.location(roots[0][0]), self._program.sighting(leaves))
             if name not in _SIGNS:
                 return
             sign *= _SIGNS[name]
             key = links[key].edges[0][0]
 
 
-LOSS_SIGNS = Fact("loss signs", LossSignWatch, lambda watch: tuple(watch.found), backward=True)
+LOSS_SIGNS = Fact("loss signs", LossSignWatch, lambda watch: tuple(watch.found.items()), backward=True)
 
 
 class MinimisedLikelihood(Rule):
@@ -78,14 +81,12 @@ class MinimisedLikelihood(Rule):
         """
     topic = "not-learning"
 
-    def judge(
-        self, found: Iterable[Location | None], runs: Iterable[OptimizerRun]
-    ) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, found: Iterable[tuple[Location | None, Sighting]], runs: Iterable[OptimizerRun]) -> Iterator[Found]:
         """Yield what is found, and where, if an optimizer steps: without one, as for an input, growth may be meant."""
         stepped = any(run.parameters for run in runs)
-        for location in found if stepped else ():
+        for location, sighting in found if stepped else ():
             text = (
                 f"the loss{at(location)} is a mean or sum of log-probabilities with a plus sign: the smaller it gets, "
                 "the less likely are the right classes\n  Negate it: -log_probabilities.mean(), or use nll_loss()."
             )
-            yield text, location
+            yield Found(text, location, *sighting)

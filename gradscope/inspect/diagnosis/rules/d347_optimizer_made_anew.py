@@ -13,8 +13,8 @@ from ...records.records import Location
 from ...source.call_sites import caller
 from ..explanation import at
 from ..limits import Limits
-from ..program_facts import LIMITS, Fact, WatchedProgram
-from ..rule_registry import Rule
+from ..program_facts import LIMITS, Fact, Sighting, WatchedProgram
+from ..rule_registry import Found, Rule
 
 __all__ = ["OptimizerMadeAnew"]
 
@@ -25,6 +25,7 @@ class OptimizerSeries:
 
     name: str
     location: Location | None
+    sighting: Sighting
     optimizers: int = 0
     steps: int = 0
 
@@ -33,6 +34,7 @@ class OptimizerSeriesWatch(Observer):
     """Counts optimizers that remember earlier gradients, and their steps."""
 
     def __init__(self, program: WatchedProgram) -> None:
+        self._program = program
         self._hooks = OptimizerHooks(after=self._stepped)
         self._steps: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self.series: dict[tuple[str, int], OptimizerSeries] = {}
@@ -52,7 +54,7 @@ class OptimizerSeriesWatch(Observer):
         key = type(optimizer).__name__, id(held[0])
         series = self.series.get(key)
         if series is None:
-            series = self.series[key] = OptimizerSeries(key[0], caller())
+            series = self.series[key] = OptimizerSeries(key[0], caller(), self._program.sighting(held))
         steps = self._steps[optimizer] = self._steps.get(optimizer, 0) + 1
         series.optimizers += steps == 1
         series.steps = max(series.steps, steps)
@@ -93,13 +95,14 @@ class OptimizerMadeAnew(Rule):
         """
     topic = "not-learning"
 
-    def judge(self, series: Iterable[OptimizerSeries], limits: Limits) -> Iterator[tuple[str, Location | None]]:
+    def judge(self, series: Iterable[OptimizerSeries], limits: Limits) -> Iterator[Found]:
         """Yield what is found, and where."""
         for one in series:
             if one.optimizers >= limits.watched_steps and one.steps == 1:
-                yield (
+                yield Found(
                     f"{one.optimizers} optimizers of the class {one.name} stepped once each{at(one.location)}, over "
                     "the same parameters: what they remember of earlier gradients is lost\n"
                     "  Make the optimizer once, before the loop.",
                     one.location,
+                    *one.sighting,
                 )

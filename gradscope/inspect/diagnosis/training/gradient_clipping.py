@@ -19,7 +19,7 @@ from ...source.call_sites import caller
 from ...source.source_syntax import syntax_tree
 from ..flow.amplification import loss_scale
 from ..no_gradient.dataflow import operator_of
-from ..program_facts import Fact, WatchedProgram
+from ..program_facts import Fact, Sighting, WatchedProgram
 
 __all__ = ["CLIPPING", "IDLE_CLIPPING", "ClippedGradients", "ClippingWatch", "IdleClipping", "clips_beside"]
 
@@ -27,6 +27,7 @@ __all__ = ["CLIPPING", "IDLE_CLIPPING", "ClippedGradients", "ClippingWatch", "Id
 _CLIPS = {"clip_grad_norm", "clip_grad_value", "mul", "div", "clamp", "clamp_min", "clamp_max"}
 _CLIPS |= {f"_foreach_{name}" for name in _CLIPS}
 _CLIPPING_CALLS = {"clip_grad_norm_", "clip_grad_value_"}
+_NOT_SEEN = Sighting()
 # The functions in which a GradScaler divides gradients by its scale, in gradscope by mul_().
 _UNSCALING = {"_unscale_gradients", "_unscale_grads_"}
 
@@ -45,6 +46,8 @@ class ClippedGradients:
         The step that came before, where it was late.
     scale : float
         Of the loss.
+    sighting : Sighting
+        The parameters whose gradients have been clipped while they were scaled, and since when.
     """
 
     location: Location | None
@@ -53,6 +56,7 @@ class ClippedGradients:
     scaled: int = 0
     step: Location | None = None
     scale: float = 1.0
+    sighting: Sighting = _NOT_SEEN
 
 
 @dataclass(frozen=True)
@@ -65,11 +69,14 @@ class IdleClipping:
         How many steps the optimizer of that loop has taken.
     early : bool
         Whether it stands before backward().
+    sighting : Sighting
+        The parameters of that optimizer, and since when it steps.
     """
 
     location: Location
     steps: int
     early: bool
+    sighting: Sighting = _NOT_SEEN
 
 
 @dataclass
@@ -81,6 +88,7 @@ class _ClippedIterations:
     scaled: set[int]
     step: Location | None = None
     scale: float = 1.0
+    sighting: Sighting = _NOT_SEEN
 
 
 class ClippingWatch(Observer):
@@ -88,6 +96,7 @@ class ClippingWatch(Observer):
 
     def __init__(self, program: WatchedProgram) -> None:
         self._adapter = program.adapter
+        self._program = program
         self._hooks = OptimizerHooks(before=self._steps, after=self._stepped)
         self._owners: dict[int, tuple[weakref.ref[Any], int]] = {}
         self._used: dict[int, Location | None] = {}
@@ -98,6 +107,7 @@ class ClippingWatch(Observer):
         self._while_scaled: set[Location | None] = set()
         self._clips: dict[Location | None, _ClippedIterations] = {}
         self._steps_at: Counter[Location | None] = Counter()
+        self._first_steps: dict[Location | None, Sighting] = {}
 
     def close(self) -> None:
         """Listen to optimizers no more."""
@@ -112,7 +122,7 @@ class ClippingWatch(Observer):
         if self._clips:
             return ()
         return tuple(
-            IdleClipping(line, times, early)
+            IdleClipping(line, times, early, self._first_steps[step])
             for step, times in self._steps_at.items()
             for line, early in (() if step is None else clips_beside(step))
         )
@@ -121,7 +131,7 @@ class ClippingWatch(Observer):
     def clipped(self) -> tuple[ClippedGradients, ...]:
         """Where gradients are clipped."""
         return tuple(
-            ClippedGradients(line, len(c.in_time), len(c.late), len(c.scaled), c.step, c.scale)
+            ClippedGradients(line, len(c.in_time), len(c.late), len(c.scaled), c.step, c.scale, c.sighting)
             for line, c in self._clips.items()
         )
 
@@ -165,8 +175,12 @@ class ClippingWatch(Observer):
 
     def _unscaled(self) -> None:
         for line in self._while_scaled:
-            self._clips[line].scaled.add(self._backwards)
-            self._clips[line].scale = self._scale
+            clips = self._clips[line]
+            if not clips.scaled:
+                leaves = (leaf() for leaf, _ in self._owners.values())
+                clips.sighting = self._program.sighting(leaf for leaf in leaves if leaf is not None)
+            clips.scaled.add(self._backwards)
+            clips.scale = self._scale
         self._while_scaled.clear()
         self._scale = 1.0
 
@@ -176,6 +190,8 @@ class ClippingWatch(Observer):
     def _stepped(self, optimizer: Any) -> None:
         self._stepping = max(0, self._stepping - 1)
         line = caller()
+        if line not in self._first_steps:
+            self._first_steps[line] = self._program.sighting(held_by(optimizer))
         self._steps_at[line] += 1
         self._used.update(_with_gradients(held_by(optimizer), self._adapter, line))
 
