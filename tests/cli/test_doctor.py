@@ -51,7 +51,7 @@ def test_findings(tmp_path):
         "  `body.weight`, `body.bias`: not reached: detached at train.py:11 (return self.head(self.body(x).detach()))",
         "    Remove the detach().",
         "",
-        "growth: Graphs of earlier iterations stay alive: 3 nodes more with each backward, 18 by now. "
+        "growth (likely): Graphs of earlier iterations stay alive: 3 nodes more with each backward, 18 by now. "
         "The last backward ran 3 nodes with 40 B saved.",
         "  `losses[...]` (function main) keeps the tensor made at train.py:16 "
         "(loss = (model(gs.ones(2, 3)) ** 2).mean()); it grows at train.py:18 (losses.append(loss))",

@@ -63,6 +63,14 @@ class Limits:
         "every step moves half of the matrices by less than this times their own norm, and clipping is blamed for it",
         "a hundredth of the usual 1e-3: clipping alone may make the largest steps smaller, and none so small",
     )
+    few_weights: int = _limit(
+        16, "how many weights a matrix has, for its steps to be measured", "the norm of fewer is chance"
+    )
+    usual_rate: float = _limit(
+        1e-3,
+        "a learning rate from which on it is not blamed for small updates",
+        "Adam's default (Kingma and Ba, 2015); SGD's are larger",
+    )
     dropped: float = _limit(
         0.8,
         "the probability with which a dropout drops a number",
@@ -195,6 +203,36 @@ class Limits:
         0.05,
         "by how much two difference quotients may differ, of which the step of one is eight times the other's",
         "where a derivative exists they differ by its change over the step; at a kink by a share of the slope",
+    )
+    derivative_error: float = _limit(
+        1e-4,
+        "by what share of itself a custom Function's derivative may differ from a difference quotient in float64",
+        "the quotient's own error: its step, 1e-6, and 2^-53 over that",
+    )
+    derivative_error_as_given: float = _limit(
+        2e-2,
+        "the same, of a Function that takes the dtype it was given alone",
+        "a step of 1e-2, and 2^-24 over that",
+    )
+    growing_graphs: int = _limit(
+        4,
+        "in how many backward passes of one line in a row a graph, or what is kept of graphs, has grown",
+        "two or three may be a warm-up",
+    )
+    byte_rounding: float = _limit(
+        1e-3, "by what share a divisor may differ from 255 or 256", "between those two there are four times as much"
+    )
+    shuffled_rows: int = _limit(
+        8, "how many rows a permutation has, for two of them to be compared", "of fewer, two are often alike by chance"
+    )
+    compared_embeddings: int = _limit(
+        3, "how many embeddings, and features, are compared by a product", "of two, columns have the norm 1 by chance"
+    )
+    unit_norm: float = _limit(1e-2, "how far from one the norm of a normalised embedding may be", "as `sum_to_one`")
+    wide_heads: int = _limit(
+        16,
+        "over how many features the scores of an attention sum, for their scale to matter",
+        "sqrt(16) makes scores four times as large, of unit variance one-hot",
     )
     sum_to_one: float = _limit(
         0.01,

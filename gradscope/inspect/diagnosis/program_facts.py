@@ -186,7 +186,7 @@ class FunctionsWatch(functions):
 
     def __init__(self, program: WatchedProgram) -> None:
         super().__init__(adapter=program.adapter)
-        self.smooth = program.limits.smooth
+        self.limits = program.limits
         self._program = program
 
     @property
@@ -230,7 +230,11 @@ NAN = Fact(
 """Where NaN and Inf come from: a :class:`~.nan_origin.NanOrigin`."""
 
 GROWTH = Fact(
-    "growth", lambda program: GrowthWatch(program.adapter), lambda watch: watch.growth, forward=True, backward=True
+    "growth",
+    lambda program: GrowthWatch(program.adapter, program.limits.growing_graphs),
+    lambda watch: watch.growth,
+    forward=True,
+    backward=True,
 )
 """How graphs grow from one iteration to the next: a :class:`~.graph_growth.Growth`."""
 

@@ -1,10 +1,15 @@
 """Every kind of finding is a rule in a file of its own; machines are told of them as SARIF has it."""
 
+import importlib
+import inspect
+import re
 from pathlib import Path
 
 import pytest
 
 from gradscope.check.findings.finding_codes import CODES, all_codes, explain
+from gradscope.inspect.diagnosis.limits import limits_of
+from gradscope.inspect.diagnosis.program_facts import LIMITS
 from gradscope.inspect.diagnosis.rule_registry import LEVELS, RULES, Rule, load_rules, metadata
 from gradscope.inspect.diagnosis.topics import find_topic
 
@@ -145,3 +150,30 @@ def test_what_is_no_rule(fields, message):
     with pytest.raises(ValueError, match=message):
         type("Mine", (Rule,), {**texts, **fields, "__qualname__": "Mine"})
     assert "X901" not in RULES
+
+
+# How many of the backward passes and steps are looked at: what is seen in them is seen.
+_SAMPLING = {"sampled_backwards", "sampled_steps"}
+# Facts that several rules share are judged by a limit for some of them only.
+_SHARED = {"gradscope.inspect.diagnosis.program_facts", "gradscope.inspect.diagnosis.training.update_sizes"}
+
+
+def _modules_of(rule):
+    """Return the modules in which a rule, and the watches of its facts, are written."""
+    names = {type(rule).__module__, *(fact.watch.__module__ for fact in rule.needs)} - _SHARED
+    return [importlib.import_module(name) for name in names]
+
+
+def test_a_finding_that_a_limit_decides_is_not_certain():
+    certain = {
+        code
+        for code, rule in RULES_OF_ALL.items()
+        if code.startswith("D") and rule.certainty == "certain" and LIMITS not in rule.needs
+    }
+    limited = {
+        code
+        for code in certain
+        for module in _modules_of(RULES_OF_ALL[code])
+        if set(re.findall(r"limits\.([a-z]\w+)", inspect.getsource(module))) & set(limits_of("doctor")) - _SAMPLING
+    }
+    assert limited == set()

@@ -164,8 +164,8 @@ class functions(Observer):  # noqa: N801 - a context manager, called like a func
     ['wrong']
     """
 
-    smooth = Limits.smooth
-    """How much two difference quotients may differ where a derivative exists."""
+    limits = Limits()
+    """How much a derivative, and two difference quotients, may differ."""
 
     def __init__(self, *, adapter: Adapter | None = None) -> None:
         self._adapter = adapter_of(None, adapter)
@@ -178,7 +178,7 @@ class functions(Observer):  # noqa: N801 - a context manager, called like a func
         """What is found, Functions that have been looked at before left as they were found."""
         for function, call in list(self._calls.items()):
             if function not in self._found:
-                self._found[function] = _checked(self._adapter, call, self.smooth)
+                self._found[function] = _checked(self._adapter, call, self.limits)
         return self._result()
 
     @property
@@ -191,7 +191,9 @@ class functions(Observer):  # noqa: N801 - a context manager, called like a func
         for function, call in list(self._calls.items()):
             if function not in self._found and not any(map(_carries_state, call.given)):
                 with _unnoticed(self._adapter):
-                    self._found[function] = _checked(self._adapter, call, self.smooth, _compared_along_one_direction)
+                    self._found[function] = _checked(
+                        self._adapter, call, self.limits, _compared_along_one_direction
+                    )
         return self._result()
 
     def _result(self) -> Functions:
@@ -263,16 +265,15 @@ def _takes_part(tensor: Any) -> bool:
 
 
 class _Precision(NamedTuple):
-    """In which dtype a Function is run, the step of the difference quotient, and what rounding may make of it."""
+    """In which dtype a Function is run, the step of the difference quotient, and what rounding may make of 0."""
 
     wide: bool
     step: float
-    relative: float
     absolute: float
 
 
-_DOUBLE = _Precision(True, 1e-6, 1e-4, 1e-7)
-_AS_GIVEN = _Precision(False, 1e-2, 2e-2, 1e-3)
+_DOUBLE = _Precision(True, 1e-6, 1e-7)
+_AS_GIVEN = _Precision(False, 1e-2, 1e-3)
 
 
 class _UnknownError(Exception):
@@ -280,11 +281,11 @@ class _UnknownError(Exception):
 
 
 def _checked(
-    adapter: Adapter, call: _Call, smooth: float, compared: Callable[[_Trial], tuple[str, str]] | None = None
+    adapter: Adapter, call: _Call, limits: Limits, compared: Callable[[_Trial], tuple[str, str]] | None = None
 ) -> CheckedFunction:
     """Run a Function again, and say what is found: by :func:`_compared` unless given."""
     try:
-        verdict, text = (compared or _compared)(_trial(adapter, call, smooth))
+        verdict, text = (compared or _compared)(_trial(adapter, call, limits))
     except _UnknownError as error:
         verdict, text = "unknown", f"was not checked: {error}"
     except Exception as error:
@@ -303,13 +304,13 @@ def _backward_of(function: Any) -> Location | None:
     return None if code is None else line_of(code.co_filename, definition_line(code), code.co_qualname)
 
 
-def _trial(adapter: Adapter, call: _Call, smooth: float) -> _Trial:
+def _trial(adapter: Adapter, call: _Call, limits: Limits) -> _Trial:
     try:
-        return _Trial(adapter, call, _DOUBLE, smooth)
+        return _Trial(adapter, call, _DOUBLE, limits)
     except _UnknownError:
         raise
     except Exception:  # the function may support one dtype alone
-        return _Trial(adapter, call, _AS_GIVEN, smooth)
+        return _Trial(adapter, call, _AS_GIVEN, limits)
 
 
 class _Trial:
@@ -321,14 +322,17 @@ class _Trial:
         Which arguments are differentiated.
     gradients : list of (ndarray or None)
         Of these, as its backward has it.
+    error : float
+        By what share its derivative may differ from a difference quotient.
     smooth : float
         How much two difference quotients may differ where a derivative exists.
     """
 
-    def __init__(self, adapter: Adapter, call: _Call, precision: _Precision, smooth: float) -> None:
+    def __init__(self, adapter: Adapter, call: _Call, precision: _Precision, limits: Limits) -> None:
         self._adapter = adapter
         self.precision = precision
-        self.smooth = smooth
+        self.smooth = limits.smooth
+        self.error = limits.derivative_error if precision.wide else limits.derivative_error_as_given
         self._function = call.function
         self._random = numpy.random.default_rng(0)
         self.args = [self._fresh(value) if adapter.is_tensor(value) else value for value in call.args]
@@ -427,7 +431,7 @@ def _compared_along_one_direction(trial: _Trial) -> tuple[str, str]:
     gradients = {nr: gradient for nr, gradient in zip(trial.inputs, trial.gradients) if gradient is not None}
     directions = {nr: trial.scale(nr) * trial.direction(nr) for nr in gradients}
     told = float(sum(numpy.sum(gradient * directions[nr]) for nr, gradient in gradients.items()))
-    if _agree(told, trial.quotient(directions, precision.step), precision.relative, precision.absolute):
+    if _agree(told, trial.quotient(directions, precision.step), trial.error, precision.absolute):
         return "right", "is the derivative of its forward, along one direction"
     return _compared_one_by_one(trial, gradients)
 
@@ -446,7 +450,7 @@ def _compared_one_by_one(trial: _Trial, gradients: dict[int, Any]) -> tuple[str,
         direction = trial.direction(nr)
         step = precision.step * trial.scale(nr)
         told, measured = float(numpy.sum(gradient * direction)), trial.quotient({nr: direction}, step)
-        if _agree(told, measured, precision.relative, precision.absolute):
+        if _agree(told, measured, trial.error, precision.absolute):
             continue
         if not _agree(measured, trial.quotient({nr: direction}, step * 8), trial.smooth, precision.absolute):
             raise _UnknownError(f"its forward has no derivative at what input {nr} was")

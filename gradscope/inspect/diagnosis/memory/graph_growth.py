@@ -20,6 +20,7 @@ from ...records.object_search import living
 from ...records.records import Location
 from ...source.call_sites import caller, place, uses_of
 from ..explanation import Explanation, adapter_of, at, storage_bytes
+from ..limits import Limits
 from ..plots import lines
 from .reference_cycles import GraphCycle, have_graphs, tied_gradients
 from .reference_paths import SECONDS, Roots
@@ -27,8 +28,6 @@ from .reference_paths import SECONDS, Roots
 __all__ = ["Growth", "GrowthWatch", "RetainingVariable", "Sample", "growth"]
 
 _TOKEN = "gradscope.inspect.born"
-# A trend needs so many backward passes of one line to show.
-_TREND = 4
 _CANDIDATES = 16
 # Finding what keeps an object that no variable holds takes seconds among millions of objects.
 _IN_VAIN = 2
@@ -248,8 +247,9 @@ class _Collector:
 class GrowthWatch(Observer):
     """Counts nodes while the program runs."""
 
-    def __init__(self, adapter: Adapter) -> None:
+    def __init__(self, adapter: Adapter, growing: int = Limits.growing_graphs) -> None:
         self.adapter = adapter
+        self._trend_of = growing
         self._samples: list[Sample] = []
         self._living = _LivingNodes()
         self._collector = _Collector(self._living)
@@ -334,8 +334,8 @@ class GrowthWatch(Observer):
             return "steady", 0
         here = self._samples[-1].location
         pairs = zip(reversed(self._samples), reversed(self._taken), strict=True)
-        same = list(islice((pair for pair in pairs if pair[0].location == here), _TREND))[::-1]
-        if len(same) < _TREND:
+        same = list(islice((pair for pair in pairs if pair[0].location == here), self._trend_of))[::-1]
+        if len(same) < self._trend_of:
             return "steady", 0
         graphs = [b.graph - a.graph for (a, _), (b, _) in pairwise(same)]
         # Cycles are kept until the collector comes along, in whichever iteration: what it took counts as kept.

@@ -19,6 +19,7 @@ class WrongDerivative(Rule):
     title = "a custom Function with a wrong derivative"
     severity = "silent-wrong"
     needs = (FUNCTIONS,)
+    certainty = "likely"
     kind = "wrong gradient"
     what = """
         The backward of a custom Function disagrees with finite differences of its forward, at the inputs that the

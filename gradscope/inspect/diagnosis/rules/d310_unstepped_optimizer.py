@@ -19,6 +19,7 @@ class UnsteppedOptimizer(Rule):
     title = "an optimizer that never steps"
     severity = "warning"
     needs = (UPDATES,)
+    certainty = "likely"
     kind = "updates"
     what = """
         Backward passes filled the gradients of what an optimizer holds, they were cleared, and the optimizer has

@@ -19,6 +19,7 @@ class GraphGrowth(Rule):
     title = "a graph that grows with every iteration"
     severity = "warning"
     needs = (GROWTH,)
+    certainty = "likely"
     kind = "growth"
     what = """
         The graph of each iteration is longer than that of the one before, or graphs of earlier iterations are kept: a

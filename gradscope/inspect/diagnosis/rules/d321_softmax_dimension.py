@@ -98,6 +98,7 @@ class SoftmaxDimension(Rule):
     title = "a softmax along the wrong dimension"
     severity = "silent-wrong"
     needs = (SOFTMAX_DIMENSIONS,)
+    certainty = "likely"
     kind = "softmax"
     explains = ("D316", "D325")
     what = """

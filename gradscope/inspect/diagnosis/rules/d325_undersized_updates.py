@@ -13,7 +13,6 @@ from ..training.update_sizes import UPDATE_SIZES, OptimizerRun
 
 __all__ = ["UndersizedUpdates"]
 
-_USUAL_RATE = 1e-3  # from which on nobody would call a learning rate too small
 _CLIP = "  Clip at a norm that most gradients are below: log what clip_grad_norm_() returns."
 
 
@@ -59,7 +58,11 @@ class UndersizedUpdates(Rule):
             least = limits.small_clipped_update if is_clipped else limits.small_update
             if not max(ratios) < least:
                 continue
-            why = f"clipping leaves {clipped:.2g} of the gradients' norm\n{_CLIP}" if is_clipped else _rate_of(run)
+            why = (
+                f"clipping leaves {clipped:.2g} of the gradients' norm\n{_CLIP}"
+                if is_clipped
+                else _rate_of(run, limits.usual_rate)
+            )
             yield Found(
                 f"no step of {run.name}{at(run.location)} moved the weights by more than {max(ratios):.1e} times their "
                 f"norm (1e-3 is usual): {why}",
@@ -68,14 +71,14 @@ class UndersizedUpdates(Rule):
             )
 
 
-def _rate_of(run: OptimizerRun) -> str:
+def _rate_of(run: OptimizerRun, usual: float) -> str:
     """Say what its learning rate is, and who has made it so small."""
     if run.planned > run.rates[0]:
         return (
             f"its learning rate is {run.rates[0]:.2g} at all of {len(run.rates)} steps, to which a schedule has "
             f"brought the {run.planned:.2g} it was given\n  Look at the factor that the schedule computes."
         )
-    if run.rates[0] >= _USUAL_RATE:
+    if run.rates[0] >= usual:
         return (
             f"its learning rate is {run.rates[0]:.2g}, so it is the gradients that are next to zero\n"
             "  Look at what the loss compares: a target that the model itself gives has no gradient."

@@ -20,6 +20,7 @@ class UnitsStartAlike(Rule):
     title = "units that start alike"
     severity = "silent-wrong"
     needs = (INITIAL_WEIGHTS,)
+    certainty = "likely"
     kind = "initialisation"
     explains = ("D316", "D317")
     what = """

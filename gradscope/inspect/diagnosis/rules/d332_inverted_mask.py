@@ -134,6 +134,7 @@ class InvertedMask(Rule):
     title = "a mask that is inverted"
     severity = "silent-wrong"
     needs = (INVERTED_MASKS,)
+    certainty = "likely"
     kind = "mask"
     what = """
         A boolean mask says which entries to hide for masked_fill() and as key_padding_mask, and which ones to show for

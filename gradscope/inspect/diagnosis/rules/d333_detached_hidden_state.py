@@ -116,6 +116,7 @@ class DetachedHiddenState(Rule):
     title = "a hidden state that is detached at every step"
     severity = "silent-wrong"
     needs = (CUT_CHAINS,)
+    certainty = "likely"
     kind = "recurrence"
     what = """
         A recurrent module is called on its own result, which was detached: the loss depends on the last call alone, and

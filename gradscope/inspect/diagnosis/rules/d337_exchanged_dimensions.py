@@ -111,6 +111,7 @@ class ExchangedDimensions(Rule):
     title = "a view where dimensions were to be exchanged"
     severity = "silent-wrong"
     needs = (EXCHANGED_VIEWS,)
+    certainty = "likely"
     kind = "shape"
     explains = ("D336",)
     what = """

@@ -97,6 +97,7 @@ class NoLogProbabilities(Rule):
     title = "a loss of log-probabilities that is given logits"
     severity = "silent-wrong"
     needs = (LARGE_LOG_PROBABILITIES,)
+    certainty = "likely"
     kind = "loss"
     explains = ("D315", "D324")
     what = """

@@ -123,6 +123,7 @@ class ZeroProduct(Rule):
     title = "two zero factors"
     severity = "silent-wrong"
     needs = (ZERO_FACTORS,)
+    certainty = "likely"
     kind = "initialisation"
     explains = ("D316", "D325", "D329")
     what = """

@@ -26,7 +26,6 @@ __all__ = ["UnscaledScores"]
 _PRODUCTS = {"Bmm", "Mm"}
 _MASKING = RESHAPING | {"MaskedFill", "Add", "Where"}
 _BESIDE_WEIGHTS = RESHAPING | {"NativeDropout", "Mul"}
-_WIDE = 16
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ class ScoresWatch(Observer):
             return None
         left, right = (self._adapter.to_host(saved[name]).astype(numpy.float64) for name in ("self", "mat2"))
         probabilities = self._adapter.to_host(weights)
-        if left.shape[-1] < _WIDE or probabilities.shape[-1] < self._limits.mask_length:
+        if left.shape[-1] < self._limits.wide_heads or probabilities.shape[-1] < self._limits.mask_length:
             return None
         line = self._adapter.location(product.node)
         largest = float(probabilities.max(-1).mean(dtype=numpy.float64))

@@ -20,8 +20,6 @@ __all__ = ["NormalisedOverBatch"]
 
 _NORMS = {"LinalgVectorNorm", "Norm"}
 _BETWEEN = frozenset({"ClampMin", "Expand", "Add", "Clamp"})
-_LEAST = 3
-_ROUNDING = 1e-2
 
 
 class SimilarityWatch(Observer):
@@ -29,6 +27,7 @@ class SimilarityWatch(Observer):
 
     def __init__(self, program: WatchedProgram) -> None:
         self._adapter = program.adapter
+        self._limits = program.limits
         self._graphs = program.graphs
         self.found: dict[Location | None, tuple[tuple[int, ...], Location | None]] = {}
 
@@ -43,7 +42,7 @@ class SimilarityWatch(Observer):
             if None in divisions or not {"self", "mat2"}.issubset(saved):
                 continue
             left, right = (self._adapter.to_host(saved[name]) for name in ("self", "mat2"))
-            if _is_of_columns(left) and _is_of_columns(right.T):
+            if self._is_of_columns(left) and self._is_of_columns(right.T):
                 line = self._adapter.location(divisions[0])
                 self.found.setdefault(line, (tuple(left.shape), self._adapter.location(link.node)))
 
@@ -56,14 +55,14 @@ class SimilarityWatch(Observer):
         is_norm = norm is not None and operator_name(self._adapter.node_name(norm.node)) in _NORMS
         return source.node if is_norm else None
 
-
-def _is_of_columns(array: Any) -> bool:
-    """Whether the columns of a matrix have the norm 1, and its rows, over which a product sums, have not."""
-    values = numpy.asarray(array, dtype=numpy.float64)
-    if values.ndim != 2 or min(values.shape) < _LEAST:
-        return False
-    columns, rows = (numpy.sqrt((values**2).sum(axis)) for axis in (0, 1))
-    return bool((abs(columns - 1) < _ROUNDING).all() and not (abs(rows - 1) < _ROUNDING).all())
+    def _is_of_columns(self, array: Any) -> bool:
+        """Whether the columns of a matrix have the norm 1, and its rows, over which a product sums, have not."""
+        values = numpy.asarray(array, dtype=numpy.float64)
+        if values.ndim != 2 or min(values.shape) < self._limits.compared_embeddings:
+            return False
+        most = self._limits.unit_norm
+        columns, rows = (numpy.sqrt((values**2).sum(axis)) for axis in (0, 1))
+        return bool((abs(columns - 1) < most).all() and not (abs(rows - 1) < most).all())
 
 
 SIMILARITIES = Fact("similarities", SimilarityWatch, lambda watch: tuple(watch.found.items()), backward=True)
@@ -76,6 +75,7 @@ class NormalisedOverBatch(Rule):
     title = "embeddings normalised along the batch"
     severity = "silent-wrong"
     needs = (SIMILARITIES,)
+    certainty = "likely"
     kind = "loss"
     what = """
         The product of two embeddings is the cosine of the angle between them where each is divided by its own norm.

@@ -25,7 +25,6 @@ _LOSSES = COMPARING | {
     "cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div",
     "multi_margin_loss", "poisson_nll_loss", "gaussian_nll_loss",
 }  # fmt: skip
-_LEAST = 8
 """Rows: of fewer, two permutations are often the same."""
 
 
@@ -54,6 +53,7 @@ class ShuffleWatch(Observer):
         self._adapter = program.adapter
         self._recorder = program.ledger.recorder
         self._shuffles: weakref.WeakKeyDictionary[LedgerEntry, Shuffle] = weakref.WeakKeyDictionary()
+        self._least = program.limits.shuffled_rows
         self._sampler = BackwardSampler(program.limits.sampled_backwards)
         self.found: dict[Location | None, ShuffledLoss] = {}
 
@@ -69,7 +69,7 @@ class ShuffleWatch(Observer):
 
     def _note(self, tensor: Any, order: Any, result: Any, location: Location | None) -> None:
         rows = order.shape[0] if len(order.shape) == 1 and not order.is_floating_point() else 0
-        if rows < _LEAST or not tensor.shape or tensor.shape[0] != rows or result.shape != tensor.shape:
+        if rows < self._least or not tensor.shape or tensor.shape[0] != rows or result.shape != tensor.shape:
             return
         numbers, counted = self._adapter.to_host(order), numpy.arange(rows)
         unchanged = numbers.dtype.kind not in "iu" or numpy.array_equal(numbers, counted)

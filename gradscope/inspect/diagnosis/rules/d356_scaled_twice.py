@@ -21,7 +21,6 @@ __all__ = ["ScaledTwice"]
 
 _BYTE = (255.0, 256.0)
 _LOOKED_AT = 64
-_ROUNDING = 1e-3
 
 
 class ScaledData(NamedTuple):
@@ -44,6 +43,7 @@ class ScalingWatch(Observer):
         self._scaled: weakref.WeakKeyDictionary[LedgerEntry, tuple[float, Location | None]] = (
             weakref.WeakKeyDictionary()
         )
+        self._rounding = program.limits.byte_rounding
         self._sampler = BackwardSampler(program.limits.sampled_backwards)
         self.found: dict[Location | None, ScaledData] = {}
 
@@ -56,7 +56,7 @@ class ScalingWatch(Observer):
             return
         if not self._sampler.is_due(call.location):
             return
-        divisor = _divisor(self._adapter.to_host(data), self._adapter.to_host(result))
+        divisor = _divisor(self._adapter.to_host(data), self._adapter.to_host(result), self._rounding)
         if divisor is None:
             return
         if self._scaled:
@@ -68,11 +68,11 @@ class ScalingWatch(Observer):
         lines = [line for entry, (by, line) in self._scaled.items() if by == divisor and entry in entries]
         largest = float(numpy.abs(self._adapter.to_host(result)).max(initial=0.0))
         # Nothing has made the numbers large again in between.
-        if lines and 0.0 < largest <= (1 + _ROUNDING) / divisor:
+        if lines and 0.0 < largest <= (1 + self._rounding) / divisor:
             self.found.setdefault(location, ScaledData(divisor, largest, lines[0], location))
 
 
-def _divisor(before: Any, after: Any) -> float | None:
+def _divisor(before: Any, after: Any, rounding: float) -> float | None:
     """Return the number that the first few elements were divided by, if it is one that a byte can hold."""
     few, made = (numpy.asarray(array).reshape(-1)[:_LOOKED_AT].astype(numpy.float64) for array in (before, after))
     if few.shape != made.shape:
@@ -81,7 +81,7 @@ def _divisor(before: Any, after: Any) -> float | None:
     if not there.any():
         return None
     ratios = few[there] / made[there]
-    return next((number for number in _BYTE if (abs(ratios - number) <= _ROUNDING * number).all()), None)
+    return next((number for number in _BYTE if (abs(ratios - number) <= rounding * number).all()), None)
 
 
 SCALED_DATA = Fact("scaled data", ScalingWatch, lambda watch: tuple(watch.found.values()), operators=True)
@@ -94,6 +94,7 @@ class ScaledTwice(Rule):
     title = "data that is scaled down twice"
     severity = "silent-wrong"
     needs = (SCALED_DATA,)
+    certainty = "likely"
     kind = "data"
     what = """
         Pixels are bytes, and are divided by 255 to lie between 0 and 1. What is divided once more lies between 0 and

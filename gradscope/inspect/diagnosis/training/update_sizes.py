@@ -25,8 +25,6 @@ from ..sampled_graphs import BackwardSampler, is_sampled
 
 __all__ = ["UPDATE_SIZES", "LossSum", "OptimizerRun", "StepSample", "UpdateSizeWatch"]
 
-# The norm of fewer weights than this is chance.
-_WEIGHTS = 16
 # Losses of which each element's gradient is at most 1 before it is divided by their number.
 _BOUNDED = {"NllLoss", "NllLoss2d", "BinaryCrossEntropyWithLogits"}
 
@@ -136,6 +134,7 @@ class UpdateSizeWatch(Observer):
     def __init__(self, program: WatchedProgram) -> None:
         self._adapter = program.adapter
         self._first = program.limits.sampled_steps
+        self._few = program.limits.few_weights
         self._names = program.watch_of(EXAMINATION).names
         self._hooks = OptimizerHooks(before=self._steps, after=self._stepped)
         self._followed: dict[int, _FollowedOptimizer] = {}
@@ -185,7 +184,7 @@ class UpdateSizeWatch(Observer):
         for followed in self._followed.values():
             optimizer = followed.reference()
             if optimizer is not None and is_sampled(len(followed.run.rates) + 1, self._first):
-                for leaf in _matrices(optimizer):
+                for leaf in _matrices(optimizer, self._few):
                     grad = self._adapter.leaf_grad(leaf)
                     if grad is not None:
                         self._norms[id(leaf)] = weakref.ref(leaf), norm_of_tensor(self._adapter, grad)
@@ -217,7 +216,7 @@ class UpdateSizeWatch(Observer):
             return
         now: list[float] = []
         then: list[float] = []
-        for leaf in _matrices(optimizer):
+        for leaf in _matrices(optimizer, self._few):
             grad = self._adapter.leaf_grad(leaf)
             if grad is None:
                 continue
@@ -255,9 +254,9 @@ def _ratio(now: float | None, then: float | None) -> float:
     return now / then if now is not None and then else 1.0
 
 
-def _matrices(optimizer: Any) -> Sequence[Any]:
+def _matrices(optimizer: Any, few: int) -> Sequence[Any]:
     leaves = [leaf for group in optimizer.param_groups for leaf in group["params"]]
-    return [leaf for leaf in leaves if len(leaf.shape) > 1 and leaf.numel() >= _WEIGHTS]
+    return [leaf for leaf in leaves if len(leaf.shape) > 1 and leaf.numel() >= few]
 
 
 def _schedulers_of(optimizer: Any) -> list[Any]:
