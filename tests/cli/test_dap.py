@@ -418,6 +418,30 @@ def test_a_run_without_debugging_stops_nowhere(editor, tmp_path):
     editor.ask("disconnect")
 
 
+def test_a_finding_is_told_once_where_a_limit_of_the_configuration_makes_it_one(editor, tmp_path):
+    path = tmp_path / "unlike.py"
+    path.write_text(
+        "import gradscope as gs\n"
+        "w, v = gs.ones(3, requires_grad=True), gs.full((3,), 1e-3, requires_grad=True)\n"
+        "(w * v).exp().sum().backward()\n"
+    )
+    editor.ask("initialize")
+    refused = editor.request("launch", program=str(path), limits={"norm_spred": 10})
+    assert refused["message"] == "there is no limit 'norm_spred'\nDid you mean one of norm_spread?"
+    editor.ask("launch", program=str(path), stopOnEntry=True, limits={"norm_spread": 10, "exploding_norm": 1})
+    editor.wait_for("initialized")
+    editor.ask("configurationDone")
+    for _ in range(4):
+        editor.wait_for("stopped")
+        editor.ask("next", threadId=1)
+    editor.ask("continue", threadId=1)
+    editor.wait_for("exited")
+    told = [event["body"] for event in editor.events if event["body"].get("category") == "console"]
+    (finding,) = (one for one in told if "exploding" in one["output"])
+    assert (finding["source"]["name"], finding["line"]) == ("unlike.py", 3)
+    editor.ask("disconnect")
+
+
 @pytest.mark.slow
 def test_terminate_ends_a_program_and_disconnect_the_session(editor, tmp_path):
     launched(editor, tmp_path, LOOP)

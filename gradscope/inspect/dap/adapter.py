@@ -9,15 +9,17 @@ import queue
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ..debugging.prompt.plain_text import finding_text
 from ..debugging.session.session_errors import SessionError
+from ..diagnosis.limits import DEBUGGER, limits_from
 from ..ranks.launch import renew_ranks, start_ranks
 from ..ranks.rank_discovery import attach_ranks, find_ranks
 from ..ranks.rank_group import RankGroup
-from ..records.records import DebuggerEvent, SessionState, StopReason
+from ..records.records import DebuggerEvent, Location, SessionState, StopReason
 from ..wire.addresses import parse_address
 from ..wire.client import RemoteDebugger, connect
 from ..wire.program_process import ProgramProcess
@@ -191,6 +193,7 @@ class DebugAdapter:
 
     def _launch(self, asked: dict[str, Any]) -> None:
         wanted = converted(asked, LaunchArguments)
+        settings = _settings(wanted.limits)
         if not wanted.program and not wanted.module:
             raise ValueError("launch needs `program`, a script's path, or `module`, a module's name")
         program = ["-m", wanted.module] if wanted.module else [wanted.program]
@@ -209,22 +212,26 @@ class DebugAdapter:
             self._processes = [TerminalProcess(self._open_terminal, target, CONSOLES[wanted.console], wanted.env)]
         else:
             self._processes = [ProgramProcess(target, terminal=False)]
-        self._take([process.debugger for process in self._processes], non_stop=wanted.non_stop)
+        self._take([process.debugger for process in self._processes], settings, non_stop=wanted.non_stop)
 
     def _attach(self, asked: dict[str, Any]) -> None:
         wanted = converted(asked, AttachArguments)
         where = wanted.address or str(wanted.process_id)
         self._stop_on_entry = wanted.stop_on_entry
+        settings = _settings(wanted.limits)
         if wanted.ranks:
             process = int(wanted.process_id) if wanted.process_id else None
-            self._take(attach_ranks(find_ranks(process)), non_stop=wanted.non_stop)
+            self._take(attach_ranks(find_ranks(process)), settings, non_stop=wanted.non_stop)
             return
         if not where:
             raise ValueError("attach needs `processId`, the number of a program that listens, or `address`")
-        self._take([connect(parse_address(where), os.environ.get("GRADSCOPE_TOKEN", "").encode())])
+        self._take([connect(parse_address(where), os.environ.get("GRADSCOPE_TOKEN", "").encode())], settings)
 
-    def _take(self, debuggers: Sequence[RemoteDebugger], *, non_stop: bool = False) -> None:
+    def _take(self, debuggers: Sequence[RemoteDebugger], settings: Sequence[str], *, non_stop: bool = False) -> None:
         self._program = program = DebuggedRanks(RankGroup(debuggers, non_stop=non_stop))
+        for debugger in debuggers:
+            for setting in settings:
+                debugger.set_limit(setting)
         for rank in program.ranks:
             rank.debugger.add_listener(partial(self._hear, rank))
         (program.group if len(debuggers) > 1 else debuggers[0]).echo_to(self._write)
@@ -275,6 +282,7 @@ class DebugAdapter:
             assert rank.debugger.start_again is not None  # it has been launched
             rank.debugger.start_again()
             rank.moves()
+            rank.findings.clear()
         self._ended = False
         for point in self._points.set_again(self._all):
             self._event("breakpoint", reason="changed", breakpoint=point)
@@ -366,7 +374,22 @@ class DebugAdapter:
             body |= {"allThreadsStopped": False, "preserveFocusHint": hint}
         thread = rank.number(rank.followed)
         self._event("stopped", description=reason.text, text=reason.text, threadId=thread, **body)
+        self._tell_findings(rank)
         self._stop_others(rank)
+
+    def _tell_findings(self, rank: DebuggedRank) -> None:
+        """Write what is wrong with the backward into the console, each finding once."""
+        with contextlib.suppress(SessionError):  # the program has ended
+            for finding in rank.debugger.findings():
+                known = rank.debugger.task_index, finding.title
+                if known not in rank.findings:
+                    rank.findings.add(known)
+                    where = finding.location
+                    place = {} if where is None else {"source": _source(where.filename), "line": self._shown(where)}
+                    self._event("output", category="console", output=f"{finding_text(finding)}\n", **place)
+
+    def _shown(self, location: Location) -> int:
+        return location.lineno - 1 + self._first_line
 
     def _stop_others(self, rank: DebuggedRank) -> None:
         """Stop the other ranks where one has stopped or failed, unless they are to go on."""
@@ -553,6 +576,19 @@ class DebugAdapter:
                 for one in nodes if one.location is not None and one.location.lineno == line
             ]
         }  # fmt: skip
+
+
+def _settings(limits: Mapping[str, float]) -> list[str]:
+    """Return the limits of a configuration as the debugger takes them, before there is a program to end.
+
+    Raises
+    ------
+    ValueError
+        If no finding of the debugger's has one, or its value is no number above 0.
+    """
+    settings = [f"{name}={value:.17g}" for name, value in limits.items()]
+    limits_from(settings, DEBUGGER)
+    return settings
 
 
 def _source(path: str) -> dict[str, Any]:

@@ -29,6 +29,8 @@ class DebuggedRank:
         The stop that the editor has been told of.
     goes_to : str or None
         The reason of its next stop, where the verb knows it better.
+    findings : set of (int, str)
+        The findings that the editor has been told of, by their backward and title.
     """
 
     rank: int
@@ -36,6 +38,7 @@ class DebuggedRank:
     variables: VariableReferences
     told: tuple[Any, ...] | None = None
     goes_to: str | None = None
+    findings: set[tuple[int, str]] = field(default_factory=set)
     _frames: list[Frame] | None = None
 
     def moves(self) -> None:

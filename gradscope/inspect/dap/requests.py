@@ -22,6 +22,7 @@ class LaunchArguments(msgspec.Struct, rename="camel"):
     console: Literal["internalConsole", "integratedTerminal", "externalTerminal"] = "internalConsole"
     nproc_per_node: int = 0
     non_stop: bool = False
+    limits: dict[str, float] = {}
     stop_on_entry: bool = False
     no_debug: bool = False
 
@@ -33,6 +34,7 @@ class AttachArguments(msgspec.Struct, rename="camel"):
     address: str = ""
     ranks: bool = False
     non_stop: bool = False
+    limits: dict[str, float] = {}
     stop_on_entry: bool = True
 
 

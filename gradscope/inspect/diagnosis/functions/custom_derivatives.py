@@ -191,9 +191,7 @@ class functions(Observer):  # noqa: N801 - a context manager, called like a func
         for function, call in list(self._calls.items()):
             if function not in self._found and not any(map(_carries_state, call.given)):
                 with _unnoticed(self._adapter):
-                    self._found[function] = _checked(
-                        self._adapter, call, self.limits, _compared_along_one_direction
-                    )
+                    self._found[function] = _checked(self._adapter, call, self.limits, _compared_along_one_direction)
         return self._result()
 
     def _result(self) -> Functions:
