@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -203,7 +205,6 @@ class Examiner(Observer):
         self.sharing: GradientAliasing | None = None
         self.memory: MemoryReport | None = None
         self._hooks = OptimizerHooks(after=self._stepped)
-        self._vanishing = ""
         self._sampler = BackwardSampler(limits.sampled_backwards)
         self._open: dict[int, _RunningBackward] = {}
         self._saved = threading.local()
@@ -313,24 +314,36 @@ class Examiner(Observer):
         tensors = {flow.name: tensor for flow, tensor in reached}
         verdict, ends, first = verdict_of(_on_one_way(reached, running.gains), self._ratio)
         text, name = (ends[0], first) if ends else ("", "")
-        matrices = [p for p in flows if p.ratio and len(p.shape) > 1 and not p.bad]
-        wild = next((p for p in matrices if (p.ratio or 0.0) > self._wild * running.scale), None)
+        wild = _wild(flows, self._wild * running.scale)
         if wild is not None:
             verdict, name = "exploding", wild.name
             text = f"gradients explode: that of `{name}` is {wild.ratio:.1e} times the size of the weight"
         if not text:
-            # There is nothing to tell. Gradients that vanished in an earlier backward and do no longer need no mending.
-            if verdict == "ok" and self._vanishing in tensors:
-                self.trouble.pop("vanishing", None)
+            # There is nothing to tell. Gradients that did in an earlier backward and do no longer need no mending.
+            if verdict == "ok":
+                gone = [kind for kind, trouble in self.trouble.items() if set(trouble.parameters) <= set(tensors)]
+                for kind in gone:
+                    del self.trouble[kind]
             return
         found = running.gains.towards(tensors[name])
         worst = found[:1] if verdict == "vanishing" else found[:-3:-1]
         place = worst[0].location if worst else None
-        if verdict == "vanishing" and verdict not in self.trouble:
-            self._vanishing = name
         since = self.recorder.backwards
         found_here = FlowTrouble(verdict, text, tuple(map(str, worst)), place, _HELP[verdict], (name,), since)
         self.trouble.setdefault(verdict, found_here)
+
+
+def _wild(flows: Sequence[ParameterFlow], limit: float) -> ParameterFlow | None:
+    """Return the first matrix whose gradient is far larger than itself, and than it would be with elements as usual.
+
+    A token or an embedding that starts next to zero before a norm layer gets a gradient many times its own size.
+    """
+    matrices = [flow for flow in flows if flow.ratio and len(flow.shape) > 1 and not flow.bad]
+    if not matrices:
+        return None
+    usual = statistics.median(flow.weight_norm / math.sqrt(math.prod(flow.shape)) for flow in matrices)
+    sizes = ((flow, max(flow.weight_norm, usual * math.sqrt(math.prod(flow.shape)))) for flow in matrices)
+    return next((flow for flow, size in sizes if (flow.grad_norm or 0.0) > limit * size), None)
 
 
 def _on_one_way(reached: Sequence[tuple[ParameterFlow, Any]], gains: GainVisitor) -> list[ParameterFlow]:

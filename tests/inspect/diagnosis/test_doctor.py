@@ -693,8 +693,9 @@ def test_what_a_package_leaves_unused_is_no_finding(tmp_path, monkeypatch):
         "class PackagedModel(gs.nn.Module):\n"
         "    def __init__(self):\n"
         "        super().__init__()\n"
-        "        self.used, self.spare = gs.nn.Linear(2, 1), PackagedLayer()\n\n"
+        "        self.used, self.spare, self.pooler = gs.nn.Linear(2, 1), PackagedLayer(), gs.nn.Linear(2, 1)\n\n"
         "    def forward(self, x):\n"
+        "        self.pooled = self.pooler(x).tanh()\n"
         "        return self.used(x)\n\n\n"
         "class PackagedLayer(gs.nn.Module):\n"
         "    def __init__(self):\n"
@@ -716,8 +717,10 @@ def test_what_a_package_leaves_unused_is_no_finding(tmp_path, monkeypatch):
 
     found = examined(PackagedModel())
     assert found.symptoms == ()
-    assert found.spare == ("spare.norm.weight", "spare.norm.bias")
-    assert "Not used by the package that has it: `spare.norm.weight`, `spare.norm.bias`, 2 parameters." in str(found)
+    names = ("spare.norm.weight", "spare.norm.bias", "pooler.weight", "pooler.bias")
+    assert found.spare == names
+    shown = ", ".join(f"`{name}`" for name in names)
+    assert f"Not used by the package that has it: {shown}, 4 parameters." in str(found)
     own = examined(OwnModel())
     assert [symptom.code for symptom in own.symptoms] == ["D303"]
     assert own.spare == ()
@@ -802,3 +805,78 @@ def test_what_begins_much_later_is_not_why(fw, when, codes):
                 hidden = hidden.round()
             (model[2](hidden) - 1).square().mean().backward()
     assert {symptom.code for symptom in doctor.diagnosis.symptoms} == codes
+
+
+def codes_of(doctor):
+    return {symptom.code for symptom in doctor.diagnosis.symptoms}
+
+
+def test_as_many_classes_as_samples_mix_nothing(fw):
+    """A network that pools its images to one position: its bias has as many rows as its batch."""
+
+    class Network(fw.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.norm, self.head = fw.nn.Conv2d(3, 8, 3), fw.nn.BatchNorm2d(8), fw.nn.Linear(8, 4)
+            self.narrow = fw.nn.Conv2d(8, 4, 1)
+
+        def forward(self, x):
+            hidden = fw.nn.functional.adaptive_avg_pool2d(self.norm(self.body(x)), 1)
+            return self.head(fw.flatten(hidden, 1)) + fw.flatten(self.narrow(hidden), 1)
+
+    model = Network()
+    with gi.Doctor() as doctor:
+        fw.nn.functional.cross_entropy(model(fw.randn(4, 3, 8, 8)), fw.arange(4)).backward()
+    assert codes_of(doctor) == set()
+
+
+def test_large_weights_between_norm_layers_do_not_explode(fw):
+    layers = [layer for _ in range(7) for layer in (fw.nn.Linear(16, 16), fw.nn.LayerNorm(16))]
+    model = fw.nn.Sequential(*layers)
+    with fw.no_grad():
+        for layer in layers[::2]:
+            layer.weight.copy_(fw.randn(16, 16))
+    with gi.Doctor() as doctor:
+        model(fw.randn(8, 16)).square().mean().backward()
+    assert codes_of(doctor) == set()
+
+
+def test_a_token_that_starts_next_to_zero_before_a_norm_layer_does_not_explode(fw):
+    class Network(fw.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.token = fw.nn.Parameter(1e-6 * fw.randn(1, 1, 8))
+            self.norm, self.body, self.head = fw.nn.LayerNorm(8), fw.nn.Linear(8, 8), fw.nn.Linear(8, 3)
+
+        def forward(self, x):
+            rows = fw.cat([self.token.expand(x.shape[0], 1, 8), x], 1)
+            return self.head(self.body(self.norm(rows)).mean(1))
+
+    model = Network()
+    with gi.Doctor() as doctor:
+        fw.nn.functional.cross_entropy(model(fw.randn(6, 4, 8)), fw.arange(6) % 3).backward()
+    (token, *_) = doctor.diagnosis.flow.parameters
+    assert token.ratio > 1e3
+    assert codes_of(doctor) == set()
+
+
+def test_gradients_that_exploded_at_first_and_do_no_longer_need_no_mending(fw):
+    model = fw.nn.Sequential(*[fw.nn.Linear(8, 8, bias=False) for _ in range(6)])
+    found = []
+    for factors in ((20.0,), (20.0, 1.0), (1.0, 20.0)):
+        with gi.Doctor() as doctor:
+            for factor in factors:
+                with fw.no_grad():
+                    for layer in model:
+                        layer.weight.copy_(factor * fw.eye(8))
+                model.zero_grad()
+                model(fw.ones(2, 8)).sum().backward()
+        found.append([trouble.since for trouble in doctor.diagnosis.trouble])
+    assert found == [[1], [], [2]]
+
+
+def test_an_attention_over_one_position_is_no_softmax_along_the_wrong_dimension(fw):
+    query, key, value = (fw.randn(3, 2, 1, 4, requires_grad=True) for _ in range(3))
+    with gi.Doctor() as doctor:
+        (fw.softmax(query @ key.transpose(-1, -2), -1) @ value).sum().backward()
+    assert "D321" not in codes_of(doctor)

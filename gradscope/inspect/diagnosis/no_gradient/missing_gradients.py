@@ -28,6 +28,13 @@ _UNUSED = (Reason.UNUSED, Reason.UNUSED_MODULE)
 _MEANT = (Reason.NO_GRAD, Reason.DETACHED, Reason.NOT_IN_LOSS)
 
 
+def _is_unused(answer: NoGradient) -> bool:
+    """Whether a parameter is not used, or in a package's own lines for a result that the program leaves."""
+    if answer.reason is Reason.NOT_IN_LOSS:
+        return answer.location is not None and is_installed_file(answer.location.filename)
+    return answer.reason in _UNUSED
+
+
 class ModelNames:
     """Names of a program's models: where there are several, each has that of the variable that holds it."""
 
@@ -157,7 +164,7 @@ class MissingGradients:
                     self._replaced.add(id(tensor))
                 self._since.setdefault(id(tensor), self._recorder.backwards)
                 answer = answers[location] = diagnosis.explain(tensor, paths.get(id(tensor), path))
-                if answer.reason in _UNUSED and self._is_of_package(model, path):
+                if _is_unused(answer) and self._is_of_package(model, path):
                     self._spare.add(id(tensor))
 
     def _is_of_package(self, model: Any, path: str) -> bool:

@@ -59,7 +59,8 @@ class SoftmaxWatch(Observer):
         probabilities = numpy.exp(values) if name == "LogSoftmax" else values
         if not numpy.isfinite(values).all():
             return ""
-        if values.size > 1 and 1 in values.shape and (probabilities == 1).all():
+        one_position = values.ndim > 2 and values.shape[-2:] == (1, 1)  # of an attention over a sequence of one
+        if values.size > 1 and not one_position and 1 in values.shape and (probabilities == 1).all():
             return f"of shape {values.shape} is 1 everywhere: it runs along a dimension of one entry{_HELP_ONE}"
         if values.ndim < 2 or self._is_one(probabilities, -1):
             return ""

@@ -47,7 +47,7 @@ class ExplodingInitialisation(Rule):
         """Yield what is found, and where."""
         growing = [layer for layer in weights.gains if layer.gain > limits.layer_gain]
         total = math.prod(min(layer.gain, 1e12) for layer in growing)
-        if len(growing) >= 2 and total > limits.forward_gain:
+        if len(growing) >= 2 and total > limits.forward_gain and _is_there(growing, total):
             worst = max(growing, key=lambda layer: layer.gain)
             yield _found(weights, growing, worst, f"large{at(worst.written)}", total, growing[-1])
         fading = [layer for layer in weights.gains if 0 < layer.gain < 1 / limits.layer_gain]
@@ -55,11 +55,17 @@ class ExplodingInitialisation(Rule):
         if len(fading) < 2 or not total < 1 / limits.forward_gain:
             return
         least = min(fading, key=lambda layer: layer.rms)
-        before = max(layer.rms / layer.gain for layer in fading)
-        # Where a norm layer or a residual connection follows on each of them, the signal is as large as before.
-        if 0 < least.rms <= limits.faded_signal * min(1.0, before):
+        given = [layer.rms / layer.gain for layer in weights.gains if layer.gain]
+        # Where a norm layer or a residual connection follows on each of them, no layer is given a faded signal.
+        if min(given) <= limits.faded_signal * min(1.0, max(given)):
             worst = min(fading, key=lambda layer: layer.gain)
             yield _found(weights, fading, worst, f"small{at(worst.written)}", total, least)
+
+
+def _is_there(growing: list[LayerGain], total: float) -> bool:
+    """Whether at least half of the growth, in orders of magnitude, is seen in a result: norm layers take it away."""
+    start = growing[0].rms / growing[0].gain
+    return max(layer.rms for layer in growing) >= start * math.sqrt(total)
 
 
 def _found(

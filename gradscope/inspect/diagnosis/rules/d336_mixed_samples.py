@@ -15,6 +15,7 @@ from ..explanation import at
 from ..flow.backward_replay import BackwardReplay
 from ..nan.nan_producers import saved_values
 from ..program_facts import Fact, WatchedProgram
+from ..reshaping_operators import RESHAPING
 from ..rule_registry import Rule
 from ..training.module_modes import tensors_in
 
@@ -121,12 +122,21 @@ class _Trace:
         entered = self._is_entry(node)
         if _RECURRENT.fullmatch(name) and (entered or self._has_rows(node)) and self._only_last(grads):
             self.mixer, self.reached = (name, self._adapter.location(node)), True
-        elif self.mixer is None and any(self._rows(gradient) for gradient in produced):
+        elif self.mixer is None and any(self._rows(gradient) for gradient in self._onward(node, produced)):
             self._silent = bool(_MEANT.fullmatch(name)) and name != _PRODUCT
             self.mixer = None if self._silent else (name, self._adapter.location(node))
         if entered and not self._silent:
             self.others = max([self.others, *(self._rows(gradient) for gradient in grads)])
             self.reached = self.reached or self.others > 0
+
+    def _onward(self, node: Any, produced: Sequence[Any]) -> Iterator[Any]:
+        """Yield the gradients that do not go to a parameter, which may have as many rows as the batch."""
+        for (child, _), gradient in zip(self._adapter.edges(node), produced):
+            while child is not None and operator_name(self._adapter.node_name(child)) in RESHAPING:
+                child = self._adapter.edges(child)[0][0]
+            leaf = None if child is None else self._adapter.variable(child)
+            if leaf is None or not self._adapter.is_parameter(leaf):
+                yield gradient
 
     def _is_entry(self, node: Any) -> bool:
         """Whether a node uses what the model was given, its rows in their order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -97,8 +98,9 @@ def _is_exchange(given: tuple[int, ...], made: tuple[int, ...]) -> bool:
 
 
 def _is_cut(given: tuple[int, ...], made: tuple[int, ...]) -> bool:
-    """Whether the classes were the second dimension of several, and are the last one now."""
-    return len(given) >= _LEAST_DIMENSIONS and len(made) == 2 and given[1] == made[1] != given[-1]
+    """Whether the classes were the second dimension of several, and are the last one now; of one position they may."""
+    several = len(given) >= _LEAST_DIMENSIONS and math.prod(given[2:]) > 1
+    return several and len(made) == 2 and given[1] == made[1] != given[-1]
 
 
 EXCHANGED_VIEWS = Fact("exchanged views", ViewWatch, lambda watch: tuple(watch.found.values()), backward=True)
