@@ -123,6 +123,7 @@ class MissingGradients:
         self._refused = True
         loss, end = refused.loss, self._recorder.entry_of(refused.loss)
         self._ask(None, end, loss, refused.location, refused.frames)
+        self._since.clear()  # it is the last one
         if not self._recorder.models():
             diagnosis = LossDiagnosis(
                 self._adapter, self._recorder, None, root=None, end=end, loss=loss, frames=refused.frames
