@@ -21,7 +21,34 @@ sharing: list[int] = []
 _Outcome = tuple[int, BaseException | None]
 """Where a slice began, and what was raised."""
 
-_Outcomes = SimpleQueue[_Outcome]
+
+class _Outcomes:
+    """What has come of parts that other threads work on."""
+
+    def __init__(self) -> None:
+        self._found: list[_Outcome] = []
+        self._news: SimpleQueue[None] = SimpleQueue()
+
+    def put(self, outcome: _Outcome) -> None:
+        """Add what has come of a part."""
+        self._found.append(outcome)
+        self._news.put(None)
+
+    def wait(self, number: int) -> list[_Outcome]:
+        """Return so many outcomes: when an error goes on from here, one of a signal too, no thread writes any more.
+
+        A signal may raise just when the queue has given something out, which is lost; what is in the list is not.
+        """
+        interrupt: list[_Outcome] = []
+        while True:
+            try:
+                while len(self._found) < number:
+                    self._news.get()
+                return interrupt + self._found
+            except BaseException as error:  # Ctrl+C, or whatever the program has a signal raise
+                interrupt = [(-1, error)]
+
+
 _Task = tuple[Context, Callable[[slice], None], slice, _Outcomes]
 
 
@@ -100,12 +127,12 @@ def over(size: int, work: Callable[[slice], None], each: int = 1, step: int = 1)
         work(slice(0, size))
         return
     first, *rest = blocks(slice(0, size), -(-size // (parts * step)) * step)
-    done: _Outcomes = SimpleQueue()
+    done = _Outcomes()
     if not rest or not _workers().give([(copy_context(), work, part, done) for part in rest]):
         for part in (first, *rest):
             work(part)
         return
-    outcomes = [(first.start, _outcome(work, first)), *_gathered(done, len(rest))]
+    outcomes = [(first.start, _outcome(work, first)), *done.wait(len(rest))]
     errors = [error for _, error in sorted(outcomes, key=itemgetter(0)) if error is not None]
     if errors:
         try:
@@ -121,18 +148,6 @@ def _outcome(work: Callable[[slice], None], part: slice) -> BaseException | None
     except BaseException as error:
         return error
     return None
-
-
-def _gathered(done: _Outcomes, number: int) -> list[_Outcome]:
-    """Return so many outcomes: when an error goes on from here, one of a signal too, no thread writes any more."""
-    outcomes: list[_Outcome] = []
-    interrupt: list[_Outcome] = []
-    while len(outcomes) < number:
-        try:
-            outcomes.append(done.get())
-        except BaseException as error:  # Ctrl+C, or whatever the program has a signal raise
-            interrupt = [(-1, error)]
-    return interrupt + outcomes
 
 
 def blocks(part: slice, step: int) -> Iterator[slice]:
