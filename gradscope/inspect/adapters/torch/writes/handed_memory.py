@@ -33,10 +33,10 @@ class HandedMemory:
     >>> handed, array = HandedMemory(), x.numpy()
     >>> handed.hand_out(x, array)
     >>> key = x.untyped_storage()._cdata
-    >>> handed.changed_since({key: -1}, -1)
+    >>> handed.changed_since({key: -1})
     False
     >>> array[0] = 5
-    >>> handed.changed_since({key: -1}, -1)
+    >>> handed.changed_since({key: -1})
     True
     """
 
@@ -75,23 +75,22 @@ class HandedMemory:
         """Note that a tensor lies in other memory now."""
         self._changed[self._known(innermost(tensor).untyped_storage())] = _sequence_nr()
 
-    def changed_since(self, saved: Mapping[int, int], oldest: int) -> bool:
-        """Whether memory may have been changed after a graph has saved it.
+    def concerns(self, oldest: int) -> bool:
+        """Whether a graph whose first node was made at a time may have saved what was changed after that.
 
-        Parameters
-        ----------
-        saved : mapping of int to int
-            When each memory was saved first, by the key of its storage.
-        oldest : int
-            When the first node of the graph was made: what changed before is forgotten.
+        What changed before is forgotten: graphs are run in the order in which they were made, as a rule.
         """
+        for key in [key for key, time in self._changed.items() if time <= oldest]:
+            self._changed.pop(key, None)
+        return bool(self)
+
+    def changed_since(self, saved: Mapping[int, int]) -> bool:
+        """Whether memory may have been changed after it was saved: when, is given by the key of its storage."""
         for key, time in saved.items():
             for alias in list(self._live.get(key, ())):
                 self._look(key, alias)
             if time < self._changed.get(key, time):
                 return True
-        for key in [key for key, time in self._changed.items() if time <= oldest]:
-            self._changed.pop(key, None)
         return False
 
     def _known(self, storage: Any) -> int:

@@ -11,7 +11,6 @@ sequence numbers are of a count of its own.
 from __future__ import annotations
 
 import functools
-import sys
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Sequence
@@ -175,16 +174,18 @@ class _SuspicionWatch:
     def _look_at_graph(self, outputs: Sequence[Any]) -> None:
         roots = [edge[0] for edge in map(edge_of, outputs) if edge is not None]
         saved: dict[int, int] = {}
-        oldest = sys.maxsize
         with torch._C.DisableTorchFunction():
-            for node in walk(roots)[0]:
-                number, unread = node._sequence_nr(), written_by_itself(node)
-                oldest = min(oldest, number)
+            nodes = walk(roots)[0]
+            numbers = [node._sequence_nr() for node in nodes]
+            if not self._handed.concerns(min(numbers, default=0)):
+                return
+            for node, number in zip(nodes, numbers, strict=True):
+                unread = written_by_itself(node)
                 for name, tensor in unpacked_of(node):
                     key = None if tensor is None or name in unread else _storage_of(tensor)
                     if key is not None:
                         saved[key] = min(number, saved.get(key, number))
-            if self._handed.changed_since(saved, oldest):
+            if self._handed.changed_since(saved):
                 self._tell()
 
     # --- code that is given tensors ---
