@@ -329,3 +329,16 @@ def test_a_parameter_that_many_nodes_saved_is_looked_up_among_the_leaves_once(mo
     (finding,) = sanitizer.findings
     assert (finding.code, finding.occurrences, finding.tensor.parameter) == ("GS106", 21, True)
     assert len(walks) == 1
+
+
+@pytest.mark.torch
+def test_pytorch_can_be_left_alone():
+    torch = pytest.importorskip("torch")
+    with Sanitizer(torch=False) as sanitizer:
+        y = torch.ones(3, requires_grad=True).exp()
+        assert torch._C._len_torch_function_stack() == torch._C._len_torch_dispatch_stack() == 0
+        y.data.zero_()
+        y.sum().backward()
+        violate()
+    assert [(finding.code, finding.node) for finding in sanitizer.findings] == [("GS101", "ExpBackward0")]
+    assert sanitizer.frameworks == ("gradscope",)

@@ -8,6 +8,8 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
+from gradscope.check import CODES, Sanitizer, Silences
+from gradscope.check.suppression.code_selection import CodeSelection
 from gradscope.inspect import Debugger
 from gradscope.inspect.adapters import adapter_for
 from tests.inspect.adapters.watching import Nosy
@@ -158,3 +160,30 @@ def test_tracking_and_modelling_every_graph(lib, program):
 
     with gi.track():
         assert _train(lib, modelled) == plain
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+@pytest.mark.parametrize("lib", _frameworks())
+def test_the_sanitizer_with_all_that_it_looks_for(lib, program):
+    plain = _train(lib, program)
+    with Sanitizer(Silences(CodeSelection(["GS", *CODES]))) as sanitizer:
+        watched = _train(lib, program)
+    assert sanitizer.findings == []
+    assert watched == plain
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_suspicion_without_listening(program):
+    torch = pytest.importorskip("torch")
+    # It imports PyTorch.
+    from gradscope.inspect.adapters.torch.writes.suspicious_writes import suspect_writes
+
+    plain, seen = _train(torch, program), []
+    end = suspect_writes(lambda: seen.append("a suspicion"))
+    try:
+        watched = _train(torch, program)
+    finally:
+        end()
+    assert watched == plain
+    assert seen == []
