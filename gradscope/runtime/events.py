@@ -346,7 +346,8 @@ class WriteRefused(Event):
 class MemoryShared(Event):
     """The memory of `tensor` was handed to where a write counts no version of its own.
 
-    ``how`` is ``".data"``, ``".data ="``, ``"numpy()"``, ``"from_numpy()"`` or ``"__dlpack__()"``.
+    ``how`` is ``".data"``, ``".data ="``, ``"numpy()"``, ``"__dlpack__()"``, or the function that has made the tensor:
+    ``"from_numpy()"``, ``"as_tensor()"``, ``"asarray()"`` or ``"frombuffer()"``.
     """
 
     tensor: Any

@@ -538,6 +538,29 @@ EARLY = [
 ]
 
 
+SILENT += [
+    Program(
+        f"18 the array given to {how} is written",
+        "GS106",
+        f"""
+        import numpy as np
+        given = np.ones(3)
+        x = gs.ones(3, dtype=gs.float64, requires_grad=True)
+        there = gs.{how}  # shared
+        loss = (x * there).sum()  # saved
+        given *= 2
+        loss.backward()  # read
+        """,
+        copy,
+    )
+    for how, copy in (
+        ("as_tensor(given)", "as_tensor(array.copy())"),
+        ("asarray(given)", "asarray(array.copy())"),
+        ("frombuffer(given, dtype=gs.float64)", "frombuffer(...).clone()"),
+    )
+]
+
+
 BEHIND_A_BACK = [
     Program(
         "4 a residual branch that begins with ReLU(inplace=True)",

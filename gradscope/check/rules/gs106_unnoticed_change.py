@@ -75,7 +75,7 @@ def _help(write: WriteFact | None, share: ShareFact | None, is_parameter: bool, 
     if write is not None:
         later = "write it after backward()" if is_parameter else "write into a clone(), or after backward()"
         return f"{later}; under no_grad() and without .data, backward() would have refused"
-    if share is not None and share.how in ("from_numpy()", "frombuffer()", "as_tensor()"):
+    if share is not None and share.how in ("from_numpy()", "frombuffer()", "as_tensor()", "asarray()"):
         copy = f"{share.how[:-1]}array.copy())" if share.how != "frombuffer()" else "frombuffer(...).clone()"
         return f"the array is written between these lines: give the tensor a copy, {copy}"
     if share is not None:

@@ -35,6 +35,7 @@ __all__ = [
     "eye",
     "from_dlpack",
     "from_numpy",
+    "frombuffer",
     "full",
     "full_like",
     "linspace",
@@ -186,7 +187,11 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         device = devices.wanted(device)
         return data.to(device=device, dtype=dtype) if dtype is not None or device is not None else data
-    return finish(_shared(data, dtype, device)[0], False)
+    array, shared = _shared(data, dtype, device)
+    result = finish(array, False)
+    if shared:
+        result._tell_shared("as_tensor()")
+    return result
 
 
 def _shared(data: Any, dtype: Any, device: Any) -> tuple[Any, bool]:
@@ -235,6 +240,8 @@ def asarray(
         return result.clone()
     if copy is False and not shared:
         raise ValueError("can't alias arbitrary sequence into a tensor.\nLeave copy away, or give it an array.")
+    if shared and not isinstance(obj, Tensor):
+        result._tell_shared("asarray()")
     return result.requires_grad_() if requires_grad else result
 
 
@@ -273,6 +280,71 @@ def from_numpy(array: numpy.ndarray) -> Tensor:
     tensor = finish(adopted(array), False)
     tensor._tell_shared("from_numpy()")
     return tensor
+
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """Return a tensor with one dimension that shares the memory of an object with Python's buffer protocol.
+
+    Of memory that is read-only the tensor gets a copy, where PyTorch's would write what must not be written.
+
+    Parameters
+    ----------
+    buffer : bytearray, memoryview, array.array or another
+        What holds the numbers.
+    count : int
+        How many numbers; all that there are, if negative.
+    offset : int
+        How many bytes to pass over.
+
+    Raises
+    ------
+    ValueError
+        If it is no buffer, or has too few bytes, or a number would be cut off.
+
+    See Also
+    --------
+    from_numpy, asarray
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.frombuffer(bytearray([1, 2, 3]), dtype=gs.uint8, offset=1)
+    tensor([2, 3], dtype=gradscope.uint8)
+    """
+    kind = numpy_dtype(dtype)
+    try:
+        there = memoryview(buffer)
+    except TypeError:
+        raise ValueError(
+            "object does not implement Python buffer protocol.\nPass a bytearray, a memoryview or an array."
+        ) from None
+    _check_buffer(there.nbytes, kind.itemsize, count, offset)
+    array = numpy.frombuffer(there, kind, max(count, -1), offset)
+    result = finish(adopted(array if array.flags.writeable else array.copy()), requires_grad)
+    if array.flags.writeable:
+        result._tell_shared("frombuffer()")
+    return result
+
+
+def _check_buffer(size: int, item: int, count: int, offset: int) -> None:
+    """Raise ValueError where a buffer has not the numbers that are asked for."""
+    if not size or not count:
+        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0\nPass a buffer with numbers.")
+    if not 0 <= offset < size:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1\n"
+            "Pass one within the buffer."
+        )
+    if count > 0 and count * item > size - offset:
+        raise ValueError(
+            f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) must not be greater than "
+            f"actual buffer length ({size} bytes)\nAsk for fewer numbers."
+        )
+    if count < 0 and (size - offset) % item:
+        raise ValueError(
+            f"buffer length ({size} bytes) after offset ({offset} bytes) must be a multiple of element size ({item})\n"
+            "Pass count, or another offset."
+        )
 
 
 def from_dlpack(source: Any) -> Tensor:

@@ -278,3 +278,45 @@ def test_a_complex_end_makes_a_complex_sequence() -> None:
     assert gs.linspace(0, 1j, 3).tolist() == [0j, 0.5j, 1j]
     with pytest.raises(RuntimeError, match="can't be safely cast to passed dtype float32"):
         gs.logspace(0, 1j, 3, dtype=gs.float32)
+
+
+BUFFERS = [
+    (bytearray(8), {}),
+    (bytearray(range(8)), {"count": 1}),
+    (bytearray(range(8)), {"count": 1, "offset": 3}),
+    (bytearray(range(8)), {"count": -2, "offset": 4}),
+    (memoryview(bytearray(range(8)))[4:], {}),
+    (bytearray(0), {}),
+    (bytearray(8), {"count": 0}),
+    (bytearray(7), {}),
+    (bytearray(8), {"count": 3}),
+    (bytearray(8), {"offset": 8}),
+    (bytearray(8), {"offset": -1}),
+    (3, {}),
+]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("buffer", "options"), BUFFERS)
+def test_frombuffer_has_the_numbers_or_the_error_of_pytorch(torch: Any, buffer: Any, options: dict[str, Any]) -> None:
+    def outcome(lib: Any) -> Any:
+        try:
+            return lib.frombuffer(buffer, dtype=lib.int32, **options).tolist()
+        except Exception as error:
+            return type(error), str(error).partition("\n")[0].rstrip(".").lower()
+
+    assert outcome(gs) == outcome(torch)
+
+
+def test_frombuffer_shares_what_can_be_written_and_copies_what_cannot() -> None:
+    numbers = bytearray(4)
+    shared, copied = gs.frombuffer(numbers, dtype=gs.uint8), gs.frombuffer(bytes(numbers), dtype=gs.uint8)
+    numbers[0] = 7
+    assert (shared.tolist(), copied.tolist()) == ([7, 0, 0, 0], [0, 0, 0, 0])
+    copied[0] = 5
+    assert copied.tolist() == [5, 0, 0, 0]
+    x = gs.frombuffer(bytearray(8), dtype=gs.float32, requires_grad=True)
+    assert x.is_leaf
+    assert x.requires_grad
+    with pytest.raises(RuntimeError, match="Only Tensors of floating point"):
+        gs.frombuffer(bytearray(8), dtype=gs.int32, requires_grad=True)

@@ -54,7 +54,7 @@ __all__ = [
 
 SITE = "gradscope.inspect.site"
 
-CONVERSIONS = ("from_numpy", "frombuffer", "as_tensor")
+CONVERSIONS = ("from_numpy", "frombuffer", "as_tensor", "asarray")
 """The functions that make a tensor of somebody else's memory."""
 
 _TENSOR = torch.Tensor
@@ -583,8 +583,8 @@ def _patch_conversion(tap: ForwardTap, name: str) -> Callable[[], None]:
 
 
 def lies_in(tensor: torch.Tensor, name: str, args: tuple[Any, ...]) -> bool:
-    """Whether a tensor lies in the memory that it was made of: as_tensor() copies where dtype or device differ."""
-    if name != "as_tensor":
+    """Whether a tensor lies in the memory that it was made of: as_tensor() and asarray() may have copied that."""
+    if name not in ("as_tensor", "asarray"):
         return True
     array = args[0] if args else None
     return isinstance(array, numpy.ndarray) and array.size > 0 and array.ctypes.data == tensor.data_ptr()
