@@ -205,7 +205,7 @@ class Diagnosis(Explanation):
 
     def _rows(self) -> Iterable[Sequence[str]]:
         for symptom in self.symptoms:
-            yield (symptom.kind, place(symptom.location), symptom.text)
+            yield (f"{symptom.kind}{_how_sure(symptom)}", place(symptom.location), symptom.text)
 
 
 def _how_sure(symptom: Symptom) -> str:

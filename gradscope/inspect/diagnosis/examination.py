@@ -17,6 +17,7 @@ from ..records.tensor_statistics import norm_of
 from ..source.call_sites import caller, user_frame
 from .explanation import at
 from .flow.amplification import GainVisitor, loss_scale
+from .flow.compiled_flow import flow_inside
 from .flow.dead_units import DeadUnits, UnitsOverTime
 from .flow.gradient_flow import GradientFlow, ParameterFlow, first_of, gradient_flow, in_layer_of, verdict_of
 from .flow.zero_gradients import ZeroCause, ZeroVisitor
@@ -254,7 +255,19 @@ class Examiner(Observer):
         """Keep its saved tensors until it has run."""
         if id(call.task) in self._open:
             self._saved.now = saved_values(self.adapter, call.node)
+            self._saved.given = call.grad_outputs
             self.cycles.update(dict.fromkeys(kept_own_outputs(self.adapter, call.node)))
+
+    def compiled_ran(self, run: Any) -> None:
+        """Look inside of what torch.compile has compiled, where a gradient vanishes, explodes or becomes zero in it."""
+        running = self._open.get(id(run.task))
+        flow = None if running is None else flow_inside(self.adapter, run, self._saved.given, self._ratio)
+        if running is None or flow is None:
+            return
+        key = self.adapter.key(run.node)
+        running.gains.inside[key] = flow.gains
+        if flow.zero is not None:
+            running.zeros.inside[key] = flow.zero
 
     def node_exited(self, call: Any) -> None:
         """Look at what it made."""

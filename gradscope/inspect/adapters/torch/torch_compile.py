@@ -120,8 +120,12 @@ def blindness_of(function: Any) -> str:
         return "what torch.compile has compiled and kept no graph of, which is one node with its own backward inside"
     lines = list(dict.fromkeys(each.location for each in region.operators if each.location is not None))
     steps = len(region.steps)
-    # Without lines nothing tells which operators of the backward come from one call of the forward pass.
-    told = f"{count(steps, 'call')}, {_span(lines)}" if lines else f"{count(steps, 'operator')} in backward{_NO_LINES}"
+    if lines:
+        told = f"{count(steps, 'call')}, {_span(lines)}"
+    elif any(each.module for each in region.operators):
+        told = f"{count(steps, 'call')} in modules of PyTorch's own"
+    else:  # nothing tells which operators of the backward come from one call of the forward pass
+        told = f"{count(steps, 'operator')} in backward{_NO_LINES}"
     return f"the forward pass of what torch.compile has compiled ({told})"
 
 
@@ -232,9 +236,9 @@ def _function_name(function: Any) -> str:
 
 
 def _location(node: Any) -> Location | None:
-    """Return the user's line that a node comes from: the innermost that is no framework's."""
-    frames = list(_FRAME.finditer(node.meta.get("stack_trace") or ""))
-    own = [frame for frame in frames if not is_library_file(frame["file"])] or frames
+    """Return the user's line that a node comes from, the innermost; None where all are a framework's."""
+    frames = _FRAME.finditer(node.meta.get("stack_trace") or "")
+    own = [frame for frame in frames if not is_library_file(frame["file"])]
     return line_of(own[-1]["file"], int(own[-1]["line"]), own[-1]["function"].strip()) if own else None
 
 

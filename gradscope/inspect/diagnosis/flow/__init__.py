@@ -4,6 +4,7 @@
 - :mod:`~.dead_units`: units of rectifiers that no example activates
 - :mod:`~.amplification`: which operators make a gradient smaller or larger
 - :mod:`~.zero_gradients`: which operators turn a gradient into zero
+- :mod:`~.compiled_flow`: the same of what torch.compile has compiled
 - :mod:`~.norm_trend`: where the norms of a backward vanish, explode, become zero or NaN
 - :mod:`~.bounded_chain`: operators in a row that must make the gradient vanish
 - :mod:`~.signal_fading`: values that fade on their way forward, layer by layer

@@ -13,6 +13,7 @@ from ...records.tensor_statistics import quick_norm
 from ..explanation import at
 from ..nan.nan_producers import saved_values
 from ..reshaping_operators import RESHAPING
+from .compiled_flow import CallGain
 
 __all__ = ["Gain", "GainVisitor", "loss_scale"]
 
@@ -42,7 +43,13 @@ class Gain:
 
 
 class GainVisitor:
-    """Notes the size of every gradient of a backward."""
+    """Notes the size of every gradient of a backward.
+
+    Attributes
+    ----------
+    inside : dict of int to sequence of CallGain
+        Of compiled nodes, by key: what the calls inside of them do.
+    """
 
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
@@ -51,6 +58,7 @@ class GainVisitor:
         self._factors: dict[tuple[int, int], float] = {}
         self._senders: dict[int, list[int]] = {}
         self._leaves: dict[int, int] = {}
+        self.inside: dict[int, Sequence[CallGain]] = {}
 
     def visit(self, node: Any, grads: Sequence[Any], produced: Sequence[Any]) -> None:
         """Look at a node that has run.
@@ -116,6 +124,9 @@ class GainVisitor:
         while stack:
             child, leafward = stack.pop()
             for key in self._senders.get(child, ()):
+                if key in self.inside and key not in way:
+                    for call in self.inside[key]:
+                        passed.setdefault((call.operator, call.location), []).append(call.factor)
                 # The last operator uses the leaf itself, or elements of it: its gradient is a sum over the batch.
                 if not leafward and (key, child) in self._factors:
                     passed.setdefault(self._nodes[key], []).append(self._factors[key, child])

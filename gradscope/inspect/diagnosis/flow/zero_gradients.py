@@ -11,12 +11,12 @@ import numpy
 from ...adapters import Adapter
 from ...output.number_format import count
 from ...records.module_tracking import Tracker
-from ...records.records import Location, operator_name
+from ...records.records import InnerOperator, Location, operator_name
 from ..nan.nan_producers import saved_values
 from ..reshaping_operators import RESHAPING
 from .backward_replay import BackwardReplay
 
-__all__ = ["ZeroCause", "ZeroVisitor", "zero_causes"]
+__all__ = ["ZeroCause", "ZeroVisitor", "cause_inside", "zero_causes"]
 
 _STEPS = {"Ceil", "Floor", "Round", "Sign", "Trunc", "Heaviside"}
 _RECTIFIERS = {"Relu", "Threshold", "Relu6", "Hardtanh", "Clamp", "ClampMin", "ClampMax", "HardtanhBackward"}
@@ -61,6 +61,8 @@ class ZeroVisitor:
     ----------
     found : dict of int to tuple of ZeroCause
         By the id of each leaf whose gradient is zero, what made it so: nothing, where contributions cancel.
+    inside : dict of int to ZeroCause
+        Of compiled nodes, by key: what inside of them makes a gradient zero.
     """
 
     def __init__(self, adapter: Adapter) -> None:
@@ -70,6 +72,7 @@ class ZeroVisitor:
         # By the same, the node that the gradient has come from last: its key and operator.
         self._senders: dict[tuple[int, int], tuple[int, str]] = {}
         self.found: dict[int, tuple[ZeroCause, ...]] = {}
+        self.inside: dict[int, ZeroCause] = {}
 
     def visit(self, node: Any, grads: Sequence[Any], produced: Sequence[Any], saved: Mapping[str, Any]) -> None:
         """Look at a node that has run, and the tensors that it had saved.
@@ -105,6 +108,9 @@ class ZeroVisitor:
     def _cause(self, node: Any, saved: Mapping[str, Any]) -> ZeroCause:
         """Say why a node gives a zero gradient to one of its inputs."""
         adapter = self._adapter
+        inner = self.inside.get(adapter.key(node))
+        if inner is not None:
+            return inner
         name = adapter.node_name(node)
         text, way_out = _text(operator_name(name), {key: adapter.to_host(value) for key, value in saved.items()})
         if operator_name(name) in _INACTIVE:
@@ -129,6 +135,15 @@ class ZeroVisitor:
             return True
         other = saved.get(("other", "self")[index]) if operator == "Mul" and len(grads) == 1 and index < 2 else None
         return other is not None and bool(numpy.any(host(grads[0]) * host(other)))
+
+
+def cause_inside(adapter: Adapter, operator: InnerOperator, saved: Mapping[str, Any]) -> ZeroCause:
+    """Say why a call inside of a compiled region gives a zero gradient, by what it has saved."""
+    name = operator.operator
+    text, way_out = _text(name.capitalize(), {key: adapter.to_host(value) for key, value in saved.items()})
+    if name.capitalize() in _INACTIVE:
+        text = f"the ReLU{f' in `{operator.module}`' if operator.module else ''} {text}"
+    return ZeroCause(name, text or f"{name} gives it a zero gradient", operator.location, way_out)
 
 
 def zero_causes(adapter: Adapter, loss: Any) -> dict[int, tuple[ZeroCause, ...]]:
