@@ -107,7 +107,7 @@ def test_iterations_are_put_into_blocks(tmp_path, monkeypatch):
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
     recorded(tmp_path / "run", steps=1).close()
 
-    def full(table, path):
+    def full(table, path, **options):
         name = os.path.basename(path)
         assert (name[0], name.endswith(".parquet")) == ("_", False)  # no reader looks at it
         with open(path, "wb") as file:
@@ -147,3 +147,16 @@ def test_a_directory_that_is_something_else_is_left_alone(tmp_path):
     with pytest.raises(RecordingError, match="is no dataset of recordings"):
         export(tmp_path)
     assert files(tmp_path) == ["thesis.tex"]
+
+
+def test_what_repeats_has_a_dictionary_and_numbers_that_hardly_do_have_none(tmp_path):
+    record_ranks(tmp_path / "run", 2, steps=2)
+    export(tmp_path)
+    found = {}
+    for table in ("nodes", "steps"):
+        file = parquet.ParquetFile(next((tmp_path / "lake" / table).rglob("*.parquet")))
+        group = file.metadata.row_group(0)
+        columns = [group.column(place) for place in range(group.num_columns)]
+        found.update({column.path_in_schema: "RLE_DICTIONARY" in column.encodings for column in columns})
+    assert [found[name] for name in ("module", "iteration", "grad_outputs_nans", "kind")] == [True] * 4
+    assert [found[name] for name in ("grad_outputs_norm", "grad_inputs_max", "norm", "value")] == [False] * 4
