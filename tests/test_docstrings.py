@@ -69,8 +69,9 @@ EXAMPLES = {
 }
 
 
-# Modules that only a notebook or a browser's server loads, and what they need.
+# Modules that only a notebook, a browser's server or a GPU has use for, and what they need.
 NEEDED = {
+    "gradscope.inspect.adapters.torch.device.device_kernel": "triton",
     "gradscope.notebook.debugger_widget": "anywidget",
     "gradscope.notebook.magics": "IPython",
     "gradscope.notebook.tensor_html": "treescope",

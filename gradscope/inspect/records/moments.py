@@ -76,7 +76,7 @@ def decode(bins: Any, sums: Any, shown: int, repeats: int = 1) -> Moments:
     --------
     >>> bins, sums = numpy.zeros((1, BINS), int), numpy.zeros((1, SUMS))
     >>> bins[0, [LOWEST + 1, LOWEST + 2, ZERO]] = 1
-    >>> sums[0, :9] = -8.0, 34.0, 25.0, -4.0, 3.0, 3.0, 3.0, -4.0, 0.0
+    >>> sums[0, :9] = -10.0, 58.0, 25.0, -4.0, 3.0, 3.0, 3.0, -4.0, 0.0
     >>> found = decode(bins, sums, 3)
     >>> found.norm, found.min, found.max, round(found.mean, 3), found.zeros
     (5.0, -4.0, 3.0, -0.333, 1)

@@ -118,14 +118,14 @@ class StepLook:
 class StepLooker:
     """Looks at what optimizers are about to use, on the program's thread.
 
+    It is told of modules that are called and backwards that begin, beside steps.
+
     Parameters
     ----------
     adapter : Adapter
         Which asks the tensors.
     tracker : Tracker
         Which knows what they are called.
-
-    It is told of modules that are called and backwards that begin, beside steps.
     """
 
     def __init__(self, adapter: Adapter, tracker: Tracker) -> None:
@@ -199,7 +199,7 @@ class StepLooker:
 
     def _written(self, which: int, number: int, adapter: Adapter, tensors: Sequence[Any]) -> dict[str, Any]:
         """Return the facts that tell what others than the optimizer have written."""
-        if number == 0:
+        if number == 1:
             return {"versions": [adapter.version(tensor) for tensor in tensors]}
         written = self._writes.before_step(which, tensors)
         return {"written": written} if any(written) else {}

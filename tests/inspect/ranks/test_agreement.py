@@ -157,7 +157,7 @@ BROKEN = {
     "dropout_without_reduction": (
         "gradient 0.weight", 1, "the seeds are 0 and 1, so that dropout differs too", [("backward()", (0, 1))],
     ),
-    "never_wrapped": ("gradient 0.weight", 0, "nothing reduces the gradients", [("backward()", (0, 1))]),
+    "never_wrapped": ("gradient 0.weight", 1, "nothing reduces the gradients", [("backward()", (0, 1))]),
     "batch_norm_apart": (
         "buffer module.1.running_mean", 1, "running_mean follows each rank's own batches", [("model(batch)", (0, 1))],
     ),
