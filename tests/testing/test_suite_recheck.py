@@ -118,6 +118,7 @@ def test_the_first_failure_is_told_of_under_exitfirst(tmp_path: Path) -> None:
     assert "test_of_something_else" not in run.times
 
 
+@pytest.mark.slow
 def test_workers_of_xdist_hand_over_what_they_find(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     run = Run(tmp_path, "--gradscope-recheck", "-n", "2")
