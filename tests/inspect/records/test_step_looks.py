@@ -25,7 +25,7 @@ def test_every_parameter_with_its_gradient(fw):
     model(fw.ones(4, 2)).sum().backward()
     model.bias.grad = None
     look = looker.look(optimizer)
-    assert (look.optimizer, look.number) == (0, 0)
+    assert (look.optimizer, look.number) == (0, 1)
     assert [(held.name, held.shape, held.kind, held.stepped) for held in look.tensors] == [
         ("weight", (3, 2), OUTSIDE, True), ("bias", (3,), OUTSIDE, True),
     ]  # fmt: skip
@@ -34,7 +34,7 @@ def test_every_parameter_with_its_gradient(fw):
     assert look.gradients.tolist() == [checksum(np.full((3, 2), 4, np.float32)), 0]
     assert (look.present.tolist(), look.norms.tolist()) == ([True, False], [np.sqrt(96), 0])
     assert look.facts["lr"] == [0.5]
-    assert looker.look(optimizer).number == 1
+    assert looker.look(optimizer).number == 2
 
 
 def test_optimizers_are_numbered_as_they_step_first(fw):
@@ -42,7 +42,7 @@ def test_optimizers_are_numbered_as_they_step_first(fw):
     looker = looker_at(fw, model)
     one, two = (fw.optim.SGD([parameter], lr=0.1) for parameter in model.parameters())
     numbers = [(look.optimizer, look.number) for look in map(looker.look, (two, one, two))]
-    assert numbers == [(0, 0), (1, 0), (0, 1)]
+    assert numbers == [(0, 1), (1, 1), (0, 2)]
 
 
 def test_an_optimizer_without_tensors_is_not_looked_at(fw):
