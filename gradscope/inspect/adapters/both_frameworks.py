@@ -381,10 +381,10 @@ class AnyAdapter:
 
     # --- ranks ---
 
-    def checksums(self, tensors: Sequence[Any]) -> tuple[Sequence[int], Sequence[float]]:
+    def checksums(self, tensors: Sequence[Any], *, norms: bool = True) -> tuple[Sequence[int], Sequence[float]]:
         """Return the checksum of the bits of each tensor, all of one framework, and its 2-norm."""
         first = next((tensor for tensor in tensors if tensor is not None), None)
-        return self._of(first).checksums(tensors)
+        return self._of(first).checksums(tensors, norms=norms)
 
     def part_of(self, tensor: Any) -> str:
         """Return which part of the whole a tensor of this rank is; an empty string where it is all of it."""

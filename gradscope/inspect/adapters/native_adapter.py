@@ -538,12 +538,12 @@ class NativeAdapter:
 
     # --- ranks ---
 
-    def checksums(self, tensors: Sequence[Any]) -> tuple[Sequence[int], Sequence[float]]:
+    def checksums(self, tensors: Sequence[Any], *, norms: bool = True) -> tuple[Sequence[int], Sequence[float]]:
         """Return the checksum of the bits of each tensor and its 2-norm; 0 and 0.0 for None."""
         hosts = [None if tensor is None else self.to_host(tensor) for tensor in tensors]
         return (
             [0 if host is None else checksum(host) for host in hosts],
-            [0.0 if host is None else norm_of(host) for host in hosts],
+            [0.0 if host is None or not norms else norm_of(host) for host in hosts],
         )
 
     def part_of(self, tensor: Any) -> str:

@@ -697,11 +697,11 @@ class Adapter(Protocol):
 
     # --- ranks ---
 
-    def checksums(self, tensors: Sequence[Any]) -> tuple[Sequence[int], Sequence[float]]:
+    def checksums(self, tensors: Sequence[Any], *, norms: bool = True) -> tuple[Sequence[int], Sequence[float]]:
         """Return the 64-bit checksum of the bits of each tensor and its 2-norm; 0 and 0.0 for None.
 
         Of a tensor that is spread over ranks they are those of the part that is here; the checksums of all parts add up
-        to that of the whole.
+        to that of the whole. Without `norms` those need not be computed.
         """
 
     def part_of(self, tensor: Any) -> str:

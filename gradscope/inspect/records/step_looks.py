@@ -172,7 +172,7 @@ class StepLooker:
         parallel = self._parallel(adapter)
         tensors, described = self._tensors(which, adapter, held, parallel)
         gradients = [adapter.leaf_grad(tensor) for tensor in tensors]
-        values, _ = adapter.checksums(tensors)
+        values, _ = adapter.checksums(tensors, norms=False)
         sums, norms = adapter.checksums(gradients)
         facts: dict[str, Any] = {"lr": [float(group.get("lr", 0.0)) for group in optimizer.param_groups]}
         facts.update(adapter.generator_facts())

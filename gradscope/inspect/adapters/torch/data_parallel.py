@@ -159,10 +159,15 @@ def _tensor_module() -> Any:
 # --- checksums ---
 
 
-def checksums_of(tensors: Sequence[torch.Tensor | None]) -> tuple[list[int], list[float]]:
+def checksums_of(tensors: Sequence[torch.Tensor | None], *, with_norms: bool = True) -> tuple[list[int], list[float]]:
     """Return the checksum of the bits of each tensor, and its 2-norm; 0 and 0.0 for None.
 
     Of a DTensor they are those of the part that is here; the checksums of all parts add up to that of the whole.
+
+    Parameters
+    ----------
+    with_norms : bool
+        Whether norms are wanted of tensors on the CPU, too; those on a device have them in the same table.
     """
     sums, norms = [0] * len(tensors), [0.0] * len(tensors)
     elsewhere: dict[torch.device, list[tuple[int, list[tuple[torch.Tensor, int]]]]] = {}
@@ -173,7 +178,8 @@ def checksums_of(tensors: Sequence[torch.Tensor | None]) -> tuple[list[int], lis
                 elsewhere.setdefault(runs[0][0].device, []).append((at, runs))
                 continue
             sums[at] = sum(checksum(_bits(run), start) for run, start in runs) % (1 << 64)
-            norms[at] = math.hypot(*(_norm(run) for run, _ in runs))
+            if with_norms:
+                norms[at] = math.hypot(*(_norm(run) for run, _ in runs))
         for found in elsewhere.values():
             table = _looks_on_device([runs for _, runs in found]).cpu().numpy()
             for (at, _), total, norm in zip(found, table[0].view(numpy.uint64), table[1].view(numpy.float64)):

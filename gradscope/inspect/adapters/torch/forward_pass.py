@@ -234,6 +234,11 @@ class ForwardTap:
     # --- threads ---
 
     @property
+    def _hears_calls(self) -> bool:
+        """Whether somebody hears of more than modules: only then do calls go through the mode."""
+        return bool(self.nodes or self.operators or self.writes or self.own_writes)
+
+    @property
     def active(self) -> bool:
         """Whether this thread is seen."""
         return _on_stack(self._mode)
@@ -243,10 +248,11 @@ class ForwardTap:
         if getattr(self._local, "generation", 0) != self._generation:
             # The observation was closed meanwhile on another thread, which could not take the mode off this one's
             # stack.
-            self._local.generation, self._local.depth = self._generation, 0
+            self._local.generation, self._local.depth, self._local.seen = self._generation, 0, False
             _take_off_stack(self._mode)
         self._local.depth += 1
-        if self._local.depth == 1:
+        if self._hears_calls and not self._local.seen:
+            self._local.seen = True
             self._mode.__enter__()
         if self.writes and not getattr(self._local, "writes", False):
             self.enter_writes()
@@ -257,8 +263,9 @@ class ForwardTap:
         if not depth:
             if self.active:
                 _take_off_stack(self._mode)
-            else:
+            elif getattr(self._local, "seen", False):
                 _take_off_when_back(self._mode)
+            self._local.seen = False
         if not (depth and self.writes):
             self.leave_writes()
 
@@ -278,7 +285,7 @@ class ForwardTap:
     def enter_engine(self) -> bool:
         """See what Python code does inside a backward, where the call of backward() has hidden the mode."""
         self._step_left()
-        if not self._users or self.active:
+        if not self._hears_calls or self.active:
             return False
         self._mode.__enter__()
         return True
@@ -322,7 +329,9 @@ class ForwardTap:
         if torch.compiler.is_compiling() or _is_tracing():
             return
         self._step_left()
-        wanted = torch.is_grad_enabled() or any(observer.operators_unrecorded for observer in self.operators)
+        wanted = self._hears_calls and (
+            torch.is_grad_enabled() or any(observer.operators_unrecorded for observer in self.operators)
+        )
         active = self.active
         entered = self._entered()
         entered.append((id(module), active))

@@ -388,9 +388,11 @@ class TorchAdapter:
 
     # --- ranks ---
 
-    def checksums(self, tensors: Sequence[torch.Tensor | None]) -> tuple[Sequence[int], Sequence[float]]:
+    def checksums(
+        self, tensors: Sequence[torch.Tensor | None], *, norms: bool = True
+    ) -> tuple[Sequence[int], Sequence[float]]:
         """Return the checksum of the bits of each tensor and its 2-norm; 0 and 0.0 for None."""
-        return checksums_of(tensors)
+        return checksums_of(tensors, with_norms=norms)
 
     def part_of(self, tensor: torch.Tensor) -> str:
         """Return which part of the whole a tensor of this rank is; an empty string where it is all of it."""

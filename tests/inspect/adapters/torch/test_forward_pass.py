@@ -464,3 +464,28 @@ def test_tracing_is_as_without_an_observer(kinds):
         assert "aten::mul" in str(traced.graph)
         traced(torch.ones(3, 2)).sum().backward()
     assert traced.inner.weight.grad.tolist() == [[6.0, 6.0]]
+
+
+class ModulesAlone(Observer):
+    """Hears which modules run, and asks for no lines of nodes."""
+
+    places_of_nodes = False
+
+    def __init__(self):
+        self.heard = []
+
+    def module_entered(self, module):
+        self.heard.append(type(module).__name__)
+
+
+def test_who_hears_of_modules_alone_puts_no_mode_around_calls(adapter):
+    observer = ModulesAlone()
+    model = torch.nn.Linear(2, 1)
+    with adapter.observe(observer, forward=True, backward=False):
+        loss = model(torch.ones(1, 2)).sum()
+        assert _get_current_function_mode_stack() == []
+        assert adapter.location(loss.grad_fn) is None
+        with adapter.observe(Observer(), forward=True, backward=False):  # another may want more meanwhile
+            assert adapter.location(model(torch.ones(1, 2)).sum().grad_fn) is not None
+    assert _get_current_function_mode_stack() == []
+    assert observer.heard == ["Linear", "Linear"]
