@@ -219,6 +219,26 @@ def test_escape_closes_the_prompt_and_gives_the_keys_back():
     play(scenario)
 
 
+@pytest.mark.parametrize("opened", [False, True])
+def test_what_is_typed_at_once_behind_enter_is_for_the_pane(opened):
+    keys = {":": "colon", " ": "space", "\n": "enter", "\x1b": "escape"}
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        text = ":print index\njj:x\x1bj"
+        if opened:
+            await pilot.press(":")
+            text = text[1:]
+        for sign in text:  # a slow line brings them all in one piece
+            app.post_message(events.Key(keys.get(sign, sign), sign if sign.isprintable() else None))
+        await until(pilot, lambda: cursor(app) == 3)
+        assert app.query_one(Prompt)._history["command"] == ["print index"]
+        assert not app.query_one(Prompt).display
+        assert app.focused is app.pane
+
+    play(scenario)
+
+
 def test_output_goes_to_the_log_and_cannot_draw_on_the_screen():
     async def scenario(app, pilot):
         await until(pilot, lambda: status(app).total)

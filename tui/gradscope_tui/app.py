@@ -440,7 +440,8 @@ class GradscopeApp(App[int]):
 
     @on(Prompt.Closed)
     def _prompt_closed(self) -> None:
-        self.pane_layout.arrange()
+        with unless_closed():
+            self.pane_layout.arrange()
 
     @on(Prompt.CompletionWanted)
     def _completion_wanted(self, event: Prompt.CompletionWanted) -> None:
@@ -448,7 +449,8 @@ class GradscopeApp(App[int]):
 
     @on(Prompt.Answered)
     def _prompt_answered(self, event: Prompt.Answered) -> None:
-        self.command_line.answer(event.kind, event.text)
+        with unless_closed():
+            self.command_line.answer(event.kind, event.text)
 
     # Help and end ----------------------------------------------------------------------------------------------------
 

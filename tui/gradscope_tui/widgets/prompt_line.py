@@ -7,13 +7,42 @@ from itertools import takewhile
 from typing import ClassVar
 
 from rich.text import Text
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Input, Label
 
 __all__ = ["Prompt"]
+
+
+class _Entry(Input):
+    """Where it is typed. The keys behind Enter and Escape are for the pane, though they may have come here already."""
+
+    @property
+    def _prompt(self) -> Prompt:
+        assert isinstance(self.parent, Prompt)
+        return self.parent
+
+    def on_key(self, event: events.Key) -> None:
+        """Answer at once, where Textual would let other keys pass Enter; hand on what is not for this line."""
+        if not self._prompt.display:
+            self.app.post_message(events.Key(event.key, event.character))
+        elif event.key == "enter":
+            self._prompt.take(self.value)
+        elif event.key == "escape":
+            self._prompt.close()
+        else:
+            return
+        event.stop()
+        event.prevent_default()
+
+    async def action_submit(self) -> None:
+        """Answer, where Enter has not come here as a key."""
+        if self._prompt.display:
+            self._prompt.take(self.value)
 
 
 class Prompt(Horizontal):
@@ -84,11 +113,12 @@ class Prompt(Horizontal):
         self._place = 0
         self.completions: tuple[str, ...] = ()
         self._completed = ""
+        self._asked_from: Widget | None = None
 
     def compose(self) -> ComposeResult:
         """Put a label before the input."""
         yield Label()
-        yield Input(compact=True, select_on_focus=False)
+        yield _Entry(compact=True, select_on_focus=False)
         yield Label(id="completions", markup=False)
 
     def ask(self, kind: str, text: str = "", about: str = "") -> None:
@@ -112,6 +142,8 @@ class Prompt(Horizontal):
         entry.placeholder = hint
         entry.value = text
         entry.cursor_position = len(text)
+        if not self.display:
+            self._asked_from = self.screen.focused
         self.display = True
         # The prompt has the focus at once, so that what is typed ahead comes here.
         self.screen.set_focus(entry, scroll_visible=False)
@@ -129,6 +161,7 @@ class Prompt(Horizontal):
         """Hide the prompt."""
         if self.display:
             self.display = False
+            self.screen.set_focus(self._asked_from, scroll_visible=False)
             self.post_message(self.Closed())
 
     def action_cancel(self) -> None:
@@ -190,11 +223,10 @@ class Prompt(Horizontal):
         if event.value != self._completed:
             self._show_completions(())
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Pass the answer on."""
-        event.stop()
+    def take(self, value: str) -> None:
+        """Close, and pass the answer on."""
         typed = self._kind == "type"  # the script reads a line, which may be empty
-        text = event.value if typed else event.value.strip()
+        text = value if typed else value.strip()
         history = self._history[self._kind]
         if text and history[-1:] != [text]:
             history.append(text)
