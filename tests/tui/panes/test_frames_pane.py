@@ -63,3 +63,18 @@ def test_where_nothing_waits_the_pane_says_so():
         await until(pilot, lambda: "no function of the program waits here" in text_of(app))
 
     play(scenario, size=(120, 40))
+
+
+def test_why_there_are_no_functions_is_said_in_as_many_lines_as_it_takes():
+    session = FakeSession()
+    session.why_no_frames = "a recording keeps no functions: they are here where a program is debugged, at each stop"
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes and "PAUSED" in text_of(app))
+        await pilot.press("9")
+        await until(pilot, lambda: "a recording keeps no functions" in text_of(app))
+        shown = [line[67:119].strip(" │") for line in text_of(app).split("\n")]
+        at = next(row for row, line in enumerate(shown) if line.startswith("a recording"))
+        assert " ".join(shown[at : at + 2]) == session.why_no_frames
+
+    play(scenario, session, size=(120, 40))

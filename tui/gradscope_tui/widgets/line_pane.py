@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -390,12 +391,13 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         row, width = self.row_at(y), self.size.width
         base = self.visual_style.rich_style  # this style is remembered, unlike self.rich_style
         count = self.line_count()
-        if row >= max(count, 1):
+        empty = [] if count else textwrap.wrap(self.empty or self.EMPTY, max(20, width - 3))
+        if row >= max(count, len(empty)):
             return Strip.blank(width, base)
         if count:
             text = self.line(row, self.scrollable_content_region.width)
         else:
-            text = Text(f" {self.empty or self.EMPTY}", self.color("dim"))
+            text = Text(f" {empty[row]}", self.color("dim"))
         if self._wanted is not None:
             text = text.copy()
             text.highlight_regex(self._wanted, Style(reverse=True))
