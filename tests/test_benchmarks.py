@@ -11,6 +11,7 @@ import instruments
 import report as report_of
 import run
 from measuring import COLUMNS
+from tests.quick_cases import quick
 from workloads import CASES
 
 
@@ -195,7 +196,7 @@ def test_every_table_has_its_place_in_the_page():
         assert f"<!-- /{name} -->" in page
 
 
-@pytest.mark.parametrize("instrument", instruments.INSTRUMENTS)
+@pytest.mark.parametrize("instrument", quick(instruments.INSTRUMENTS, {"record"}))
 def test_an_instrument_is_compared_with_the_plain_program(instrument, monkeypatch):
     monkeypatch.setattr(instruments, "STRETCH", 0.005)
     measured = instruments.compare(instruments.tiny(gradscope), instruments.INSTRUMENTS[instrument], seconds=0.0)

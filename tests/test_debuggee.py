@@ -58,6 +58,7 @@ def test_it_waits_for_a_front_and_stops_at_the_first_backward(start):
     assert process.stdout.read() == "trained --lr 1\n"
 
 
+@pytest.mark.slow
 def test_it_runs_at_once_where_it_is_told_to(start):
     process = start("--run")
     assert process.wait(30) == 4
@@ -75,6 +76,7 @@ def test_what_becomes_of_it_when_a_front_dies(start, choice, status):
     assert process.stdout.read() == ("trained --lr 1\n" if status else "")
 
 
+@pytest.mark.slow
 def test_it_waits_for_another_front_where_the_program_stands(start):
     process = start("--on-disconnect", "wait")
     address = parse_address(address_of(process))
@@ -92,6 +94,7 @@ def test_it_waits_for_another_front_where_the_program_stands(start):
     assert process.wait(30) == 4
 
 
+@pytest.mark.slow
 def test_a_later_front_may_look_at_the_end(start):
     process = start()
     address = parse_address(address_of(process))
@@ -122,6 +125,7 @@ def test_nothing_of_a_screen_is_loaded(start, tmp_path):
     assert process.stdout.read() == "[]\n"
 
 
+@pytest.mark.slow
 def test_an_address_that_cannot_be_listened_at_is_said(start):
     process = start("--listen", "/missing/place.sock")
     assert process.wait(30) == 2
