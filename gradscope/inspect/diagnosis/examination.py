@@ -128,7 +128,7 @@ class Examination:
         Which gradients share memory: the last sharing that is dangerous, else the first that was looked at; None
         where no backward has left gradients.
     memory : MemoryReport or None
-        Of the largest graph.
+        Of the largest graph that was looked at.
     trouble : tuple of FlowTrouble
         Gradients that vanish or explode.
     zeros : tuple of ZeroGradient
@@ -207,6 +207,7 @@ class Examiner(Observer):
         self.memory: MemoryReport | None = None
         self._hooks = OptimizerHooks(after=self._stepped)
         self._sampler = BackwardSampler(limits.sampled_backwards)
+        self._graphs_sampler = BackwardSampler(1)  # what a graph holds takes as long as the backward itself
         self._open: dict[int, _RunningBackward] = {}
         self._saved = threading.local()
         self._latest: Location | None = None
@@ -241,9 +242,10 @@ class Examiner(Observer):
         if not roots or not self._sampler.is_due(self.adapter.location(roots[0][0])):
             return
         nodes = [node for node, _ in roots]
-        memory = memory_of(self.adapter, nodes, self.recorder.parameters(), self.recorder)
-        if self.memory is None or memory.total > self.memory.total:
-            self.memory = memory
+        if self._graphs_sampler.is_due(self.adapter.location(nodes[0])):
+            memory = memory_of(self.adapter, nodes, self.recorder.parameters(), self.recorder)
+            if self.memory is None or memory.total > self.memory.total:
+                self.memory = memory
         self.units.look(nodes)
         frame = user_frame()
         if frame is not None:
@@ -275,8 +277,8 @@ class Examiner(Observer):
         saved, self._saved.now = getattr(self._saved, "now", {}), {}
         if running is not None:
             produced = call.grad_inputs or ()
-            running.zeros.visit(call.node, call.grad_outputs, produced, saved)
-            running.gains.visit(call.node, call.grad_outputs, produced)
+            sizes = running.gains.visit(call.node, call.grad_outputs, produced)
+            running.zeros.visit(call.node, call.grad_outputs, produced, saved, sizes)
             running.filled = running.filled or self.adapter.variable(call.node) is not None
 
     def task_finished(self, task: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,10 +58,12 @@ class GainVisitor:
         self._factors: dict[tuple[int, int], float] = {}
         self._senders: dict[int, list[int]] = {}
         self._leaves: dict[int, int] = {}
+        # For each input of a node, by the node's key: where the last gradient that was sent there lies, and its size.
+        self._sent: dict[tuple[int, int], tuple[Hashable, float]] = {}
         self.inside: dict[int, Sequence[CallGain]] = {}
 
-    def visit(self, node: Any, grads: Sequence[Any], produced: Sequence[Any]) -> None:
-        """Look at a node that has run.
+    def visit(self, node: Any, grads: Sequence[Any], produced: Sequence[Any]) -> list[float]:
+        """Look at a node that has run; return the size of each gradient that it has sent, 0 of none.
 
         Parameters
         ----------
@@ -73,16 +75,26 @@ class GainVisitor:
         leaf = adapter.variable(node)
         if leaf is not None:
             self._leaves[id(leaf)] = key
-            return
-        arrived = max((self._size(g) for g in grads if g is not None), default=0.0)
+            return []
+        arrived = max((self._arrived(key, nr, g) for nr, g in enumerate(grads) if g is not None), default=0.0)
+        sizes = [0.0] * len(produced)
         self._nodes[key] = adapter.node_name(node), adapter.location(node)
-        for index, (child, _) in enumerate(adapter.edges(node)):
+        for index, (child, nr) in enumerate(adapter.edges(node)):
             if child is None or index >= len(produced) or produced[index] is None:
                 continue
             other, sent = adapter.key(child), self._size(produced[index])
+            sizes[index] = sent
+            place = other, nr
+            self._sent[place] = (None, 0.0) if place in self._sent else (adapter.address(produced[index]), sent)
             self._senders.setdefault(other, []).append(key)
             if arrived > 0 and 0 < sent < math.inf and arrived < math.inf:
                 self._factors[key, other] = math.log(sent / arrived)
+        return sizes
+
+    def _arrived(self, key: int, nr: int, grad: Any) -> float:
+        """Return the size of a gradient that a node was given: as it was sent, unless it was added to another one."""
+        address, size = self._sent.pop((key, nr), (None, 0.0))
+        return size if address is not None and address == self._adapter.address(grad) else self._size(grad)
 
     def _size(self, grad: Any) -> float:
         (moments,) = self._adapter.moments([grad])

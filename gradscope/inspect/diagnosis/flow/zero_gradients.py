@@ -74,13 +74,22 @@ class ZeroVisitor:
         self.found: dict[int, tuple[ZeroCause, ...]] = {}
         self.inside: dict[int, ZeroCause] = {}
 
-    def visit(self, node: Any, grads: Sequence[Any], produced: Sequence[Any], saved: Mapping[str, Any]) -> None:
+    def visit(
+        self,
+        node: Any,
+        grads: Sequence[Any],
+        produced: Sequence[Any],
+        saved: Mapping[str, Any],
+        sizes: Sequence[float] = (),
+    ) -> None:
         """Look at a node that has run, and the tensors that it had saved.
 
         Parameters
         ----------
         grads, produced : sequence of (Tensor or None)
             The gradients that the node received, one an output, and those that it returned, one an edge.
+        sizes : sequence of float
+            Of those that it returned, where they are known: such a one is not zero.
         """
         adapter, arriving = self._adapter, self._arriving
         key = adapter.key(node)
@@ -96,7 +105,7 @@ class ZeroVisitor:
                 continue
             place = (adapter.key(child), nr)
             self._senders[place] = key, operator_name(adapter.node_name(node))
-            if not _is_zero(adapter, produced[index]):
+            if (sizes and sizes[index]) or not _is_zero(adapter, produced[index]):
                 arriving[place] = None
                 continue
             causes = inherited

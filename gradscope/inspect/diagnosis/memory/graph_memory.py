@@ -240,11 +240,13 @@ def memory_of(adapter: Adapter, roots: Sequence[Any], params: Any, recorder: Dat
     released = 0
     # The walk takes the forward's order, so that memory is counted for the node that saved it first.
     for link in sorted(links.values(), key=lambda link: link.sequence_nr):
-        for view in adapter.saved(link.node):
-            if view.released:
-                released += 1
-                continue
-            where = (adapter.node_name(link.node), tracker.module_of(link.node), adapter.location(link.node))
+        views = adapter.saved(link.node)
+        kept = [view for view in views if not view.released]
+        released += len(views) - len(kept)
+        if not kept:
+            continue
+        where = (adapter.node_name(link.node), tracker.module_of(link.node), adapter.location(link.node))
+        for view in kept:
             key, piece = known.piece(view, where)
             if key in found:
                 found[key] = replace(found[key], saved_by=found[key].saved_by + 1)
