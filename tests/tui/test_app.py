@@ -239,6 +239,25 @@ def test_what_is_typed_at_once_behind_enter_is_for_the_pane(opened):
     play(scenario)
 
 
+def test_a_verb_behind_a_command_waits_for_it():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        add, known = app.session.add_breakpoint, []
+
+        def slowly(spec, **options):
+            known.append([call.verb for call in app.session.calls])
+            return add(spec, **options)
+
+        app.session.add_breakpoint = slowly
+        for sign in ":break op:Relu\nc":
+            key = {":": "colon", " ": "space", "\n": "enter"}.get(sign, sign)
+            app.post_message(events.Key(key, sign if sign.isprintable() else None))
+        await until(pilot, lambda: Call("cont") in app.session.calls)
+        assert known == [["start"]]
+
+    play(scenario)
+
+
 def test_output_goes_to_the_log_and_cannot_draw_on_the_screen():
     async def scenario(app, pilot):
         await until(pilot, lambda: status(app).total)

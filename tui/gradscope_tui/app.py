@@ -182,6 +182,7 @@ class GradscopeApp(App[int]):
             self.run_worker(self._leave(), group="leave")
             return
         self.query_one(KeyBar).keys = self._settings.keys
+        self.query_one(Prompt).answered = self.command_line.answer
         self.set_keymap(keymap_of(self._settings.keys))
         self.pane_layout.divide(self._view.columns, self._view.rows)
         chosen = self._settings.columns if self._view.graph_columns is None else self._view.graph_columns
@@ -446,11 +447,6 @@ class GradscopeApp(App[int]):
     @on(Prompt.CompletionWanted)
     def _completion_wanted(self, event: Prompt.CompletionWanted) -> None:
         self.command_line.complete(event.line, event.typed)
-
-    @on(Prompt.Answered)
-    def _prompt_answered(self, event: Prompt.Answered) -> None:
-        with unless_closed():
-            self.command_line.answer(event.kind, event.text)
 
     # Help and end ----------------------------------------------------------------------------------------------------
 

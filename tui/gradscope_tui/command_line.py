@@ -244,6 +244,7 @@ class CommandLine:
         """Carry out a command of line mode; `echo` repeats it in the log."""
         if echo:
             self._log(f":{line}", "head")
+        self._run_verbs.command_begun()
         self._app.run_worker(self._say_errors(line), group="command")
 
     def _log(self, text: str, color: str = "told") -> None:
@@ -261,6 +262,8 @@ class CommandLine:
             self._log(text, "bad")
             if not self._layout.is_seen(LogPane.NUMBER):
                 refuse(self._app, text)
+        finally:
+            self._run_verbs.command_ended()
 
     async def _carry_out(self, line: str) -> None:
         """Carry out one command; what it has to say goes to the log."""

@@ -63,6 +63,20 @@ class RunVerbs:
         self._ahead: deque[_Verb] = deque()
         self._short = True
         self._asking = False
+        self._commands = 0
+        self._behind: list[_Verb] = []
+
+    def command_begun(self) -> None:
+        """Let verbs wait: what is typed behind a breakpoint is to find it set."""
+        self._commands += 1
+
+    def command_ended(self) -> None:
+        """Go on with what has been typed behind a command."""
+        self._commands -= 1
+        if not self._commands:
+            behind, self._behind = self._behind, []
+            for verb in behind:
+                self.go(verb.call, short=verb.short, blocks=verb.blocks)
 
     def go(self, call: Callable[[], object], *, short: bool = True, blocks: bool = False) -> None:
         """Call a verb that lets the session go on; what it refuses is said, not raised.
@@ -78,7 +92,9 @@ class RunVerbs:
         """
         state = str(self._session.state)
         verb = _Verb(call, short, blocks)
-        if (self._asking or (state == "running" and self._short)) and len(self._ahead) < TYPED_AHEAD:
+        if self._commands:
+            self._behind.append(verb)
+        elif (self._asking or (state == "running" and self._short)) and len(self._ahead) < TYPED_AHEAD:
             self._ahead.append(verb)
         elif is_paused(state) or (blocks and can_look_back(self._session)):
             self._carry_out(verb)

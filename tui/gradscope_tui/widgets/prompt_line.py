@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import ClassVar
 
@@ -50,6 +50,8 @@ class Prompt(Horizontal):
 
     Attributes
     ----------
+    answered : callable
+        Called with the kind of the question and what has been answered.
     completions : tuple of str
         What the last word may become, where it has been asked for and there are several.
     """
@@ -60,14 +62,6 @@ class Prompt(Horizontal):
         Binding("down", "recall(1)", "Later", show=False),
         Binding("tab", "complete", "Complete", show=False),
     ]
-
-    class Answered(Message):
-        """A person has typed an answer."""
-
-        def __init__(self, kind: str, text: str) -> None:
-            super().__init__()
-            self.kind = kind
-            self.text = text
 
     class Closed(Message):
         """The prompt is gone, with or without an answer."""
@@ -114,6 +108,7 @@ class Prompt(Horizontal):
         self.completions: tuple[str, ...] = ()
         self._completed = ""
         self._asked_from: Widget | None = None
+        self.answered: Callable[[str, str], None] = lambda kind, text: None
 
     def compose(self) -> ComposeResult:
         """Put a label before the input."""
@@ -232,4 +227,4 @@ class Prompt(Horizontal):
             history.append(text)
         self.close()
         if text or typed:
-            self.post_message(self.Answered(self._kind, text))
+            self.answered(self._kind, text)  # at once: the next key comes before a message would
