@@ -211,6 +211,7 @@ class RankGroup:
         while not self._until(lambda: not self._running(), _ASKING) and time.monotonic() < deadline:
             if all(map(_waits, self._running())):  # they most likely wait for a rank that has stopped
                 return
+            self._pause_all()  # a rank that was about to go on had nothing to pause when it was asked
 
     def _choose_first(self, candidates: Sequence[RemoteDebugger]) -> None:
         if candidates:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -152,3 +153,31 @@ def test_the_end_of_all_ends_the_wait(tmp_path):
 def test_a_rank_that_does_not_exist_is_refused(tmp_path):
     with ranks(tmp_path, 2) as group, pytest.raises(RuntimeError, match="there is no rank 2: they are 0 to 1"):
         group.choose(2)
+
+
+class Member:
+    """A rank that is about to go on: the front has heard that it runs, and it has nothing to pause yet."""
+
+    def __init__(self, state, refusals=0):
+        self.state, self.refusals = state, refusals
+        self.reason = SimpleNamespace(kind="breakpoint")
+
+    def add_listener(self, tell):
+        self.tell = tell
+
+    def whereabouts(self):
+        return "train.py:3"
+
+    def pause(self):
+        if self.refusals:
+            self.refusals -= 1
+            raise SessionError("there is nothing to pause: the program is paused before")
+        self.state = SessionState.PAUSED_BEFORE
+        self.tell(SimpleNamespace(kind="state"))
+
+
+def test_a_rank_that_had_nothing_to_pause_yet_is_asked_again():
+    late = Member(SessionState.RUNNING, refusals=2)
+    stopped = Member(SessionState.PAUSED_BEFORE)
+    assert RankGroup([stopped, late]).stop_with(stopped)
+    assert late.state is SessionState.PAUSED_BEFORE

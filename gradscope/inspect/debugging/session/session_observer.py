@@ -152,6 +152,7 @@ class SessionObserver(Observer):
         # The backward that is told of in passing, and whether nodes are.
         self._passed: TaskView | None = None
         self._passing = False
+        self._listening = threading.RLock()
         self._looking = LookingTime()
         self.let_alone = 0
         # Whether nothing is heard, and whether the nodes of the next backward were made meanwhile.
@@ -211,15 +212,19 @@ class SessionObserver(Observer):
         self.listen_as_needed()
 
     def listen_as_needed(self) -> None:
-        """Hear of nodes in passing while the program runs free; of each, before and after, where it may stop."""
-        passing = self._free() and not (self._pause_requested or self._abort_requested)
-        if passing is not self._passing and self._observation is not None:
-            self._passing = passing
-            self._observation.pass_by(passing)
-        if not passing:
-            self._looking.interrupted()
-        if not self._lets_alone():
-            self._listen_again()
+        """Hear of nodes in passing while the program runs free; of each, before and after, where it may stop.
+
+        Fronts ask for pauses and breakpoints on a thread of their own, just when the program may begin to run free.
+        """
+        with self._listening:
+            passing = self._free() and not (self._pause_requested or self._abort_requested)
+            if passing is not self._passing and self._observation is not None:
+                self._passing = passing
+                self._observation.pass_by(passing)
+            if not passing:
+                self._looking.interrupted()
+            if not self._lets_alone():
+                self._listen_again()
 
     def backward_passes(self) -> None:
         """A backward begins while nothing is heard: count it, and listen again where that is due."""

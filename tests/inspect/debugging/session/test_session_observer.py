@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 
+import gradscope
 import gradscope.inspect as gi
 from gradscope.inspect import Debugger
 from gradscope.inspect.adapters import adapter_for
@@ -252,3 +253,34 @@ def test_a_nan_out_of_an_infinity_is_a_stop_of_its_own_while_nodes_are_told_of_i
         )
         session.cont()
         assert wait(session) == "finished"
+
+
+class Slow:
+    """An observation to which the word that nodes are passed by comes late: a front asks for a pause meanwhile."""
+
+    def __init__(self, front):
+        self.front, self.applied = front, []
+
+    def pass_by(self, on):
+        if on:
+            self.front.start()
+            self.front.join(0.2)
+        self.applied.append(on)
+
+    def rest(self, on):
+        pass
+
+
+def test_what_is_heard_is_decided_on_one_thread_at_a_time():
+    program, _ = training(gradscope, 3)
+    with debugging(program) as session:
+        session.start()
+        assert wait(session) == "paused before"
+        observer = session._session
+        front = threading.Thread(target=lambda: setattr(observer, "pause_requested", True))
+        heard, observer._observation = observer._observation, Slow(front)
+        slow, observer._free = observer._observation, lambda: True
+        observer.listen_as_needed()
+        front.join()
+        assert slow.applied == [True, False]
+        observer._observation = heard
