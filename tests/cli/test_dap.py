@@ -434,6 +434,7 @@ def test_a_finding_is_told_once_where_a_limit_of_the_configuration_makes_it_one(
     for _ in range(4):
         editor.wait_for("stopped")
         editor.ask("next", threadId=1)
+    editor.wait_for("stopped")
     editor.ask("continue", threadId=1)
     editor.wait_for("exited")
     told = [event["body"] for event in editor.events if event["body"].get("category") == "console"]
