@@ -58,7 +58,7 @@ class GainVisitor:
         self._factors: dict[tuple[int, int], float] = {}
         self._senders: dict[int, list[int]] = {}
         self._leaves: dict[int, int] = {}
-        # For each input of a node, by the node's key: where the last gradient that was sent there lies, and its size.
+        # For each input of a node, by the node's key: the state of the last gradient that was sent there, and its size.
         self._sent: dict[tuple[int, int], tuple[Hashable, float]] = {}
         self.inside: dict[int, Sequence[CallGain]] = {}
 
@@ -85,7 +85,7 @@ class GainVisitor:
             other, sent = adapter.key(child), self._size(produced[index])
             sizes[index] = sent
             place = other, nr
-            self._sent[place] = (None, 0.0) if place in self._sent else (adapter.address(produced[index]), sent)
+            self._sent[place] = (None, 0.0) if place in self._sent else (self._state(produced[index]), sent)
             self._senders.setdefault(other, []).append(key)
             if arrived > 0 and 0 < sent < math.inf and arrived < math.inf:
                 self._factors[key, other] = math.log(sent / arrived)
@@ -93,8 +93,12 @@ class GainVisitor:
 
     def _arrived(self, key: int, nr: int, grad: Any) -> float:
         """Return the size of a gradient that a node was given: as it was sent, unless it was added to another one."""
-        address, size = self._sent.pop((key, nr), (None, 0.0))
-        return size if address is not None and address == self._adapter.address(grad) else self._size(grad)
+        state, size = self._sent.pop((key, nr), (None, 0.0))
+        return size if state is not None and state == self._state(grad) else self._size(grad)
+
+    def _state(self, grad: Any) -> Hashable:
+        """Return where a gradient lies and how often it was written: a hook may write into one on its way."""
+        return self._adapter.address(grad), self._adapter.version(grad)
 
     def _size(self, grad: Any) -> float:
         (moments,) = self._adapter.moments([grad])

@@ -2,6 +2,8 @@
 
 import math
 
+import pytest
+
 from gradscope.inspect.adapters import adapter_for
 from gradscope.inspect.diagnosis.flow.amplification import GainVisitor
 from gradscope.inspect.diagnosis.flow.backward_replay import BackwardReplay
@@ -49,3 +51,14 @@ def test_the_operator_that_uses_a_part_of_the_leaf_does_not_count(fw):
 def test_a_leaf_without_a_gradient(fw):
     w, v = fw.ones(4, requires_grad=True), fw.ones(4, requires_grad=True)
     assert towards((w * 2).sum(), v) == []
+
+
+@pytest.mark.parametrize("name", ["gradscope", pytest.param("torch", marks=pytest.mark.torch)])
+def test_a_gradient_that_a_hook_writes_on_its_way_is_measured_again(name):
+    framework = pytest.importorskip(name)
+    gradient = framework.ones(4)
+    visitor = GainVisitor(adapter_for(gradient))
+    for write, size in ((lambda: None, 5.0), (lambda: gradient.mul_(2), 2.0)):
+        visitor._sent[7, 0] = visitor._state(gradient), 5.0
+        write()
+        assert visitor._arrived(7, 0, gradient) == size
