@@ -119,7 +119,6 @@ ELEMENTWISE = {
     ),
     "silu": Elementwise("x", "result = x * sigmoid(x);"),
     "silu_backward": Elementwise("g x", "R s = sigmoid(x); result = g * (s * (x * (R(1) - s) + R(1)));"),
-    "relu": Elementwise("x", "result = x <= R(0) ? R(0) : x;"),
     "threshold_backward": Elementwise("g x", "result = x <= threshold ? R(0) : g;", "threshold"),
     "sigmoids": Elementwise("x", "result = sigmoid(x);"),
     "sigmoid_backward": Elementwise("g y", "result = g * ((R(1) - y) * y);"),
@@ -343,13 +342,9 @@ def rowwise(name: str, arrays: Sequence[Array]) -> Array:
 def _rowwise(module: Any, name: str, real: str) -> Any:
     names, statements = ROWWISE[name]
     given = names.split()
-    parameters = _parameters("long long size", *(f"const R* {array}" for array in given), "R* result")
+    parameters = ", ".join(("long long size", *(f"const R* {array}" for array in given), "R* result"))
     shifts = "".join(f"{array} += blockIdx.x * size; " for array in (*given, "result"))
     return _kernel(module, real, f"gradscope_{name}", parameters, shifts + statements)
-
-
-def _parameters(*declared: str) -> str:
-    return ", ".join(declared)
 
 
 def _kernel(module: Any, real: str, name: str, parameters: str, statements: str) -> Any:
@@ -454,12 +449,12 @@ def _layer_norm(module: Any, real: str) -> Any:
 @cache
 def _layer_norm_backward(module: Any, real: str) -> Any:
     given = [f"const R* {array}" for array in ("g", "x", "weight", "mean", "rstd")]
-    parameters = _parameters("long long size", *given, "R* result")
+    parameters = ", ".join(("long long size", *given, "R* result"))
     return _kernel(module, real, "gradscope_layer_norm_backward", parameters, _DIFFERENTIATE)
 
 
 @cache
 def _columns(module: Any, real: str) -> Any:
     given = [f"const R* {array}" for array in ("g", "x", "mean", "rstd")]
-    parameters = _parameters("long long size, long long count, long long each", *given, "R* of_weight", "R* of_bias")
+    parameters = ", ".join(("long long size, long long count, long long each", *given, "R* of_weight", "R* of_bias"))
     return _kernel(module, real, "gradscope_layer_norm_columns", parameters, _ADD_COLUMNS)

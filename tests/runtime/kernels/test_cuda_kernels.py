@@ -224,7 +224,9 @@ def test_each_compiled_formula_has_one_of_the_same_parameters():
         return {name: [p for p in names if p not in results] for name, names in named.items() if name[0] != "_"}
 
     elementwise = {n: f"{f.arrays} {f.numbers}".split() for n, f in cuda_kernels.ELEMENTWISE.items()}
-    assert elementwise == parameters(activation_loops, ("result",))
+    compiled = parameters(activation_loops, ("result",))
+    del compiled["relu"]  # one of CuPy's own functions
+    assert elementwise == compiled
     assert {n: arrays.split() for n, (arrays, _) in cuda_kernels.ROWWISE.items()} == parameters(
         softmax_loops, ("result",)
     )
