@@ -63,6 +63,7 @@ def microseconds(run: Callable[[], Any], synchronize: Callable[[], Any], rounds:
 
 
 def main() -> None:
+    """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--shapes", nargs="+", default=["64x64", "4096x1024"])
