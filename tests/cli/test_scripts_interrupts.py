@@ -24,7 +24,10 @@ def begun(*unused):
 """
 
 TRAIN = "begun()\nwhile True:\n    (w * w).sum().backward()\n"
-BACKWARD = "x = w * 2\nx.register_hook(lambda grad: [begun(), time.sleep(60)])\nx.sum().backward()\n"
+# Short sleeps: Python itself misses a signal that comes between its last look for one and the system's call to sleep.
+BACKWARD = (
+    "x = w * 2\nx.register_hook(lambda grad: [begun(), *(time.sleep(0.1) for _ in range(600))])\nx.sum().backward()\n"
+)
 CAUGHT = f"try:\n{indent(TRAIN, '    ')}except KeyboardInterrupt:\n    print('caught')\n    sys.exit(0)\n"
 THREAD = "threading.Thread(target=lambda: [begun(), time.sleep(2)], daemon=False).start()\n"
 
