@@ -69,12 +69,12 @@ def constant(value: float, kind: numpy.dtype) -> Array:
         return value
     array = known.get(value)
     if array is None:
-        if len(known) >= _KEPT_CONSTANTS or (
-            not value and kind.kind == "f"
-        ):  # a dictionary does not tell 0.0 from -0.0
-            return value
-        array = known[value] = numpy.array(value, kind)
-        array.flags.writeable = False
+        array = numpy.array(value, kind)
+        # A dictionary does not tell 0.0 from -0.0, and does not find a NaN again.
+        distinct = kind.kind != "f" or (value != 0 and value == value)
+        if distinct and len(known) < _KEPT_CONSTANTS:
+            array.flags.writeable = False
+            known[value] = array
     return array
 
 

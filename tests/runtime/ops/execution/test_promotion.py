@@ -12,6 +12,7 @@ import gradscope as gs
 from gradscope.runtime.dispatch import OPERATORS
 from gradscope.runtime.memory.dtype import ALL_DTYPES
 from gradscope.runtime.ops.execution import general
+from gradscope.runtime.ops.execution.bare_functions import CONSTANTS
 from gradscope.runtime.ops.execution.codegen.calls import is_simple
 from gradscope.runtime.ops.execution.codegen.compiling import literal
 from gradscope.runtime.ops.execution.promotion import common_dtype, number_dtype
@@ -98,3 +99,23 @@ def test_a_mixed_product_has_the_gradients_of_pytorch(torch: Any) -> None:
         return [(g.tolist(), str(g.dtype).split(".")[1]) for g in (x.grad, y.grad)]
 
     assert gradients(gs) == gradients(torch)
+
+
+@pytest.mark.parametrize("number", [1e300, 0.0, -0.0, float("nan")])
+@pytest.mark.parametrize("name", ["clamp_min.Tensor", "div.true"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_a_program_computed_before_changes_no_result(name: str, number: float) -> None:
+    """The arrays of numbers that are kept for the next call are so many at most."""
+    op, ones = OPERATORS[name], gs.ones(3)
+    first = outcome(op.function, ones, number)
+    kept = {kind: dict(numbers) for kind, numbers in CONSTANTS.items()}
+    try:
+        CONSTANTS["f"].pop(number, None)
+        for n in range(300):
+            ones * (n + 0.5)
+        assert outcome(op.function, ones, number) == first
+        assert len(CONSTANTS["f"]) <= 256
+    finally:
+        for kind, numbers in kept.items():
+            CONSTANTS[kind].clear()
+            CONSTANTS[kind].update(numbers)
