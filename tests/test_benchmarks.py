@@ -204,6 +204,7 @@ def test_an_instrument_is_compared_with_the_plain_program(instrument, monkeypatc
     assert measured["observed_seconds"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", instruments.PROGRAMS)
 def test_an_observed_program_trains(program):
     instruments.PROGRAMS[program](gradscope)()

@@ -198,6 +198,7 @@ def test_attributes_are_told_as_pytorch_tells_them(torch: Any, name: str) -> Non
     assert told(gs) == told(torch)
 
 
+@pytest.mark.slow
 def test_what_gradscope_reads_itself_is_not_told() -> None:
     x = gs.ones(2, 2).as_subclass(Logged).requires_grad_()
     optimizer = gs.optim.SGD([x], 0.1)

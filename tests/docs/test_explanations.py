@@ -14,6 +14,7 @@ PAGE = (ROOT / "docs" / "explanations.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```console\n\$ (.+)\n((?:.*\n)*?)```", PAGE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "shown"), BLOCKS, ids=[command for command, _ in BLOCKS])
 def test_output(command, shown):
     program, *arguments = command.split()

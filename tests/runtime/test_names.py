@@ -20,6 +20,7 @@ def test_a_name_is_looked_up_once():
     assert run(code + "print('zeros' in vars(gs), gs.ones is vars(gs)['ones'])") == "False False\nTrue True\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "first",
     [

@@ -31,6 +31,7 @@ def test_one_number_of_threads_is_for_kernels_and_products() -> None:
         assert (gs.get_num_threads(), threads.count(), used) == (number, number, {number})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("said", "number"), [("3", 3), ("2,1", 2), ("", None), ("0", None), ("many", None)])
 def test_the_environment_says_how_many_threads_there_are_at_first(said: str, number: int | None) -> None:
     program = "import gradscope as gs; print(gs.get_num_threads())"

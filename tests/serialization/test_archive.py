@@ -13,6 +13,7 @@ def test_the_tensor_of_these_tests_is_sound():
     assert gs.load(io.BytesIO(archive(tensor_pickle(2), [bytes(8)]))).tolist() == [0.0, 0.0]
 
 
+@pytest.mark.slow
 def test_a_small_file_that_unpacks_to_a_large_one_is_refused_until_it_is_allowed():
     count = 40 << 20
     data = archive(tensor_pickle(count), [bytes(4 * count)], compression=zipfile.ZIP_DEFLATED)

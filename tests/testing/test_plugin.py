@@ -82,6 +82,7 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> str:
     return run(tmp_path_factory.mktemp("suite"))
 
 
+@pytest.mark.slow
 def test_unless_it_is_asked_it_watches_nothing(output: str) -> None:
     assert output.splitlines()[-1].startswith("2 failed, 4 passed")
     assert "GS106" not in output

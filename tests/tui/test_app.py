@@ -271,6 +271,7 @@ def test_output_goes_to_the_log_and_cannot_draw_on_the_screen():
     play(scenario)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "seen"), [((80, 24), 3), ((160, 48), 4), ((50, 24), 1), ((80, 12), 1)], ids=str)
 def test_panes_that_have_room_are_seen(size, seen):
     async def scenario(app, pilot):

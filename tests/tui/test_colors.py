@@ -37,6 +37,7 @@ def worst(app):
     return min(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["textual-dark", "textual-light"])
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=str)
 def test_every_word_on_the_screen_can_be_read(theme, size):
@@ -50,6 +51,7 @@ def test_every_word_on_the_screen_can_be_read(theme, size):
     play(scenario, size=size)
 
 
+@pytest.mark.slow
 def test_in_sixteen_colors_the_focus_has_not_the_color_of_an_error(monkeypatch):
     monkeypatch.setenv("TERM", "xterm-color")
     monkeypatch.setenv("COLORTERM", "")

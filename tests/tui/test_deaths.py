@@ -282,6 +282,7 @@ FRONTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FRONTS)
 def test_a_front_that_is_suspended(tmp_path, name):
     options, paused, keys, back, leave = FRONTS[name]

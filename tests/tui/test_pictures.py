@@ -9,7 +9,7 @@ import pytest
 from tests.quick_cases import quick
 from tests.tui.draw import FOLDER, PICTURES, ROOT, draw
 
-USUAL = {"start-120x40", "vanishing-80x24", "nan", "diagram", "viewer", "frames"}
+USUAL = {"start-120x40", "vanishing-80x24", "frames"}
 
 
 @pytest.mark.parametrize("name", quick(PICTURES, USUAL))

@@ -11,6 +11,7 @@ from gradscope.inspect.debuggee.main_thread import MainThreadProgram
 from gradscope.inspect.debuggee.script_targets import find_target
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no signals there")
 def test_the_command_ends_when_it_is_terminated_in_a_pause(tmp_path):
     """SIGTERM with a handler of the script's own: what the handler does, is done, though the script is paused."""

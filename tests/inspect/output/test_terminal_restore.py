@@ -45,6 +45,7 @@ def ended(end):
     return done.returncode, got, bool(flags & termios.ECHO and flags & termios.ICANON)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("end", "status"),
     [

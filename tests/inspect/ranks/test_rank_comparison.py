@@ -46,6 +46,7 @@ def compare(folder, script, commands):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200)
 
 
+@pytest.mark.slow
 def test_norms_stand_side_by_side_and_the_other_graph_is_named(tmp_path):
     run = compare(tmp_path, SCALED, "step; rank 0; ranks; quit")
     assert "node 1 of 4: MulBackward0, on 2 ranks\n" in run.stdout, run.stdout + run.stderr

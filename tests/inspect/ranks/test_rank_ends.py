@@ -99,6 +99,7 @@ def hang(folder, rank, name, *, fails=True):
             raise RuntimeError("Timed out")
 
 
+@pytest.mark.slow
 def test_ranks_in_different_collectives_wait_for_each_other(tmp_path, impatient, capsys):
     for rank, name in enumerate(("all_reduce", "barrier")):
         with pytest.raises(RuntimeError, match="Timed out"):

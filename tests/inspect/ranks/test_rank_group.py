@@ -48,6 +48,7 @@ def ranks(folder, world, *, waiting="", endless="", **options):
             process.end()
 
 
+@pytest.mark.slow
 def test_one_that_stops_stops_all(tmp_path):
     with ranks(tmp_path, 4, endless="0123") as group:
         group.start()

@@ -130,6 +130,7 @@ def test_ranks_that_wait_in_a_collective_are_named(torch, tmp_path, world):
     assert "> rank 0: paused before node 1: ExpBackward0, backward 2" in run.stdout
 
 
+@pytest.mark.slow
 def test_a_killed_rank_is_shown_and_the_others_can_be_looked_at(tmp_path):
     run = debug(tmp_path, KILLED, "next-backward; rank 0; print; quit")
     assert "rank 1: script.py was killed by SIGKILL" in run.stdout, run.stdout

@@ -76,6 +76,7 @@ def test_the_clocks_of_machines_do_not_say_which_start_was_the_last(tmp_path):
         assert ranks.notes[0] == f"left out: {tmp_path}/rank-1.gscope: rank 1 of 2 of another start"
 
 
+@pytest.mark.slow
 def test_a_rank_whose_disk_is_full_does_not_hide_the_others(tmp_path, capsys):
     for rank, pages in ((0, None), (1, 200)):
         with being_rank(rank, 2), Recorder(f"{tmp_path}/", Policy.parse("all"), page_limit=pages) as recorder:

@@ -278,6 +278,7 @@ def test_nothing_is_kept_alive(fw):
     assert gone() is None
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_objects")
 def test_a_million_objects_take_little_time():
     model = gs.nn.Linear(3, 1)

@@ -57,6 +57,7 @@ def test_a_request_that_is_cancelled_is_not_answered(debugger):
         assert channel.receive(10).id == 3
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(select, "poll"), reason="the system does not tell that a front has gone")
 def test_a_front_that_dies_in_the_middle_of_many_verbs_is_missed(debugger):
     here, there = socket.socketpair()

@@ -59,6 +59,7 @@ def in_one_piece():
     return (x, weight, grad, rest), (result, of_input, of_weight)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("grid", "columns"), [(1, 1), (1, 1 << 17), (1 << 16, 1)])
 def test_blocks_are_put_together(monkeypatch, grid, columns):
     monkeypatch.setattr(kernels, "_GRID", grid)

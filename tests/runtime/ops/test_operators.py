@@ -560,8 +560,15 @@ CHECKS: dict[str, tuple[Callable[..., None], Callable[[Operator], Any]]] = {
 }
 # What draws random numbers has tests of its own; transfer() needs two devices: tests/runtime/memory/test_device.py.
 REPEATABLE = [op for op in OPERATORS.values() if not op.draws and op.name != "transfer"]
+LEFT_TO_SLOW = {"complex", "math_bits", "math_bits_inplace", "math_bits_out"}
+
+
+def marks_of(check: str) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.torch] * check.startswith("torch") + [pytest.mark.slow] * (check in LEFT_TO_SLOW)
+
+
 CASES = [
-    pytest.param(op, check, id=f"{op.name}-{check}", marks=[pytest.mark.torch] * check.startswith("torch"))
+    pytest.param(op, check, id=f"{op.name}-{check}", marks=marks_of(check))
     for op in OPERATORS.values()
     if op.samples is not None
     for check, (_, applies) in CHECKS.items()

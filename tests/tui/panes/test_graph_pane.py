@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 import gradscope as gs
 from gradscope.inspect import Debugger
@@ -267,6 +268,7 @@ def test_where_there_are_no_nodes_no_last_stop_is_named():
     play(scenario)
 
 
+@pytest.mark.slow
 def test_rows_that_are_not_painted_anew_are_as_they_were():
     """A step paints a few rows: all are as if all had been painted, whatever has been done before."""
     model = gs.nn.Sequential(*(layer for _ in range(4) for layer in (gs.nn.Linear(6, 6), gs.nn.Tanh())))

@@ -226,6 +226,7 @@ def test_a_damaged_page_costs_its_own_nodes_only(tmp_path):
         assert lost[3:5] == list(lost)[3:5]
 
 
+@pytest.mark.slow
 def test_no_more_gradients_are_read_than_are_looked_at(tmp_path, monkeypatch):
     path = tmp_path / "long.gscope"
     with gi.record(path):

@@ -6,6 +6,7 @@ import zlib
 from base64 import standard_b64decode
 from itertools import product
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,6 +72,7 @@ def test_a_png_has_the_dots(raster):
     assert decoded_png(raster.png()) == colors(raster)
 
 
+@pytest.mark.slow
 @given(rasters())
 def test_sixel_draws_every_dot_once_in_its_colour(raster):
     hundredths = [[tuple(round(part / 2.55) for part in color) for color in row] for row in colors(raster)]

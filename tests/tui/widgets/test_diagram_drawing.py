@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -46,6 +47,7 @@ def test_boxes_stand_apart_and_no_line_runs_through_them(graph):
     assert all(0 <= y < drawing.height and 0 <= x < drawing.width for y, x in everything)
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_every_arrow_has_its_head_above_the_box_that_it_leads_to(graph):
     widths, height, arrows = graph

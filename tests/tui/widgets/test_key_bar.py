@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from functools import cache
 
+import pytest
+
 from gradscope_tui.actions import NEEDS_PAUSE, unavailable
 from gradscope_tui.panes import PANES
 from gradscope_tui.widgets.key_bar import KeyBar, entries
@@ -34,12 +36,14 @@ def test_a_wide_bar_has_the_verbs_of_a_node_and_a_module_too():
     assert words(120)[:3] == ["n Next node", "s Run this node", "f Finish module"]
 
 
+@pytest.mark.slow
 def test_help_and_quit_are_never_left_out_and_stand_last():
     for width in (1, 2, *range(10, 200, 13)):
         for pane in PANES:
             assert words_of(pane, width)[-2:] == ["? Keys", "q Quit"]
 
 
+@pytest.mark.slow
 def test_the_bar_fits_wherever_more_than_help_and_quit_is_in_it():
     for width in range(20, 200, 7):
         for pane in PANES:

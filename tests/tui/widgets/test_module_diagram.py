@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ def backwards(draw):
     return nodes
 
 
+@pytest.mark.slow
 @given(backwards(), st.sets(st.sampled_from(PATHS[1:])), st.integers(8, 20))
 def test_every_node_stands_in_one_box_and_every_edge_between_boxes_in_one_arrow(nodes, opened, most):
     outline = Outline.read(nodes)

@@ -193,6 +193,7 @@ except gi.RecordingError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_at_the_start_leaves_nothing_and_what_was_there(tmp_path):
     pytest.importorskip("resource", reason="limits the size of files")
     path = tmp_path / "run.gscope"

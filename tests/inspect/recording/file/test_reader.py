@@ -308,6 +308,7 @@ def test_a_finished_recording_opens_where_nothing_can_be_written(sound, tmp_path
         shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_a_long_backward_opens_at_once(tmp_path):
     y = x = gs.ones(2, requires_grad=True)
     for _ in range(20_000):

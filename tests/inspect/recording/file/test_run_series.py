@@ -89,6 +89,7 @@ def test_where_there_is_room_for_few_those_that_come_last_are_left_out():
     assert series.left_out == 1000 - len(kept)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 120), st.integers(200, 400))
 def test_when_a_gradient_began_to_die_is_found_to_a_bucket(dies, iterations):
     values = [1.0 if iteration < dies else 0.5 * 0.9 ** (iteration - dies) for iteration in range(iterations)]

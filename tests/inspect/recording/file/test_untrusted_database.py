@@ -144,6 +144,7 @@ def test_a_value_that_is_no_bytes_is_refused(path, data):
         recording.value(1, 0)
 
 
+@pytest.mark.slow
 def test_many_runs_and_iterations_are_grouped_once(tmp_path):
     path = tmp_path / "run.gscope"
     with gi.record(path):

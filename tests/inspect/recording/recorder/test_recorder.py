@@ -275,6 +275,7 @@ def test_iterations_by_hand_and_marks(tmp_path):
     assert [(e.kind, e.text, e.iteration) for e in recording.events()] == [("mark", "half way", 2)]
 
 
+@pytest.mark.slow
 def test_copies_of_large_gradients_do_not_pile_up(tmp_path):
     recorder = gi.recording.Recorder(tmp_path / "run.gscope", Policy.parse("all"), room=8 << 20)
     y = gs.ones(1 << 18, requires_grad=True)
@@ -406,6 +407,7 @@ def test_old_iterations_go_but_for_what_went_wrong(tmp_path, monkeypatch):
         assert "within an age of 360,000 s" in recording.events()[0].text
 
 
+@pytest.mark.slow
 def test_what_went_wrong_stays_when_iterations_are_left_out(tmp_path):
     path = tmp_path / "run.gscope"
     x = gs.ones(50, requires_grad=True)
@@ -447,6 +449,7 @@ def test_a_program_that_is_far_ahead_of_the_disk_stays_within_the_budget(tmp_pat
         assert recording.value(tasks[-1].id, 0) is not None
 
 
+@pytest.mark.slow
 def test_an_iteration_that_is_larger_than_the_budget_ends_the_recording(tmp_path, capsys):
     y = x = gs.ones(2, requires_grad=True)
     for _ in range(30_000):

@@ -66,6 +66,7 @@ def test_forward_mode(op):
             assert gradcheck(function, inputs, check_forward_ad=True, check_backward_ad=False, fast_mode=True)
 
 
+@pytest.mark.slow
 @each(DIFFERENTIABLE)
 def test_forward_mode_over_backward(op):
     """The tangent of the gradient is that of finite differences of the gradient."""
@@ -142,6 +143,7 @@ def test_forward_mode_of_the_inplace_form(op):
 # --- devices ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @each(DIFFERENTIABLE)
 def test_forward_mode_on_another_device(op, other_device):
     """Tangents stay on the device, with NumPy's values."""
