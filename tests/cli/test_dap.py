@@ -121,6 +121,7 @@ def test_a_session_with_a_breakpoint_steps_both_ways_and_a_gradient_that_is_set(
     editor.ask("disconnect")
 
 
+@pytest.mark.slow
 def test_a_program_that_was_attached_to_runs_on(editor, tmp_path):
     path = tmp_path / "loop.py"
     path.write_text(LOOP)
@@ -248,6 +249,7 @@ COMMANDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_whatever_is_asked_is_answered(editor, script):
     editor.ask("launch", program=script, stopOnEntry=True)
     editor.ask("configurationDone")
@@ -418,6 +420,7 @@ def test_a_run_without_debugging_stops_nowhere(editor, tmp_path):
     editor.ask("disconnect")
 
 
+@pytest.mark.slow
 def test_a_finding_is_told_once_where_a_limit_of_the_configuration_makes_it_one(editor, tmp_path):
     path = tmp_path / "unlike.py"
     path.write_text(

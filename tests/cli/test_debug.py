@@ -253,6 +253,7 @@ def interrupt(process):
     process.send_signal(signal.SIGINT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "said"),
     [

@@ -61,6 +61,7 @@ os.execv(sys.executable, [sys.executable, "-m", "gradscope", *sys.argv[1:]])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("descriptor", [0, 1, 2], ids=["stdin", "stdout", "stderr"])
 @pytest.mark.parametrize("command", quick([COMMANDS[1], COMMANDS[3]], COMMANDS[1:2]), ids=" ".join)
 def test_a_stream_that_the_parent_has_closed_is_done_without(command, descriptor, tmp_path):

@@ -101,6 +101,7 @@ def test_a_test_that_fails_is_told_where_it_was_recorded(output: str) -> None:
     assert output.count("- gradscope recording -") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", quick(["option", "setting"], {"setting"}))
 def test_it_watches_where_it_is_asked(tmp_path: Path, way: str) -> None:
     if way == "setting":

@@ -46,6 +46,7 @@ def test_starts_the_session_and_shows_the_first_node_at_every_size(size):
     assert session.calls[0] == Call("start")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "verb"),
     [
@@ -532,6 +533,7 @@ def test_the_app_hears_no_more_of_the_session_once_it_is_gone():
     assert play(scenario)._listeners == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["p", "f6", "ctrl+c"])
 def test_a_script_that_is_to_pause_is_said_to_be_until_it_stops(key):
     async def scenario(app, pilot):
@@ -599,6 +601,7 @@ def test_the_help_can_be_read_from_either_end():
     play(scenario)
 
 
+@pytest.mark.slow
 def test_the_log_says_where_the_output_of_a_new_start_begins():
     async def scenario(app, pilot):
         await until(pilot, lambda: status(app).total)
@@ -672,6 +675,7 @@ def test_what_is_told_when_the_screens_are_gone_ends_in_nothing():
     assert app.focused is None
 
 
+@pytest.mark.slow
 def test_names_that_a_terminal_would_obey_are_only_shown():
     nasty = "\x1b[2J\x9b31m\u202e[red]x[/red][@click=app.quit]y[/]"
 

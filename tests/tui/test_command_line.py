@@ -29,6 +29,7 @@ async def say(app, pilot, text, *then):
         await until(pilot, lambda: expected in log.text[before:])  # noqa: B023 - awaited before the next round
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "call"),
     [

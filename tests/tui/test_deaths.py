@@ -217,6 +217,7 @@ def outcome_at_prompt(folder, last_line):
         return status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", quick(KILLING, USUAL))
 def test_a_program_that_is_killed(tmp_path, name):
     assert outcome(tmp_path, killed_by(name)) == 128 + getattr(signal, name)
@@ -228,6 +229,7 @@ def test_a_program_that_ends(tmp_path, name):
     assert outcome(tmp_path, line) == status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", quick(KILLING, USUAL))
 def test_a_program_that_is_killed_at_the_prompt(tmp_path, name):
     assert outcome_at_prompt(tmp_path, killed_by(name)) == 128 + getattr(signal, name)
@@ -239,6 +241,7 @@ def test_a_program_that_ends_at_the_prompt(tmp_path, name):
     assert outcome_at_prompt(tmp_path, line) == status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", quick(["SIGHUP", "SIGINT", "SIGQUIT", "SIGABRT", "SIGKILL", "SIGTERM"], {"SIGKILL", "SIGTERM"})
 )

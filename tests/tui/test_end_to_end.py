@@ -54,6 +54,7 @@ def debugger(script):
     session.wait(10)
 
 
+@pytest.mark.slow
 def test_what_ran_free_is_run_again_up_to_the_node_under_the_cursor(debugger):
     async def scenario(app, pilot):
         inspector = app.query_one(InspectorPane)
@@ -158,6 +159,7 @@ def test_the_command_draws_on_a_terminal_keeps_it_clean_and_gives_it_back(script
     assert b"stain" not in screen.partition(b"\x1b[?1049l")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", quick(["SIGTERM", "SIGHUP", "SIGINT"], {"SIGTERM"}))
 def test_a_signal_ends_the_script_and_gives_the_terminal_back(script, tmp_path, name):
     """Though the script has asked for the default action, which would leave the screen as it is."""

@@ -179,6 +179,7 @@ def test_very_many_nodes_are_read_filtered_and_folded_on_other_threads():
     play(scenario, FakeSession(chain(30_000)))
 
 
+@pytest.mark.slow
 def test_the_modules_of_very_many_nodes_are_shown_without_another_stop():
     async def scenario(app, pilot):
         await start(app, pilot)
@@ -188,6 +189,7 @@ def test_the_modules_of_very_many_nodes_are_shown_without_another_stop():
     play(scenario, FakeSession(chain(10_002)))
 
 
+@pytest.mark.slow
 def test_the_cursor_of_every_pane_is_drawn_over_every_kind_of_row():
     async def scenario(app, pilot):
         await start(app, pilot)

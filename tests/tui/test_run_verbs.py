@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from gradscope.inspect.records.records import SessionState
 from gradscope_tui.actions import unavailable
 from gradscope_tui.panes.graph_pane import GraphPane
@@ -73,6 +75,7 @@ def test_run_to_cursor_looks_back_at_a_node_that_has_run():
     assert play(scenario).calls[-1] == Call("goto", (1,))
 
 
+@pytest.mark.slow
 def test_steps_typed_ahead_in_the_past_are_carried_out_one_after_the_other():
     async def scenario(app, pilot):
         await go_to_node_four(app, pilot)
@@ -141,6 +144,7 @@ def test_a_script_that_has_ended_is_started_again_without_a_question():
     play(scenario)
 
 
+@pytest.mark.slow
 def test_a_live_session_says_which_keys_are_for_recordings():
     async def scenario(app, pilot):
         await at(app, pilot, 0)

@@ -29,6 +29,7 @@ main()
 WANTED = SavedOnce("gradscope", 1, "MulBackward0", "other")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["", "sys.exit(3)", "raise ValueError", "import os; os._exit(0)"])
 def test_a_line_is_found_however_the_program_ends(tmp_path, end):
     (tmp_path / "script.py").write_text(PROGRAM.format(end=end))

@@ -73,6 +73,7 @@ def attach(folder, *arguments):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200)
 
 
+@pytest.mark.slow
 def test_the_ranks_of_a_job_are_found_by_rank_and_others_are_not(job):
     first, second = job(2), job(2)
     with pytest.raises(AddressError, match="2 jobs of yours listen"):
@@ -81,6 +82,7 @@ def test_the_ranks_of_a_job_are_found_by_rank_and_others_are_not(job):
     assert find_ranks(second[0].pid) == [rank.pid for rank in second]
 
 
+@pytest.mark.slow
 def test_ranks_that_do_not_listen_are_named(job, folder):
     with pytest.raises(AddressError, match="no job of yours listens"):
         find_ranks(gathering=0)

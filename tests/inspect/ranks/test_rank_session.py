@@ -110,6 +110,7 @@ def test_lines_come_after_their_rank(tmp_path):
         changes.until(lambda: changes.texts >= {"[rank 0] begins", "[rank 1] begins"})
 
 
+@pytest.mark.slow
 def test_a_rank_that_dies_is_told_and_all_come_to_their_ends(tmp_path):
     dies = SCRIPT.replace('print("begins")', "if rank: os._exit(7)")
     with ranks(tmp_path, dies) as (session, changes, processes):

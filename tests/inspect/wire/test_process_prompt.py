@@ -62,6 +62,7 @@ def terminal(tmp_path):
     terminal.close()
 
 
+@pytest.mark.slow
 def test_what_is_typed_while_it_runs_is_the_programs(terminal):
     terminal.expect("(gradscope) ")
     terminal.type("continue\n")

@@ -67,6 +67,7 @@ def test_it_says_once_how_to_attach_and_waits(started):
     assert process.stderr.read() == ""
 
 
+@pytest.mark.slow
 def test_one_that_leaves_lets_it_run_to_the_next_and_another_may_come(started):
     process = started(stdin=subprocess.DEVNULL)
     for expected in ("once 42\n", "twice\n"):
@@ -92,6 +93,7 @@ def test_a_closed_stdin_is_none_to_type_at(started):
     assert "`gradscope attach " in process.stderr.readline()
 
 
+@pytest.mark.slow
 def test_what_is_piped_in_are_commands_for_the_prompt(started):
     process = started(stdin=subprocess.PIPE)
     out, error = process.communicate("print hidden\ncontinue\ncontinue\n", timeout=120)

@@ -172,6 +172,7 @@ def test_threads_accumulate_into_one_leaf():
     assert x.grad.tolist() == [400.0] * 10
 
 
+@pytest.mark.slow
 def test_a_long_chain_runs_and_is_freed():
     x = gs.ones(1, requires_grad=True)
     y = x

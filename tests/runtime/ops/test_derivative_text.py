@@ -27,6 +27,7 @@ def test_a_node_of_no_operator_has_none(name):
     assert derivative_text(name) == ()
 
 
+@pytest.mark.slow
 def test_every_differentiable_operator_has_a_text_for_every_derivative():
     for op in OPERATORS.values():
         if op.differentiable:

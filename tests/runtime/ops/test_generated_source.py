@@ -123,6 +123,7 @@ def names_in(source):
             yield f".{node.attr}"
 
 
+@pytest.mark.slow
 def test_the_legend_explains_every_name_in_every_operator():
     known = {*dir(builtins), "._make_view", "._records", "._version", "results"} - LEGEND.keys()
     unexplained, met = set(), set()

@@ -560,7 +560,7 @@ CHECKS: dict[str, tuple[Callable[..., None], Callable[[Operator], Any]]] = {
 }
 # What draws random numbers has tests of its own; transfer() needs two devices: tests/runtime/memory/test_device.py.
 REPEATABLE = [op for op in OPERATORS.values() if not op.draws and op.name != "transfer"]
-LEFT_TO_SLOW = {"complex", "math_bits", "math_bits_inplace", "math_bits_out"}
+LEFT_TO_SLOW = {"complex", "device", "gradgradcheck", "math_bits", "math_bits_inplace", "math_bits_out"}
 
 
 def marks_of(check: str) -> list[pytest.MarkDecorator]:

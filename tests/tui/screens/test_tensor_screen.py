@@ -54,6 +54,7 @@ def test_a_tensor_is_a_table_of_a_slice(size):
     view(scenario, size, x=CUBE)
 
 
+@pytest.mark.slow
 def test_only_what_is_seen_is_asked_for():
     async def scenario(app, pilot, screen):
         await until(pilot, lambda: "[0, 0] = 0.0" in text_of(app))
@@ -162,6 +163,7 @@ def test_it_is_saved_into_a_new_file_alone(tmp_path):
     numpy.testing.assert_array_equal(numpy.load(tmp_path / "x.npy"), CUBE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("array", [numpy.float32(0.5), numpy.zeros((0, 3)), numpy.array([1 + 2j]), numpy.ones(3, bool)])
 def test_tensors_of_other_kinds_are_shown(array):
     async def scenario(app, pilot, screen):

@@ -45,6 +45,7 @@ def test_where_nothing_can_be_written_nobody_is_disturbed(tmp_path):
     SavedView("train.py", tmp_path / "file").keep(View(theme="nord"))
 
 
+@pytest.mark.slow
 def test_the_border_between_panes_can_be_dragged():
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes and "PAUSED" in text_of(app))

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from gradscope.inspect.debugging.session.session_errors import SessionError
 from gradscope.inspect.records.records import DebuggerEvent
 from gradscope_tui.panes.inspector_pane import InspectorPane
@@ -59,6 +61,7 @@ def test_what_the_program_writes_on_its_terminal_stands_in_the_log_once_and_in_o
     play(scenario, session)
 
 
+@pytest.mark.slow
 def test_of_a_flood_the_latest_is_shown(monkeypatch):
     monkeypatch.setattr(session_watcher, "MOST_WAITING", 12_000)
     session = FakeSession()

@@ -21,6 +21,7 @@ def test_the_way_to_the_explanation_is_never_cut_off(width):
     play(scenario, session, size=(width, 30))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("title", "short"),
     [

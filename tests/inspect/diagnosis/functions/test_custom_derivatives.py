@@ -192,6 +192,7 @@ print(x.grad.tolist())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--functions",)])
 def test_the_doctor_tells(fw, tmp_path, options):
     script = tmp_path / "train.py"

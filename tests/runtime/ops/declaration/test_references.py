@@ -47,6 +47,7 @@ def refused(op: Operator, sample: cases.Sample) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("op", "kind"), [pytest.param(op, kind, id=f"{op.name}-{kind}") for op in REFERRED for kind in kinds(op)]
 )
