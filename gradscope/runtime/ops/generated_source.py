@@ -38,6 +38,7 @@ LEGEND = {
     "unpack_array": "makes an array of a saved value that is no plain tensor, or has been written: then it raises",
     "sharing": "has the number of threads that share the work on large arrays, where there are several",
     "LARGE": "how many elements a large array has",
+    "small": "the shape of the last array that was not a large one",
     "in_parts": "computes a function of large arrays a part at a time, on those threads",
     # Taking tensors apart.
     "input": "the first operand, under the name by which callers know it",

@@ -65,6 +65,7 @@ def function_scope(op: Operator) -> Scope:
         "plain": None if op.plain is None else getattr(numpy, op.plain),
         "sharing": sharing,
         "LARGE": LARGE,
+        "small": None,
         "in_parts": in_parts,
         "Node": op.node_class,
         "FLOATS": "fc",  # computed with as they are
@@ -105,7 +106,8 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
     names = [p.name for p in op.tensors]
     first = names[0]
     run = f"return general.run(op, {arguments})"
-    lines = [f"    if state.special: return general.watched(op, {arguments})", "    try:"]
+    lines = ["    global small"] if op.by_element and keeps_shape(op) else []
+    lines += [f"    if state.special: return general.watched(op, {arguments})", "    try:"]
     edged = [p.name for p in op.edged]
     flags = [name for name in names if op.differentiable and name not in edged]
     lines += indented(2, unwrap_lines(op, names, run, flags=flags, shaped=keeps_shape(op), mixed=True))
@@ -212,7 +214,16 @@ def _forward_lines(op: Operator, names: list[str]) -> list[str]:
     quick = f"r = {_forward_call(op, names)}"
     if not op.by_element:
         return [quick]
-    return [f"if {sharing_test(f'x_{names[0]}')}: r = {_forward_call(op, names, shared=True)}", f"else: {quick}"]
+    first, shared = f"x_{names[0]}", f"r = {_forward_call(op, names, shared=True)}"
+    if not keeps_shape(op):
+        return [f"if {sharing_test(first)}: {shared}", f"else: {quick}"]
+    # To ask an array for its size takes as long as a fifth of a product of 64 elements.
+    return [
+        "if sharing and sh is not small:",
+        f"    if {first}.size >= LARGE: {shared}",
+        f"    else: small = sh; {quick}",
+        f"else: {quick}",
+    ]
 
 
 def _forward_call(op: Operator, names: list[str], *, shared: bool = False) -> str:
