@@ -39,6 +39,9 @@ _SPARED = (
 _AGAIN = 0.002
 """Seconds until an interrupt that met an instrument is sent again."""
 
+_AGAIN_AT_MOST = 0.1
+"""Seconds between two of them, later on."""
+
 _GRACE = 1.0
 """Seconds after which an interrupt is raised even in an instrument."""
 
@@ -56,20 +59,27 @@ def interrupting_the_script_only() -> Iterator[None]:
         return
     ident = threading.get_ident()
     since: float | None = None
+    heard = 0
 
-    def again() -> None:
-        time.sleep(_AGAIN)
-        if hasattr(signal, "pthread_kill"):
-            signal.pthread_kill(ident, signal.SIGINT)  # a signal also ends a sleep that has begun meanwhile
-        else:
-            _thread.interrupt_main()
+    def again(heard_before: int) -> None:
+        """Send the signal until it is heard: one that comes just before a sleep does not end that sleep."""
+        pause = _AGAIN
+        time.sleep(pause)
+        while heard == heard_before and signal.getsignal(signal.SIGINT) is default_int_handler:
+            if hasattr(signal, "pthread_kill"):
+                signal.pthread_kill(ident, signal.SIGINT)  # a signal also ends a sleep that has begun meanwhile
+            else:
+                _thread.interrupt_main()
+            pause = min(2 * pause, _AGAIN_AT_MOST)
+            time.sleep(pause)
 
     def default_int_handler(number: int, frame: FrameType | None) -> None:
-        nonlocal since
+        nonlocal since, heard
+        heard += 1
         now = time.monotonic()
         since = now if since is None else since
         if now - since < _GRACE and _spared(frame):
-            _thread.start_new_thread(again, ())  # a bare thread needs no lock that the interrupted code may hold
+            _thread.start_new_thread(again, (heard,))  # a bare thread needs no lock that the interrupted code may hold
             return
         since = None
         raise KeyboardInterrupt

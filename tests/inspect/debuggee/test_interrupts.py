@@ -57,6 +57,28 @@ def test_an_instrument_ends_what_it_does_and_the_script_is_interrupted(instrumen
     assert time.monotonic() - begun < 10
 
 
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="has another way of sending")
+def test_an_interrupt_that_is_lost_on_its_way_is_sent_again(instrument, monkeypatch):
+    """Python does not hear a signal that comes between its last look for one and the system's call to sleep."""
+    sent, kill = [], signal.pthread_kill
+
+    def lossy(thread, number):
+        sent.append(number)
+        if len(sent) > 2:
+            kill(thread, number)
+
+    def script():
+        instrument["interrupted"]()
+        time.sleep(20)
+
+    monkeypatch.setattr(signal, "pthread_kill", lossy)
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), interrupting_the_script_only():
+        script()
+    assert time.monotonic() - begun < 10
+    assert len(sent) >= 3
+
+
 def test_what_an_instrument_calls_of_the_script_is_interrupted_at_once(instrument):
     with pytest.raises(KeyboardInterrupt), interrupting_the_script_only():
         instrument["called_by"](lambda: signal.raise_signal(signal.SIGINT))
