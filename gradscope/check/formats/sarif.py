@@ -7,6 +7,7 @@ OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0", 2020;
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
@@ -30,6 +31,7 @@ __all__ = ["as_sarif"]
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "SRCROOT"
 _RULES = list(CODES)
+_AROUND = 2  # lines of context, before and after
 
 
 @report_format("sarif", alone=True, place=4)
@@ -37,14 +39,24 @@ def as_sarif(report: Report) -> str:
     """Return the report as a SARIF log with one run."""
     directory = report.directory
     run: dict[str, Any] = {
-        "tool": {"driver": {"name": "gradscope", "version": __version__, "rules": metadata(CODES.values())}},
+        "tool": {"driver": _driver()},
         "invocations": [_invocation(report)],
         "columnKind": "unicodeCodePoints",
-        "results": [_result(finding, directory) for finding in report.findings],
+        "results": [_result(finding, report) for finding in report.findings],
     }
     if directory:
         run["originalUriBaseIds"] = {_ROOT: {"uri": Path(directory).as_uri().rstrip("/") + "/"}}
     return json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _driver() -> dict[str, Any]:
+    """Return what looked (section 3.19); Azure DevOps shows its full name."""
+    return {
+        "name": "gradscope",
+        "fullName": "gradscope check",
+        "version": __version__,
+        "rules": metadata(CODES.values()),
+    }
 
 
 def _invocation(report: Report) -> dict[str, Any]:
@@ -76,20 +88,21 @@ def _notification(notice: Notice, directory: str) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, directory: str) -> dict[str, Any]:
+def _result(finding: Finding, report: Report) -> dict[str, Any]:
     """Return a finding (section 3.27)."""
+    directory = report.directory
     identity = "\0".join(fingerprint(finding, directory or "."))
     found: dict[str, Any] = {
         "ruleId": finding.code,
         "ruleIndex": _RULES.index(finding.code),
         "level": LEVELS[finding.severity],
         "message": {"text": f"{finding.message}.{f' Help: {finding.help}.' if finding.help else ''}"},
+        "locations": [_primary(finding, report)],
         "occurrenceCount": finding.occurrences,
         "partialFingerprints": {"gradscopeFinding/v1": sha256(identity.encode()).hexdigest()},
         "properties": {"severity": finding.severity, "node": finding.node},
     }
     if finding.sites:
-        found["locations"] = [_location(finding.sites[0].location, directory)]
         found["codeFlows"] = [{"threadFlows": [{"locations": list(_flow(finding.sites, directory))}]}]
     related = [(site.location, site.text) for site in finding.sites[1:]]
     related += [(site.location, site.text) for other in finding.also for site in other.sites if site.role == "saved"]
@@ -100,6 +113,26 @@ def _result(finding: Finding, directory: str) -> dict[str, Any]:
     if finding.fix is not None:
         found["fixes"] = [_fix(finding.fix, finding.help, directory)]
     return found
+
+
+def _primary(finding: Finding, report: Report) -> dict[str, Any]:
+    """Return where a finding is shown; one that is nowhere, for which GitHub refuses a log, at the script's top."""
+    place = finding.primary
+    if place is None:
+        return _location(Location(report.result.path, 1, "", ""), report.directory, "no place of it is known")
+    found = _location(place, report.directory)
+    if around := _around(Path(report.directory, place.filename), place.lineno):
+        found["physicalLocation"]["contextRegion"] = around
+    return found
+
+
+def _around(path: Path, line: int) -> dict[str, Any] | None:
+    """Return a line with some before and after it (section 3.29.5); None where the file has no such line."""
+    lines = linecache.getlines(str(path))
+    if not 0 < line <= len(lines):
+        return None
+    first, last = max(1, line - _AROUND), min(len(lines), line + _AROUND)
+    return {"startLine": first, "endLine": last, "snippet": {"text": "".join(lines[first - 1 : last])}}
 
 
 # The steps of a code flow are in the order in which the program takes them.
