@@ -107,6 +107,8 @@ def _array_of(tensor: torch.Tensor) -> numpy.ndarray:
         If it has no such memory, or not of a dtype that NumPy has.
     """
     if tensor.is_conj() or tensor.is_neg() or tensor._is_zerotensor():  # DLPack knows nothing of these bits
+        if tensor._is_zerotensor():
+            raise NotImplementedError("it has no memory: numpy() reads whatever is there, in PyTorch 2.8 too")
         return tensor.numpy()
     return _from_dlpack(_Exported(tensor))
 
