@@ -81,6 +81,9 @@ class ProgramProcess:
         self.environment = environment or {}
         self._master = -1
         self._unseen = ""
+        self._starting = threading.RLock()  # held while it is started again
+        self._left = False
+        self._before: tuple[int, str] | None = None  # how the program before it ended, while it is started again
         self._channel = self._start()
 
     @functools.cached_property
@@ -132,15 +135,20 @@ class ProgramProcess:
         return Channel(here, m.FromProgram)
 
     def _start_again(self) -> None:
-        if not self.debugger.ended:
-            self.debugger.abort()
-            self.debugger.wait(_LEAVE)
-        self.end()
-        self._close_readers()
-        channel = self._start()
-        hello, welcome = introduced(channel, patience=_STARTING)
-        self.debugger.attach(channel, hello.pid, welcome)
-        self._start_reading(self.debugger)
+        with self._starting:
+            if not self.debugger.ended:
+                self.debugger.abort()
+                self.debugger.wait(_LEAVE)
+            self._before = self.debugger.conclusion()
+            self.end()
+            self._close_readers()
+            channel = self._start()
+            if self._left:
+                self._process.kill()
+            hello, welcome = introduced(channel, patience=_STARTING)
+            self.debugger.attach(channel, hello.pid, welcome)
+            self._start_reading(self.debugger)
+            self._before = None
 
     # --- its streams ---
 
@@ -286,7 +294,23 @@ class ProgramProcess:
             let_go_on(self._process.pid)
 
     def conclude(self) -> tuple[int, str]:
-        """End it; return the exit status for whoever ran the debugger, and the line that explains it."""
+        """End it; return the exit status for whoever ran the debugger, and the line that explains it.
+
+        One that is just being started again, on another thread, is killed: what is told is the end of the one before.
+        """
+        self._left = True
+        if not self._starting.acquire(blocking=False):
+            self._process.kill()
+            self._starting.acquire()
+        try:
+            return self._concluded()
+        finally:
+            self._starting.release()
+
+    def _concluded(self) -> tuple[int, str]:
+        if self._before is not None:
+            self.end()
+            return self._before
         if is_stopped(self._process.pid):
             return 128 - self.end(), f"{self.debugger.title} had been stopped by a signal, and has been killed"
         ended = self.debugger.ended

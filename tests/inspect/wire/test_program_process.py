@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 import time
 
 import pytest
@@ -243,3 +244,35 @@ def test_a_program_that_a_signal_holds_goes_on_to_its_end(tmp_path):
 @pytest.mark.parametrize(("status", "text"), [(0, "has ended (exit status 0)"), (-9, "was killed by SIGKILL")])
 def test_an_exit_status_in_words(status, text):
     assert exit_text(status) == text
+
+
+def test_one_that_is_being_started_again_is_not_waited_for(run, monkeypatch):
+    process = run(START + BACKWARD)
+    debugger = process.debugger
+    debugger.start()
+    assert debugger.wait(30).paused
+    debugger.cont()
+    debugger.wait_for_end(30)
+    begun, introduced = threading.Event(), program_process.introduced
+
+    def waiting(*arguments, **options):
+        begun.set()
+        return introduced(*arguments, **options)
+
+    monkeypatch.setattr(program_process, "introduced", waiting)
+    failures = []
+
+    def restart():
+        try:
+            debugger.restart()
+        except (ChannelError, SessionError) as error:
+            failures.append(error)
+
+    restarting = threading.Thread(target=restart)
+    restarting.start()
+    assert begun.wait(30)
+    status, text = process.conclude()
+    restarting.join(30)
+    assert (status, len(failures)) == (0, 1)
+    assert text.endswith("script.py finished (exit status 0)")
+    assert process.status is not None
