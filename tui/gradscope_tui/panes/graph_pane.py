@@ -80,9 +80,9 @@ class GraphPane(CursorPane, inherit_bindings=False):
     ABOUT: ClassVar[str] = (
         "The nodes in the engine's order, with a lane for each edge that still waits, below the names of their "
         "modules where there is room. `○` a node still to run, `◉` one that has run or is about to, `▣` a folded "
-        "module, `✎` a node whose gradient has been changed, `✂` one that joins branches of which some get no gradient "
-        "while parameters are cut off: the modules of these stand below it, or above all, with the line that cuts, to "
-        "which Enter goes. To the right stands, once it is known, the norm of the "
+        "module, `✎` a node whose gradient has been changed, `✂` the one that joins branches of which some get no "
+        "gradient while parameters are cut off: the modules of these stand below it, or above all where several nodes "
+        "may be the one, with the line that cuts, to which Enter goes. To the right stands, once it is known, the norm of the "
         "gradient that comes in, with a bar on a logarithmic scale, and by what it has been multiplied since the node "
         "where it comes from: red for NaN "
         f"and Inf, yellow below {VANISHING:g} and above {EXPLODING:g}, or what `[norms]` in the settings says. "
@@ -264,6 +264,10 @@ class GraphPane(CursorPane, inherit_bindings=False):
             self._draw_lanes()
         self.content_changed()
         self.select(self.index)
+
+    def _joined_by(self, index: int) -> int:
+        """Return how many branches without gradient a node joins; of several that join some, any may have data there."""
+        return self._outline.joins.get(index, 0) if len(self._outline.joins) == 1 else 0
 
     def _draw_lanes(self) -> None:
         """Lay out the lanes: at once, or on another thread where that takes long; until then there are none."""
@@ -598,7 +602,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         strong = self.color("now") if state == "current" else self.color("strong")
         tail = f"  {glyph} {word}" if broken else ""
         tail = "  ◀ LIVE" if self._live in span else tail
-        missing = self._outline.joins.get(first.index, 0) if self._cut_off and not module and not tail else 0
+        missing = self._joined_by(first.index) if self._cut_off and not module and not tail else 0
         cut = f"  ✂ {missing} input{'s' if missing > 1 else ''}" if missing else ""
         columns = self._columns(row, width)
         wide, room = width >= _WIDE, width - len(tail) - len(cut) - columns.cell_len
