@@ -75,6 +75,7 @@ def function_source(op: Operator, *, dunder: bool = False) -> str:
     arguments = ", ".join(p.name for p in op.parameters)
     if op.out and not dunder:
         head.append(f"    if out is not None: return writes.run_out(op, ({arguments},), out)")
+    head.append(f"    if state.special: return general.watched(op, ({arguments},))")
     return "\n".join([*head, *body_of(op, f"({arguments},)")]) + "\n"
 
 
@@ -83,9 +84,9 @@ def observed_source(op: Operator) -> str:
     names = ", ".join(p.name for p in op.parameters)
     if op.draws:
         return f"def observed({names}):\n    return None\n"
-    _, *body = body_of(op, f"({names},)")
     ways_out = re.compile(r"return general\..*")
-    return "\n".join([f"def observed({names}):", *(ways_out.sub("return None", line) for line in body)]) + "\n"
+    body = (ways_out.sub("return None", line) for line in body_of(op, f"({names},)"))
+    return "\n".join([f"def observed({names}):", *body]) + "\n"
 
 
 def body_of(op: Operator, arguments: str) -> list[str]:

@@ -107,7 +107,7 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
     first = names[0]
     run = f"return general.run(op, {arguments})"
     lines = ["    global small"] if op.by_element and keeps_shape(op) else []
-    lines += [f"    if state.special: return general.watched(op, {arguments})", "    try:"]
+    lines.append("    try:")
     edged = [p.name for p in op.edged]
     flags = [name for name in names if op.differentiable and name not in edged]
     lines += indented(2, unwrap_lines(op, names, run, flags=flags, shaped=keeps_shape(op), mixed=True))

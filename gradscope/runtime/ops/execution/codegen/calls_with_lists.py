@@ -28,7 +28,6 @@ def body_with_lists(op: Operator, arguments: str) -> list[str]:
     aux = "{" + ", ".join(f"{name!r}: _m_{name}" for name in op.aux) + "}"
     finish = f"return general.finish(op, [{operands}], _r, {aux}, numpy)"
     return [
-        f"    if state.special: return general.watched(op, {arguments})",
         "    try:",
         *indented(2, _unwrap_lines(op, run)),
         f"    except (AttributeError, TypeError): {run}",
