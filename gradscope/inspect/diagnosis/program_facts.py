@@ -126,11 +126,17 @@ class WatchedProgram:
             self._watches[fact.name] = fact, watch
         return watch
 
-    def sighting(self, tensors: Iterable[Any]) -> Sighting:
-        """Return that something is seen now, and is about these parameters."""
+    def sighting(self, tensors: Iterable[Any], *, in_forward: bool = False) -> Sighting:
+        """Return that something is seen now, and is about these parameters.
+
+        Parameters
+        ----------
+        in_forward : bool
+            Whether it is seen in a forward pass, whose backward is the next one.
+        """
         paths = self.watch_of(EXAMINATION).names.paths()
         named = dict.fromkeys(paths.get(id(tensor), "") for tensor in tensors)
-        return Sighting(tuple(filter(None, named)), max(self.ledger.recorder.backwards, 1))
+        return Sighting(tuple(filter(None, named)), max(self.ledger.recorder.backwards + in_forward, 1))
 
     @property
     def is_open(self) -> bool:

@@ -761,6 +761,38 @@ def test_a_softmax_explains_what_is_behind_it_and_not_the_zero_gradient_of_anoth
     assert codes_of_two_towers(fw, of_one) == {"D316", "D321"}
 
 
+@pytest.mark.parametrize(("loss", "reduction"), [("kl_div", "batchmean"), ("nll_loss", "mean")])
+def test_a_loss_without_log_probabilities_explains_the_steps_of_its_own_model_alone(fw, loss, reduction):
+    """Both models take steps that are too large: one by its loss, the other by its learning rate."""
+    fw.manual_seed(0)
+    functional, x = fw.nn.functional, fw.randn(8, 4)
+    log, other = (fw.nn.Sequential(fw.nn.Linear(4, 16), fw.nn.Tanh(), fw.nn.Linear(16, 3)) for _ in range(2))
+    target = fw.arange(8) % 3 if loss == "nll_loss" else fw.ones(8, 3)
+    optimizers = [fw.optim.SGD(log.parameters(), lr=100.0), fw.optim.Adam(other.parameters(), lr=2.0)]
+    with gi.Doctor() as doctor:
+        for _ in range(6):
+            for optimizer in optimizers:
+                optimizer.zero_grad()
+            getattr(functional, loss)(log(x), target, reduction=reduction).backward()
+            (other(x) - 1).square().mean().backward()
+            for optimizer in optimizers:
+                optimizer.step()
+    symptoms = {symptom.code: symptom for symptom in doctor.diagnosis.symptoms}
+    assert "D338" in symptoms
+    assert "Adam" in symptoms["D324"].text
+    assert sum(symptom.code == "D324" for symptom in doctor.diagnosis.symptoms) == 1
+
+
+def test_a_loss_in_the_forward_pass_is_seen_with_the_backward_that_follows(fw):
+    model, target = fw.nn.Linear(4, 3), fw.ones(8, 3) / 3
+    with gi.Doctor() as doctor:
+        for number in range(1, 4):
+            result = model(fw.ones(8, 4))
+            given = fw.softmax(result, 1) if number == 3 else fw.log_softmax(result, 1)
+            fw.nn.functional.kl_div(given, target, reduction="batchmean").backward()
+    assert [(symptom.code, symptom.since) for symptom in doctor.diagnosis.symptoms] == [("D338", 3)]
+
+
 def test_a_finding_tells_with_which_backward_it_was_first_seen(fw):
     model = fw.nn.Linear(3, 1)
     with gi.Doctor() as doctor:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from ...adapters import Observer
+from ...records.execution_order import walk
 from ...records.records import Location, operator_name
 from ..explanation import at
 from ..nan.nan_producers import saved_values
@@ -76,9 +77,16 @@ class LogProbabilityWatch(Observer):
         if operator_of(call.name) != "kl_div" or not call.inputs:
             return
         largest = float(numpy.max(self._adapter.to_host(call.inputs[0]), initial=-math.inf))
-        if self._most < largest < math.inf:
-            sighting = self._program.sighting(())
-            self.found.setdefault(call.location, LargeLogProbabilities("kl_div", largest, call.location, sighting))
+        if self._most < largest < math.inf and call.location not in self.found:
+            sighting = self._sighting(call.inputs[0])
+            self.found[call.location] = LargeLogProbabilities("kl_div", largest, call.location, sighting)
+
+    def _sighting(self, given: Any) -> Sighting:
+        """Return that a loss is given this now, and is about what it was computed from."""
+        root = self._adapter.root(given)
+        links = {} if root is None else walk(self._adapter, [root[0]])
+        leaves = [] if root is None else leaves_behind(self._adapter, links, self._adapter.key(root[0]))
+        return self._program.sighting(leaves, in_forward=True)
 
 
 LARGE_LOG_PROBABILITIES = Fact(
