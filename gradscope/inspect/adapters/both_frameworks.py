@@ -23,7 +23,7 @@ from .gradient_hooks import NodeHook
 from .import_watch import when_imported
 from .memory_fingerprint import Region
 from .native_adapter import NativeAdapter
-from .protocol import Adapter, DataParallel, FailedCall, Observation, Observer, Plan, SavedView
+from .protocol import Adapter, DataParallel, FailedCall, InnerCalls, Observation, Observer, Plan, SavedView
 
 __all__ = ["AnyAdapter", "adapter_for"]
 
@@ -206,6 +206,10 @@ class AnyAdapter:
     def inside(self, node: Any) -> tuple[InnerOperator, ...]:
         """Return what is inside of a compiled node."""
         return self._of(node).inside(node)
+
+    def inner_calls(self, node: Any) -> InnerCalls | None:
+        """Return how the calls inside of a compiled node follow each other."""
+        return self._of(node).inner_calls(node)
 
     def withheld(self, node: Any) -> tuple[int, ...]:
         """Return which of its gradients a compiled node never produces."""

@@ -41,6 +41,7 @@ from .protocol import (
     Converted,
     DataParallel,
     FailedCall,
+    InnerCalls,
     Observer,
     Plan,
     SavedView,
@@ -253,6 +254,10 @@ class NativeAdapter:
     def inside(self, node: Node) -> tuple[InnerOperator, ...]:
         """Return nothing: no node is compiled."""
         return ()
+
+    def inner_calls(self, node: Node) -> InnerCalls | None:
+        """Return nothing: no node is compiled."""
+        return None
 
     def withheld(self, node: Node) -> tuple[int, ...]:
         """Return nothing: no node is compiled."""

@@ -27,6 +27,8 @@ __all__ = [
     "OnDevice",
     "DataParallel",
     "FailedCall",
+    "InnerCall",
+    "InnerCalls",
     "InnerKernel",
     "InnerStep",
     "MemoryShare",
@@ -200,6 +202,39 @@ class InnerStep(NamedTuple):
     saved: tuple[Any, ...]
     made: tuple[Any, ...]
     kernels: tuple[InnerKernel, ...]
+
+
+class InnerCall(NamedTuple):
+    """A call of the forward pass inside of a compiled region, and what it was given.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of its result.
+    source : int or None
+        The number of the call that has computed its one operand with a gradient; None where several calls use that
+        gradient (a sum has no operator in backward), or none inside does.
+    edge : int or None
+        The edge of the region's node that leads to where the operand was computed, where that is outside.
+    """
+
+    operator: InnerOperator
+    shape: tuple[int, ...]
+    source: int | None
+    edge: int | None
+
+
+class InnerCalls(NamedTuple):
+    """The calls of the forward pass inside of a compiled region, the last first.
+
+    Attributes
+    ----------
+    results : dict of int to int
+        By the number of the region's output, the call that has computed it.
+    """
+
+    calls: tuple[InnerCall, ...]
+    results: dict[int, int]
 
 
 class CompiledRun(Protocol):
@@ -536,6 +571,9 @@ class Adapter(Protocol):
 
     def inside(self, node: Any) -> tuple[InnerOperator, ...]:
         """Return what is inside of a compiled node, in the order of its backward; empty for others."""
+
+    def inner_calls(self, node: Any) -> InnerCalls | None:
+        """Return how the calls inside of a compiled node follow each other; None for others, and where no graph is."""
 
     def withheld(self, node: Any) -> tuple[int, ...]:
         """Return which of its gradients a compiled node never produces: inside, no way leads to what they are of."""

@@ -28,6 +28,7 @@ from ..protocol import (
     CHECKPOINTS,
     DataParallel,
     FailedCall,
+    InnerCalls,
     Observer,
     OnDevice,
     Plan,
@@ -67,7 +68,7 @@ from .numpy_conversion import (
 )
 from .observed_backward import TorchTask, edge_of
 from .saved_tensors import saved_of, set_version, unpacked_of, written_by_itself
-from .torch_compile import blindness_of, generated_code, inside_of, is_compiled, withheld_by
+from .torch_compile import blindness_of, calls_inside, generated_code, inside_of, is_compiled, withheld_by
 
 __all__ = ["TorchAdapter"]
 
@@ -183,6 +184,10 @@ class TorchAdapter:
     def inside(self, node: Any) -> tuple[InnerOperator, ...]:
         """Return what is inside of a compiled node."""
         return inside_of(node)
+
+    def inner_calls(self, node: Any) -> InnerCalls | None:
+        """Return how the calls inside of a compiled node follow each other."""
+        return calls_inside(node)
 
     def withheld(self, node: Any) -> tuple[int, ...]:
         """Return which of its gradients a compiled node never produces."""

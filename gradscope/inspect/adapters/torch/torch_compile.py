@@ -25,11 +25,12 @@ from ....runtime.events import is_library_file
 from ...output.number_format import count
 from ...records.records import InnerOperator, Location
 from ...source.call_sites import line_of, place
-from ..protocol import InnerKernel, InnerStep
+from ..protocol import InnerCall, InnerCalls, InnerKernel, InnerStep
 
 __all__ = [
     "CompiledRun",
     "blindness_of",
+    "calls_inside",
     "generated_code",
     "inside_of",
     "is_compiled",
@@ -39,6 +40,8 @@ __all__ = [
 ]
 
 _TANGENTS = "tangents"
+# The outputs of a region that have a gradient of their own, by what PyTorch calls them; others are views made after it.
+_COMPUTED = {"non_alias", "unsafe_view_alias", "custom_function_view"}
 _NAME = "CompiledFunctionBackward"
 _current_node = torch._C._current_autograd_node
 
@@ -71,6 +74,7 @@ class _Region:
             (node for node in self.inputs if _source(node)), key=lambda node: node.meta.get("seq_nr", 0)
         )
         targets = [node.target for node in module.graph.nodes if node.op == "call_function"]
+        self.calls: InnerCalls | None = None
         self.writes = any(getattr(getattr(target, "_schema", None), "is_mutable", False) for target in targets)
 
     @property
@@ -102,6 +106,19 @@ def inside_of(node: Any) -> tuple[InnerOperator, ...]:
     function = getattr(type(node), "_forward_cls", None)
     region = _region_of(function) if function is not None and is_compiled(node) else None
     return () if region is None else region.operators
+
+
+def calls_inside(node: Any) -> InnerCalls | None:
+    """Return how the calls inside of a node follow each other; None where it is not compiled, or its graph not known.
+
+    Which gradient is of which output is not known of regions that write into inputs with a history.
+    """
+    region = _region_of(type(node)._forward_cls) if is_compiled(node) else None
+    if region is None:
+        return None
+    if region.calls is None:
+        region.calls = _calls_of(region, getattr(type(node)._forward_cls, "metadata", None))
+    return region.calls
 
 
 def withheld_by(node: Any) -> tuple[int, ...]:
@@ -250,6 +267,53 @@ def _module_path(node: Any) -> str:
     told = str(list(stack.values())[-1][0])  # L['self'].layers.0, L['model']._modules['0']
     words = [word for word in re.findall(r"\w+", told) if word not in _CONTAINERS]
     return ".".join(words[2:])
+
+
+def _calls_of(region: _Region, metadata: Any) -> InnerCalls:
+    """Return how the calls of the forward pass follow each other, as their gradients do the other way."""
+    begins = {node: number for number, step in enumerate(region.steps) for node in step.run}
+    edges = {result: number for number, result in enumerate(region.results) if result is not None}
+
+    def behind(node: Any) -> tuple[int | None, int | None]:
+        """Return the one call that a gradient goes to, or the edge by which it leaves."""
+        steps = {begins[user] for user in node.users if user in begins} - {begins.get(node)}
+        if len(steps) + (node in edges) != 1:
+            return None, None
+        if not steps:
+            return None, edges[node]
+        (step,) = steps
+        run = region.steps[step].run
+        return behind(run[0]) if _adds_gradients(run[0]) else (step, None)
+
+    calls = []
+    for step in region.steps:
+        # Where gradients of two operands are made, either may be the one that is meant.
+        source, edge = behind(step.made[0]) if len(step.made) == 1 else (None, None)
+        calls.append(InnerCall(step.operator, _shape(step.given), source, edge))
+    outputs = _gradients_of_outputs(region, metadata)
+    ways = {number: behind(gradient)[0] for number, gradient in outputs.items()}
+    return InnerCalls(tuple(calls), {number: call for number, call in ways.items() if call is not None})
+
+
+def _adds_gradients(node: Any) -> bool:
+    """Whether a node is where two gradients of one tensor meet: no call of the forward pass."""
+    return _source(node) is None and _kernel(node) == "add"
+
+
+def _shape(given: tuple[Any, ...]) -> tuple[int, ...]:
+    value = given[0].meta.get("val") if given else None
+    shape = getattr(value, "shape", ())
+    # Of a size that may change the graph knows what it was when it was made.
+    return tuple(size if isinstance(size, int) else size.node.hint for size in shape)
+
+
+def _gradients_of_outputs(region: _Region, metadata: Any) -> dict[int, Any]:
+    """Return the gradient that comes into a region for each of its outputs, where that can be told."""
+    gradients = [node for node in region.inputs if node.name.startswith(_TANGENTS)]
+    outputs = getattr(metadata, "output_info", ())
+    own = [nr for nr, out in enumerate(outputs) if out.requires_grad and out.output_type.name in _COMPUTED]
+    before = getattr(metadata, "num_mutated_inp_runtime_indices", 0), getattr(metadata, "num_intermediate_bases", 0)
+    return dict(zip(own, gradients)) if len(own) == len(gradients) and not any(before) else {}
 
 
 # --- a run beside the program -----------------------------------------------------------------------------------------

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ...adapters import Observer
-from ...records.execution_order import NodeLinks
-from ...records.records import Location, operator_name
+from ...records.records import Location
 from ..explanation import at
 from ..nan.nan_producers import saved_values
 from ..program_facts import Fact, WatchedProgram
 from ..rule_registry import Rule
-from ..sampled_graphs import senders, source_of, users_of
+from ..training.graph_calls import GraphCall, GraphCalls
 
 __all__ = ["SquashedTwice"]
 
-_LOGITS = "BinaryCrossEntropyWithLogits"
+# Losses that take logits, by their nodes and by what is inside of a compiled region, and what users call them.
+_LOGITS = {
+    "BinaryCrossEntropyWithLogits": "binary_cross_entropy_with_logits",
+    "BCEWithLogits": "binary_cross_entropy_with_logits",
+    "CrossEntropy": "cross_entropy",
+}
+_LOG_PROBABILITIES = {"NllLoss", "NllLoss2d", "NLL"}
+# What they must not be given the result of.
+_SQUASHES = {
+    "binary_cross_entropy_with_logits": {"Sigmoid"},
+    "cross_entropy": {"Softmax", "Relu"},
+    "nll_loss": {"Softmax"},
+}
 
 
 @dataclass(frozen=True)
@@ -58,32 +69,33 @@ class LossInputs(Observer):
 
     def task_started(self, task: Any) -> None:
         """Look at the graph."""
-        links = self._graphs.of(task)
-        above = senders(links)
-        for key, link in links.items():
-            name = operator_name(self._adapter.node_name(link.node))
-            if name == _LOGITS:
-                self._compare(links, link, link, "Sigmoid")
-            elif name in ("NllLoss", "NllLoss2d"):
-                self._compare(links, link, link, "Softmax")
-            elif name == "LogSoftmax":
-                for user, _ in users_of(self._adapter, above, key):
-                    if operator_name(self._adapter.node_name(user.node)).startswith("NllLoss"):
-                        self._compare(links, link, user, "Softmax")
-                        self._compare(links, link, user, "Relu")
+        calls = GraphCalls(self._adapter, self._graphs.of(task))
+        for loss in calls:
+            if loss.name in _LOGITS:
+                self._compare(calls, loss, loss, _LOGITS[loss.name])
+            elif loss.name in _LOG_PROBABILITIES:
+                source = calls.source_of(loss)
+                if source is not None and source.name == "LogSoftmax":
+                    self._compare(calls, source, loss, "cross_entropy")
+                else:
+                    self._compare(calls, loss, loss, "nll_loss")
 
-    def _compare(self, links: Mapping[int, NodeLinks], inner: NodeLinks, loss: NodeLinks, squash: str) -> None:
-        source = source_of(self._adapter, links, inner.edges[0][0])
-        if source is None or operator_name(self._adapter.node_name(source.node)) != squash:
+    def _compare(self, calls: GraphCalls, inner: GraphCall, loss: GraphCall, name: str) -> None:
+        source = calls.source_of(inner)
+        if source is None or source.name not in _SQUASHES[name]:
             return
-        result = saved_values(self._adapter, source.node).get("result")
-        shape = () if result is None else tuple(result.shape)
-        name = "binary_cross_entropy_with_logits" if squash == "Sigmoid" else "cross_entropy"
-        if inner is loss and squash == "Softmax":
-            name = "nll_loss"
-        at_most = 2 if squash == "Sigmoid" else shape[1] if len(shape) > 1 else math.prod(shape)
-        module, made = self._tracker.module_of(source.node), self._adapter.location(source.node)
-        self.found[SquashedLoss(squash.lower(), name, module, at_most, made, self._adapter.location(loss.node))] = None
+        # What is added to a result inside of a compiled region is not seen, and a ReLU's may be negative then.
+        if source.inner is not None and source.name == "Relu":
+            return
+        shape = calls.shape(source)
+        module = calls.module(source)
+        if source.inner is None:
+            result = saved_values(self._adapter, source.link.node).get("result")
+            shape = () if result is None else tuple(result.shape)
+            module = self._tracker.module_of(source.link.node)
+        at_most = 2 if source.name == "Sigmoid" else shape[1] if len(shape) > 1 else math.prod(shape)
+        lines = calls.location(source), calls.location(loss)
+        self.found[SquashedLoss(source.name.lower(), name, module, at_most, *lines)] = None
 
 
 SQUASHED_LOSSES = Fact("squashed losses", LossInputs, lambda watch: tuple(watch.found), backward=True)

@@ -16,7 +16,8 @@ from ..nan.nan_producers import saved_values
 from ..no_gradient.dataflow import operator_of
 from ..program_facts import Fact, Sighting, WatchedProgram
 from ..rule_registry import Found, Rule
-from ..sampled_graphs import leaves_behind, source_of
+from ..sampled_graphs import leaves_behind
+from ..training.graph_calls import GraphCall, GraphCalls
 
 __all__ = ["NoLogProbabilities"]
 
@@ -60,9 +61,9 @@ class LogProbabilityWatch(Observer):
             if name not in _LOSSES:
                 continue
             given = saved_values(self._adapter, link.node).get(_LOSSES[name])
-            source = source_of(self._adapter, links, link.edges[0][0])
+            source = GraphCalls(self._adapter, links).source_of(GraphCall(name, link))
             # D320 names the softmax or sigmoid that made probabilities of them.
-            squashed = source is not None and operator_name(self._adapter.node_name(source.node)) == "Softmax"
+            squashed = source is not None and source.name == "Softmax"
             if given is None or squashed:
                 continue
             values = numpy.asarray(self._adapter.to_host(given), dtype=numpy.float64)
