@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from ..output.number_format import format_shape
+from ..output.number_format import count, format_shape
 from ..records.node_identity import Identity, node_identities
 from ..records.records import SavedRecord, TensorSpec
 from .graph_model import BackwardGraph, execution_order
 
 __all__ = ["GraphDifference", "Identity", "NodeChange", "graph_difference", "identities"]
+
+_COLUMNS = ("", "node", "of", "line", "what", "before", "after")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +76,30 @@ class GraphDifference:
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
-    def _lines(self) -> Iterator[str]:
-        yield (
+    def _repr_html_(self) -> str:
+        # Tables load when a notebook asks for one.
+        from ..output.notebook_html import MOST_IN_A_TABLE, note, page, table
+
+        rows = list(islice(self._rows(), MOST_IN_A_TABLE))
+        changes = len(self.added) + len(self.removed) + len(self.changed)
+        of = f", the first {len(rows):,} of them" if len(rows) < changes else ""
+        caption = f"{count(changes, 'difference')}{of}"
+        return page(note(self._summary()), table(_COLUMNS, rows, caption=caption) if rows else "")
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        yield from (("+", *_cells(identity), "", "", "") for identity in self.added)
+        yield from (("-", *_cells(identity), "", "", "") for identity in self.removed)
+        for change in self.changed:
+            yield ("~", *_cells(change.identity), change.what, change.before or "none", change.after or "none")
+
+    def _summary(self) -> str:
+        return (
             f"{len(self.added)} added, {len(self.removed)} removed, "
             f"{len({change.identity for change in self.changed})} changed, {self.same} the same"
         )
+
+    def _lines(self) -> Iterator[str]:
+        yield self._summary()
         yield from (f"+ {identity}" for identity in self.added)
         yield from (f"- {identity}" for identity in self.removed)
         yield from (f"~ {change}" for change in self.changed)
@@ -123,6 +145,11 @@ def graph_difference(before: BackwardGraph, after: BackwardGraph) -> GraphDiffer
         changed=tuple(changed),
         same=same,
     )
+
+
+def _cells(identity: Identity) -> tuple[str, str, str]:
+    """Return a node, what it is of, and the line that made it."""
+    return identity.counted, identity.parameter or identity.module, identity.place
 
 
 def identities(graph: BackwardGraph) -> dict[Any, Identity]:

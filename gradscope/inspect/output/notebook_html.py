@@ -8,7 +8,10 @@ from typing import Any
 
 from .markup import Markup, element
 
-__all__ = ["embedded_picture", "histogram", "note", "page", "table"]
+__all__ = ["MOST_IN_A_TABLE", "embedded_picture", "histogram", "note", "page", "table"]
+
+MOST_IN_A_TABLE = 200
+"""Rows of a table that may have any number of them: a cell's output is kept in the notebook."""
 
 # Lines stay lines, and begin at the left: a notebook sets tables to the right.
 _TEXT = {"style": "text-align: left; white-space: pre-wrap"}

@@ -30,11 +30,15 @@ class Identity(NamedTuple):
     place: str
     occurrence: int
 
+    @property
+    def counted(self) -> str:
+        """The name, with a number where it is not the first of its kind."""
+        return f"{self.name} #{self.occurrence + 1}" if self.occurrence else self.name
+
     def __str__(self) -> str:
         owner = self.parameter or self.module
-        number = f" #{self.occurrence + 1}" if self.occurrence else ""
         where = f"  [{self.place}]" if self.place else ""
-        return f"{self.name}{number}{' of ' + owner if owner else ''}{where}"
+        return f"{self.counted}{' of ' + owner if owner else ''}{where}"
 
 
 def node_identities(nodes: Iterable[tuple[str, str, str, Location | None]]) -> list[Identity]:

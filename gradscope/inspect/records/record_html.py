@@ -14,7 +14,7 @@ from ..source.source_paths import shown_path
 if TYPE_CHECKING:
     from .records import InnerOperator, Location, NodeRecord, SavedRecord, TensorSummary
 
-__all__ = ["node_html", "nodes_html", "summary_html"]
+__all__ = ["bad_html", "line_html", "node_html", "nodes_html", "summary_html"]
 
 _MARKS = {"done": "✓", "current": "▶", "pending": "", "failed": "✗", "skipped": "–"}
 _TENSOR_COLUMNS = ("tensor", "shape", "dtype", "#norm", "#min", "#max", "#mean", "#std", "#zeros", "bad", "magnitudes")
@@ -39,7 +39,7 @@ def node_html(node: NodeRecord) -> str:
     rows += [_saved_row(saved) for saved in node.saved]
     tensors = table((*_TENSOR_COLUMNS, "version"), rows) if rows else ""
     inside = table(_INSIDE_COLUMNS, map(_inside_row, node.inside), caption=_INSIDE) if node.inside else ""
-    return page(facts, _line(node.location), tensors, inside)
+    return page(facts, line_html(node.location), tensors, inside)
 
 
 def nodes_html(nodes: Sequence[NodeRecord], *, caption: str = "") -> str:
@@ -54,7 +54,7 @@ def nodes_html(nodes: Sequence[NodeRecord], *, caption: str = "") -> str:
             _number(node.norm),
             norm_bar(node.norm, norms),
             _lasted(node),
-            _line(node.location),
+            line_html(node.location),
         )
         for node in nodes
     ]
@@ -66,7 +66,7 @@ def norm_bar(norm: float | None, among: Iterable[float | None]) -> Markup:
     if norm is None:
         return Markup()
     if not math.isfinite(norm):
-        return element("span", {"style": f"color: {_BAD}"}, "not finite")
+        return bad_html("not finite")
     logs = [math.log10(other) for other in among if other is not None and 0 < other < math.inf]
     if not norm or not logs:
         return Markup()
@@ -74,6 +74,11 @@ def norm_bar(norm: float | None, among: Iterable[float | None]) -> Markup:
     length = _LONGEST_BAR * (math.log10(norm) - low) / (max(logs) - low)
     style = "display: inline-block; height: 0.7em; background: currentColor; opacity: 0.5"
     return element("span", {"style": f"{style}; width: {length:.0f}px"}, "")
+
+
+def bad_html(text: str) -> Markup:
+    """Return text in the colour of what is wrong, which light and dark pages both show."""
+    return element("span", {"style": f"color: {_BAD}"}, text)
 
 
 def _gradient_rows(name: str, group: Sequence[TensorSummary | None] | None) -> Iterable[tuple[str, ...]]:
@@ -87,14 +92,14 @@ def _gradient_rows(name: str, group: Sequence[TensorSummary | None] | None) -> I
 def _tensor_row(name: str, summary: TensorSummary) -> tuple[str, ...]:
     numbers = [_number(value) for value in (summary.norm, summary.min, summary.max, summary.mean, summary.std)]
     bad = [f"{count:,} {what}" for count, what in ((summary.nans, "NaN"), (summary.infs, "Inf")) if count]
-    told = element("span", {"style": f"color: {_BAD}"}, ", ".join(bad)) if bad else ""
+    told = bad_html(", ".join(bad)) if bad else ""
     shape = format_shape(summary.shape)
     return (name, shape, summary.dtype, *numbers, f"{summary.zeros:,}", told, histogram(summary.histogram))
 
 
 def _inside_row(one: InnerOperator) -> tuple[str, ...]:
-    told = element("span", {"style": f"color: {_BAD}"}, f"{one.bad:,}") if one.bad else ""
-    return (one.operator, one.module, _number(one.given), _number(one.made), told, _line(one.location))
+    told = bad_html(f"{one.bad:,}") if one.bad else ""
+    return (one.operator, one.module, _number(one.given), _number(one.made), told, line_html(one.location))
 
 
 def _saved_row(saved: SavedRecord) -> tuple[str, ...]:
@@ -112,11 +117,12 @@ def _version(saved: SavedRecord) -> str:
         return "packed by a hook"
     if saved.state == "modified":
         told = f"saved at version {saved.saved_version}, now at {saved.current_version}: modified"
-        return element("span", {"style": f"color: {_BAD}"}, told)
+        return bad_html(told)
     return str(saved.saved_version)
 
 
-def _line(location: Location | None) -> str:
+def line_html(location: Location | None) -> str:
+    """Return a line of the program: where it is, and its code; empty where it is not known."""
     if location is None:
         return Markup()
     return element(

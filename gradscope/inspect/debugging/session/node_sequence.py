@@ -15,7 +15,6 @@ from ...records.records import EdgeRecord, Location, NodeRecord, TensorSpec, ope
 from ..stops.node_specs import Candidate
 
 __all__ = [
-    "MOST_IN_A_TABLE",
     "MOST_RECORDS",
     "FinishedNode",
     "FinishedNodeFacts",
@@ -24,9 +23,6 @@ __all__ = [
     "candidates_of",
     "record_of",
 ]
-
-MOST_IN_A_TABLE = 200
-"""Nodes that a notebook shows of a backward."""
 
 MOST_RECORDS = 20_000
 """Nodes of a backward up to which all records are returned at once."""
@@ -150,6 +146,7 @@ class NodeList(NodeRecords):
 
     def _repr_html_(self) -> str:
         # Tables load when a notebook asks for one.
+        from ...output.notebook_html import MOST_IN_A_TABLE
         from ...records.record_html import nodes_html
 
         shown = self[:MOST_IN_A_TABLE]

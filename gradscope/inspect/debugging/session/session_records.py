@@ -230,6 +230,12 @@ class TaskRecord:
     total: int
     node: str
 
+    def _repr_html_(self) -> str:
+        # Tables load when a notebook asks for one.
+        from .debugger_html import task_html
+
+        return task_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class ThreadRecord:

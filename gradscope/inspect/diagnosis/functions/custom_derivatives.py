@@ -74,6 +74,18 @@ class CheckedFunction:
     def __str__(self) -> str:
         return self.text
 
+    def _repr_html_(self) -> str:
+        # Tables load when a notebook asks for one.
+        from ...output.markup import element
+        from ...output.notebook_html import note, page, table
+        from ...records.record_html import bad_html, line_html
+
+        verdict = bad_html(self.verdict) if self.verdict == "wrong" else self.verdict
+        title = element("p", None, element("b", None, self.name), " · ", verdict)
+        lines = (("backward", self.location), ("called", self.called))
+        rows = [(what, line_html(line)) for what, line in lines if line is not None]
+        return page(title, table(("", "line"), rows) if rows else "", note(self.text))
+
 
 @dataclass(frozen=True)
 class Functions(Explanation):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+import pytest
+
 import gradscope.inspect as gi
 
 
@@ -38,3 +40,24 @@ def test_it_tells_why_a_saved_tensor_is_refused(fw):
     session.cont()
     assert any("saved at version 0" in text for text in texts(session))
     session.abort()
+
+
+def test_a_backward_in_progress_is_a_row_with_a_bar(fw):
+    session = gi.debug((fw.ones(3, requires_grad=True) * 2).exp().sum())
+    session.step()
+    (task,) = session.tasks
+    made = ElementTree.fromstring(task._repr_html_())
+    assert [cell.text or "" for cell in made.iter("td")] == ["1", "", "1", "4", "", "ExpBackward0"]
+    assert "width: 25%" in task._repr_html_()
+    session.abort()
+
+
+@pytest.mark.parametrize(("index", "total", "bar"), [(3, 4, "75%"), (4, 4, "100%"), (3, -1, None), (-1, 4, None)])
+def test_a_nested_backward_of_unknown_length_has_no_bar(index, total, bar):
+    task = gi.TaskRecord(number=2, depth=1, index=index, total=total, node="<lambda>")
+    made = ElementTree.fromstring(task._repr_html_())
+    number, nested, at, of, _, node = ("".join(cell.itertext()) for cell in made.iter("td"))
+    assert (number, nested, at, node) == ("2", "1 other", str(index), "<lambda>")
+    assert of == (str(total) if total >= 0 else "")
+    widths = [each.attrib["style"] for each in made.iter("div") if "%" in each.get("style", "")]
+    assert [f"width: {bar};" in style for style in widths] == [True] * (bar is not None)

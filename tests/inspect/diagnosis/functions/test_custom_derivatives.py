@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import numpy
 import pytest
@@ -259,3 +260,22 @@ def test_one_direction_for_all_inputs_tells_right_from_wrong(fw):
 
     assert diagnosed(fw, product, right, 100 * leaf(fw, 3) + 1) == []
     assert len(diagnosed(fw, product, crossed, 100 * leaf(fw, 3) + 1)) == 1
+
+
+def test_in_a_notebook_the_verdict_stands_with_its_lines(fw):
+    def texts(checked):
+        return [text for text in ElementTree.fromstring(checked._repr_html_()).itertext() if text.strip()]
+
+    x = leaf(fw, 3)
+    with gi.functions() as watch:
+        function(fw, square, half_of_it, name="<Wrong>").apply(x).sum().backward()
+    (wrong,) = watch.result.checked
+    told = texts(wrong)
+    assert told[:3] == ["<Wrong>", " · ", "wrong"]
+    assert told[-1] == str(wrong)
+    assert wrong.location.source in told
+    assert wrong.called.source in told
+    assert "color: #d32f2f" in wrong._repr_html_()
+    unknown = gi.CheckedFunction("Other", "unknown", "It could not be run again.", None, None)
+    assert texts(unknown) == ["Other", " · unknown", "It could not be run again."]
+    assert "color" not in unknown._repr_html_()
