@@ -23,6 +23,7 @@ from ..history.gradient_restore import GradBackup
 from ..history.past_gradients import GradientCopies, ValueStore
 from ..stops import condition_names
 from .node_sequence import FinishedNode, FinishedNodeFacts, NodeList, record_of
+from .session_records import BackwardFinding
 
 __all__ = ["CallFacts", "SeenNode", "TaskView"]
 
@@ -128,6 +129,8 @@ class TaskView:
         # By place, of nodes that ran while nobody looked: the norm of what they were given.
         self.norms: dict[int, float | None] = {}
         self.durations: dict[int, int] = {}
+        # Why it has stopped at NaNs and infinities, in this order; each is explained while all is there.
+        self.bad_values: list[BackwardFinding] = []
         self.began = 0
         # The leaves it has come to: each with its place and its node.
         self._leaves: list[tuple[Any, int, Any]] = []

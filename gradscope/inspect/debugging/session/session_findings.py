@@ -9,7 +9,7 @@ from ...adapters import SavedView
 from ...diagnosis.limits import DEBUGGER, Limits, limits_from, limits_of
 from ...output.number_format import several
 from ...records.module_tracking import join
-from ...records.records import DebuggerEvent, Location, NodeRecord, StopReason
+from ...records.records import DebuggerEvent, Location, NodeRecord, SessionState, StopReason
 from .debugged_backward import TaskView
 from .model_records import known_parameters, parameter_records
 from .pause_context import PauseContext
@@ -30,8 +30,9 @@ _MOST_AT_STEPS = 2_000
 _STEPS = frozenset({"step", "replay"})
 _RANKS = ("exception", "violation", "nan", "inf", "modified", "unreached", "exploding", "faded", "vanishing", "zero",
           "slope", "bounded")  # fmt: skip
+_BAD = frozenset({"nan", "inf"})
 _CALLED = {"nan": "a NaN", "inf": "an infinity"}
-_STOPS = frozenset({"exception", "violation", "nan", "inf"})
+_STOPS = _BAD | {"exception", "violation"}
 
 
 class SessionFindings(SessionQueries):
@@ -103,18 +104,15 @@ class SessionFindings(SessionQueries):
                 for one in self._of_graph[1]
                 if one.kind == "faded" or (one.kind == "unreached" and lost.issuperset(one.parameters))
             ]
-            return _ranked([*self._of_stop(Told()), *known, *trend_findings(self._session.nodes, self._limits)])
+            stops = [*self._of_stop(Told()), *_bad_values(self._session.shown[0])]
+            return _ranked(stops, [*known, *trend_findings(self._session.nodes, self._limits)])
         if not self._state.paused:
             return self._of_graph[1]
         return self._at_stop(self._findings_at)
 
     def _findings_at(self, place: PauseContext) -> tuple[BackwardFinding, ...]:
         view = self._session.shown[0]
-        try:
-            told = self._told_at(place)
-        except RuntimeError:  # what it was made of has been let go
-            told = Told()
-        stop = self._of_stop(told)
+        stop = [*self._of_stop(self._told_if_kept(place)), *_bad_values(view)]
         if view is None or not view.order or len(view.order) > _MOST_NODES:
             return _ranked(stop)
         stepping = self._reason is not None and self._reason.kind in _STEPS
@@ -124,13 +122,28 @@ class SessionFindings(SessionQueries):
         graph = self._of_graph[1] if self._of_graph[0] is view else ()
         coming = [one for one in graph if one.index not in at_stop and _stands(one, view.index)]
         trend = [] if stepping and len(view.order) > _MOST_AT_STEPS else trend_findings(view.nodes, self._limits)
-        return _ranked([*stop, *coming, *trend])
+        return _ranked(stop, [*coming, *trend])
+
+    def _stopped(self, state: SessionState, reason: StopReason) -> None:
+        view = self._session.shown[0]
+        if state.paused and reason.kind in _BAD and view is not None:
+            told = self._session.at_stop(self._told_if_kept)
+            view.bad_values.append(self._finding_of(reason, told))
+        super()._stopped(state, reason)
+
+    def _told_if_kept(self, place: PauseContext) -> Told:
+        try:
+            return self._told_at(place)
+        except RuntimeError:  # what it was made of has been let go
+            return Told()
 
     def _of_stop(self, told: Told) -> list[BackwardFinding]:
-        """Return why the program has stopped, where that is trouble."""
-        reason, (view, index) = self._last_trouble(), self._session.shown
-        if reason is None:
-            return []
+        """Return why the program has stopped, where that is trouble other than a NaN or an infinity."""
+        reason = self._last_trouble()
+        return [] if reason is None or reason.kind in _BAD else [self._finding_of(reason, told)]
+
+    def _finding_of(self, reason: StopReason, told: Told) -> BackwardFinding:
+        view, index = self._session.shown
         node = view.record(index) if view is not None and 0 <= index < len(view.order) else None
         # The diagnosis loads when it is asked for.
         from .backward_outlook import line_of, writes_text
@@ -142,7 +155,7 @@ class SessionFindings(SessionQueries):
             write = reason.writes[-1]
             title = f"`{write.name}`, which {node.operator} had saved, was written by {write.operator}"
             text = f"{reason.text}\n{text}"
-        return [BackwardFinding(reason.kind, "error", title, text, where, -1 if node is None else index)]
+        return BackwardFinding(reason.kind, "error", title, text, where, -1 if node is None else index)
 
     def _last_trouble(self) -> StopReason | None:
         reason = self._last_stop if self.ended and self.error is not None else self._reason
@@ -247,13 +260,16 @@ def _not_reached(names: Sequence[str], total: int, answer: NoGradient) -> Backwa
     return BackwardFinding("unreached", "warning", title, reason, location, parameters=tuple(names))
 
 
-def _ranked(findings: Sequence[BackwardFinding]) -> tuple[BackwardFinding, ...]:
-    """Put the worst first, and leave out what another finding says better."""
+def _bad_values(view: TaskView | None) -> Sequence[BackwardFinding]:
+    """Return the NaNs and infinities at which a backward has stopped: what came first may be the cause of the rest."""
+    return () if view is None else view.bad_values
+
+
+def _ranked(stops: Sequence[BackwardFinding], findings: Sequence[BackwardFinding] = ()) -> tuple[BackwardFinding, ...]:
+    """Put the stops first and then the worst, and leave out what another finding says better."""
     kinds = {finding.kind for finding in findings}
-    stopped = bool(findings) and findings[0].kind in _STOPS
-    said = {"nan", "inf", "slope"} if stopped else set()
+    said = {"nan", "inf", "slope"} if stops else set()
     said |= {"bounded"} if "vanishing" in kinds else set()
     said |= {"vanishing", "bounded"} if "faded" in kinds else set()
-    first = findings[:1] if stopped else []
-    others = [finding for finding in findings[len(first) :] if finding.kind not in said]
-    return (*first, *sorted(others, key=lambda finding: _RANKS.index(finding.kind)))
+    others = [finding for finding in findings if finding.kind not in said]
+    return (*stops, *sorted(others, key=lambda finding: _RANKS.index(finding.kind)))

@@ -14,6 +14,7 @@ from ...records.module_tracking import join
 from ...records.naming import named_tensors
 from ...records.records import Location, NodeRecord
 from ...records.tensor_statistics import count_bad
+from ...source.call_sites import place as place_of
 from .pause_context import PauseContext
 from .session_lifecycle import DebuggerCore
 from .session_records import FrameRecord, VariableRecord
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from ...diagnosis.no_gradient.no_grad_records import GradientReport, NoGradient
 
 __all__ = ["SessionQueries", "Told", "derivative_of"]
+
+_MOST_NODES = 20_000
+"""Nodes of a backward up to which the one is looked for from which a bad value comes."""
 
 
 class Told(NamedTuple):
@@ -225,11 +229,24 @@ class SessionQueries(DebuggerCore):
         given, produced = ([None if grad is None else host(grad) for grad in some] for some in (grads, made))
         values = {name: saved[name] for name in saved}
         known = {name: host(value) for name, value in values.items() if self._adapter.is_tensor(value)}
-        text = bad_value_at(node, given, produced, known)
+        text = bad_value_at(node, given, produced, known, self._source_of(node))
         arrived = any(any(count_bad(grad)) for grad in given if grad is not None)
         if text and not arrived and inherited_from(node.operator, produced, known):
             return self._inherited_at(node, text)
         return Told(text)
+
+    def _source_of(self, node: NodeRecord) -> str:
+        """Return the node out of which the NaN or infinity came that a node was given, and its line; empty for none."""
+        # The diagnosis loads when it is asked for.
+        from ...diagnosis.flow.norm_trend import bad_source
+
+        view = self._session.shown[0]
+        if view is None or len(view.order) > _MOST_NODES:
+            return ""
+        source = bad_source(view.nodes[: node.index + 1], node)
+        if source is None:
+            return ""
+        return f"{source.name} (#{source.index})" + (f" at {place_of(source.location)}" if source.location else "")
 
     def _inherited_at(self, node: NodeRecord, text: str) -> Told:
         """Add since when what a node has saved is not finite."""

@@ -14,7 +14,7 @@ from ..limits import Limits
 from ..reshaping_operators import RESHAPING
 from .bounded_chain import LET_THROUGH, SATURATING
 
-__all__ = ["EXPLODING", "VANISHING", "NormTrouble", "norm_trouble"]
+__all__ = ["EXPLODING", "VANISHING", "NormTrouble", "bad_source", "norm_trouble"]
 
 VANISHING = Limits.vanishing_norm
 """Norms below are shown as vanishing, where nothing else is set."""
@@ -81,14 +81,45 @@ def norm_trouble(nodes: Sequence[NodeRecord], limits: Limits | None = None) -> l
     return [*_first_zero(counted, sources), *spread, *([] if spread else _over_uses(counted, limits))]
 
 
+def bad_source(nodes: Sequence[NodeRecord], node: NodeRecord) -> NodeRecord | None:
+    """Return the node out of which the NaN or infinity came that another one was given.
+
+    Parameters
+    ----------
+    nodes : sequence of NodeRecord
+        Those of the backward that have run, in execution order.
+    node : NodeRecord
+        The one that was given it.
+
+    Returns
+    -------
+    NodeRecord or None
+        None where it entered the backward, and where that is not known.
+    """
+    sources = _sources([one for one in nodes if one.norm is not None])
+    source = sources.get(node.key)
+    while source is not None and not math.isfinite(_size(source)):
+        source = sources.get(source.key)
+    return source
+
+
 def _sources(nodes: Sequence[NodeRecord]) -> Mapping[int, NodeRecord]:
     """Return for each node, by its key, the one from which the largest part of its gradient has come."""
     sources: dict[int, NodeRecord] = {}
+    sizes: dict[int, float] = {}
     for node in nodes:
-        for edge in node.edges:
-            if edge.target_key is not None and _size(node) >= _size(sources.get(edge.target_key)):
-                sources[edge.target_key] = node
+        for place, edge in enumerate(node.edges):
+            size = _sent(node, place)
+            if edge.target_key is not None and size >= sizes.get(edge.target_key, 0.0):
+                sources[edge.target_key], sizes[edge.target_key] = node, size
     return sources
+
+
+def _sent(node: NodeRecord, place: int) -> float:
+    """Return how much a node sends along an edge: without bound where that is known not to be finite."""
+    produced = node.grad_inputs or ()
+    summary = produced[place] if place < len(produced) else None
+    return math.inf if summary is not None and (summary.nans or summary.infs) else _size(node)
 
 
 def _size(node: NodeRecord | None) -> float:

@@ -324,7 +324,7 @@ def backward_cause(
     return Cause("its saved tensors and the gradient that arrives are finite, the derivative is not")
 
 
-def infinity_cause(grad: float | None, saved: Mapping[str, float | None]) -> Cause:
+def infinity_cause(grad: float | None, saved: Mapping[str, float | None], source: str = "") -> Cause:
     """Say why a derivative is NaN where an infinity arrived, and no NaN.
 
     Parameters
@@ -333,6 +333,8 @@ def infinity_cause(grad: float | None, saved: Mapping[str, float | None]) -> Cau
         The element of the gradient that arrived; None where it does not belong to the bad element alone.
     saved : mapping of str to (float or None)
         The elements of the saved tensors.
+    source : str
+        Where the infinity is from, if that is known: ``'SqrtBackward0 (#9) at net.py:18'``.
 
     Examples
     --------
@@ -346,7 +348,8 @@ def infinity_cause(grad: float | None, saved: Mapping[str, float | None]) -> Cau
         text = f"0 * inf: the gradient that arrives is infinite, and the saved `{zero}` is 0"
     else:
         text = "the gradient that arrives is infinite"
-    return Cause(text, "The infinity is what to mend: it was there before the NaN.")
+    whence = f"it came out of {source}, before the NaN" if source else "it was there before the NaN"
+    return Cause(text, f"The infinity is what to mend: {whence}.")
 
 
 def singular_at(operator: str, saved: Mapping[str, float | None]) -> tuple[str, str] | None:

@@ -20,6 +20,7 @@ def bad_value_at(
     grads: Sequence[numpy.ndarray | None],
     produced: Sequence[numpy.ndarray | None],
     saved: Mapping[str, numpy.ndarray],
+    source: str = "",
 ) -> str:
     """Return who made the NaN or infinity that a node has produced, and out of what.
 
@@ -29,6 +30,8 @@ def bad_value_at(
         The gradients that arrived and those that it produced.
     saved : dict of str to array
         Its saved tensors, as far as they are known.
+    source : str
+        Where an infinity is from that has arrived; see :func:`infinity_cause`.
 
     Returns
     -------
@@ -57,7 +60,7 @@ def bad_value_at(
         elements = {name: _element(array, values.shape, bad) for name, array in saved.items()}
         grad = element_of(arrived[0], values.shape, bad) if arrived else None
         if turned:
-            cause = infinity_cause(grad, elements)
+            cause = infinity_cause(grad, elements, source)
         else:
             tainted, unseen = tainted_by(saved) or _tainted_in_record(node), _unseen(node, saved)
             cause = backward_cause(node.operator, grad, elements, float(abs(values[bad])), "", tainted, unseen)

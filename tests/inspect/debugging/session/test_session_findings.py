@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from os.path import basename
 
 import pytest
 
@@ -51,7 +52,8 @@ def test_an_infinite_slope_is_known_before_it_runs_and_explained_where_it_has():
             assert found.location.source == "(w * w).sqrt().sum().backward()"
             session.cont()
             assert wait(session) == "paused after"
-            (found,) = session.findings()
+            cause, found = session.findings()
+            assert (cause.kind, cause.index) == ("inf", 1)
             assert (session.task_index, found.kind, found.index) == (number, "nan", 2)
 
 
@@ -241,10 +243,45 @@ def test_in_pytorch_too(torch):
     with debugging(run) as session:
         started(session)
         assert kinds(session) == ["slope"]
-        for kind in ("inf", "nan") * 2:
+        for found in (["inf"], ["inf", "nan"]) * 2:
             session.cont()
             assert wait(session) == "paused after"
-            assert kinds(session) == [kind]
+            assert kinds(session) == found
+
+
+@pytest.mark.parametrize("name", ["gradscope", "torch"])
+@pytest.mark.parametrize("asked", [False, True])
+def test_an_infinity_keeps_its_reason_when_the_program_goes_on_and_the_nan_after_it_names_it(request, name, asked):
+    lib = gs if name == "gradscope" else request.getfixturevalue("torch")
+
+    def run():
+        w = lib.tensor([0.0, 4.0], requires_grad=True)
+        (w * 2).pow(2).sqrt().sum().backward()
+
+    with debugging(run) as session:
+        session.cont()
+        assert (wait(session), session.reason.kind) == ("paused after", "inf")
+        (stop,) = session.findings() if asked else (None,)
+        session.step()
+        wait(session)
+        (infinity,) = session.findings()
+        assert stop in (None, infinity)
+        assert (infinity.index, infinity.location.source) == (1, "(w * 2).pow(2).sqrt().sum().backward()")
+        assert "the derivative of sqrt is infinite at 0" in infinity.text
+        assert "Add a small eps under the root" in infinity.text
+        session.cont()
+        assert (wait(session), session.reason.kind) == ("paused after", "nan")
+        first, nan = session.findings()
+        assert first == infinity
+        place = f"{basename(infinity.location.filename)}:{infinity.location.lineno}"
+        assert re.search(rf"came out of SqrtBackward0 \(#1\) at \S*{place}, before the NaN", nan.text)
+        session.back()
+        wait(session)
+        assert session.findings() == (infinity, nan)
+        session.go_live()
+        session.cont()
+        assert wait(session) == "finished"
+        assert session.findings() == (infinity, nan)
 
 
 @pytest.mark.parametrize("always", [False, True])

@@ -3,13 +3,15 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import gradscope as gs
 import gradscope.inspect as gi
-from gradscope.inspect.diagnosis.flow.norm_trend import norm_trouble
+from gradscope.inspect.diagnosis.flow.norm_trend import bad_source, norm_trouble
 from gradscope.inspect.records.records import EdgeRecord, NodeRecord
+from gradscope.inspect.records.tensor_statistics import summarize
 
 
 def chain(*nodes):
@@ -32,6 +34,18 @@ def test_the_node_that_makes_a_nan_or_an_infinity_is_told_and_nothing_else():
         assert (found.kind, found.title, found.index) == (kind, f"Sqrt makes {word} of a finite gradient", 1)
         (found,) = norm_trouble(chain(("Sum", bad, ""), leaf(bad, "w")))
         assert (found.title, found.index) == (f"{word} enters this backward", 0)
+
+
+def test_a_bad_value_is_followed_to_the_node_that_sent_it_past_a_larger_finite_gradient():
+    sent = NodeRecord(0, 0, "SqrtBackward0", "Sqrt", 1, "", "", None, (EdgeRecord(2, 0),), norm=0.1)
+    infinite = summarize(numpy.array([math.inf, 1.0]))
+    sent = replace(sent, grad_inputs=(infinite,))
+    large = NodeRecord(1, 1, "MulBackward0", "Mul", 1, "", "", None, (EdgeRecord(2, 0),), norm=1e3)
+    total = NodeRecord(2, 2, "SumBackward0", "Sum", 1, "", "", None, (EdgeRecord(3, 0),), norm=math.inf)
+    power = NodeRecord(3, 3, "PowBackward0", "Pow", 1, "", "", None, (), norm=math.inf)
+    assert bad_source([sent, large, total, power], power) == sent
+    assert norm_trouble([sent, large, total, power])[0].index == 0
+    assert bad_source([total, power], power) is None  # it came with the loss
 
 
 def test_the_operator_that_makes_a_gradient_zero_is_told_once_for_all_that_get_it():
