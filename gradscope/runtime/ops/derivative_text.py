@@ -7,7 +7,7 @@ import inspect
 import tokenize
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from tokenize import COMMENT, NAME, NEWLINE, NL, TokenInfo
+from tokenize import COMMENT, DEDENT, INDENT, NAME, NEWLINE, NL, STRING, TokenInfo
 
 from .declaration.annotations import Formula
 from .declaration.registry import OPERATORS, Operator
@@ -29,8 +29,8 @@ def derivative_text(node_name: str) -> tuple[tuple[str, str], ...]:
     Returns
     -------
     tuple of (str, str)
-        For each argument the expression of its gradient, in which ``g`` is the gradient that arrives; for a longer
-        derivative where it stands. Empty where no operator has such a node.
+        For each argument the expression of its gradient, in which ``g`` is the gradient that arrives; for a
+        derivative that takes several steps where it stands. Empty where no operator has such a node.
 
     Examples
     --------
@@ -55,7 +55,8 @@ def _formula(function: Formula) -> str:
     if code is None:
         return str(getattr(function, "__name__", function))
     names = inspect.signature(function).parameters
-    found = list(_lambdas(_tokens(Path(code.co_filename)), code.co_firstlineno, list(names)))
+    tokens = _tokens(Path(code.co_filename))
+    found = [*_lambdas(tokens, code.co_firstlineno, list(names)), *_returned(tokens, code.co_firstlineno)]
     if len(found) == 1:
         return found[0]
     where = Path(code.co_filename).relative_to(Path(__file__).parents[3]).as_posix()
@@ -70,6 +71,20 @@ def _lambdas(tokens: Sequence[TokenInfo], line: int, names: list[str]) -> Iterat
             colon = next(k for k in range(at, len(tokens)) if tokens[k].string == ":")
             if [t.string for t in tokens[at + 1 : colon] if t.type == NAME] == names:
                 yield " ".join(_joined(_expression(tokens, colon + 1)).split())
+
+
+def _returned(tokens: Sequence[TokenInfo], line: int) -> Iterator[str]:
+    """Yield what the function that begins on a line returns, where that is all it does."""
+    start = next((at for at, t in enumerate(tokens) if t.string == "def" and t.start[0] == line), None)
+    if start is None:
+        return
+    body = next(at for at in range(start, len(tokens)) if tokens[at].type == INDENT) + 1
+    if tokens[body].type == STRING:  # its docstring
+        body += 2
+    end = next(at for at in range(body, len(tokens)) if tokens[at].type == NEWLINE)
+    following = next(t for t in tokens[end + 1 :] if t.type not in (COMMENT, NL))
+    if tokens[body].string == "return" and following.type == DEDENT:
+        yield " ".join(_joined(t for t in tokens[body + 1 : end] if t.type not in (COMMENT, NL)).split())
 
 
 def _expression(tokens: Sequence[TokenInfo], start: int) -> Iterator[TokenInfo]:

@@ -15,6 +15,10 @@ def test_a_formula_is_the_expression_of_its_declaration():
     assert dict(derivative_text("DivBackward0"))["other"] == "-g * conj((self / other) / other)"
 
 
+def test_of_a_function_that_only_returns_an_expression_that_is_the_formula():
+    assert dict(derivative_text("AddBackward0"))["other"] == "g if alpha == 1 else g * conj(alpha)"
+
+
 def test_a_longer_derivative_says_where_it_stands():
     ((arguments, text),) = derivative_text("NativeLayerNormBackward0")
     assert arguments == "input, weight, bias"

@@ -49,6 +49,10 @@ def _times(g: Gradient, alpha: Number) -> Gradient:
     return g if alpha == 1 else g * conj(alpha)
 
 
+def _minus_times(g: Gradient, alpha: Number) -> Gradient:
+    return -g if alpha == 1 else -g * conj(alpha)
+
+
 def _form_for(other: Operand) -> str:
     # PyTorch has an operator of its own, and a node of its own name, where the second argument is a number.
     return "tensor" if hasattr(other, "_array") else "scalar"
@@ -77,7 +81,7 @@ operator(
     inplace=True,
     out=True,
     alias=("subtract",),
-    derivatives={"self": lambda g: g, "other": lambda g, alpha: -_times(g, alpha)},
+    derivatives={"self": lambda g: g, "other": _minus_times},
     doc="Return ``self - alpha * other``, elementwise.",
     samples=binary(),
     reference=lambda self, other, alpha=1: self - alpha * other,
@@ -89,8 +93,7 @@ for _form, _node in (("tensor", "RsubBackward0"), ("scalar", "RsubBackward1")):
         lambda xp, self, other, alpha=1: _sub(xp, other, self, alpha),
         promote="numeric",
         node=_node,
-        derivatives={"self": lambda g, alpha: -_times(g, alpha)}
-        | ({} if _form == "scalar" else {"other": lambda g: g}),
+        derivatives={"self": _minus_times} | ({} if _form == "scalar" else {"other": lambda g: g}),
         doc="Return ``other - alpha * self``, elementwise.",
         samples=binary(scalar=None) if _form == "tensor" else by_number(-2.0, 2.0),
         reference=lambda self, other, alpha=1: other - alpha * self,
