@@ -83,8 +83,8 @@ class GraphPane(CursorPane, inherit_bindings=False):
         "module, `✎` a node whose gradient has been changed, `✂` the one that joins branches of which some get no "
         "gradient while parameters are cut off: the modules of these stand below it, or above all where several nodes "
         "may be the one, with the line that cuts, to which Enter goes. To the right stands, once it is known, the norm "
-        "of the gradient that comes in, with a bar on a logarithmic scale, and by what it has been multiplied since the node "
-        "where it comes from: red for NaN "
+        "of the gradient that comes in, with a bar on a logarithmic scale, and by what it has been multiplied since "
+        "the node where it comes from: red for NaN "
         f"and Inf, yellow below {VANISHING:g} and above {EXPLODING:g}, or what `[norms]` in the settings says. "
         "`o` chooses the columns, the time that a node ran among them, and puts the rows in the order of one. "
         "Everything below follows its cursor `›`, which need not be where the program stands."
@@ -266,7 +266,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         self.select(self.index)
 
     def _joined_by(self, index: int) -> int:
-        """Return how many branches without gradient a node joins: none where several may, of which any may have data."""
+        """Return how many branches without gradient a node joins; where several do, some may only be given data."""
         return self._outline.joins.get(index, 0) if len(self._outline.joins) == 1 else 0
 
     def _draw_lanes(self) -> None:
