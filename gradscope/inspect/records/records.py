@@ -455,6 +455,9 @@ class NodeRecord:
         Whether somebody has replaced one of its gradients in the debugger.
     inside : tuple of InnerOperator
         Of what torch.compile has compiled: what is inside, in the order of the backward.
+    inherited : str or None
+        Where a NaN or an infinity came out of it although none had gone in: the saved tensor that has had it since the
+        forward pass, empty where the node has made it; None elsewhere, and where that is not known.
 
     See Also
     --------
@@ -490,6 +493,7 @@ class NodeRecord:
     duration: int | None = None
     edited: bool = False
     inside: tuple[InnerOperator, ...] = ()
+    inherited: str | None = None
 
     def _repr_html_(self) -> str:
         # Tables load when a notebook asks for one.

@@ -9,7 +9,7 @@ import pytest
 import gradscope as gs
 from gradscope.inspect import Debugger
 from gradscope.inspect.debugging.session.session_records import BackwardFinding, ModuleRecord
-from gradscope.inspect.records.records import EdgeRecord, Location, StopReason
+from gradscope.inspect.records.records import EdgeRecord, Location, SavedRecord, StopReason
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.screens.tensor_screen import TensorScreen
 from gradscope_tui.sessions.session_snapshot import Snapshot
@@ -106,7 +106,7 @@ def test_a_row_shows_how_large_the_gradient_is_and_by_what_it_has_grown():
 def test_a_node_that_has_made_a_nan_says_so_and_one_that_passes_it_on_does_not():
     clean, bad = summary(), summary(nans=1)
     nodes = chain(3)
-    nodes[0] = replace(nodes[0], state="done", grad_outputs=(clean,), grad_inputs=(bad,), norm=1.0)
+    nodes[0] = replace(nodes[0], state="done", grad_outputs=(clean,), grad_inputs=(bad,), norm=1.0, inherited="")
     nodes[1] = replace(nodes[1], state="done", grad_outputs=(bad,), grad_inputs=(bad, None), norm=float("nan"))
     session = FakeSession(chain(3))
 
@@ -118,6 +118,24 @@ def test_a_node_that_has_made_a_nan_says_so_and_one_that_passes_it_on_does_not()
         assert [line.split()[1] for line in text_of(app).split("\n") if "made NaN" in line] == ["0"]
 
     play(scenario, session, size=(140, 40))
+
+
+def test_a_node_is_not_said_to_make_a_bad_value_that_it_may_have_from_the_forward_pass():
+    clean, bad = summary(), summary(nans=1)
+    unknown = SavedRecord("self", (2,), "float32", 8, 0, 0, "ok")
+    ran = [replace(one, state="done", grad_outputs=(clean,), grad_inputs=(bad,)) for one in chain(3)]
+    nodes = [replace(ran[0], saved=(unknown,)), replace(ran[1], inherited="self"), replace(ran[2], inherited="")]
+    session = FakeSession(chain(3))
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        session.nodes[:] = nodes
+        app.watcher.refresh()
+        await until(pilot, lambda: "✗ made NaN" in text_of(app))
+        for index, word in enumerate(("✗ NaN came out", "✗ hands on NaN", "✗ made NaN")):
+            assert [line.split()[1] for line in text_of(app).split("\n") if word in line] == [str(index)]
+
+    play(scenario, session, size=(160, 40))
 
 
 def test_a_narrow_row_shows_the_norm_and_the_end_of_the_name():

@@ -115,7 +115,7 @@ def test_a_nan_is_found(session):
     session.catch("nan")
     session.cont()
     assert session.task_index == 3
-    assert session.reason.text.startswith("MulBackward0 produced a NaN")
+    assert session.reason.text.startswith("a NaN comes out of MulBackward0, which was given none")
 
 
 def test_conditions_and_watches_know_the_values_that_were_kept(session):

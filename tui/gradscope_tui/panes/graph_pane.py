@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
@@ -16,6 +15,7 @@ from textual.worker import Worker
 
 from gradscope.inspect.debugging.prompt.plain_text import place_of, title_of
 from gradscope.inspect.diagnosis.flow.norm_trend import EXPLODING, VANISHING
+from gradscope.inspect.diagnosis.nan.bad_values import inherited_in, produced_bad
 from gradscope.inspect.output.number_format import format_duration
 from gradscope_tui.panes.inspector_pane import TensorLink
 from gradscope_tui.sessions.session_protocol import order_of, without_gradients
@@ -588,10 +588,10 @@ class GraphPane(CursorPane, inherit_bindings=False):
         if state == "current" and self._current < 0:  # the program has gone on from there
             state = "done"
         glyph, word, color = NODE_STATES[state]
-        made = _made(first) if len(span) == 1 else ""
-        if made:
-            glyph, word, color = NODE_STATES["failed"][0], f"made {made}", "bad"
-        broken = state in ("failed", "skipped") or bool(made)
+        bad = _bad_word(first) if len(span) == 1 else ""
+        if bad:
+            glyph, word, color = NODE_STATES["failed"][0], bad, "bad"
+        broken = state in ("failed", "skipped") or bool(bad)
         if not broken and len(span) <= _MOST_FOLDED and any(self._records[index].edited for index in span):
             glyph, _, color = EDITED
         dim = self.color("" if self.is_marked(row) else "dim")
@@ -738,16 +738,12 @@ class GraphPane(CursorPane, inherit_bindings=False):
         return min(self._lanes, MAX_LANES, max(3, (width - (36 if width >= _WIDE else 24)) // 2))
 
 
-def _made(node: NodeRecord) -> str:
-    """Return what a node has made of gradients without one, as far as its own are known: NaN, Inf, or nothing."""
-    for name, count in (("NaN", attrgetter("nans")), ("Inf", attrgetter("infs"))):
-        given, made = (
-            any(summary is not None and count(summary) for summary in group or ())
-            for group in (node.grad_outputs, node.grad_inputs)
-        )
-        if made and not given:
-            return name
-    return ""
+def _bad_word(node: NodeRecord) -> str:
+    """Say in two words which bad value came out of a node that was given none; nothing where none did."""
+    bad, inherited = produced_bad(node), inherited_in(node)
+    if not bad:
+        return ""
+    return f"{bad} came out" if inherited is None else f"hands on {bad}" if inherited else f"made {bad}"
 
 
 def _place(location: Location | None, width: int, *, with_file: bool) -> str:

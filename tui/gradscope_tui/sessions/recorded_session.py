@@ -26,10 +26,10 @@ from gradscope.inspect.debugging.session.session_records import (
 from gradscope.inspect.debugging.session.tensor_queries import save_array
 from gradscope.inspect.debugging.stops.breakpoints import Breakpoint, BreakpointTable
 from gradscope.inspect.debugging.stops.condition_names import NodeNames
-from gradscope.inspect.debugging.stops.stop_decision import bad_value_text
 from gradscope.inspect.debugging.stops.stop_verbs import StopVerbs
 from gradscope.inspect.debugging.stops.watches import WatchList
 from gradscope.inspect.diagnosis.limits import DEBUGGER, Limits, limits_from, limits_of
+from gradscope.inspect.diagnosis.nan.bad_values import bad_value_text, inherited_in
 from gradscope.inspect.recording import BackwardRecord, Recording, RecordingError
 from gradscope.inspect.recording.reports.text_view import overview_text, violations_text
 from gradscope.inspect.records.records import (
@@ -81,8 +81,7 @@ def _why(point: Breakpoint, node: NodeRecord) -> str:
     """Return why a breakpoint, or a kind of trouble that is caught, stops at a node."""
     if point.on_value is None:
         return f"breakpoint {point.id} ({point})"
-    bad = (saved.name for saved in node.saved if saved.summary and (saved.summary.nans or saved.summary.infs))
-    return bad_value_text(node.name, point.spec, next(bad, ""))
+    return bad_value_text(node.name, point.spec, inherited_in(node))
 
 
 class RecordedSession(StopVerbs):

@@ -22,6 +22,7 @@ __all__ = ["FindingsBar"]
 
 _SHORTER = (
     (re.compile(" from gradients without one$"), ""),
+    (re.compile(", which was given none$"), ""),
     (re.compile(": its saved .* since the forward pass$"), " of the forward pass"),
 )
 """What goes, and what stands in its place, where there is little room: a stop says it, and the findings below."""

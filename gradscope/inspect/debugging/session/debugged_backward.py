@@ -141,6 +141,7 @@ class TaskView:
         self._positions: dict[int, int] = {}
         self._seen: dict[int, SeenNode] = {}
         self._insides: dict[int, tuple[InnerOperator, ...]] = {}
+        self._inherited: dict[int, str] = {}
         self._ran: dict[int, int] = {}
         self._bare: dict[int, NodeRecord] = {}
         self._links: dict[int, NodeLinks] = {}
@@ -240,6 +241,10 @@ class TaskView:
     def see_inside(self, node: Any, inside: tuple[InnerOperator, ...]) -> None:
         """Take what has run inside of a compiled node."""
         self._insides[self.adapter.key(node)] = inside
+
+    def note_inherited(self, node: Any, saved: str) -> None:
+        """Note from which saved tensor a node has the bad value that it was not given; empty where it has made it."""
+        self._inherited[self.adapter.key(node)] = saved
 
     def group(self, grads: list[Any], name: str) -> GradientCopies:
         """Copy gradients, within the budget."""
@@ -393,6 +398,7 @@ class TaskView:
             duration=self.durations.get(index),
             edited=seen.edited,
             inside=self._insides.get(key, bare.inside),
+            inherited=self._inherited.get(key),
         )
 
     def candidate(self, index: int) -> CallFacts | FinishedNodeFacts:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from ...adapters import Adapter
+from ...diagnosis.nan.bad_values import bad_value_text
 from ...records.records import Location, StopReason, operator_name
 from ...records.tensor_statistics import count_bad
 from ..session.debugged_backward import CallFacts, SeenNode, TaskView
@@ -14,33 +15,10 @@ from . import condition_names
 from .breakpoints import Breakpoint, BreakpointTable
 from .last_iteration import Iterations, LastIteration
 
-__all__ = ["BadBegin", "StopDecision", "bad_value_text"]
+__all__ = ["BadBegin", "StopDecision"]
 
 _Found = tuple[StopReason, Breakpoint | None] | None
 _KINDS = {"nan": (0, "a NaN"), "inf": (1, "an infinity")}
-
-
-def bad_value_text(name: str, kind: str, inherited: str = "") -> str:
-    """Say that a node which was given nothing of the kind has produced a NaN or an infinity.
-
-    Parameters
-    ----------
-    name : str
-        Of the node.
-    kind : str
-        ``'nan'`` or ``'inf'``.
-    inherited : str
-        The saved tensor that it is from, where that has had one since the forward pass.
-
-    Examples
-    --------
-    >>> bad_value_text("PowBackward0", "nan", "self")
-    'PowBackward0 hands on a NaN: its saved `self` has not been finite since the forward pass'
-    """
-    word = _KINDS[kind][1]
-    if inherited:
-        return f"{name} hands on {word}: its saved `{inherited}` has not been finite since the forward pass"
-    return f"{name} produced {word} from gradients without one"
 
 
 class BadBegin(NamedTuple):
@@ -127,6 +105,7 @@ class StopDecision:
             place, _ = _KINDS[kind]
             if self._has(call.grad_inputs, place) and not self._has(call.grad_outputs, place):
                 name, inherited = self._adapter.node_name(call.node), self._inherited(call)
+                view.note_inherited(call.node, inherited)
                 if self.bad_begin is None and not inherited:
                     self.bad_begin = BadBegin(kind, name, self._adapter.location(call.node), view.number)
                 found = self._hit(point, bad_value_text(name, kind, inherited), kind)

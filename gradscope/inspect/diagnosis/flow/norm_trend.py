@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ...output.number_format import repeated_factor, several
 from ...records.records import Location, NodeRecord
 from ..limits import Limits
+from ..nan.bad_values import bad_value_text, inherited_in
 from ..reshaping_operators import RESHAPING
 from .bounded_chain import LET_THROUGH, SATURATING
 
@@ -21,6 +22,8 @@ VANISHING = Limits.vanishing_norm
 
 EXPLODING = Limits.exploding_norm
 """Norms above are shown as exploding, where nothing else is set."""
+
+_UNKNOWN = "It may have been in what the node had saved, since the forward pass: that is not known here."
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ def norm_trouble(nodes: Sequence[NodeRecord], limits: Limits | None = None) -> l
     >>> from gradscope.inspect.records.records import EdgeRecord
     >>> chain = [node(0, "Sum", 1.0, 1), node(1, "Sqrt", 2.0, 2), node(2, "AccumulateGrad", math.nan, None, "w")]
     >>> norm_trouble(chain)[0].title
-    'Sqrt makes a NaN of a finite gradient'
+    'a NaN comes out of Sqrt, which was given none'
     """
     limits = limits or Limits()
     known = [node for node in nodes if node.norm is not None]
@@ -145,7 +148,9 @@ def _first_bad(nodes: Sequence[NodeRecord], sources: Mapping[int, NodeRecord]) -
             return NormTrouble(
                 kind, f"{word} enters this backward", "The loss, or the gradient given to it, has it.", 0
             )
-        return NormTrouble(kind, f"{source.operator} makes {word} of a finite gradient", "", source.index)
+        inherited = inherited_in(source)
+        text = "" if inherited is not None else _UNKNOWN
+        return NormTrouble(kind, bad_value_text(source.operator, kind, inherited), text, source.index)
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from os.path import basename
 
@@ -9,6 +10,7 @@ import pytest
 
 import gradscope as gs
 from gradscope.inspect import Debugger
+from gradscope.inspect.diagnosis.nan.bad_values import inherited_in
 
 from ...sessions import debugging, mlp, train, wait
 
@@ -284,6 +286,23 @@ def test_an_infinity_keeps_its_reason_when_the_program_goes_on_and_the_nan_after
         assert session.findings() == (infinity, nan)
 
 
+def test_a_node_that_was_passed_while_nothing_is_caught_is_not_said_to_make_a_nan():
+    with debugging(distances(gs)) as session:
+        for kind in ("nan", "inf"):
+            session.catch(kind, False)
+        session.start()
+        wait(session)
+        session.next_backward()
+        wait(session)
+        assert session.task_index == 2
+        while all(norm is None or math.isfinite(norm) for norm in (node.norm for node in session.nodes)):
+            session.step()
+            wait(session)
+        (found,) = (one for one in session.findings() if one.kind == "nan")
+        assert found.title.startswith("a NaN comes out of ")
+        assert "since the forward pass" in found.text
+
+
 @pytest.mark.parametrize("always", [False, True])
 def test_a_nan_that_enters_a_backward_is_caught_at_its_first_node(always):
     def run():
@@ -335,6 +354,12 @@ def test_a_nan_that_was_there_in_the_forward_pass_is_not_said_to_be_produced(req
         assert f"The first infinity was made in backward 1, by {session_name(made)}" in told
         assert left.location == made.location
         assert session.explain() == left.text
+        assert inherited_in(node) == node.inherited != ""
+        assert inherited_in(session.inspect(node.index)) == node.inherited
+        session.step()
+        wait(session)
+        assert session.findings() == (left,)
+        assert inherited_in(session.nodes[node.index]) == node.inherited
 
 
 def session_name(finding):

@@ -31,7 +31,7 @@ def leaf(norm, name):
 def test_the_node_that_makes_a_nan_or_an_infinity_is_told_and_nothing_else():
     for bad, word, kind in ((math.nan, "a NaN", "nan"), (math.inf, "an infinity", "inf")):
         (found,) = norm_trouble(chain(("Sum", 1.0, ""), ("Sqrt", 2.0, ""), ("Mul", bad, ""), leaf(math.nan, "w")))
-        assert (found.kind, found.title, found.index) == (kind, f"Sqrt makes {word} of a finite gradient", 1)
+        assert (found.kind, found.title, found.index) == (kind, f"{word} comes out of Sqrt, which was given none", 1)
         (found,) = norm_trouble(chain(("Sum", bad, ""), leaf(bad, "w")))
         assert (found.title, found.index) == (f"{word} enters this backward", 0)
 
