@@ -98,7 +98,7 @@ def test_a_row_shows_how_large_the_gradient_is_and_by_what_it_has_grown():
         lines = text_of(app).split("\n")
         assert "5.0e-01 ███" in next(line for line in lines if "×0.25" in line)
         assert any("NaN" in line and "█" in line for line in lines)
-        assert "norm 1e-8 to 1e+3" in text_of(app)
+        assert "incoming norm 1e-8 to 1e+3" in text_of(app)
 
     play(scenario, FakeSession(with_norms([2.0, 0.5, float("nan"), None])), size=(160, 48))
 

@@ -29,7 +29,7 @@ class NormScale:
     Examples
     --------
     >>> str(NormScale())
-    'norm 1e-8 to 1e+3'
+    'incoming norm 1e-8 to 1e+3'
     """
 
     least: float = 1e-8
@@ -38,7 +38,7 @@ class NormScale:
     exploding: float = EXPLODING
 
     def __str__(self) -> str:
-        return f"norm {_end(self.least)} to {_end(self.most)}"
+        return f"incoming norm {_end(self.least)} to {_end(self.most)}"
 
     def share(self, norm: float) -> float:
         """Return how much of a bar a finite norm above zero fills, between 0 and 1."""
