@@ -112,6 +112,22 @@ def test_a_saved_tensor_that_was_written_is_said_first_and_where_it_stands():
     assert "  result  ‼ MODIFIED: saved at version 0, now 2" in shown
 
 
+def test_the_columns_that_leave_bad_elements_out_are_named_beside_a_norm_that_does_not():
+    node = replace(chain()[0], grad_outputs=(summary(),), grad_inputs=(summary(nans=1),))
+    assert any(line.startswith("Tensors float32 cpu, mean to max: finite only ──") for line in lines(node, 90))
+    assert any(line.startswith("Tensors float32 cpu, min to max: finite only ─") for line in lines(node, 50))
+    assert any(line.startswith("Tensors float32 cpu ──") for line in lines(node, 35))
+    clean = replace(node, grad_inputs=(summary(),))
+    assert not any("finite" in line for line in lines(clean, 90))
+
+
+def test_a_released_tensor_that_the_debugger_keeps_says_why_it_is_in_the_table():
+    saved = SavedRecord("result", (3, 4), "float32", 48, 0, 0, "released", summary())
+    shown = lines(replace(chain()[0], saved=(saved,)), 90)
+    assert any(line.startswith("saved result") for line in shown)
+    assert "  result  released by the program, kept by the debugger" in shown
+
+
 def test_a_released_tensor_has_neither_shape_nor_version_and_cannot_be_opened():
     saved = SavedRecord("result", None, "float32", 0, None, None, "released")
     shown = described(replace(chain()[0], saved=(saved,)))

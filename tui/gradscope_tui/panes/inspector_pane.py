@@ -37,6 +37,7 @@ AGAIN, NEXT_TIME = "t starts again and stops here", "b here, then R, stops at it
 _NOTHING_OUT = WAITING | {"failed": "none: it failed", "skipped": "none: it is left out"}
 _SAVED = {"ok": "good", "modified": "bad", "released": "dim"}
 _STATISTICS = ("norm", "mean", "std", "min", "max")
+_OF_FINITE = ("mean", "std", "min", "max")
 _LEFT_OUT_FIRST = ("std", "mean", "zero", "min", "max")
 """Columns that go where there is no room for all of them."""
 
@@ -445,7 +446,11 @@ class _Body:
             if label + shape + sum(widths.values()) > self._width:
                 widths.pop(name, None)
         head = Text(" " * (label + shape)).append("".join(f"{n:>{w}}" for n, w in widths.items()), self._color("dim"))
-        lines = [self._title("Tensors", " and ".join(sorted(kinds)))]
+        about = " and ".join(sorted(kinds))
+        finite = [name for name in _OF_FINITE if name in widths]
+        if bad and finite and len(f"Tensors {about}, {_finite_only(finite)}") < self._width:
+            about = f"{about}, {_finite_only(finite)}"
+        lines = [self._title("Tensors", about)]
         lines += [Line(head)] if any(t.summary is not None and t.summary.numel > 1 for t in tensors) else []
         for tensor, row in zip(tensors, cells):
             text = Text(f"{tensor.label:<{label}}", self._color("strong"))
@@ -526,6 +531,11 @@ def _cell(summary: TensorSummary | None, name: str) -> str:
     return f"‼{_bad(summary, name)}" if _bad(summary, name) else "0"
 
 
+def _finite_only(columns: Sequence[str]) -> str:
+    """Say of which columns the NaNs and infinities are left out, where others show them."""
+    return f"{columns[0]} to {columns[-1]}: finite only"
+
+
 def _bad(summary: TensorSummary, name: str) -> int:
     return summary.nans if name == "NaN" else summary.infs
 
@@ -548,7 +558,7 @@ def _state(saved: SavedRecord) -> str:
     if saved.state == "modified":
         return f"‼ MODIFIED: saved at version {before}, now {now}"
     if saved.state == "released":
-        return "released"
+        return "released" if saved.summary is None else "released by the program, kept by the debugger"
     return "unchanged" if before is None else f"unchanged since version {before}"
 
 
