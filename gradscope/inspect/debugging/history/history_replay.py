@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -116,11 +116,14 @@ class Replay:
     ----------
     cursor : int or None
         Index into the positions of the history; None while the session is where the program is.
+    gap : str
+        What ran free between where the last step by nodes began and where it has led; empty where nothing did.
     """
 
     def __init__(self, history: History) -> None:
         self._history = history
         self.cursor: int | None = None
+        self.gap = ""
 
     @property
     def position(self) -> HistoryPosition | None:
@@ -133,18 +136,43 @@ class Replay:
         if not min(here, len(self._history.positions)):
             raise ReplayError(NOTHING_BEFORE)
         self.cursor = max(0, here - count)
-        text = self._text("one node back" if count == 1 else f"{here - self.cursor} nodes back")
+        position = self._history.positions[self.cursor]
         passed = self._history.positions[self.cursor : here + 1]
         if here == len(self._history.positions) and live is not None:
             passed.append(live)
-        gaps = filter(None, (ran_free_between(*pair) for pair in pairwise(passed[::-1])))
-        gap = next(gaps, "")
-        return replace(text, text=f"{text}; {gap} ran free: `record on` records them") if gap else text
+        gap = self.gap = self._gap(passed)
+        steps = here - self.cursor
+        if steps == 1 and gap:
+            elsewhere = passed[-1].view is not position.view
+            place = f"in backward {position.view.number}" if elsewhere else f"#{position.place}"
+            return StopReason("replay", f"the nearest recorded node is {place}: {gap}")
+        if position == live:
+            return self._text(f"before node {position.place}, which has run")
+        text = self._text("one node back" if steps == 1 else f"{steps} nodes back")
+        return replace(text, text=f"{text}; {gap}") if gap else text
 
-    def forward(self, count: int, end: int) -> StopReason:
-        """Go `count` nodes on, to the live node at most."""
+    def forward(self, count: int, end: int, live: HistoryPosition | None = None) -> StopReason:
+        """Go `count` nodes on, to the live node at most; `live` is where the program is."""
         assert self.cursor is not None
-        return self._to(self.cursor + count, end, "next node")
+        to = self.cursor + count
+        passed = self._history.positions[self.cursor : to + 1]
+        if to >= end and live is not None:
+            passed.append(live)
+        reason = self._to(to, end, "next node")
+        gap = self.gap = self._gap(passed)
+        return replace(reason, text=f"{reason.text}; {gap}") if gap else reason
+
+    @staticmethod
+    def _gap(passed: Sequence[HistoryPosition]) -> str:
+        """Return what ran free between positions, the earliest first, and what to do for the next time."""
+        gaps = filter(None, (ran_free_between(later, earlier) for earlier, later in pairwise(passed)))
+        gap = next(gaps, "")
+        what = "it" if gap.startswith(("node ", "backward ")) else "them"
+        return f"{gap} ran free (`record on` records {what})" if gap else ""
+
+    def live(self, end: int) -> StopReason:
+        """Go to where the program is."""
+        return self._to(end, end, "")
 
     def to(self, view: TaskView, index: int, end: int) -> StopReason:
         """Go to a node of a backward."""
@@ -164,13 +192,14 @@ class Replay:
             if text is not None:
                 return self._to(place, end, text)
         if forward:
-            return self._to(end, end, "")
+            return self.live(end)
         if not min(here, len(self._history.positions)):
             raise ReplayError(NOTHING_BEFORE)
         self.cursor = 0
         return self._text("the first node that was recorded")
 
     def _to(self, place: int, end: int, text: str) -> StopReason:
+        self.gap = ""
         if place < end:
             self.cursor = place
             return self._text(text)

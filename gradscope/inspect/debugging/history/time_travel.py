@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ...records.records import DebuggerEvent, SessionState, StopReason
 from ..session.session_errors import SessionError
@@ -80,7 +81,7 @@ class TimeTravel(DebuggerCore):
     def go_live(self) -> None:
         """Go to where the program is, or to its end; does nothing if the cursor is there."""
         if self._state is SessionState.REPLAYING:
-            self._travel(lambda replay, end: replay.forward(end, end))
+            self._travel(lambda replay, end: replay.live(end))
 
     # --- the verbs that go on, in the past ---
 
@@ -96,8 +97,15 @@ class TimeTravel(DebuggerCore):
             if reason.kind == "replay":
                 self._state, self._reason = SessionState.REPLAYING, reason
             else:
-                self._state, self._reason = self._live[0], self._live[1] if self.ended else reason
+                self._state, self._reason = self._live[0], self._live_reason(reason)
         self._broadcast.tell(DebuggerEvent("state", self._state, self._reason))
+
+    def _live_reason(self, reason: StopReason) -> StopReason | None:
+        """Return why the program stands where it is, with what a step out of the past has passed over."""
+        ended, gap = self._live[1], self._session.replay.gap
+        if not self.ended or ended is None:
+            return reason
+        return replace(ended, text=f"{ended.text}; {gap}") if gap else ended
 
     def _go_or_travel(self, command: RunCommand) -> None:
         """Carry out a command: in the past if the cursor is there, and with the program otherwise."""
@@ -106,7 +114,7 @@ class TimeTravel(DebuggerCore):
             return
         wanted = self._wanted(command)
         if command.kind in ("step", "into"):
-            self._travel(lambda replay, end: replay.forward(command.count, end))
+            self._travel(lambda replay, end: replay.forward(command.count, end, self._session.live_position))
         else:
             self._travel(lambda replay, end: replay.seek(wanted, end, forward=True))
 

@@ -65,6 +65,8 @@ class ModelQueries(SessionQueries):
     def losses(self) -> tuple[float, ...]:
         """Return the losses of the latest backwards, at most 120, the oldest first.
 
+        The last is that of the backward that is shown: what came after it is left out in the past. Where that loss is
+        not known, there are none.
         A loss is known where backward() was called of a variable, and is one number: of ``loss.backward()``,
         ``accelerator.backward(loss)`` or ``scaler.scale(loss).backward()``.
 
@@ -90,5 +92,5 @@ class ModelQueries(SessionQueries):
         (8.0, 4.0)
         """
         if self.ended:
-            return self._session.loss_history.recent()
-        return self._at_stop(lambda place: self._session.loss_history.recent())
+            return self._session.losses()
+        return self._at_stop(lambda place: self._session.losses())

@@ -365,7 +365,7 @@ class SessionObserver(Observer):
             self.number(view)
             if frame is not None and len(thread.views) == 1:
                 with view.adapter.quiet():
-                    self.loss_history.note(self.adapter, frame)
+                    self.loss_history.note(view.number, self.adapter, frame)
             if self._breakpoints.asks_for_last:
                 view.counts = {}
             if not self._free():
@@ -650,6 +650,13 @@ class SessionObserver(Observer):
         if view is None or view.live:
             known = known_parameters(self.adapter, self.tracker, view, self.norm_history)
         return parameter_records(known, view, self.norm_history)
+
+    def losses(self) -> tuple[float, ...]:
+        """Return the latest losses, up to that of the backward that is shown; at the end of the program all."""
+        view = self.shown[0]
+        if view is None or (self.replay.position is None and not self.stopped):
+            return self.loss_history.recent()
+        return self.loss_history.up_to(view.number)
 
     def _keep_last_free(self, view: TaskView) -> None:
         """Keep the graph of a backward that ran free until the program goes on, should that be its end."""

@@ -26,6 +26,26 @@ def test_losses_of_all_backwards_are_kept_also_of_those_that_run_free():
     session.cont()
     wait(session)
     assert session.losses() == (12.0, 8.0, 2.0)
+    session.back()
+    assert (session.task_index, session.losses()) == (1, (12.0,))
+
+
+def test_losses_end_with_that_of_the_backward_that_is_shown_or_there_are_none():
+    w = gs.ones(4, requires_grad=True)
+
+    def train():
+        loss = (w * 3.0).sum()
+        loss.backward()
+        (w * 2).sum().backward()
+
+    session = Debugger.for_call(train)
+    session.start()
+    wait(session)
+    session.next_backward()
+    wait(session)
+    assert (session.task_index, session.losses()) == (2, ())
+    session.cont()
+    wait(session)
 
 
 def test_losses_of_pytorch(torch):

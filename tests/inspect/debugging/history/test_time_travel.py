@@ -279,9 +279,15 @@ def test_what_ran_free_in_between_is_named():
         started(session)
         go(session, "step")
         assert go(session, "cont") == "finished"
-        gap = "; backwards 2 to 4 ran free: `record on` records them"
-        assert back() == (1, 1, f"one node back (recorded){gap}")
+        gap = "backwards 2 to 4 ran free (`record on` records them)"
+        assert back() == (1, 1, f"the nearest recorded node is in backward 1: {gap}")
         assert back() == (1, 0, "one node back (recorded)")
+        session.step(1)
+        assert (session.current, session.reason.text) == (1, "next node (recorded)")
+        session.step(1)
+        assert session.reason.text == f"the program has ended (exit status 0); {gap}"
+        session.back(2)
+        assert session.reason.text == f"2 nodes back (recorded); {gap}"
 
 
 def test_nodes_that_ran_free_before_a_nan_are_named():
@@ -291,14 +297,16 @@ def test_nodes_that_ran_free_before_a_nan_are_named():
         go(session, "step")
         assert go(session, "cont") == "paused after"
         session.back()
-        assert (session.current, session.reason.text) == (2, "one node back (recorded)")
+        assert (session.current, session.reason.text) == (2, "before node 2, which has run (recorded)")
     with debugging(through_nan()) as session:
         started(session)
         go(session, "cont")
         session.back()
         session.back()
-        gap = "; node 1 ran free: `record on` records them"
-        assert (session.current, session.reason.text) == (0, f"one node back (recorded){gap}")
+        gap = "node 1 ran free (`record on` records it)"
+        assert (session.current, session.reason.text) == (0, f"the nearest recorded node is #0: {gap}")
+        go(session, "step")
+        assert (session.current, session.reason.text) == (2, f"next node (recorded); {gap}")
 
 
 def test_a_nested_backward_is_passed_through_in_the_order_in_which_it_ran():

@@ -324,7 +324,8 @@ def test_the_past_can_be_walked_after_the_end():
     assert ended.startswith(f"{told}\n`back`, `goto` and `list` look at what was recorded")
     assert printed.startswith("node 1 of 3: MulBackward0  (done)"), "where it stopped last"
     assert nothing.startswith("*** the program is finished: nothing can be evaluated in it\n`back` goes to")
-    assert back.startswith("looking at node 1 of 3: MulBackward0 - one node back (recorded)")
+    free = "the nearest recorded node is #1: node 2 ran free (`record on` records it)"
+    assert back.startswith(f"looking at node 1 of 3: MulBackward0 - {free}")
     assert grad == "tensor([1., 1.])"
     assert where.endswith("in product\n    (x * x).sum().backward()")
     assert set_ == "*** this node has run, and backward 1 has ended: its gradients cannot be changed"
@@ -345,7 +346,8 @@ def test_what_would_run_says_so_after_the_end_and_is_no_failure(verb):
     mode.run_commands(["continue", verb, "back", "print norm", "step"])
     said = out.getvalue()
     assert f"(gradscope) {verb}\nthe program is finished: it cannot go on\n`back` goes to" in said
-    assert said.endswith("(gradscope) print norm\n1.0\n(gradscope) step\nthe program has ended (exit status 0)\n")
+    ended = "the program has ended (exit status 0); nodes 1 to 2 ran free (`record on` records them)"
+    assert said.endswith(f"(gradscope) print norm\n1.0\n(gradscope) step\n{ended}\n")
     assert mode.failures == 0
 
 
