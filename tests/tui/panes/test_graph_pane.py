@@ -286,6 +286,20 @@ def test_where_there_are_no_nodes_no_last_stop_is_named():
     play(scenario)
 
 
+def test_rows_of_the_last_stop_say_how_far_its_backward_has_got_while_the_program_runs():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        pane, nodes = app.query_one(GraphPane), chain()
+        snapshot = Snapshot(state="running", nodes=nodes, shown_task=1, task=2)
+        for run in (0, 2, 9):  # the screen is drawn in the middle of the backward too
+            nodes[:] = [replace(node, state="done" if node.index < run else "pending") for node in nodes]
+            pane.update(snapshot)
+            await pilot.pause()
+            assert [" ✓ " in row for row in rows(app)[:9]] == [True] * run + [False] * (9 - run)
+
+    play(scenario)
+
+
 @pytest.mark.slow
 def test_rows_that_are_not_painted_anew_are_as_they_were():
     """A step paints a few rows: all are as if all had been painted, whatever has been done before."""

@@ -127,3 +127,20 @@ def test_a_look_at_a_running_program_while_the_screen_is_closed_finds_no_widgets
         app.watcher.poll()
 
     play(scenario, session)
+
+
+def test_a_program_that_runs_has_no_loss_beside_the_number_of_a_later_backward():
+    session = FakeSession()
+    session.lost = [4.0]
+
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        await until(pilot, lambda: "loss 4" in text_of(app))
+        session.held = True
+        await pilot.press("c")
+        await until(pilot, lambda: "RUNNING" in text_of(app))
+        assert "loss" not in text_of(app).split("\n")[0]
+        session.release()
+        await until(pilot, lambda: "loss 4" in text_of(app))
+
+    play(scenario, session, size=(140, 24))

@@ -135,13 +135,17 @@ class GraphPane(CursorPane, inherit_bindings=False):
         marks = tuple((point.id, point.enabled, point.spec) for point in points)
         self._modules, self._scale = snapshot.modules, snapshot.scale
         before, self._cut_off = self._cut_off, cut_rows(snapshot.findings)
+        # The program goes on with the backward of the last stop: its rows are painted as often as it has got on.
+        run = _count_run(snapshot.nodes) if snapshot.state == "running" else -1
         self.show(
             snapshot.nodes,
             snapshot.shown_task,
             snapshot.current if snapshot.paused else -1,
             lambda node: any(point.matches(node) for point in points),
             snapshot.live,
-            (snapshot.modules, snapshot.scale, self._cut_off, marks, snapshot.live, snapshot.past) if stands else None,
+            (snapshot.modules, snapshot.scale, self._cut_off, marks, snapshot.live, snapshot.past, run)
+            if stands
+            else None,
         )
         if before != self._cut_off:
             self._arrange()
@@ -736,6 +740,11 @@ class GraphPane(CursorPane, inherit_bindings=False):
     def _drawn_lanes(self) -> int:
         width = self.scrollable_content_region.width
         return min(self._lanes, MAX_LANES, max(3, (width - (36 if width >= _WIDE else 24)) // 2))
+
+
+def _count_run(nodes: Sequence[NodeRecord]) -> int:
+    """Return how many nodes of a backward have run, or are about to."""
+    return bisect_left(nodes, True, key=lambda node: node.state == "pending")
 
 
 def _bad_word(node: NodeRecord) -> str:

@@ -110,7 +110,7 @@ class Snapshot:
     parameters : tuple of ParameterRecord
         Every parameter, as the last stop has shown: asked for only while a pane that shows them can be seen.
     losses : tuple of float
-        The losses of the latest backwards, the oldest first, as the last stop has shown.
+        The losses of the latest backwards up to the one that is shown, the oldest first; empty while the program runs.
     frames : tuple of FrameRecord
         The functions that wait, as the last stop has shown: asked for only while a pane that shows them can be seen.
     outline : Outline

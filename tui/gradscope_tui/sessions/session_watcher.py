@@ -332,18 +332,22 @@ class SessionWatcher:
         paused, past = is_paused(state), is_past(state)
         if paused and not past:
             self._present = task, current
+        shown = task if paused or has_ended(session) else self._present[0]
+        # The loss that is known is that of the backward of the last stop, and no other's.
+        known = state != "running" and shown == self._snapshot.shown_task
         self._snapshot = replace(
             self._snapshot,
             state=state,
             reason=reason,
             nodes=session.nodes,
             task=task if paused else session.task_count,
-            shown_task=task if paused or has_ended(session) else self._present[0],
+            shown_task=shown,
             current=current,
             live=self._present[1] if past and self._present[0] == task and not has_ended(session) else -1,
             breakpoints=tuple(session.breakpoints),
             catching=session.catching,
             watches=tuple(session.watches),
+            losses=self._snapshot.losses if known else (),
         )
         return self._snapshot
 
