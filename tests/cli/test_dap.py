@@ -166,6 +166,9 @@ def test_the_stack_leads_to_the_loss_and_to_the_line_that_called_backward(editor
     produced = scopes(editor)["Gradients out"]
     answer = editor.request("setVariable", variablesReference=produced, name="produced[0]", value="1")
     assert "cannot be set here" in answer["message"]
+    refused = editor.request("stepOut", threadId=1)
+    assert (refused["success"], "belongs to no module" in refused["message"]) == (False, True)
+    assert stack(editor)[0] == "2 SqrtBackward0", "it stands where it stood"
     editor.ask("stepIn", threadId=1)
     stopped = editor.wait_for("stopped")
     assert (stopped["reason"], "NaN" in stopped["description"]) == ("exception", True)

@@ -203,7 +203,18 @@ class Debugger(TimeTravel, StopSettings, SessionFindings, ModelQueries, TensorQu
         self._go_or_travel(RunCommand("into"))
 
     def out(self) -> None:
-        """Run until the backward of the current module has ended."""
+        """Run until the backward of the current module has ended.
+
+        Raises
+        ------
+        SessionError
+            If the current node belongs to no module.
+        """
+        view, index = self._session.shown
+        inside = self.state.paused and view is not None and bool(view.order) and index >= 0
+        if inside and view is not None and not view.module_at(index):
+            node = f"node {index} {view.record(index).name}"
+            raise SessionError(f"{node} belongs to no module that could be finished\n`step` or `until` go on.")
         self._go_or_travel(RunCommand("out"))
 
     def cont(self) -> None:

@@ -381,6 +381,12 @@ def test_failed_commands_are_counted():
 # --- the past, breakpoints of every kind, watches ---------------------------------------------------------------------
 
 
+def test_finish_outside_of_a_module_is_refused():
+    text, _, _ = talk(product, "finish\np index\nquit\n")
+    assert "*** node 0 SumBackward0 belongs to no module that could be finished\n" in text
+    assert "(gradscope) p index\n0\n" in text
+
+
 def test_back_and_forth():
     text, session, _ = talk(product, "step 2\nback\nprint\np saved.other\nset 1\nstep\nrc\nlive\nback 99\ngoto 7\nc\n")
     assert "looking at node 1 of 3: MulBackward0 - one node back (recorded)\n" in text

@@ -101,14 +101,17 @@ def test_out_runs_to_the_end_of_the_modules_backward():
         assert session.reason.text == "the backward of 2 has ended"
 
 
-def test_out_of_no_module_ends_this_backward():
+def test_out_of_no_module_is_refused_and_nothing_runs():
     with debugging(lambda: train(mlp())) as session:
         session.start()
         wait(session)
         assert session.nodes[0].module == ""
-        session.out()
-        wait(session)
-        assert (session.task_index, session.current, session.reason.kind) == (2, 0, "entry")
+        for verb in (session.step, session.back):  # the next is Mean, outside of a module as well; then the past
+            with pytest.raises(SessionError, match=f"node {session.current} .* belongs to no module"):
+                session.out()
+            assert (session.state.paused, session.task_index) == (True, 1)
+            verb()
+            wait(session)
 
 
 def test_run_to():
