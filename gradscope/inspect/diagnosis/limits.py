@@ -239,6 +239,11 @@ class Limits:
         "how far from one the sum of probabilities may be",
         "probabilities that were rounded to bfloat16, of eight binary digits, sum to one within 2^-8",
     )
+    out_of_reach: float = _limit(
+        0.25,
+        "which share of a batch's targets lie beyond an end of the last function, by more than half of its range",
+        "noisy labels lie about its ends; of targets of mean 0 and variance 1 more than a third do so to a sigmoid",
+    )
     one_hot: float = _limit(
         0.95,
         "the largest weight of a query, on average over the first batches, of an attention that nothing scales",

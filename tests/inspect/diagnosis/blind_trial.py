@@ -1,7 +1,7 @@
 """Programs broken before their author had read a rule: what the doctor says of each, and the table of it.
 
-``python -m tests.inspect.diagnosis.blind_trial`` prints what docs/doctor-trial.md shows; with ``fresh_programs``, that
-of the second trial.
+``python -m tests.inspect.diagnosis.blind_trial`` prints what docs/doctor-trial.md shows; with ``fresh_programs`` or
+``later_programs``, that of the second or third trial.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from pathlib import Path
 from gradscope import enable_grad
 from gradscope.cli import main
 
-FOLDERS = tuple(Path(__file__).parent / name for name in ("blind_programs", "fresh_programs"))
+NAMES = ("blind_programs", "fresh_programs", "later_programs")
+FOLDERS = tuple(Path(__file__).parent / name for name in NAMES)
 STEPS = 30
 VERDICTS = {
     "cause": "the cause is named, and nothing else",

@@ -105,6 +105,9 @@ def test_codes_keep_their_meaning():
         "D354": "inputs and labels that are shuffled apart",
         "D355": "a critic that the policy's loss trains",
         "D356": "data that is scaled down twice",
+        "D357": "a loss that is given its target first",
+        "D358": "targets that the last function cannot reach",
+        "D359": "linear layers without a function between them",
     }
 
 
