@@ -10,7 +10,7 @@ from ...adapters import Adapter, SavedView
 from ...diagnosis.flow.bounded_chain import LET_THROUGH, bounded_chain
 from ...diagnosis.flow.signal_fading import FadedSignal, faded_signal
 from ...diagnosis.nan.infinite_slopes import infinite_slope, may_be_infinite
-from ...output.number_format import repeated_factor
+from ...output.number_format import count, repeated_factor
 from ...records.records import Location, NodeRecord, WriteRecord, operator_name
 from ...records.tensor_statistics import norm_of
 from ...source.call_sites import place
@@ -63,7 +63,8 @@ def infinite_slopes(adapter: Adapter, view: TaskView) -> Iterator[BackwardFindin
         values = {name: adapter.to_host(t) for name, t in tensors.items() if t.numel() <= _MOST_ELEMENTS}
         slope = infinite_slope(operator, values)
         if slope is not None:
-            title = f"{operator} will be infinite: {slope.elements} of {slope.total} elements of `{slope.name}`"
+            share = f"{slope.elements} of {count(slope.total, 'element')}"
+            title = f"the gradient of {operator} will be infinite where its {slope.where} ({share})"
             text = f"{slope.text}\n{slope.help}"
             yield BackwardFinding("slope", "warning", title, text, view.record(index).location, index)
 

@@ -92,7 +92,7 @@ class SessionFindings(SessionQueries):
         >>> session = gi.debug((w * w).sqrt().sum())
         >>> state = session.wait()
         >>> [finding.title for finding in session.findings()]
-        ['Sqrt will be infinite: 1 of 2 elements of `result`']
+        ['the gradient of Sqrt will be infinite where its result is 0 (1 of 2 elements)']
         >>> session.abort()
         >>> state = session.wait()
         """

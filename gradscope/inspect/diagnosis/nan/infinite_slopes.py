@@ -15,15 +15,15 @@ class InfiniteSlope(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        The saved tensor that shows it.
+    where : str
+        Where it is: ``'result is 0'``.
     elements, total : int
-        How many of its elements do, of how many.
+        For how many elements, of how many.
     text, help : str
         What is infinite where, and what to do.
     """
 
-    name: str
+    where: str
     elements: int
     total: int
     text: str
@@ -32,6 +32,7 @@ class InfiniteSlope(NamedTuple):
 
 class _Pole(NamedTuple):
     name: str
+    where: str
     is_pole: Callable[[Any], Any]
     text: str
     help: str
@@ -47,15 +48,15 @@ def _is_end(values: Any) -> Any:
 
 
 _POLES = {
-    "Sqrt": _Pole("result", lambda x: x == 0, "the derivative of sqrt is infinite at 0", _ROOT),
-    "Rsqrt": _Pole("result", numpy.isinf, "rsqrt and its derivative are infinite at 0", _ROOT),
-    "Log": _Pole("self", lambda x: x == 0, "log and its derivative are infinite at 0", _LOG),
-    "Log2": _Pole("self", lambda x: x == 0, "log2 and its derivative are infinite at 0", _LOG),
-    "Log10": _Pole("self", lambda x: x == 0, "log10 and its derivative are infinite at 0", _LOG),
-    "Log1P": _Pole("self", lambda x: x == -1, "log1p and its derivative are infinite at -1", _LOG),
-    "Asin": _Pole("self", _is_end, "the derivative of asin is infinite at -1 and 1", _ENDS),
-    "Acos": _Pole("self", _is_end, "the derivative of acos is infinite at -1 and 1", _ENDS),
-    "Atanh": _Pole("self", _is_end, "atanh and its derivative are infinite at -1 and 1", _ENDS),
+    "Sqrt": _Pole("result", "result is 0", lambda x: x == 0, "the derivative of sqrt is infinite at 0", _ROOT),
+    "Rsqrt": _Pole("result", "argument is 0", numpy.isinf, "rsqrt and its derivative are infinite at 0", _ROOT),
+    "Log": _Pole("self", "argument is 0", lambda x: x == 0, "log and its derivative are infinite at 0", _LOG),
+    "Log2": _Pole("self", "argument is 0", lambda x: x == 0, "log2 and its derivative are infinite at 0", _LOG),
+    "Log10": _Pole("self", "argument is 0", lambda x: x == 0, "log10 and its derivative are infinite at 0", _LOG),
+    "Log1P": _Pole("self", "argument is -1", lambda x: x == -1, "log1p and its derivative are infinite at -1", _LOG),
+    "Asin": _Pole("self", "argument is -1 or 1", _is_end, "the derivative of asin is infinite at -1 and 1", _ENDS),
+    "Acos": _Pole("self", "argument is -1 or 1", _is_end, "the derivative of acos is infinite at -1 and 1", _ENDS),
+    "Atanh": _Pole("self", "argument is -1 or 1", _is_end, "atanh and its derivative are infinite at -1 and 1", _ENDS),
 }
 """By operator where its derivative has a pole, in what it saves."""
 
@@ -78,7 +79,7 @@ def infinite_slope(operator: str, saved: Mapping[str, numpy.ndarray]) -> Infinit
     Examples
     --------
     >>> infinite_slope("Sqrt", {"result": numpy.array([0.0, 2.0])})[:4]
-    ('result', 1, 2, 'the derivative of sqrt is infinite at 0')
+    ('result is 0', 1, 2, 'the derivative of sqrt is infinite at 0')
     >>> infinite_slope("Sqrt", {"result": numpy.array([1.0, 2.0])})
     """
     pole = _POLES.get(operator)
@@ -86,4 +87,4 @@ def infinite_slope(operator: str, saved: Mapping[str, numpy.ndarray]) -> Infinit
     if pole is None or values is None:
         return None
     count = int(numpy.count_nonzero(pole.is_pole(values)))
-    return InfiniteSlope(pole.name, count, values.size, pole.text, pole.help) if count else None
+    return InfiniteSlope(pole.where, count, values.size, pole.text, pole.help) if count else None

@@ -44,6 +44,7 @@ def test_an_infinite_slope_is_known_before_it_runs_and_explained_where_it_has():
         started(session)
         (ahead,) = session.findings()
         assert (ahead.kind, ahead.index) == ("slope", 1)
+        assert ahead.title == "the gradient of Sqrt will be infinite where its result is 0 (1 of 2 elements)"
         for number in (1, 2):  # the second one runs free from its first node on
             session.cont()
             assert wait(session) == "paused after"
