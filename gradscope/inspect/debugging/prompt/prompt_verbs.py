@@ -6,7 +6,17 @@ import difflib
 import textwrap
 from dataclasses import dataclass
 
-__all__ = ["SECTIONS", "VERBS", "UsageError", "Verb", "find_verb", "help_text", "read_commands", "split_commands"]
+__all__ = [
+    "OF_THE_SHELL",
+    "SECTIONS",
+    "VERBS",
+    "UsageError",
+    "Verb",
+    "find_verb",
+    "help_text",
+    "read_commands",
+    "split_commands",
+]
 
 
 _MOST = 1 << 20  # the characters of a file of commands that are read
@@ -144,6 +154,11 @@ _WIDTH = 80
 _COLUMN = 30
 _BY_NAME = {name: verb for verb in VERBS for name in verb.names}
 
+OF_THE_SHELL = frozenset({
+    "agree", "attach", "check", "dap", "debug", "diff", "doctor", "export", "query", "report", "serve", "tour", "view",
+})  # fmt: skip
+"""The commands of ``gradscope`` of whose name there is no verb; texts recommend some of them."""
+
 
 def find_verb(line: str) -> tuple[Verb, str]:
     """Return the verb of a line, and what follows it.
@@ -162,6 +177,8 @@ def find_verb(line: str) -> tuple[Verb, str]:
     line = line.strip()
     name, _, argument = ("! " + line[1:] if line.startswith("!") else line).partition(" ")
     verb, argument = _BY_NAME.get(name), argument.strip()
+    if verb is None and name in OF_THE_SHELL:
+        raise UsageError(f"{name} is no command here but one of the shell: gradscope {name} --help")
     if verb is None:
         close = difflib.get_close_matches(name, _BY_NAME, 1)
         hint = f"did you mean {close[0]!r}?" if close else "`help` lists them"

@@ -1,9 +1,19 @@
 """Verbs: one name means one thing, and a wrong line is refused in words."""
 
+import argparse
+
 import pytest
 
+from gradscope.cli import SUBCOMMANDS
 from gradscope.inspect.debugging.prompt.prompt import LineMode
-from gradscope.inspect.debugging.prompt.prompt_verbs import VERBS, UsageError, find_verb, help_text, split_commands
+from gradscope.inspect.debugging.prompt.prompt_verbs import (
+    OF_THE_SHELL,
+    VERBS,
+    UsageError,
+    find_verb,
+    help_text,
+    split_commands,
+)
 
 
 def test_every_name_belongs_to_one_verb():
@@ -30,6 +40,21 @@ def test_every_verb_can_be_done():
 def test_wrong_lines(line, said):
     with pytest.raises(UsageError, match=said):
         find_verb(line)
+
+
+def test_a_command_of_the_shell_is_told_as_one():
+    root = argparse.ArgumentParser()
+    commands = root.add_subparsers()
+    for module in SUBCOMMANDS:
+        module.add_parser(commands)
+    verbs = {name for verb in VERBS for name in verb.names}
+    assert set(commands.choices) - verbs == OF_THE_SHELL
+    for line in ("doctor", "check train.py"):
+        name = line.split()[0]
+        with pytest.raises(
+            UsageError, match=f"^{name} is no command here but one of the shell: gradscope {name} --help"
+        ):
+            find_verb(line)
 
 
 def test_help_fits_a_terminal_and_names_every_verb():
