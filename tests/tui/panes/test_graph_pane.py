@@ -228,13 +228,16 @@ def test_a_node_that_joins_branches_says_which_inputs_get_nothing_while_paramete
     play(scenario, session, size=(140, 40))
 
 
-def test_a_branch_that_is_cut_off_is_drawn_below_the_node_that_joins_it_and_leads_to_the_line_that_cuts():
+@pytest.mark.parametrize("doubt", ["", "likely "])
+def test_a_branch_that_is_cut_off_is_drawn_below_the_node_that_joins_it_and_leads_to_the_line_that_cuts(doubt):
     nodes = chain()
     nodes[1] = replace(nodes[1], name="CatBackward0", operator="Cat", edges=(*nodes[1].edges[:1], EdgeRecord(None, 0)))
     session = FakeSession(nodes)
     session.known_modules = [ModuleRecord("text", "Sequential"), ModuleRecord("text.0", "Linear", "4, 2")]
     where, names = Location("/code/two.py", 20, "forward", "b = b.data"), ("text.0.weight", "text.2.weight")
-    lost = BackwardFinding("unreached", "warning", "2 of 9 parameters get no gradient", "", where, parameters=names)
+    lost = BackwardFinding(
+        "unreached", "warning", "2 of 9 parameters get no gradient", "", where, -1, names, bool(doubt)
+    )
 
     async def scenario(app, pilot):
         await until(pilot, lambda: "▶   0" in text_of(app))
@@ -244,7 +247,7 @@ def test_a_branch_that_is_cut_off_is_drawn_below_the_node_that_joins_it_and_lead
         shown = [line[1:77].strip(" │") for line in text_of(app).split("\n")]
         at = next(row for row, line in enumerate(shown) if " Cat " in line)
         assert shown[at + 1 : at + 4] == [
-            "✂ text  Sequential  no gradient, two.py:20",
+            f"✂ text  Sequential  no gradient, {doubt}two.py:20",
             "0  Linear  weight",
             "2  weight",
         ]

@@ -418,8 +418,8 @@ class DiagramPane(LinePane, inherit_bindings=False):
         """Return the norm that comes into a box, with a bar; of one that is cut off, the line."""
         cut = self._shown.cut.get(place)
         if cut is not None:
-            where = cut.finding.location
-            return Text(f"no gradient{f', :{where.lineno}' if where is not None else ''}", self.color("bad"))
+            where, doubt = cut.finding.location, "?" if cut.finding.likely else ""
+            return Text(f"no gradient{f', :{where.lineno}{doubt}' if where is not None else ''}", self.color("bad"))
         norm = self._shown.norms[place]
         if norm is None:
             return Text("·", self.color("dim"))

@@ -578,6 +578,8 @@ class GraphPane(CursorPane, inherit_bindings=False):
             text.append(f"  {self._modules[cut.module].kind}")
         if cut.first:
             where = _place(cut.finding.location, width, with_file=width >= _WIDE)
+            if where and cut.finding.likely:
+                where = f"likely {where}" if width >= _WIDE else f"{where}?"
             text.append(f"  no gradient{f', {where}' if where else ''}", bad)
         text.append(f"  {', '.join(cut.names)}", dim)
         text.truncate(width, overflow="ellipsis")

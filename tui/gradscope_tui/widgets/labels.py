@@ -69,7 +69,8 @@ def place_label(finding: BackwardFinding) -> str:
     'train.py:7  #3'
     """
     where = finding.location
-    line = f"{basename(where.filename)}:{where.lineno}" if where is not None else ""
+    likely = "likely " if finding.likely else ""
+    line = f"{likely}{basename(where.filename)}:{where.lineno}" if where is not None else ""
     return "  ".join(part for part in (line, f"#{finding.index}" if finding.index >= 0 else "") if part)
 
 

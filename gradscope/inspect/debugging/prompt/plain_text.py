@@ -282,7 +282,9 @@ def finding_text(finding: BackwardFinding) -> str:
       at 0
     """
     node = f"node {finding.index}" if finding.index >= 0 else ""
-    where = ", ".join(part for part in (node, place_of(finding.location)) if part)
+    line = place_of(finding.location)
+    line = f"likely {line}" if line and finding.likely else line
+    where = ", ".join(part for part in (node, line) if part)
     first = finding.title + (f"  ({where})" if where else "")
     return "\n".join([first, *(f"  {line}" for line in finding.text.splitlines())])
 

@@ -255,9 +255,10 @@ def _is_meant(answer: NoGradient) -> bool:
 
 def _not_reached(names: Sequence[str], total: int, answer: NoGradient) -> BackwardFinding:
     title = f"{len(names)} of {total} parameters get no gradient: {several(names)}"
-    location = answer.location or (answer.suspects[0].location if answer.suspects else None)
+    likely = answer.location is None and bool(answer.suspects)
+    location = answer.suspects[0].location if likely else answer.location
     _, _, reason = str(answer).partition(": ")
-    return BackwardFinding("unreached", "warning", title, reason, location, parameters=tuple(names))
+    return BackwardFinding("unreached", "warning", title, reason, location, parameters=tuple(names), likely=likely)
 
 
 def _bad_values(view: TaskView | None) -> Sequence[BackwardFinding]:

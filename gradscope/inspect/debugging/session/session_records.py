@@ -44,6 +44,8 @@ class BackwardFinding:
         The node to look at; -1 where it is about none.
     parameters : tuple of str
         The parameters that it is about.
+    likely : bool
+        Whether the line is a suspect, read in the source and not seen running.
     """
 
     kind: str
@@ -53,6 +55,7 @@ class BackwardFinding:
     location: Location | None = None
     index: int = -1
     parameters: tuple[str, ...] = ()
+    likely: bool = False
 
 
 @dataclass(frozen=True, slots=True)

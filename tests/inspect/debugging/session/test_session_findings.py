@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from os.path import basename
 
 import pytest
 
 import gradscope as gs
 from gradscope.inspect import Debugger
+from gradscope.inspect.debugging.prompt.plain_text import finding_text, place_of
 from gradscope.inspect.diagnosis.nan.bad_values import inherited_in
 
 from ...sessions import debugging, mlp, train, wait
@@ -70,6 +72,10 @@ def test_parameters_that_are_not_reached_are_told_with_the_line():
         started(session)
         found = next(finding for finding in session.findings() if finding.kind == "unreached")
         assert found.location.source == "hidden = model[0](gs.ones(2, 3)).data"
+        assert "read in the source and not seen running" in found.text
+        assert found.likely
+        assert f"likely {place_of(found.location)}" in finding_text(found)
+        assert "likely" not in finding_text(replace(found, likely=False)).splitlines()[0]
         session.cont()
         assert wait(session) == "finished"
         assert "unreached" in kinds(session)
