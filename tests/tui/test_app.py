@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from textual import events
 
+from gradscope.inspect.debugging.session.session_records import BackwardFinding
 from gradscope.inspect.records.records import SessionState, StopReason
 from gradscope_tui.actions import ACTIONS
 from gradscope_tui.panes import PANES
@@ -165,10 +166,30 @@ def test_b_toggles_a_breakpoint_on_the_operator_under_the_cursor():
         await until(pilot, lambda: status(app).breakpoints == 1)
         assert [point.spec for point in app.session.breakpoints] == ["op:Addmm"]
         assert sum(line[2:3] == "●" for line in text_of(app).split("\n")) == 4
+        await until(pilot, lambda: "op:Addmm stops at 4 nodes of this backward" in text_of(app))
         await pilot.press("b")
         await until(pilot, lambda: status(app).breakpoints == 0)
+        await pilot.press("j", "b")
+        await until(pilot, lambda: [point.spec for point in app.session.breakpoints] == ["param:layers.0.weight"])
 
     play(scenario, size=(80, 30))
+
+
+def test_b_on_the_row_of_a_module_breaks_on_that_and_where_no_node_runs_it_says_so():
+    session = FakeSession()
+    session.found = [BackwardFinding("unreached", "warning", "", parameters=("head.weight",))]
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "✂ head" in text_of(app))
+        await pilot.press("g", "b")
+        await until(pilot, lambda: "no gradient comes to this module: it has no node to stop at" in text_of(app))
+        assert app.session.breakpoints == []
+        await pilot.press("j")
+        assert app.query_one(GraphPane).spec == "mod:layers.0"
+        await pilot.press("b")
+        await until(pilot, lambda: [point.spec for point in app.session.breakpoints] == ["mod:layers.0"])
+
+    play(scenario, session, size=(160, 40))
 
 
 def test_a_breakpoint_with_a_condition_is_asked_for_and_deleted_in_its_pane():

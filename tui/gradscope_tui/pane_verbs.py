@@ -7,6 +7,7 @@ from typing import Any
 
 from textual.app import App
 
+from gradscope.inspect.debugging.session.node_sequence import candidates_of
 from gradscope.inspect.records.records import Location, TensorSubject
 from gradscope_tui.pane_layout import PaneLayout
 from gradscope_tui.panes.graph_pane import GraphPane
@@ -15,8 +16,8 @@ from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.panes.source_pane import breaks_on
 from gradscope_tui.refusal import refuse
 from gradscope_tui.screens.tensor_screen import TensorScreen
-from gradscope_tui.sessions.session_protocol import Session
-from gradscope_tui.sessions.session_watcher import SessionWatcher
+from gradscope_tui.sessions.session_protocol import Breakpoint, Session
+from gradscope_tui.sessions.session_watcher import MANY, SessionWatcher
 from gradscope_tui.terminal.external_editor import edit_command, run_editor
 from gradscope_tui.terminal.pixel_graphics import PixelGraphics
 from gradscope_tui.widgets.labels import basename
@@ -43,18 +44,29 @@ class PaneVerbs:
         self._graphics = graphics
 
     def action_break(self) -> None:
-        """Set or remove a breakpoint on the operator under the cursor."""
-        node = self._app.query_one(GraphPane).node
-        if node is None:
+        """Set or remove a breakpoint on the operator, the parameter or the module under the cursor."""
+        graph = self._app.query_one(GraphPane)
+        spec = graph.spec
+        if graph.node is None:
             refuse(self._app, "there is no node yet to set a breakpoint on; B asks for one")
             return
-        spec = f"op:{node.operator}"
+        if not spec:
+            refuse(self._app, "no gradient comes to this module: it has no node to stop at")
+            return
         same = [point.id for point in self._session.breakpoints if point.spec == spec and not point.condition]
         for number in same:
             self._session.remove_breakpoint(number)
         if not same:
-            self._session.add_breakpoint(spec)
+            self._tell_nodes(self._session.add_breakpoint(spec))
         self._watcher.refresh()
+
+    def _tell_nodes(self, point: Breakpoint) -> None:
+        """Say at how many nodes a new breakpoint stops, where they are several."""
+        nodes = self._session.nodes
+        if len(nodes) <= MANY:
+            stops = sum(point.matches(node) for node in candidates_of(nodes))
+            if stops > 1:
+                self._app.notify(f"{point.spec} stops at {stops} nodes of this backward", timeout=4, markup=False)
 
     def break_on_line(self, location: Location) -> None:
         """Set or remove a breakpoint on the nodes that a line makes."""

@@ -349,6 +349,17 @@ class GraphPane(CursorPane, inherit_bindings=False):
         """The folded module under the cursor; empty where there is none."""
         return self._rows.folded(self.cursor) if 0 <= self.cursor < len(self._rows) else ""
 
+    @property
+    def spec(self) -> str:
+        """What a breakpoint on the row under the cursor is set on; empty where no node runs for the row."""
+        row, node = self.cursor, self.node
+        if node is None or not 0 <= row < len(self._rows) or self._rows.cut(row) is not None:
+            return ""
+        module = self.module or self._rows.heading(row)
+        if module:
+            return f"mod:{module}"
+        return f"param:{node.parameter}" if node.parameter else f"op:{node.operator}"
+
     def select(self, index: int) -> None:
         """Put the cursor on a node: on the row it is folded into, or near it if the filter hides it."""
         self.index = index

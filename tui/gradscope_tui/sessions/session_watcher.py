@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from gradscope.inspect.debugging.session.session_records import FrameRecord
     from gradscope.inspect.records.records import DebuggerEvent, Location, NodeRecord, StopReason
 
-__all__ = ["SessionChanged", "SessionWatcher", "unless_closed"]
+__all__ = ["MANY", "SessionChanged", "SessionWatcher", "unless_closed"]
 
 Derivative = tuple[tuple[str, str], ...]
 
