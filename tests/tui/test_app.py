@@ -400,6 +400,24 @@ def test_quit_asks_while_the_session_is_paused_and_can_be_taken_back():
     assert play(scenario).calls[-1] == Call("abort")
 
 
+def test_a_question_follows_a_program_that_ends_while_it_stands():
+    session = FakeSession(held=True)
+
+    async def scenario(app, pilot):
+        session.release()
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("c")
+        await until(pilot, lambda: "RUNNING" in text_of(app))
+        await pilot.press("q")
+        await until(pilot, lambda: "train.py is running. Quitting ends it there" in text_of(app))
+        session.release()
+        await until(pilot, lambda: "train.py is finished: quitting ends nothing." in text_of(app))
+        await pilot.press("y")
+        await until(pilot, lambda: app._exit)
+
+    assert Call("abort") not in play(scenario, session).calls
+
+
 def test_quit_does_not_ask_when_the_session_has_ended():
     async def scenario(app, pilot):
         await until(pilot, lambda: status(app).total)

@@ -150,9 +150,7 @@ class GradscopeApp(App[int]):
         self._on_terminal = ShownFrame()
         self._graphics = PixelGraphics(self._write_to_terminal, self._settings.graphics, os.environ)
         self._loop_to_tell: asyncio.AbstractEventLoop | None = None
-        self.watcher = SessionWatcher(
-            self, session, script, self._stopped, self._keep_breakpoints, self._settings.scale
-        )
+        self.watcher = SessionWatcher(self, session, script, self._stopped, self._refreshed, self._settings.scale)
         self.pane_layout = PaneLayout(self)
         parts = self, session, self.watcher, self.pane_layout
         self.run_verbs = RunVerbs(*parts)
@@ -305,7 +303,10 @@ class GradscopeApp(App[int]):
             self.run_worker(self._set_watches(), group="watches")
         self.run_verbs.stopped(expected)
 
-    def _keep_breakpoints(self) -> None:
+    def _refreshed(self) -> None:
+        """Keep the breakpoints, and let a question that stands open be about the program as it is now."""
+        if isinstance(self.screen, ConfirmScreen):
+            self.screen.follow()
         problem = self._breaks.keep(self.session) if self._breaks is not None else ""
         if problem:
             refuse(self, problem)
@@ -459,9 +460,13 @@ class GradscopeApp(App[int]):
         if self._nothing_to_lose():
             self.run_verbs.start_again()
         else:
-            what = f"{self.script or 'The script'} {self._where()}. Starting it again ends it here; it runs in "
-            what += f"{getattr(self.session, 'restarts_in', 'a new process')}."
-            self._confirm("Restart?", what, "start again", self.run_verbs.start_again)
+            self._confirm("Restart?", self._what_restarting_does, "start again", self.run_verbs.start_again)
+
+    def _what_restarting_does(self) -> str:
+        again = "runs it in" if has_ended(self.session) else "ends it here; it runs in"
+        return (
+            f"{self._script_is()}. Starting it again {again} {getattr(self.session, 'restarts_in', 'a new process')}."
+        )
 
     async def action_quit(self) -> None:
         """Leave, at once if the program has ended."""
@@ -469,11 +474,21 @@ class GradscopeApp(App[int]):
             self._leave_at_once()
             return
         if self._runs_unseen():
-            self._confirm("Quit?", f"{self.session.reason}. Quitting ends it.", "quit", self._leave_at_once)
+            self._confirm("Quit?", lambda: f"{self.session.reason}. Quitting ends it.", "quit", self._leave_at_once)
             return
-        what = f"{self.script or 'The script'} {self._where()}. Quitting ends it there: "
-        what += "of a backward in progress, .grad is put back as it was before."
-        self._confirm("Quit?", what, "quit", lambda: self.run_worker(self._leave(), group="leave"))
+        self._confirm("Quit?", self._what_quitting_does, "quit", self._quit)
+
+    def _what_quitting_does(self) -> str:
+        if self._nothing_to_lose():
+            return f"{self._script_is()}: quitting ends nothing."
+        ends = "Quitting ends it there: of a backward in progress, .grad is put back as it was before."
+        return f"{self._script_is()}. {ends}"
+
+    def _quit(self) -> None:
+        if self._nothing_to_lose():  # the program has ended while the question stood
+            self._leave_at_once()
+        else:
+            self.run_worker(self._leave(), group="leave")
 
     def _leave_at_once(self) -> None:
         self.left = True
@@ -494,7 +509,10 @@ class GradscopeApp(App[int]):
         state = str(self.session.state)
         return f"is paused in backward {self.session.task_index}" if is_paused(state) else f"is {state}"
 
-    def _confirm(self, title: str, what: str, yes: str, do: Callable[[], object]) -> None:
+    def _script_is(self) -> str:
+        return f"{self.script or 'The script'} {self._where()}"
+
+    def _confirm(self, title: str, what: Callable[[], str], yes: str, do: Callable[[], object]) -> None:
         def answered(agreed: bool | None) -> None:
             if agreed:
                 do()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -17,8 +19,8 @@ class ConfirmScreen(ModalScreen[bool]):
 
     Parameters
     ----------
-    what : str
-        What will happen.
+    what : callable
+        Returns what will happen, as things stand.
     yes : str
         What the answer yes does.
     """
@@ -28,7 +30,7 @@ class ConfirmScreen(ModalScreen[bool]):
         Binding("n,escape", "answer(False)", "No", show=False),
     ]
 
-    def __init__(self, title: str, what: str, yes: str) -> None:
+    def __init__(self, title: str, what: Callable[[], str], yes: str) -> None:
         super().__init__()
         self._title, self._what, self._yes = title, what, yes
 
@@ -36,8 +38,13 @@ class ConfirmScreen(ModalScreen[bool]):
         """Lay out the question."""
         with Vertical(id="confirm") as box:
             box.border_title = self._title
-            yield Static(Text(self._what))
+            yield Static(Text(self._what()), id="confirm-what")
             yield Static(Text.assemble(("y", "bold"), f" {self._yes}   ", ("n", "bold"), " stay"))
+
+    def follow(self) -> None:
+        """Say anew what will happen: the program goes on, or ends, while the question stands."""
+        for shown in self.query("#confirm-what").results(Static):
+            shown.update(Text(self._what()))
 
     def action_answer(self, agreed: bool) -> None:
         """Answer the question."""
