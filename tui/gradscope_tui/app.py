@@ -25,6 +25,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 from textual.worker import WorkerFailed
 
+from gradscope.inspect.output.number_format import count
 from gradscope.inspect.output.terminal_text import say
 from gradscope_tui.actions import answered_by, bindings, keymap_of, unavailable
 from gradscope_tui.colors import SIXTEEN_COLORS
@@ -194,14 +195,21 @@ class GradscopeApp(App[int]):
             self.watcher.take_output(line, "bad")
         if self._wrong_settings:
             refuse(self, self._wrong_settings[0])
-        if self._breaks is not None:
-            said = self._breaks.load(self.session)
-            if said:
-                self.watcher.take_output(said, "dim")
+        self._tell_restored()
         self.watcher.start()
         # Back from the shell: the terminal has forgotten the screen.
         self.app_resume_signal.subscribe(self, lambda _: self._paint_again())
         self.theme_changed_signal.subscribe(self, lambda _: self._redraw())
+
+    def _tell_restored(self) -> None:
+        """Set the breakpoints of the session before; tell of them and of the watches, which the first stop sets."""
+        said = self._breaks.load(self.session) if self._breaks is not None else ""
+        if watches := len(self._view.watches):
+            watched = f"{count(watches, 'watch', 'watches')} of the last session (pane 6)"
+            said = f"{said}; {watched}" if said else watched
+        if said:
+            self.watcher.take_output(said, "dim")
+            self.notify(said, markup=False)
 
     def on_unmount(self) -> None:
         """Hear no more of the session."""

@@ -8,6 +8,7 @@ from gradscope.inspect import Debugger
 from gradscope.inspect.debugging.prompt.prompt import LineMode
 from gradscope_tui.sessions.saved_breakpoints import SavedBreakpoints, commands_of, edited, state_directory, text_of
 from tests.tui.fake import FakeSession, play, until
+from tests.tui.fake import text_of as screen_of
 
 
 def a_session():
@@ -100,7 +101,8 @@ def test_the_app_keeps_and_restores_them(tmp_path):
 
     async def next_time(app, pilot):
         await until(pilot, lambda: app.session.nodes)
-        assert [point.spec for point in app.session.breakpoints] == ["op:Relu"]
+        assert [(point.spec, point.hits) for point in app.session.breakpoints] == [("op:Relu", 0)]
+        await until(pilot, lambda: "1 breakpoint of the last session (pane 4)" in screen_of(app), 3)
 
     play(scenario, breaks=SavedBreakpoints("train.py", tmp_path))
     play(next_time, breaks=SavedBreakpoints("train.py", tmp_path))

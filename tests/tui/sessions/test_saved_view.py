@@ -21,6 +21,7 @@ def test_sizes_theme_and_watches_are_there_again(tmp_path):
         app.session.add_watch("index")
 
     async def again(app, pilot):
+        await until(pilot, lambda: "1 watch of the last session (pane 6)" in text_of(app), 3)
         await until(pilot, lambda: [watch.expression for watch in app.session.watches] == ["index"])
         assert app.theme == "nord"
         assert (app.pane_layout.columns, app.pane_layout.rows) == (kept.columns, kept.rows)
