@@ -490,6 +490,20 @@ def test_the_session_may_go_on_under_the_help_and_under_the_question():
     play(scenario)
 
 
+def test_what_is_said_in_passing_is_no_tab_of_the_dock():
+    tabs = "4 Break │ 6 Watch │ 7 Mods │ 8 Find │ 9 Frames │ 0 Diag ─╯"
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: tabs in text_of(app))
+        refuse(app, "the script is running; p pauses it")
+        await until(pilot, lambda: "the script is running; p pauses it" in text_of(app))
+        (line,) = (line for line in text_of(app).split("\n") if "p pauses it" in line)
+        assert line.startswith(" the script is running; p pauses it ─")
+        assert line.endswith(tabs)
+
+    play(scenario, size=(160, 40))
+
+
 def test_the_dock_names_what_it_hides():
     async def scenario(app, pilot):
         await until(
