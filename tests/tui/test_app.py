@@ -500,6 +500,10 @@ def test_what_is_said_in_passing_is_no_tab_of_the_dock():
         (line,) = (line for line in text_of(app).split("\n") if "p pauses it" in line)
         assert line.startswith(" the script is running; p pauses it ─")
         assert line.endswith(tabs)
+        app.clear_notifications()
+        refuse(app, "no module\n`step` goes on.")  # its two lines lie over the border and the keys
+        await until(pilot, lambda: "`step` goes on." in text_of(app))
+        assert [line.lstrip()[:9] for line in text_of(app).split("\n")[-2:]] == ["no module", "`step` go"]
 
     play(scenario, size=(160, 40))
 

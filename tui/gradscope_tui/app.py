@@ -273,7 +273,7 @@ class GradscopeApp(App[int]):
         """Say something in passing, over a border; in two lines, over the line of keys too."""
         if self.screen_stack:
             room = self.size.width * 9 // 10 - 2  # what the style of toasts leaves for their text
-            self.screen.set_class(cell_len(message) > room, "-long-toast")
+            self.screen.set_class("\n" in message or cell_len(message) > room, "-long-toast")
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
 
     def _redraw(self) -> None:
