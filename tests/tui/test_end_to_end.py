@@ -90,7 +90,7 @@ def test_a_script_is_stepped_through_edited_and_run_to_its_end(debugger):
         await until(pilot, lambda: "PAUSED after #1/3" in text_of(app))
 
         await pilot.press("G", "b", "c")
-        await until(pilot, lambda: "breakpoint 1 (op:AccumulateGrad)" in text_of(app))
+        await until(pilot, lambda: "breakpoint 1 (param:w)" in text_of(app))
         assert graph.node.parameter == "w"
         await pilot.press("c")
         await until(pilot, lambda: "backward 2" in text_of(app) and str(debugger.state) == "paused before")

@@ -134,6 +134,8 @@ def test_the_debugger_stepping_looking_and_running_free(lib, program):
         wait(session)
         session.inspect(session.current)
         session.evaluate("grad * 2")
+        if verb == session.out and not session.node.module:
+            continue
         verb()
     wait(session)
     for point in session.breakpoints:
