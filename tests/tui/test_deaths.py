@@ -152,13 +152,16 @@ class Terminal:
         """Type keys."""
         os.write(self.ours, keys.encode())
 
-    def status(self) -> int:
-        """Return the exit status, as a shell has it, once the process and whoever tidies up after it have ended."""
+    def status(self, *, screen: bool = True) -> int:
+        """Return the exit status, as a shell has it, once the process and whoever tidies up after it have ended.
+
+        Without a `screen` the modes of the terminal's are the program's own business.
+        """
         deadline = time.monotonic() + LONG
         while self.process.poll() is None:
             assert time.monotonic() < deadline, self.text[-3000:]
             self.read()
-        while termios.tcgetattr(self.theirs) != self.before or self.modes():
+        while termios.tcgetattr(self.theirs) != self.before or (screen and self.modes()):
             if not self.read() and time.monotonic() > deadline:
                 break
         found = self.process.returncode
@@ -212,7 +215,7 @@ def outcome_at_prompt(folder, last_line):
         terminal.press("continue\n")
         if terminal.until(PROMPT, or_end=True):  # nothing is left to look at of a process that has gone
             terminal.press("quit\n")
-        status = terminal.status()
+        status = terminal.status(screen=False)
         assert termios.tcgetattr(terminal.theirs) == terminal.before
         return status
 
