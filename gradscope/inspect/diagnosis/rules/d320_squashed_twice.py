@@ -87,12 +87,12 @@ class LossInputs(Observer):
         # What is added to a result inside of a compiled region is not seen, and a ReLU's may be negative then.
         if source.inner is not None and source.name == "Relu":
             return
-        shape = calls.shape(source)
-        module = calls.module(source)
         if source.inner is None:
             result = saved_values(self._adapter, source.link.node).get("result")
             shape = () if result is None else tuple(result.shape)
             module = self._tracker.module_of(source.link.node)
+        else:
+            shape, module = calls.shape(source), calls.module(source)
         at_most = 2 if source.name == "Sigmoid" else shape[1] if len(shape) > 1 else math.prod(shape)
         lines = calls.location(source), calls.location(loss)
         self.found[SquashedLoss(source.name.lower(), name, module, at_most, *lines)] = None

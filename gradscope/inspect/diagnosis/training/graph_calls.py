@@ -66,11 +66,11 @@ class GraphCalls:
 
     def module(self, call: GraphCall) -> str:
         """Return the path of the module that makes a call inside of a node; empty where it is not known."""
-        return "" if call.inner is None else self._inside(call).operator.module
+        return self._inside(call).operator.module
 
     def shape(self, call: GraphCall) -> tuple[int, ...]:
         """Return the shape of the result of a call inside of a node."""
-        return () if call.inner is None else self._inside(call).shape
+        return self._inside(call).shape
 
     def _inside(self, call: GraphCall) -> InnerCall:
         inside = self._adapter.inner_calls(call.link.node)
