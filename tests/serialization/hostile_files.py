@@ -59,7 +59,7 @@ def tensor_pickle(count, size=None, stride=None, offset=0):
 def refused(data, match, **options):
     """Check that a file is refused soon, with an error of two lines, and without much memory; return the error."""
     tracemalloc.start()
-    began = time.monotonic()
+    began = time.process_time()
     try:
         with pytest.raises((RuntimeError, pickle.UnpicklingError), match=match) as raised:
             gs.load(io.BytesIO(data), **options)
@@ -68,5 +68,5 @@ def refused(data, match, **options):
         tracemalloc.stop()
     assert len(str(raised.value).splitlines()) == 2
     assert peak < 20 * len(data) + (32 << 20)
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 30
     return raised.value

@@ -48,13 +48,13 @@ def test_an_instrument_ends_what_it_does_and_the_script_is_interrupted(instrumen
             reference = weakref.ref(thing, instrument["callback"])
             del thing
             assert reference() is None
-        time.sleep(20)
+        time.sleep(60)
 
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt), interrupting_the_script_only():
         script()
     assert instrument["seen"] == ["instrument" if where == "interrupted" else where]
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 50
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="has another way of sending")
@@ -69,13 +69,13 @@ def test_an_interrupt_that_is_lost_on_its_way_is_sent_again(instrument, monkeypa
 
     def script():
         instrument["interrupted"]()
-        time.sleep(20)
+        time.sleep(60)
 
     monkeypatch.setattr(signal, "pthread_kill", lossy)
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt), interrupting_the_script_only():
         script()
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 50
     assert len(sent) >= 3
 
 

@@ -316,11 +316,11 @@ def test_a_long_backward_opens_at_once(tmp_path):
     with gi.record(tmp_path / "run.gscope", "summaries"):
         y.sum().backward()
     assert x.grad.tolist() == [1.0, 1.0]
-    start = time.perf_counter()
+    start = time.process_time()
     with gi.open_recording(tmp_path / "run.gscope") as recording:
         overview_text(recording)
         page = recording.tasks()[0].nodes[:50]
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
     assert [node.index for node in page] == list(range(50))
     assert recording.tasks()[0].count == 20_002
 

@@ -31,10 +31,10 @@ def alter(path, script):
 
 
 def refused(path, match):
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(RecordingError, match=match) as raised, gi.open_recording(path) as recording:
         read_all(recording)
-    assert time.monotonic() - began < 60
+    assert time.process_time() - began < 60
     return str(raised.value)
 
 
@@ -109,13 +109,13 @@ def test_a_tree_that_leads_to_the_same_leaf_again_and_again(path):
         for at in places:
             data[at : at + 4] = largest
     path.write_bytes(data)
-    began = time.monotonic()
+    began = time.process_time()
     try:
         with gi.open_recording(path) as recording:
             assert len(recording.events()) < len(data)
     except RecordingError:
         pass
-    assert time.monotonic() - began < 60
+    assert time.process_time() - began < 60
 
 
 def test_pages_that_two_backwards_share_are_refused(path):
@@ -154,8 +154,8 @@ def test_many_runs_and_iterations_are_grouped_once(tmp_path):
     alter(path, f"INSERT INTO iterations VALUES {rows}; INSERT INTO tasks VALUES {tasks}")
     from gradscope.inspect.recording.reports.text_view import iterations_text, overview_text
 
-    began = time.monotonic()
+    began = time.process_time()
     with gi.open_recording(path) as recording:
         assert len(iterations_text(recording).splitlines()) == 20_000
         overview_text(recording)
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 20
