@@ -35,6 +35,7 @@ ACROSS = {
     "runtime/ops/test_incoming_gradients.py": "infinite gradients and NaN, in every family",
     "runtime/ops/test_operators.py": "what every operator must pass, driven by the registry",
     "runtime/test_default_device.py": "where every factory makes its tensors",
+    "startup": "what Python does when it starts where GRADSCOPE_LISTEN is set",
     "test_benchmarks.py": "what the benchmark measures, and how it judges",
     "test_docstrings.py": "the examples in all docstrings",
     "test_import.py": "what importing gradscope loads",

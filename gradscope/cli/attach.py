@@ -105,7 +105,8 @@ def _address(where: str | None) -> Any:
     if not found:
         raise AddressError(
             "no program of yours listens\n"
-            "One does after gradscope.inspect.listen(), or when it was started with GRADSCOPE_LISTEN=1."
+            "One does after gradscope.inspect.listen(), or when it was started with GRADSCOPE_LISTEN=1, a PyTorch "
+            "program from its first call of a module on."
         )
     if len(found) > 1:
         raise AddressError(f"{len(found)} programs of yours listen, say which: {', '.join(map(str, found))}")

@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[2]
 def test_every_path_that_is_named_before_the_examples_exists():
     told = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("## Adding")[0]
     named = set(re.findall(r"`([\w/]+(?:\.py|/))`", told))
-    there = [path for folder in ("gradscope", "tui") for path in (ROOT / folder).rglob("*")]
+    folders = [ROOT / name for name in ("gradscope", "startup", "tui")]
+    there = [path for folder in folders for path in (folder, *folder.rglob("*"))]
     endings = [f"/{path.relative_to(ROOT).as_posix()}{'/' if path.is_dir() else ''}" for path in there]
     assert len(named) > 50
     assert {path for path in named if not any(ending.endswith(f"/{path}") for ending in endings)} == set()

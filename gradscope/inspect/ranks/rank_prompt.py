@@ -114,5 +114,8 @@ class AttachedRankPrompt(RankPrompt):
     def _over(self) -> bool:
         return self._leaving or self.group.ended
 
+    def _do_detach(self, argument: str) -> None:
+        self._leaving = True
+
     def _leave(self) -> None:
         """Let the ranks run on."""

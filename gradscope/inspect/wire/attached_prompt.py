@@ -39,5 +39,8 @@ class AttachedPrompt(LineMode):
     def _over(self) -> bool:
         return self._leaving or self._remote.ended
 
+    def _do_detach(self, argument: str) -> None:
+        self._leaving = True
+
     def _leave(self) -> None:
         """Let the program run on."""

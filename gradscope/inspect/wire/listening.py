@@ -93,8 +93,9 @@ def listen(address: str = "", *, token: str = "", adapter: object = None) -> Lis
     Notes
     -----
     The program is observed from here on: a backward pays for it about what it pays under a debugger that lets it run
-    free. It stops only while a front is attached, and at :func:`set_trace`. Without a change to a program that imports
-    gradscope, ``GRADSCOPE_LISTEN=1`` in its environment does the same (or an address instead of ``1``).
+    free. It stops only while a front is attached, and at :func:`set_trace`. Without a change to a program,
+    ``GRADSCOPE_LISTEN=1`` in its environment does the same (or an address instead of ``1``): from its import of
+    gradscope on, or its first use of PyTorch.
 
     Examples
     --------

@@ -290,6 +290,12 @@ class LineMode(BreakVerbs, InspectVerbs):
         self.debugger.abort()
         self.debugger.wait(2)
 
+    def _do_detach(self, argument: str) -> None:
+        raise SessionError(
+            "the program runs under the debugger that has started it\n"
+            "`continue` lets it run, `quit` ends it; `gradscope attach` leaves a program as it was."
+        )
+
     def _do_quit(self, argument: str) -> None:
         self._leaving = True
 

@@ -142,7 +142,8 @@ SECTIONS: tuple[tuple[str, tuple[Verb, ...]], ...] = (
     )),
     ("leaving", (
         Verb(("abort",), "", "end the program here, and put .grad back as before this backward"),
-        Verb(("quit", "q", "exit"), "", "end the program and leave"),
+        Verb(("detach",), "", "leave a program that was attached to: it runs on"),
+        Verb(("quit", "q", "exit"), "", "end the program and leave; one that was attached to runs on"),
         Verb(("help", "h", "?"), "[VERB]", "print this help", "optional"),
     )),
 )  # fmt: skip

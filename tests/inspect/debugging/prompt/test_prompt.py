@@ -68,6 +68,12 @@ def test_a_limit_is_shown_and_set():
     assert unknown == "*** there is no limit 'norm_spred'\nDid you mean one of norm_spread?"
 
 
+def test_a_program_that_the_debugger_has_started_is_not_left():
+    detached, where, _ = answers(product, "detach", "where", "quit")
+    assert detached.startswith("*** the program runs under the debugger that has started it\n")
+    assert where.startswith("node 0 of 3")
+
+
 def test_the_end_of_input_leaves():
     text, session, _ = talk(product, "step\n")
     assert text.endswith("(x * x).sum().backward()\n")
