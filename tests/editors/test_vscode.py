@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import msgspec
@@ -53,3 +54,16 @@ def test_the_client_that_adapters_are_tested_with_finds_nothing():
     command = [node, "--test", "test/"]
     done = subprocess.run(command, cwd=FOLDER, env=environment, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.slow
+def test_it_is_packaged(tmp_path):
+    vsce = FOLDER / "node_modules" / ".bin" / "vsce"
+    if not vsce.exists():
+        pytest.skip("vsce is not installed: npm install --no-package-lock, in editors/vscode")
+    command = [vsce, "package", "--allow-missing-repository", "--no-dependencies", "--out", tmp_path / "gradscope.vsix"]
+    done = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(tmp_path / "gradscope.vsix") as packed:
+        names = {name for name in packed.namelist() if name.startswith("extension/")}
+    assert names == {f"extension/{name}" for name in ("package.json", "extension.js", "readme.md", "LICENSE.txt")}
