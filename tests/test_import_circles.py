@@ -51,6 +51,8 @@ def _imports_in(node: ast.AST, *, indented: bool) -> Iterator[tuple[ast.Import |
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             yield child, indented
+        elif isinstance(child, ast.expr):  # most of a file, and no import stands in one
+            continue
         elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
             yield from _imports_in(child, indented=True)
         else:

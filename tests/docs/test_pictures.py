@@ -29,7 +29,10 @@ def words(svg):
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
-        ("tui-vanishing", ["FINISHED", "the gradient is vanishing", "▾ 20", "7 Modules 21"]),
+        pytest.param(
+            *("tui-vanishing", ["FINISHED", "the gradient is vanishing", "▾ 20", "7 Modules 21"]),
+            marks=pytest.mark.slow,
+        ),
         ("tui-nan", ["PAUSED after", "the derivative of sqrt is infinite at 0", "8 Findings 1"]),
     ],
 )
