@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 import time
@@ -62,5 +63,20 @@ def _moved_in(folder: Path) -> Callable[[int], str]:
     return moved
 
 
+def parse() -> argparse.Namespace:
+    """Return what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.hostile", description="A long run.")
+    parser.add_argument(
+        "part", metavar="PART", type=float, nargs="?", default=1.0, help="how much of it: 0.1 is a tenth"
+    )
+    parser.add_argument("what", metavar="WHAT", nargs="*", help=f"of {', '.join(WHOLE)}; all of them without one")
+    args = parser.parse_args()
+    unknown = set(args.what) - WHOLE.keys()
+    if unknown:
+        parser.error(f"there is no {', '.join(sorted(unknown))}: choose from {', '.join(WHOLE)}")
+    return args
+
+
 if __name__ == "__main__":
-    sys.exit(main(float(sys.argv[1]) if len(sys.argv) > 1 else 1.0, sys.argv[2:]))
+    args = parse()
+    sys.exit(main(args.part, args.what))
