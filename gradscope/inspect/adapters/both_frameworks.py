@@ -6,6 +6,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from types import FrameType, TracebackType
 from typing import Any
@@ -308,6 +309,10 @@ class AnyAdapter:
     def to_host(self, tensor: Any) -> numpy.ndarray:
         """Return the values as a NumPy array."""
         return self._of(tensor).to_host(tensor)
+
+    def task_reach(self, task: Any) -> tuple[Sequence[Any], AbstractSet[str]]:
+        """Return the leaves that a backward may reach, and the names of the nodes that it may run."""
+        return self._of(task).task_reach(task)
 
     def plan(self, task: Any) -> Plan:
         """Return the nodes that a backward may run, and what tells them from others."""

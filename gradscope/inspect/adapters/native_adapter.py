@@ -11,6 +11,7 @@ import re
 import weakref
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from operator import attrgetter
 from types import FrameType, TracebackType
@@ -394,6 +395,11 @@ class NativeAdapter:
         """Return the node that was running when `error` was raised."""
         call = self.call_in(frames)
         return None if call is None else FailedCall(call.task, call.node, call.grad_outputs)
+
+    def task_reach(self, task: GraphTask) -> tuple[Sequence[Any], AbstractSet[str]]:
+        """Return the leaves that a backward may reach, and the names of the nodes that it may run."""
+        nodes = task.nodes
+        return [node.variable for node in nodes if type(node) is AccumulateGrad], {node.node_name for node in nodes}
 
     def plan(self, task: GraphTask) -> Plan:
         """Return the nodes that a backward may run, and what tells them from others."""

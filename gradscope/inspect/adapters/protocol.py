@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -650,6 +651,9 @@ class Adapter(Protocol):
 
     def task_runs(self, task: Any, node: Any) -> bool:
         """Whether a backward will run `node`; not all do when gradients of some inputs only are wanted."""
+
+    def task_reach(self, task: Any) -> tuple[Sequence[Any], AbstractSet[str]]:
+        """Return the leaves that a backward may reach, and the names of the nodes that it may run: less than `plan`."""
 
     def plan(self, task: Any) -> Plan:
         """Return the nodes that a backward under observation may run, and at once what tells them from others."""

@@ -42,8 +42,8 @@ def checksum(array: Any, start: int = 0) -> int:
     """
     flat = numpy.ascontiguousarray(array).reshape(-1)
     offset = start * flat.itemsize
-    words = _words(flat, offset % _WORD)
-    return _sum(words, offset // _WORD)
+    first, before = divmod(offset, _WORD)
+    return _sum(_words(flat, before), first)
 
 
 def _words(flat: Any, before: int) -> Any:
@@ -57,21 +57,32 @@ def _words(flat: Any, before: int) -> Any:
 
 
 def _sum(words: Any, first: int) -> int:
-    total, factors = 0, _factors()
-    at = 0
-    while at < words.size:
-        block, inside = divmod(first + at, BLOCK)
-        part = words[at : at + BLOCK - inside]
-        total += int(numpy.dot(part, factors[inside : inside + part.size])) * factor(BLOCK + block)
-        at += part.size
-    return total % _MODULUS
+    """Return the sum of words, each times its factor; `first` is the place of the first of them."""
+    block, inside = divmod(first, BLOCK)
+    if inside + words.size <= BLOCK:  # as most parameters of a model are
+        return _sum_in_block(words, block, inside)
+    begun, count = -inside % BLOCK, (inside + words.size) // BLOCK - bool(inside)
+    total = _sum_in_block(words[:begun], block, inside) if begun else 0
+    whole = words[begun : begun + count * BLOCK].reshape(count, BLOCK)
+    block += bool(begun)
+    # For 64-bit numbers einsum() is quicker than dot(): it unrolls its loop.
+    sums = numpy.einsum("ij,j->i", whole, _factors(0, BLOCK))
+    total += int(sums.dot(_factors(BLOCK + block, count)))
+    return (total + _sum_in_block(words[begun + whole.size :], block + count, 0)) % _MODULUS
 
 
-@functools.cache
-def _factors() -> Any:
-    return numpy.array([factor(index) for index in range(BLOCK)], numpy.uint64)
+def _sum_in_block(words: Any, block: int, inside: int) -> int:
+    factors = _factors(0, BLOCK)[inside : inside + words.size]
+    return int(words.dot(factors)) * factor(BLOCK + block) % _MODULUS
 
 
+@functools.lru_cache(maxsize=256)
+def _factors(first: int, count: int) -> Any:
+    """Return :func:`factor` of so many indices."""
+    return numpy.array([factor(index) for index in range(first, first + count)], numpy.uint64)
+
+
+@functools.lru_cache(maxsize=256)
 def factor(index: int) -> int:
     """Return an odd number of 64 bits (SplitMix64; Steele, Lea and Flood, "Fast splittable generators", 2014).
 

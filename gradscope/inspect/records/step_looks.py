@@ -192,9 +192,15 @@ class StepLooker:
         )
 
     def _passes(self, which: int, tensors: Sequence[Any], described: Sequence[HeldTensor]) -> list[LoggedBackward]:
-        names = self._tracker.parameter_paths()
-        names.update((id(tensor), held.name) for tensor, held in zip(tensors, described) if id(tensor) not in names)
-        asked = [(at, held.name) for at, held in enumerate(described) if held.kind not in (BUFFER, BROADCAST)]
+        def names() -> dict[int, str]:
+            called = {id(tensor): held.name for tensor, held in zip(tensors, described)}
+            return called | self._tracker.parameter_paths()
+
+        asked = [
+            (place, id(tensor), held.name)
+            for place, (tensor, held) in enumerate(zip(tensors, described))
+            if held.kind not in (BUFFER, BROADCAST)
+        ]
         return self._log.before_step(which, asked, names)
 
     def _written(self, which: int, number: int, adapter: Adapter, tensors: Sequence[Any]) -> dict[str, Any]:

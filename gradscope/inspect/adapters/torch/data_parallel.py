@@ -29,6 +29,9 @@ _FLAT = "FlatParameter"
 _LISTED = 4
 """Ranks of a group that are told one by one, where its numbers are evenly spaced."""
 
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+"""Of these classes nothing but layout and device need be asked."""
+
 _TENSOR_MODULES = ("torch.distributed.tensor", "torch.distributed._tensor")
 """Where a DTensor may come from; before PyTorch 2.5 from the second."""
 
@@ -41,18 +44,45 @@ def parallel_modules(modules: Sequence[Any]) -> list[Any]:
 def data_parallel(module: DistributedDataParallel) -> DataParallel:
     """Return what a wrapper keeps equal on all ranks."""
     reduced = tuple(module._module_parameters)
-    inside = set(map(id, reduced))
-    buffers = tuple((name, buffer) for name, buffer in module.named_buffers() if buffer.numel())
+    seen = set(map(id, reduced))
+    ignored, buffers = [], []
+    for path, part in _modules_inside(module):
+        ignored += [one for one in part._parameters.values() if one is not None and not _seen(one, seen)]
+        for name, buffer in part._buffers.items():
+            if buffer is not None and not _seen(buffer, seen) and buffer.numel():
+                buffers.append((f"{path}.{name}" if path else name, buffer))
     return DataParallel(
         module,
         reduced,
-        tuple(parameter for parameter in module.parameters() if id(parameter) not in inside),
-        buffers,
+        tuple(ignored),
+        tuple(buffers),
         broadcasts=bool(getattr(module, "forward_sync_buffers", getattr(module, "broadcast_buffers", False))),
         # The last forward with gradients says so: under no_sync() it prepares the reducer for nothing.
         synchronised=bool(module.require_forward_param_sync),
         group=_group_text(module.process_group),
     )
+
+
+def _modules_inside(module: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:
+    """Return what ``named_modules()`` yields, sooner: it is asked for before each step."""
+    found: list[tuple[str, torch.nn.Module]] = []
+    seen: set[int] = set()
+    waiting = [("", module)]
+    while waiting:
+        path, part = waiting.pop()
+        if not _seen(part, seen):
+            found.append((path, part))
+            before = f"{path}." if path else ""
+            inner = [(before + name, one) for name, one in part._modules.items() if one is not None]
+            waiting += reversed(inner)
+    return found
+
+
+def _seen(one: Any, seen: set[int]) -> bool:
+    """Whether an object's id is in a set, to which it is added."""
+    known = id(one) in seen
+    seen.add(id(one))
+    return known
 
 
 def stand_ins(module: torch.nn.Module) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -173,13 +203,18 @@ def checksums_of(tensors: Sequence[torch.Tensor | None], *, with_norms: bool = T
     elsewhere: dict[torch.device, list[tuple[int, list[tuple[torch.Tensor, int]]]]] = {}
     with torch._C.DisableTorchFunction(), torch.no_grad():
         for at, tensor in enumerate(tensors):
-            runs = list(_runs(tensor)) if tensor is not None else []
+            if tensor is None:
+                continue
+            if type(tensor) in _PLAIN and tensor.is_cpu and tensor.layout is torch.strided:
+                sums[at], norms[at] = _look(tensor.detach(), 0, with_norms)
+                continue
+            runs = list(_runs(tensor))
             if runs and runs[0][0].device.type != "cpu":
                 elsewhere.setdefault(runs[0][0].device, []).append((at, runs))
                 continue
-            sums[at] = sum(checksum(_bits(run), start) for run, start in runs) % (1 << 64)
-            if with_norms:
-                norms[at] = math.hypot(*(_norm(run) for run, _ in runs))
+            looks = [_look(run, start, with_norms) for run, start in runs]
+            sums[at] = sum(total for total, _ in looks) % (1 << 64)
+            norms[at] = math.hypot(*(norm for _, norm in looks))
         for found in elsewhere.values():
             table = _looks_on_device([runs for _, runs in found]).cpu().numpy()
             for (at, _), total, norm in zip(found, table[0].view(numpy.uint64), table[1].view(numpy.float64)):
@@ -215,12 +250,15 @@ def _rows(local: torch.Tensor, tensor: Any) -> Iterator[tuple[torch.Tensor, int]
         yield row, begin + sum(at * stride for at, stride in zip(index, strides))
 
 
-def _bits(flat: torch.Tensor) -> Any:
-    """Return the elements as a NumPy array of some type of their size."""
+def _look(values: torch.Tensor, start: int, with_norm: bool) -> tuple[int, float]:
+    """Return the checksum of a tensor on the CPU, whose first element is at `start` in the whole, and its norm or 0."""
     try:
-        return flat.numpy()
+        host = values.numpy()
     except (TypeError, RuntimeError):  # NumPy has no such dtype, or the tensor is conjugated lazily
-        return flat.resolve_conj().resolve_neg().view(torch.uint8).numpy().view(f"V{flat.element_size()}")
+        flat = values.resolve_conj().resolve_neg().reshape(-1)
+        bits = flat.view(torch.uint8).numpy().view(f"V{flat.element_size()}")
+        return checksum(bits, start), _norm(flat) if with_norm else 0.0
+    return checksum(host, start), quick_norm(host) if with_norm else 0.0
 
 
 def _looks_on_device(tensors: Sequence[Sequence[tuple[torch.Tensor, int]]]) -> torch.Tensor:
@@ -274,6 +312,6 @@ def _norm_on_device(flat: torch.Tensor) -> torch.Tensor:
 
 def _norm(flat: torch.Tensor) -> float:
     try:
-        return quick_norm(flat.resolve_conj().resolve_neg().numpy())
+        return quick_norm(flat.numpy())
     except TypeError:  # NumPy has no such dtype
         return quick_norm(flat.float().numpy())

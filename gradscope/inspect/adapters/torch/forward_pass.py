@@ -644,8 +644,8 @@ def replace(owner: Any, name: str, original: Any, replacement: Any) -> Callable[
 
 
 def _on_stack(mode: TorchFunctionMode) -> bool:
-    get = torch._C._get_function_stack_at
-    return any(get(i) is mode for i in range(torch._C._len_torch_function_stack()))
+    depth, get = torch._C._len_torch_function_stack(), torch._C._get_function_stack_at
+    return depth > 0 and any(get(i) is mode for i in range(depth))
 
 
 def _take_off_stack(mode: TorchFunctionMode) -> None:

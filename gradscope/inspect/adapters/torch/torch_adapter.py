@@ -9,6 +9,7 @@ import sys
 import threading
 import zlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, contextmanager
 from operator import itemgetter
 from types import FrameType, TracebackType
@@ -296,6 +297,11 @@ class TorchAdapter:
         return functools.partial(loss.backward, **options)
 
     # --- values ---
+
+    def task_reach(self, task: TorchTask) -> tuple[Sequence[torch.Tensor], AbstractSet[str]]:
+        """Return the leaves that a backward may reach, and the names of the nodes that it may run."""
+        leaves = [node.variable for node in task.nodes if type(node) is _ACCUMULATE_GRAD]
+        return leaves, {kind.__name__ for kind in set(map(type, task.nodes))}
 
     def plan(self, task: TorchTask) -> Plan:
         """Return the nodes that a backward may run, and what tells them from others."""

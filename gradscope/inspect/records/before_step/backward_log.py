@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...adapters import Adapter
@@ -73,27 +73,33 @@ class BackwardLog:
         if not inside or not self._newest:
             self.count += 1
             self._newest.append(_Running(self.count, forward, called))
-        running, plan = self._newest[-1], self._adapter.plan(task)
-        running.leaves.update(id(leaf) for leaf in plan.leaves if leaf is not None)
-        running.checkpointed = running.checkpointed or _CHECKPOINT in plan.names
+        running = self._newest[-1]
+        leaves, names = self._adapter.task_reach(task)
+        running.leaves.update(map(id, leaves))
+        running.checkpointed = running.checkpointed or _CHECKPOINT in names
 
     def before_step(
-        self, optimizer: int, tensors: Sequence[tuple[int, str]], names: Mapping[int, str]
+        self, optimizer: int, tensors: Sequence[tuple[int, int, str]], names: Callable[[], Mapping[int, str]]
     ) -> list[LoggedBackward]:
         """Return the newest backwards since the last step of an optimizer, the oldest first.
 
         Parameters
         ----------
-        tensors : sequence of (int, str)
-            The places of the parameters that are asked for, and what they are called.
-        names : mapping of int to str
-            What leaves are called, by their ids: a whole parameter goes by the name of the parts it stands for.
+        tensors : sequence of (int, int, str)
+            The places of the parameters that are asked for, their ids, and what they are called.
+        names : callable
+            Returns what leaves are called, by their ids: a whole parameter goes by the name of the parts it stands for.
+            Asked only where a parameter itself was no leaf of a backward.
         """
         since, self._stepped[optimizer] = self._stepped.get(optimizer, 0), self.count
         found = []
         for backward in self._newest:
             if backward.number > since:
-                reached = {names.get(leaf) for leaf in backward.leaves}
-                unreached = tuple(place for place, name in tensors if name not in reached)
-                found.append(LoggedBackward(backward.checkpointed, unreached, backward.forward, backward.called))
+                unreached = [(place, name) for place, identity, name in tensors if identity not in backward.leaves]
+                if unreached:
+                    called = names()
+                    reached = {called.get(leaf) for leaf in backward.leaves}
+                    unreached = [(place, name) for place, name in unreached if name not in reached]
+                places = tuple(place for place, _ in unreached)
+                found.append(LoggedBackward(backward.checkpointed, places, backward.forward, backward.called))
         return found

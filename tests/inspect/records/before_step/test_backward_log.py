@@ -28,8 +28,8 @@ def followed(run, *leaves, optimizer=0):
     names = {id(leaf): str(number) for number, leaf in enumerate(leaves)}
     with adapter.observe(Follower(log), forward=False, backward=True):
         run(log, names)
-    tensors = list(enumerate(names.values()))
-    return [backward.unreached for backward in log.before_step(optimizer, tensors, names)]
+    tensors = [(place, identity, name) for place, (identity, name) in enumerate(names.items())]
+    return [backward.unreached for backward in log.before_step(optimizer, tensors, lambda: names)]
 
 
 def test_each_backward_since_the_last_step_is_told():
@@ -37,7 +37,7 @@ def test_each_backward_since_the_last_step_is_told():
 
     def run(log, names):
         (a * b).sum().backward()
-        log.before_step(0, [], names)
+        log.before_step(0, [], lambda: names)
         for leaf in (a, b, a):
             leaf.sum().backward()
 
@@ -64,3 +64,15 @@ def test_what_runs_inside_of_a_backward_is_part_of_it():
 def test_of_many_the_newest_are_told():
     a = gs.ones(2, requires_grad=True)
     assert len(followed(lambda log, names: [a.sum().backward() for _ in range(50)], a)) == 16
+
+
+def test_a_leaf_that_stands_for_a_parameter_goes_by_its_name():
+    part, whole, other = (gs.ones(2, requires_grad=True) for _ in range(3))
+    adapter = NativeAdapter()
+    log = BackwardLog(adapter)
+    with adapter.observe(Follower(log), forward=False, backward=True):
+        whole.sum().backward()
+    tensors = [(0, id(part), "weight"), (1, id(other), "bias")]
+    names = {id(part): "weight", id(whole): "weight", id(other): "bias"}
+    (backward,) = log.before_step(0, tensors, lambda: names)
+    assert backward.unreached == (1,)
