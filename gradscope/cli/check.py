@@ -216,6 +216,8 @@ def _check_ranks(args: argparse.Namespace) -> int:
         print_uncaught(result.error)
     elif place.rank != watch.first:
         compared = f"{watch.steps} steps agreed with rank {watch.first}'s"
+        if watch.steps and not watch.tensors:
+            compared = f"it holds nothing that rank {watch.first} holds too and that could disagree"
         say(f"rank {place.rank}: {watch.note or compared}")
     return FAILED if result.exit_code else NOTHING_FOUND
 

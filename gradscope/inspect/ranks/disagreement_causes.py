@@ -288,38 +288,49 @@ def _outside(found: Disagreement) -> Iterator[LikelyCause]:
 
 
 def _from_an_earlier_backward(found: Disagreement) -> Iterator[LikelyCause]:
-    for rank, step in found.steps.items():
-        passes = step.look.passes
-        if not passes or step.look.reaches(passes[-1], found.name):
-            continue
-        earlier = next((one for one in reversed(passes[:-1]) if step.look.reaches(one, found.name)), None)
-        if earlier is not None:
-            yield LikelyCause(
-                f"the gradient of {found.name} on rank {rank} came in an earlier backward of the iteration, under "
-                "no_sync(); the last one, which is reduced, did not use it",
-                "Use all parameters in the last backward before a step, or reduce in every one of them.",
-                (
-                    *([Site(earlier.called, "the earlier backward()", (rank,))] if earlier.called else ()),
-                    *_sites("the last one", {rank: step}, _last_backward),
-                ),
-            )
-            return
+    def earlier(step: StepRecord) -> str | None:
+        """Return the line of the earlier backward; None where the last one reached the parameter, or none did."""
+        passes, reaches = step.look.passes, step.look.reaches
+        if not passes or reaches(passes[-1], found.name):
+            return None
+        return next((one.called for one in reversed(passes[:-1]) if reaches(one, found.name)), None)
+
+    ranks = [rank for rank, step in found.steps.items() if earlier(step) is not None]
+    if ranks:
+        yield LikelyCause(
+            f"the gradient of {found.name} on {_ranks(ranks)} came in an earlier backward of the iteration, under "
+            "no_sync(); the last one, which is reduced, did not use it",
+            "Use all parameters in the last backward before a step, or reduce in every one of them.",
+            (
+                *_sites("the earlier backward()", found.steps, lambda step: earlier(step) or "", ranks),
+                *_sites("the last one", found.steps, _last_backward, ranks),
+            ),
+        )
 
 
 def _waiting_bucket(found: Disagreement) -> Iterator[LikelyCause]:
-    for rank, step in found.steps.items():
-        if not step.look.passes or not step.look.facts.get("synchronised"):
-            continue
-        unreached = [step.look.tensors[place] for place in step.look.passes[-1].unreached]
-        waiting = [held.name for held in unreached if held.kind == REDUCED]
-        if waiting:
-            yield LikelyCause(
-                f"the backward on rank {rank} did not reach {waiting[0]}, which DistributedDataParallel waits for: it "
-                f"has not reduced the bucket with {found.name}",
-                "Use all parameters in each forward, or pass find_unused_parameters=True.",
-                _sites(f"forward without {waiting[0]}", {rank: step}, _last_forward),
-            )
-            return
+    waited = {rank: name for rank, step in found.steps.items() if (name := _waited_for(step))}
+    if not waited:
+        return
+    name = next(iter(waited.values()))
+    ranks = [rank for rank, other in waited.items() if other == name]
+    told = f"the backward on {_ranks(ranks)} did not reach {name}, which DistributedDataParallel waits for: it has not "
+    told += f"reduced the bucket with {found.name}"
+    remedy = "Use all parameters in each forward, or pass find_unused_parameters=True."
+    if any(found.steps[rank].look.is_checkpointed(name) for rank in ranks):
+        told += (
+            "; a re-entrant checkpoint calls its module, and hands no gradient on where no input of it requires grad"
+        )
+        remedy = "Pass use_reentrant=False to checkpoint(), or let an input of it require grad."
+    yield LikelyCause(told, remedy, _sites(f"forward without {name}", found.steps, _last_forward, ranks))
+
+
+def _waited_for(step: StepRecord) -> str:
+    """Return the first parameter that the reducer waits for, since the last backward did not reach it."""
+    if not step.look.passes or not step.look.facts.get("synchronised"):
+        return ""
+    unreached = (step.look.tensors[place] for place in step.look.passes[-1].unreached)
+    return next((held.name for held in unreached if held.kind == REDUCED), "")
 
 
 def _not_synchronised(found: Disagreement) -> Iterator[LikelyCause]:

@@ -88,6 +88,11 @@ class LiveAgreement:
         )  # fmt: skip
 
     @property
+    def tensors(self) -> int:
+        """How many different tensors were compared; 0 where each is on one rank alone."""
+        return len(self._comparison.seen)
+
+    @property
     def steps(self) -> int:
         """How many steps of this rank were the same as the first's."""
         return self._comparison.steps
@@ -139,7 +144,7 @@ class LiveAgreement:
             time.sleep(_POLL)
         self._patience = _PATIENCE if self._mine.peek() is None else 0.0
         if parted is not None:
-            found = Agreement((self.first, self._rank), self.steps, len(self._comparison.seen), parted)
+            found = Agreement((self.first, self._rank), self.steps, self.tensors, parted)
             raise RanksDisagreeError(agreement_text(found))
 
     def _parted(self, exchange: _Exchange) -> Disagreement | None:

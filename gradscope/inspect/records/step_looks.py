@@ -75,7 +75,8 @@ class StepLook:
         ``'synchronised'`` (whether the last forward was one whose gradients DistributedDataParallel reduces; not there
         without one), ``'backwards'`` (how many had begun), ``'passes'`` (of those since the step before, as
         :class:`.LoggedBackward` has it), ``'line'`` (which calls ``step()``), ``'written'`` (which tensors others have
-        written since the step before, as :class:`.Written` has it) and ``'versions'`` (of all, before the first step).
+        written since the step before, as :class:`.Written` has it), ``'versions'`` (of all, before the first step) and
+        ``'checkpointed'`` (which tensors' modules a re-entrant checkpoint calls; not there where there is none).
     """
 
     optimizer: int
@@ -102,6 +103,10 @@ class StepLook:
     def written(self) -> Written:
         """Which tensors others than the optimizer have written since its step before."""
         return Written(*map(tuple, self.facts.get("written", ())))
+
+    def is_checkpointed(self, name: str) -> bool:
+        """Whether a re-entrant checkpoint calls the module of a tensor."""
+        return any(self.tensors[place].name == name for place in self.facts.get("checkpointed", ()))
 
     def version(self, name: str) -> int | None:
         """Return how many times a tensor had been written before the first step; None where that is not known."""
@@ -178,6 +183,10 @@ class StepLooker:
         facts.update(adapter.generator_facts())
         facts.update(backwards=self._log.count, passes=self._passes(which, tensors, described), line=own_line())
         facts.update(self._written(which, number, adapter, tensors))
+        checkpointed = self._lines.checkpointed()
+        if checkpointed:
+            modules = map(module_of_parameter, (held.name for held in described))
+            facts["checkpointed"] = [place for place, module in enumerate(modules) if module in checkpointed]
         if parallel:
             facts["synchronised"] = all(found.synchronised for found in parallel)
         return StepLook(

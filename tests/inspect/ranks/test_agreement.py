@@ -163,10 +163,14 @@ BROKEN = {
     ),
     "branch_of_an_earlier_backward": (
         "gradient module.one.weight", 1, "came in an earlier backward",
-        [('model(batch, "one")', (0,)), ('model(batch, "two")', (0,))],
+        [('model(batch, "one")', (0, 1)), ('model(batch, "two")', (0, 1))],
     ),
     "bucket_that_waits": (
-        "gradient module.one.weight", 1, "did not reach module.two.weight", [('model(batch, "one")', (0,))],
+        "gradient module.one.weight", 1, "did not reach module.two.weight", [('model(batch, "one")', (0, 1))],
+    ),
+    "checkpoint_without_gradients": (
+        "gradient module.last.weight", 1, "module.last.weight; a re-entrant checkpoint calls its module",
+        [("model(batch)", (0, 1))],
     ),
     "other_learning_rate": (
         "parameter module.0.weight", 2, "the learning rate is 0.1 on rank 0, 0.2 on rank 1",

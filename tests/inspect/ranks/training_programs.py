@@ -209,6 +209,25 @@ def bucket_that_waits() -> None:
         optimizer.step()
 
 
+class CheckpointedFirst(nn.Module):
+    """A network whose first layer a re-entrant checkpoint calls, with an input that requires no grad."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(4, 6), nn.Linear(6, 2)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch says that the gradients will be None
+            return self.last(checkpoint(self.first, x, use_reentrant=True))
+
+
+@program
+def checkpoint_without_gradients() -> None:
+    torch.manual_seed(0)
+    train(DistributedDataParallel(CheckpointedFirst()), steps=1)  # the second would raise
+
+
 @program
 def other_learning_rate() -> None:
     train(DistributedDataParallel(layers()), lr=0.1 * (1 + rank()))

@@ -128,5 +128,7 @@ def _check_facts(facts: Mapping[str, Any], tensors: int) -> None:
     written = facts.get("written", ((), ()))
     if len(written) != 2 or not all(0 <= place < tensors for places in written for place in places):
         raise ValueError(f"{written!r} are no tensors that were written")
+    if not all(0 <= place < tensors for place in facts.get("checkpointed", ())):
+        raise ValueError("a checkpoint calls the module of a tensor that there is not")
     if not all(version is None or isinstance(version, int) for version in facts.get("versions", ())):
         raise ValueError("a version is no number")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....runtime.events import is_installed_file
 from ....runtime.notebook_cells import source_name
@@ -14,6 +15,8 @@ from ...source.call_sites import user_frames
 from ..module_tracking import Tracker
 
 __all__ = ["CallLines", "own_line"]
+
+_CHECKPOINT = "CheckpointFunction.forward"
 
 
 def own_line() -> str:
@@ -36,6 +39,15 @@ def own_line() -> str:
 
 def _line(frame: FrameType | None) -> str:
     return "" if frame is None else f"{source_name(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+class _Called(NamedTuple):
+    """The first call of a module."""
+
+    module: weakref.ref[Any]
+    line: str
+    trained: bool
+    checkpointed: bool
 
 
 class CallLines:
@@ -62,24 +74,43 @@ class CallLines:
         self.calls = 0
         self._adapter = adapter
         self._tracker = tracker
-        self._called: dict[int, tuple[weakref.ref[Any], str, bool]] = {}
+        self._called: dict[int, _Called] = {}
 
     def module_entered(self, module: Any) -> bool:
         """Note the call of a module; return whether it is an outermost one with parameters."""
         self.calls += 1
         outermost = not self._tracker.inside_module()
         self._tracker.module_entered(module)
-        reference, _, trained = self._called.get(id(module), (None, "", False))
-        if reference is None or reference() is not module:
-            trained = bool(self._adapter.named_parameters(module))
-            line = _line(next(user_frames(sys._getframe(1)), None))
-            self._called[id(module)] = weakref.ref(module), line, trained
-            self.known += trained
-        if outermost and trained:
+        called = self._called.get(id(module))
+        if called is None or called.module() is not module:
+            called = self._called[id(module)] = self._called_first(module, sys._getframe(1))
+            self.known += called.trained
+        if outermost and called.trained:
             self.forward = own_line()
-        return outermost and trained
+        return outermost and called.trained
+
+    def _called_first(self, module: Any, frame: FrameType) -> _Called:
+        line = _line(next(user_frames(frame), None))
+        trained = bool(self._adapter.named_parameters(module))
+        return _Called(weakref.ref(module), line, trained, trained and _inside_checkpoint(frame))
 
     def by_path(self) -> dict[str, str]:
         """Return the line at which each module was called first, by the module's path."""
-        living = ((reference(), line) for reference, line, _ in list(self._called.values()))
-        return {self._tracker.path_of(module): line for module, line in living if module is not None}
+        return {path: called.line for path, called in self._living()}
+
+    def checkpointed(self) -> set[str]:
+        """Return the paths of the modules with parameters that were called first inside of a re-entrant checkpoint."""
+        return {path for path, called in self._living() if called.checkpointed}
+
+    def _living(self) -> Iterator[tuple[str, _Called]]:
+        for called in list(self._called.values()):
+            module = called.module()
+            if module is not None:
+                yield self._tracker.path_of(module), called
+
+
+def _inside_checkpoint(frame: FrameType | None) -> bool:
+    """Whether a frame runs inside of a re-entrant checkpoint, of either framework."""
+    while frame is not None and frame.f_code.co_qualname != _CHECKPOINT:
+        frame = frame.f_back
+    return frame is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 
 from gradscope.inspect.adapters import Observer, adapter_for
@@ -93,3 +94,15 @@ def test_a_step_has_its_lines_and_those_of_its_backwards(fw):
     assert (backward.forward, backward.called) == (line_of(program, 1), line_of(program, 2))
     assert look.line == line_of(program, 3)
     assert {held.called for held in look.tensors} == {line_of(program, 1)}
+
+
+def test_modules_that_a_re_entrant_checkpoint_calls_are_known(fw):
+    checkpoint = importlib.import_module(f"{fw.__name__}.utils.checkpoint").checkpoint
+    inner, model = fw.nn.Linear(2, 3), fw.nn.Sequential(fw.nn.Linear(2, 2), fw.nn.Linear(3, 1))
+
+    def program():
+        made = checkpoint(inner, model[0](fw.ones(1, 2)), use_reentrant=True)
+        model[1](checkpoint(fw.relu, made, use_reentrant=False))
+
+    lines = followed(fw, program, model)
+    assert lines.checkpointed() == {path for path in lines.by_path() if path.startswith("inner")}
