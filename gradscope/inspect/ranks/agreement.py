@@ -175,6 +175,7 @@ def agreement(ranks: RecordedRanks) -> Agreement:
     notes = [*ranks.notes, *_other_code(ranks), *comparison.notes]
     if parted is None:
         taken = {rank: stream.exhaust() for rank, stream in streams.items()}
+        notes += _left_out(streams)
         if not any(taken.values()):
             told = [*rank_ends(ranks, {}).notes] or [
                 "Steps are recorded of ranks that torchrun has started, unless with --keep none."
@@ -204,13 +205,22 @@ class Steps:
     ----------
     steps : iterator of StepRecord
         Asked again after it has ended: there may be more by then.
+
+    Attributes
+    ----------
+    last : StepRecord or None
+        The one that was taken last.
+    left_out : int
+        How many, of those that were looked at, a recording has let go to stay small.
     """
 
     def __init__(self, steps: Iterator[StepRecord]) -> None:
         self._steps = steps
         self._ahead: deque[StepRecord] = deque()
-        self._taken = 0
+        self._numbers: dict[int, int] = {}  # the last number of each optimizer
+        self._alone: dict[int, int] = {}
         self.last: StepRecord | None = None
+        self.left_out = 0
 
     def peek(self, ahead: int = 0) -> StepRecord | None:
         """Return one of the next steps; None where there are not so many."""
@@ -218,21 +228,36 @@ class Steps:
             step = next(self._steps, None)
             if step is None:
                 return None
+            which, number = step.look.optimizer, step.look.number
+            self.left_out += max(0, number - self._numbers.get(which, 0) - 1)
+            self._numbers[which] = number
             self._ahead.append(step)
         return self._ahead[ahead]
 
-    def take(self, count: int = 1) -> None:
+    def take(self) -> None:
         """Go on."""
+        self.peek()
+        self.last = self._ahead.popleft()
+
+    def take_alone(self, count: int) -> None:
+        """Go on by steps that others do not take."""
         for _ in range(count):
-            self.peek()
-            self.last = self._ahead.popleft()
-            self._taken += 1
+            self.take()
+            assert self.last is not None
+            which = self.last.look.optimizer
+            self._alone[which] = self._alone.get(which, 0) + 1
+
+    def number(self) -> int:
+        """Return which of its optimizer's steps the next one is, of those that all take."""
+        step = self.peek()
+        assert step is not None
+        return step.look.number - self._alone.get(step.look.optimizer, 0)
 
     def exhaust(self) -> int:
-        """Go to the end; return how many steps there are in all."""
+        """Go to the end; return how many steps the rank has taken in all, those that were left out too."""
         while self.peek() is not None:
             self.take()
-        return self._taken
+        return sum(self._numbers.values())
 
 
 class Comparison:
@@ -260,6 +285,11 @@ class Comparison:
                 return None
             if not self._parts:
                 self._begin(steps)
+            behind = self._behind(steps)
+            for rank in behind:
+                self._streams[rank].take()
+            if behind:
+                continue
             found = self._compare(steps)
             if found is not None:
                 if not self._skip(found.steps):
@@ -277,6 +307,17 @@ class Comparison:
         wraps = any(held.kind == REDUCED for step in steps.values() for held in step.look.tensors)
         if not wraps and not any(len(group) > 1 for part in self._of_parts(steps) for group in _trained(part)):
             self.notes.append("all parameters are spread over the ranks, each part on one alone: nothing can disagree")
+
+    def _behind(self, steps: Mapping[int, StepRecord]) -> list[int]:
+        """Return the ranks whose next steps others have left out of their recordings: there is nothing to compare."""
+        if not any(self._streams[rank].left_out for rank in steps):
+            return []
+        if len({step.look.optimizer for step in steps.values()}) == 1:
+            places = {rank: self._streams[rank].number() for rank in steps}
+        else:  # what is left out are whole iterations
+            places = {rank: step.iteration or 0 for rank, step in steps.items()}
+        newest = max(places.values())
+        return [rank for rank, place in places.items() if place < newest]
 
     def _of_parts(self, steps: Mapping[int, StepRecord]) -> Iterator[dict[int, StepRecord]]:
         """Yield the steps of ranks that are compared with each other."""
@@ -336,7 +377,7 @@ class Comparison:
                 numbers = steps[rank].look.number, steps[rank].look.number + count - 1
                 told = f"step {numbers[0]}" if count == 1 else f"steps {numbers[0]} to {numbers[1]}"
                 self.notes.append(f"rank {rank} took {told} without the others, who were given its parameters (join)")
-                self._streams[rank].take(count)
+                self._streams[rank].take_alone(count)
         return True
 
 
@@ -398,7 +439,7 @@ def _stopped_stepping(
     ranks: RecordedRanks, taken: Mapping[int, int], last: Mapping[int, StepRecord]
 ) -> Disagreement | None:
     """Return that a rank has run backwards as often as the others, to its end, and has stepped less often."""
-    backwards = {member.rank: len(member.tasks()) for member in ranks.members}
+    backwards = {member.rank: max((task.number for task in member.tasks()), default=0) for member in ranks.members}
     whole = all(member.run.state == "finished" for member in ranks.members)
     if not whole or len(set(taken.values())) == 1 or len(set(backwards.values())) > 1:
         return None
@@ -418,6 +459,13 @@ def _other_code(ranks: RecordedRanks) -> Iterator[str]:
                 f"rank {member.rank} runs other code than rank {first.rank}: {os.path.basename(file)}:{line} is "
                 f"`{theirs[place]}` there, and here `{ours[place]}`"
             )
+
+
+def _left_out(streams: Mapping[int, Steps]) -> Iterator[str]:
+    """Yield how much of a run is not there to be compared."""
+    most = max(stream.left_out for stream in streams.values())
+    if most:
+        yield f"{most} steps have been left out of the recordings, which are to stay small: they are not compared"
 
 
 def _shorter(ranks: RecordedRanks, taken: Mapping[int, int]) -> Iterator[str]:

@@ -204,6 +204,19 @@ def _unused_backward(found: Disagreement, least: int) -> Line:
     return line
 
 
+def _in_a_gap(found: Disagreement) -> Iterator[LikelyCause]:
+    """Tell that the steps in which ranks came to disagree are not in the recordings."""
+    before = {rank: step.look.number for rank, step in found.before.items()}
+    rank = max(before, key=lambda rank: found.steps[rank].look.number - before[rank], default=None)
+    if rank is not None and found.steps[rank].look.number - before[rank] > 1:
+        yield LikelyCause(
+            f"they parted after step {before[rank]} and before step {found.steps[rank].look.number}; the steps between "
+            "have been left out of the recordings",
+            "Give the recordings more room (--budget, --rows, --age), or run `gradscope check --ranks`, which compares "
+            "every step.",
+        )
+
+
 def _written_alone(found: Disagreement) -> Iterator[LikelyCause]:
     """Tell that some ranks have written a parameter after a step, and others have not."""
     for which, what in ((0, "between step() and the next forward"), (1, "between the forward and step()")):
@@ -401,7 +414,8 @@ def _stopped(found: Disagreement) -> Iterator[LikelyCause]:
 
 _CAUSES: dict[str, tuple[Cause, ...]] = {
     "parameter": (
-        _began_apart, _left_out_of_an_optimizer, _stepped_apart, _left_out_a_step, _written_alone, _written_apart,
+        _began_apart, _left_out_of_an_optimizer, _stepped_apart, _left_out_a_step, _in_a_gap, _written_alone,
+        _written_apart,
     ),
     "gradient": (
         _missing, _outside, _left_out_a_step, _from_an_earlier_backward, _not_synchronised, _waiting_bucket,

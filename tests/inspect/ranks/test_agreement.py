@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import linecache
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,37 @@ def test_a_rank_that_still_runs_is_compared_as_far_as_it_came(tmp_path, monkeypa
         "rank 1 took 1 of 4 steps: it runs still; compared as far as it came",
         "rank 1 runs still; its last node, in backward 1 of iteration 1, which had ended: AccumulateGrad 0.bias",
     )
+
+
+def record_thinned(folder, late=0.1):
+    """Record two ranks that keep other iterations, the second with another learning rate in step 100."""
+    for rank, rows in enumerate((300, 400)):
+        with being_rank(rank, 2), gi.record(f"{folder}/", title="train.py", rows=rows) as recorder:
+            model = mlp()
+            optimizer = gs.optim.SGD(model.parameters(), lr=0.1)
+            for number in range(1, 201):
+                optimizer.param_groups[0]["lr"] = late if (rank, number) == (1, 100) else 0.1
+                optimizer.zero_grad()
+                model(gs.ones(2, 3)).sum().backward()
+                optimizer.step()
+                if number % (7 + rank) == 0:
+                    recorder.flush()
+
+
+def test_of_long_runs_the_steps_are_compared_that_both_have_kept(tmp_path):
+    record_thinned(tmp_path)
+    found = compared(tmp_path)
+    assert (bool(found), found.steps > 10) == (True, True)
+    (note,) = found.notes
+    assert re.fullmatch(r"1\d\d steps have been left out of the recordings, .* they are not compared", note)
+
+
+def test_where_ranks_part_in_steps_that_were_left_out_that_is_the_cause(tmp_path):
+    record_thinned(tmp_path, late=0.3)
+    parted = compared(tmp_path).parted
+    before, at = parted.before[0].look.number, parted.steps[0].look.number
+    assert (parted.what, before <= 100 < at, at - before > 1) == ("parameter", True, True)
+    assert likely_cause(parted).text.startswith(f"they parted after step {before} and before step {at}; the steps")
 
 
 def test_ranks_that_run_other_code_are_told(tmp_path):

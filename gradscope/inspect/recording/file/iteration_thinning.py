@@ -7,10 +7,11 @@ from collections.abc import Hashable, Mapping, Sequence, Set
 __all__ = ["around_changes", "iterations_to_leave_out"]
 
 
-def iterations_to_leave_out(iterations: Sequence[int], special: Set[int]) -> list[int]:
-    """Return iterations that go next: up to a fourth of the older ones, those that have others closest to them.
+def iterations_to_leave_out(iterations: Sequence[int], special: Set[int], numbers: Mapping[int, int]) -> list[int]:
+    """Return iterations that go next: up to a fourth of the older ones, those first whose numbers 2 divides least.
 
-    So the newest quarter stays whole, and what is before stands evenly over all that has run.
+    So the newest quarter stays whole, and of what is before every second, fourth or 2**n-th stays, evenly over all that
+    has run. The numbers alone decide, so that ranks which let iterations go at other moments keep the same ones.
 
     Parameters
     ----------
@@ -18,22 +19,28 @@ def iterations_to_leave_out(iterations: Sequence[int], special: Set[int]) -> lis
         In order.
     special : set of int
         Those that go only where no other is left to go.
+    numbers : mapping of int to int
+        Which of its run each is, from 1.
 
     Examples
     --------
-    >>> iterations_to_leave_out(range(16), set())
+    >>> numbers = {iteration: iteration for iteration in range(1, 17)}
+    >>> iterations_to_leave_out(range(1, 17), set(), numbers)
     [1, 3, 5]
-    >>> iterations_to_leave_out(range(16), {1, 2, 3})
-    [4, 6]
-    >>> iterations_to_leave_out([0, 1], set())
+    >>> iterations_to_leave_out([2, 4, 6, 8, 10, 12, 14, 16], {2}, numbers)
+    [6]
+    >>> iterations_to_leave_out([1, 2], set(), numbers)
     []
     """
-    places = range(len(iterations) - max(2, len(iterations) // 4))
-    older = [at for at in places if iterations[at] not in special] or list(places)
-    gaps = sorted(
-        (iterations[at + 1] - iterations[max(at - 1, 0)], iterations[at]) for at in older[len(older) > 1 :: 2]
-    )
-    return [number for _, number in gaps[: (len(gaps) + 1) // 2]]
+    older = iterations[: len(iterations) - max(2, len(iterations) // 4)]
+    candidates = [iteration for iteration in older if iteration not in special] or list(older)
+    order = sorted(candidates, key=lambda iteration: (_halvings(numbers[iteration]), iteration))
+    return order[: max(1, len(candidates) // 4)]
+
+
+def _halvings(number: int) -> int:
+    """Return how often 2 divides a number; none of zero, which no iteration has."""
+    return (number & -number).bit_length()
 
 
 def around_changes(iterations: Sequence[int], facts: Mapping[int, Set[Hashable]]) -> set[int]:

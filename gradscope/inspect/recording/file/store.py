@@ -524,8 +524,9 @@ class Store:
 
     def _thin(self) -> bool:
         """Leave out some of the older iterations; return whether there were any to leave out."""
-        ended = self._ended()
-        left_out = iterations_to_leave_out(ended, around_changes(ended, self._happened()))
+        numbers = self._ended()
+        ended = list(numbers)
+        left_out = iterations_to_leave_out(ended, around_changes(ended, self._happened()), numbers)
         if left_out:
             self._leave_out(left_out)
         return bool(left_out)
@@ -549,7 +550,7 @@ class Store:
         if newest - self._aged < age * 1e9 / _AGES:
             return
         self._aged = newest
-        ended = self._ended()
+        ended = list(self._ended())
         special = around_changes(ended, self._happened())
         old = f"SELECT id FROM iterations WHERE {of_run} AND number > 1 AND ended < ? ORDER BY id"
         found = [number for (number,) in self._connection.execute(old, (newest - int(age * 1e9),))]
@@ -557,12 +558,12 @@ class Store:
         if left_out:
             self._leave_out(left_out)
 
-    def _ended(self) -> list[int]:
-        """Return the iterations but the first of each run to which no backward will be added any more."""
+    def _ended(self) -> dict[int, int]:
+        """Return the iterations but the first of each run to which no backward will be added any more, with numbers."""
         running = {*self._rows["iterations"], *(row["iteration"] for row in self._rows["tasks"].values())}
         # The recorder may still move backwards to a run's first iteration, or to the one before the last.
-        found = self._connection.execute("SELECT id FROM iterations WHERE number > 1 ORDER BY id")
-        return [number for (number,) in found if number not in running]
+        found = self._connection.execute("SELECT id, number FROM iterations WHERE number > 1 ORDER BY id")
+        return {iteration: number for iteration, number in found if iteration not in running}
 
     def _leave_out(self, left_out: Sequence[int]) -> None:
         gone = json.dumps(left_out)
