@@ -99,6 +99,9 @@ class Difference:
     is_it: Callable[[Divergence], bool]
 
 
+_IMPROVABLE = "Could this error message be improved?"
+
+
 def _outcome(divergence: Divergence, expected: str, found: str) -> bool:
     return divergence.what == f"outcome {expected} | {found}"
 
@@ -382,9 +385,7 @@ DIFFERENCES = (
         "what PyTorch asserts",
         "It asks for a report.",
         lambda d: (
-            _says(d, "INTERNAL ASSERT FAILED")
-            or _says(d, "Could this error message be improved?")
-            or str(d.expected) == "RuntimeError: assertion"
+            _says(d, "INTERNAL ASSERT FAILED") or _says(d, _IMPROVABLE) or str(d.expected) == "RuntimeError: assertion"
         ),
     ),
     Difference(
@@ -808,6 +809,9 @@ class Pair:
         if difference is None:
             self.before = reference, candidate
             return None
+        # Gradscope refuses the line as well, for a fault of the program's.
+        if expected != "ok" and _IMPROVABLE in str(self.reference.error):
+            difference = (difference[0], f"{expected}: {self.reference.error}", difference[2])
         of_line = self.of_line(words)
         tensor = self.reference.tensors().get(difference[0].rpartition(" of ")[2])
         if tensor is not None:

@@ -498,6 +498,17 @@ def test_an_assertion_of_pytorch_that_an_attribute_meets_is_known() -> None:
     assert_known(lines_of(program), "what PyTorch asserts", watch=True)
 
 
+def test_an_assertion_of_pytorch_where_gradscope_refuses_the_line_for_a_fault_is_known() -> None:
+    program = """
+        v1 = torch.tensor(-2.0, dtype=torch.float64, requires_grad=True)
+        v2 = torch.tensor([[2.0 + 1.0j, 0.25 + 0.5j], [1.5 + 1.0j, 0.25 + 0.5j]], requires_grad=True)
+        v7 = torch.tanh(v2)
+        v7[-2] = v1
+        v7.abs().sum().backward()
+        """
+    assert_known(lines_of(program), "what PyTorch asserts")
+
+
 @pytest.mark.parametrize(
     "program",
     [
