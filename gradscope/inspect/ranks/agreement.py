@@ -23,7 +23,7 @@ from .rank_ends import rank_ends
 from .recorded_ranks import RecordedRanks
 from .replicas import Group, groups_of, replicas, replicas_text
 
-__all__ = ["Agreement", "Comparison", "Disagreement", "Held", "Steps", "agreement", "whole_norm"]
+__all__ = ["Agreement", "Comparison", "Disagreement", "Held", "Steps", "agreement", "held_at", "whole_norm"]
 
 _AHEAD = 64
 """Steps that one rank may take alone (others have no batch left) before it is said that they part."""
@@ -410,10 +410,11 @@ def _trained(steps: Mapping[int, StepRecord]) -> Iterable[Group]:
 
 
 def _differ(group: Group, steps: Mapping[int, StepRecord], array: str) -> bool:
-    return len({_held(steps[rank], place, array).checksum for rank, place in group.items()}) > 1
+    return len({held_at(steps[rank], place, array).checksum for rank, place in group.items()}) > 1
 
 
-def _held(step: StepRecord, place: int, array: str) -> Held:
+def held_at(step: StepRecord, place: int, array: str) -> Held:
+    """Return what a rank holds of a tensor before a step: of its ``'values'`` or ``'gradients'``."""
     if array == "values":
         return Held(int(step.look.values[place]))
     if not step.look.present[place]:
@@ -425,7 +426,7 @@ def _disagreement(
     what: str, array: str, bad: Sequence[Group], steps: Mapping[int, StepRecord], before: Mapping[int, StepRecord]
 ) -> Disagreement:
     first = bad[0]
-    held = {rank: _held(steps[rank], place, array) for rank, place in first.items()}
+    held = {rank: held_at(steps[rank], place, array) for rank, place in first.items()}
     names = [_tensor(group, steps).name for group in bad[1:]]
     return Disagreement(what, _tensor(first, steps), held, tuple(dict.fromkeys(names)), dict(steps), before)
 

@@ -13,7 +13,7 @@ from ..source.source_paths import shown_path
 from .agreement import Agreement, Disagreement, Held
 from .disagreement_causes import Site, likely_cause
 
-__all__ = ["agreement_json", "agreement_text"]
+__all__ = ["agreement_json", "agreement_text", "held_text"]
 
 _NAMED = 3
 _VERSION = 1
@@ -57,10 +57,11 @@ def _held_lines(parted: Disagreement) -> Iterator[str]:
     for rank, held in parted.held.items():
         groups[held.checksum].append(rank)
     for group in groups.values():
-        yield f"  rank {', '.join(map(str, group)):<6} {_held_text(parted.held[group[0]])}"
+        yield f"  rank {', '.join(map(str, group)):<6} {held_text(parted.held[group[0]])}"
 
 
-def _held_text(held: Held) -> str:
+def held_text(held: Held) -> str:
+    """Return the norm and the checksum of what a rank holds."""
     if held.checksum is None:
         return "no gradient"
     norm = "" if held.norm is None else f"norm {number(held.norm):<10} "
