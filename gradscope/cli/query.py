@@ -24,7 +24,8 @@ _PATIENCE = 2.0  # seconds before it is said how far a question is
 _DESCRIPTION = """\
 Ask a dataset that `gradscope export` has written, in SQL, which DuckDB answers. Tables: nodes (a row for each node of
 each backward, with the statistics of its gradients), steps (of one of many ranks: a row for each parameter before each
-step of an optimizer) and runs. The question reads LAKE and nothing else, and writes nothing. Ctrl-C ends it.
+step of an optimizer), series (loss and norms over the whole run) and runs. The question reads LAKE and nothing else,
+and writes nothing. Ctrl-C ends it.
 
 exit status: 0; 2 if there is no such dataset, the SQL is wrong, or there is no answer in time; 130 after Ctrl-C"""
 

@@ -16,6 +16,8 @@ __all__ = ["Answer", "QueryError", "ask"]
 
 _LOOK = 0.5  # seconds between two reports of progress
 
+_MAGIC = b"PAR1"
+
 _QUESTIONS = {"SELECT", "EXPLAIN"}
 
 _SQL_TYPES = {"text": "VARCHAR", "string": "VARCHAR", "int64": "BIGINT", "uint64": "UBIGINT", "bool": "BOOLEAN"}
@@ -86,6 +88,8 @@ def ask(
         return _Question(connection, sql, limit).answer(timeout, progress)
     except duckdb.InterruptException:
         raise QueryError(f"no answer within {timeout:g} s\nAsk for less, or give it longer with --timeout.") from None
+    except (duckdb.InvalidInputException, duckdb.IOException) as error:
+        raise QueryError(_unreadable(lake) or _without_statement(error)) from None
     except duckdb.Error as error:
         raise QueryError(str(error).strip()) from None
     finally:
@@ -144,15 +148,48 @@ class _Question:
         return Answer(names, list(rows[: self._limit]), more=len(rows) > self._limit)
 
 
+def _unreadable(lake: str) -> str:
+    """Return which files of a dataset are cut off: somebody has copied them half; empty where all are whole."""
+    found = [path for table in TABLES for path in sorted(_files(lake, table)) if not _is_whole(path)]
+    if not found:
+        return ""
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    return f"{found[0]} is cut off, and no Parquet file{more}\nCopy it anew, or remove it and ask of what is there."
+
+
+def _is_whole(path: str) -> bool:
+    """Whether a file begins and ends as Parquet files do."""
+    try:
+        with open(path, "rb") as file:
+            begin = file.read(len(_MAGIC))
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - len(_MAGIC)))
+            return size > 2 * len(_MAGIC) and begin == file.read() == _MAGIC
+    except OSError:
+        return False
+
+
+def _without_statement(error: Exception) -> str:
+    """Return what DuckDB says, without the statement: that may be one of ours, which the person has not written."""
+    return str(error).partition("\n\nLINE ")[0].strip()
+
+
+def _files(lake: str, table: str) -> list[str]:
+    return glob.glob(_pattern(lake, table), recursive=True)
+
+
+def _pattern(lake: str, table: str) -> str:
+    return os.path.join(glob.escape(os.path.abspath(lake)), table, "**", "*.parquet")
+
+
 def _view(lake: str, table: str) -> str:
     """Return the statement that makes a view of a table's files, or of its columns without rows."""
-    pattern = os.path.join(glob.escape(os.path.abspath(lake)), table, "**", "*.parquet")
-    if glob.glob(pattern, recursive=True):
+    if _files(lake, table):
         found = [column for column in TABLES[table] if column.name in ("run", "rank", "from_iteration")]
         # Without types a run called 2026 would be a number.
         kinds = ", ".join(f"{column.name}: {_SQL_TYPES[column.type]}" for column in found)
         options = f"hive_partitioning = true, hive_types = {{{kinds}}}, union_by_name = true"
-        return f"CREATE VIEW {table} AS SELECT * FROM read_parquet({_quoted(pattern)}, {options})"
+        return f"CREATE VIEW {table} AS SELECT * FROM read_parquet({_quoted(_pattern(lake, table))}, {options})"
     typed = (f'NULL::{_SQL_TYPES.get(column.type, "DOUBLE")} AS "{column.name}"' for column in TABLES[table])
     return f"CREATE VIEW {table} AS SELECT {', '.join(typed)} WHERE false"
 

@@ -107,7 +107,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "runs": (
         *_PARTITIONS,
         Column("title", "string", "the script"),
-        Column("framework", "string", "gradscope, pytorch or both"),
+        Column("framework", "string", "gradscope, torch, or any: all that the program loads"),
         Column("host", "string", "the machine"),
         Column("pid", "int64", "the process"),
         Column("world", "int64", "how many ranks there are"),

@@ -69,7 +69,7 @@ class RunRecord:
     Attributes
     ----------
     title, framework, keep : str
-        The script, ``'gradscope'`` or ``'torch'``, and the policy.
+        The script; ``'gradscope'``, ``'torch'``, or ``'any'`` for all that it loads; and the policy.
     rank : int or None
         Which process of a distributed program it is; None outside of one.
     world : int

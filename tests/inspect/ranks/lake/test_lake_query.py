@@ -120,6 +120,18 @@ def test_a_half_written_file_is_not_read(lake, tmp_path):
     assert ask(lake, "select count(*) from nodes").rows == [(54,)]
 
 
+@pytest.mark.parametrize("left", [0, 4, 7, 1000, -1])
+def test_a_file_that_was_copied_half_is_named(lake, tmp_path, left):
+    whole = next((tmp_path / "la'ke[1]" / "nodes").rglob("*.parquet"))
+    whole.with_name("cut.parquet").write_bytes(whole.read_bytes()[:left])
+    with pytest.raises(QueryError) as caught:
+        ask(lake, "select count(*) from nodes")
+    assert str(caught.value).startswith(
+        f"{whole.with_name('cut.parquet')} is cut off, and no Parquet file\nCopy it anew"
+    )
+    assert "VIEW" not in str(caught.value)
+
+
 def test_without_duckdb_the_extra_is_named(lake, monkeypatch):
     real = builtins.__import__
 
