@@ -85,6 +85,18 @@ def test_a_nan_is_explained_as_far_as_it_is_recorded(session, tmp_path):
         assert "was not kept; record with --keep all" in bare.explain()
 
 
+def test_who_has_made_a_nan_is_left_open_where_what_the_node_saved_is_not_known(tmp_path):
+    with gi.record(tmp_path / "run.gscope", keep="all"):
+        (gs.zeros(2, requires_grad=True).sqrt() * 0.0).sum().backward()
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        session = RecordedSession(recording)
+        session.start()
+        session.cont()
+        head, reason, *_ = session.explain().splitlines()
+        assert head.startswith("NaN comes out of SqrtBackward0 at ")
+        assert reason.endswith("what the node saved was not kept, and may have been not finite")
+
+
 def test_both_ends_are_said(session):
     with pytest.raises(SessionError, match="beginning"):
         session.back()
@@ -92,6 +104,7 @@ def test_both_ends_are_said(session):
         session.previous_backward()
     with pytest.raises(SessionError, match="first iteration"):
         session.previous_iteration()
+    session.catch("nan", False)
     session.cont()
     assert session.reason.text.startswith("the last node that was recorded")
     with pytest.raises(SessionError, match="end of the recording"):
@@ -101,6 +114,7 @@ def test_both_ends_are_said(session):
 
 
 def test_breakpoints_stop_forwards_and_back(session):
+    session.catch("nan", False)
     session.add_breakpoint("AccumulateGrad")
     for task in (1, 2, 3):
         session.cont()
@@ -112,10 +126,35 @@ def test_breakpoints_stop_forwards_and_back(session):
 
 
 def test_a_nan_is_found(session):
-    session.catch("nan")
     session.cont()
     assert session.task_index == 3
+    assert session.reason.kind == "nan"
     assert session.reason.text.startswith("a NaN comes out of MulBackward0, which was given none")
+    session.cont()
+    assert session.reason.text.startswith("the last node that was recorded")
+    session.reverse_continue()
+    assert session.reason.kind == "nan"
+    session.catch("nan", False)
+    session.reverse_continue()
+    assert (session.task_index, session.current) == (1, 0)
+
+
+def test_a_nan_that_enters_a_backward_stops_where_it_does(tmp_path):
+    w = gs.ones(600, requires_grad=True)
+    with gi.record(tmp_path / "run.gscope"):
+        for seed in (1.0, float("nan")):
+            x = w
+            for _ in range(300):
+                x = x * 1.0 + 0.0
+            x.sum().backward(gs.tensor(seed))
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        session = RecordedSession(recording)
+        session.start()
+        session.cont()
+        assert (session.task_index, session.current, session.reason.kind) == (2, 0, "nan")
+        assert session.reason.text.startswith("a NaN enters this backward")
+        session.cont()
+        assert session.current == len(session.nodes) - 1
 
 
 def test_conditions_and_watches_know_the_values_that_were_kept(session):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from itertools import islice
 
 from gradscope.inspect.recording import BackwardRecord, Recording, RecordingError
 from gradscope.inspect.recording.file.node_pages import STATES
 from gradscope.inspect.records.node_records import NodeRecords
 from gradscope.inspect.records.records import NodeRecord, operator_name
-from gradscope_tui.widgets.graph_rows import has_bad
 from gradscope_tui.widgets.labels import UNREADABLE
 
 __all__ = ["RecordedNodes"]
@@ -110,12 +109,22 @@ class RecordedNodes(NodeRecords):
                 )
         return nodes
 
-    def bad(self) -> list[int]:
-        """Return the indices of the nodes with a NaN or an infinity among their gradients."""
-        first = self.task.bad
-        if first is None:
-            return []
-        return [node.index for node in self._between(first, len(self)) if has_bad(node, "nans", "infs")]
+    @property
+    def first_bad(self) -> int | None:
+        """The first node with a NaN or an infinity among its gradients; None where there is none."""
+        return self.task.bad
+
+    def some(self, among: range, wanted: Callable[[int], bool]) -> Iterator[NodeRecord]:
+        """Yield the wanted ones of some nodes, in that order; parts in which most are wanted are read at once."""
+        for start in range(0, len(among), _BATCH):
+            part = among[start : start + _BATCH]
+            indices = [index for index in part if wanted(index)]
+            if len(indices) * 8 > len(part):
+                first = min(part)
+                read = self._between(first, max(part) + 1)
+                yield from (read[index - first] for index in indices)
+            else:
+                yield from (self._between(index, index + 1)[0] for index in indices)
 
 
 def _unreadable(start: int, stop: int) -> list[NodeRecord]:

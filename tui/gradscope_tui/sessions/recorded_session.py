@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -77,11 +77,19 @@ _UNAVAILABLE = {
 }
 
 
-def _why(point: Breakpoint, node: NodeRecord) -> str:
-    """Return why a breakpoint, or a kind of trouble that is caught, stops at a node."""
+def _why(point: Breakpoint, node: NodeRecord) -> tuple[str, str]:
+    """Return why a breakpoint, or a kind of trouble that is caught, stops at a node, and the kind of that stop."""
     if point.on_value is None:
-        return f"breakpoint {point.id} ({point})"
-    return bad_value_text(node.name, point.spec, inherited_in(node))
+        return f"breakpoint {point.id} ({point})", "replay"
+    if _has(node.grad_outputs, point):
+        return f"{'a NaN' if point.spec == 'nan' else 'an infinity'} enters this backward", point.spec
+    return bad_value_text(node.name, point.spec, inherited_in(node)), point.spec
+
+
+def _has(gradients: Sequence[TensorSummary | None] | None, point: Breakpoint) -> bool:
+    """Whether there is one of the values for which a breakpoint stops among some gradients."""
+    count = ("nans", "infs")[point.on_value or 0]
+    return any(one is not None and getattr(one, count) for one in gradients or ())
 
 
 class RecordedSession(StopVerbs):
@@ -121,8 +129,6 @@ class RecordedSession(StopVerbs):
         self._found: tuple[int, tuple[BackwardFinding, ...]] | None = None
         self._limits = Limits()
         self._table = BreakpointTable()
-        # To look for a NaN is to read all gradients; what a backward shows of one is among its findings.
-        self._table.caught.update(nan=False, inf=False)
         self._watches = WatchList()
         self._listeners: list[Callable[[DebuggerEvent], None]] = []
         self._lock = threading.RLock()
@@ -309,13 +315,13 @@ class RecordedSession(StopVerbs):
         more = len(self._tasks) - before
         self._show(self._place, self._current, f"{more} more backward{'s' if more != 1 else ''} read")
 
-    def _show(self, place: int, index: int, why: str = "") -> None:
+    def _show(self, place: int, index: int, why: str = "", kind: str = "replay") -> None:
         self._place, self._current = place, index
         task = self._task
         if task is not None:
             where = f"iteration {task.iteration}, backward {task.id}"
             failed = f", failed: {task.error}" if task.error else ""
-            self.reason = StopReason("replay", f"{why} ({where}{failed})" if why else f"{where}{failed}")
+            self.reason = StopReason(kind, f"{why} ({where}{failed})" if why else f"{where}{failed}")
             self._watches.update(lambda text: repr(self.evaluate(text)))
         self._tell("state")
 
@@ -324,18 +330,14 @@ class RecordedSession(StopVerbs):
         places = range(self._place, len(self._tasks)) if forward else range(self._place, -1, -1)
         for place in places if points else ():
             nodes = RecordedNodes(self._recording, self._tasks[place])
-            candidates = self._candidates(nodes, points)
-            # Blocks are worth reading only where most of their nodes are looked at.
-            look: Sequence[NodeRecord] = nodes if len(candidates) * 8 > len(nodes) else self._tasks[place].nodes
-            for index in candidates[:: 1 if forward else -1]:
-                passed = index <= self._current if forward else index >= self._current
-                if place == self._place and passed:
-                    continue
-                node = look[index]
+            first, end = 0, len(nodes)
+            if place == self._place:
+                first, end = (self._current + 1, end) if forward else (0, self._current)
+            for node in self._candidates(nodes, points, range(first, end)[:: 1 if forward else -1]):
                 found = next((p for p in points if self._stops(p, place, node)), None)
                 if found is not None:
                     self._table.hit(found)
-                    self._show(place, index, _why(found, node))
+                    self._show(place, node.index, *_why(found, node))
                     return True
         return False
 
@@ -343,17 +345,18 @@ class RecordedSession(StopVerbs):
         """Return the breakpoints, and what stands for the kinds of trouble that are caught."""
         return [*(Breakpoint.told(0, kind) for kind, on in self.catching.items() if on), *self._table.all()]
 
-    def _candidates(self, nodes: RecordedNodes, points: list[Breakpoint]) -> list[int]:
-        """Return the nodes at which one of the breakpoints may stop, found without reading their gradients."""
+    def _candidates(self, nodes: RecordedNodes, points: list[Breakpoint], among: range) -> Iterator[NodeRecord]:
+        """Yield, of some nodes, those at which one of the breakpoints may stop; gradients of no others are read."""
         named = [point for point in points if point.on_value is None]
         found = {n.index for n in nodes.bare() if any(p.matches(n) for p in named)} if named else set()
-        return sorted(found.union(nodes.bad()) if len(named) < len(points) else found)
+        bad = nodes.first_bad if len(named) < len(points) else None
+        return nodes.some(among, lambda index: (bad is not None and index >= bad) or index in found)
 
     def _stops(self, point: Breakpoint, place: int, node: NodeRecord) -> bool:
         if point.on_value is not None:
-            count = ("nans", "infs")[point.on_value]
-            produced = any(s is not None and getattr(s, count) for s in node.grad_inputs or ())
-            return produced and not any(s is not None and getattr(s, count) for s in node.grad_outputs or ())
+            if _has(node.grad_outputs, point):
+                return node.index == 0
+            return _has(node.grad_inputs, point)
         if not point.matches(node):
             return False
         try:

@@ -20,13 +20,14 @@ class Cause:
     ----------
     help : str
         What to do; may be empty.
-    saved : str
-        The saved tensor that has had a NaN or an infinity since the forward pass, where that is why.
+    saved : str or None
+        The saved tensor that has had a NaN or an infinity since the forward pass, where that is why; empty where none
+        has, None where what was saved is not known.
     """
 
     text: str
     help: str = ""
-    saved: str = ""
+    saved: str | None = ""
 
 
 _SAFE_SQRT = "Add a small eps under the root, sqrt(x + eps), or keep x away from 0 with clamp(min=eps)."
@@ -320,6 +321,7 @@ def backward_cause(
         return Cause(
             "the gradient that arrives is finite; what the node saved was not kept, and may have been not finite",
             "`gradscope debug` with `catch nan` stops here while the saved tensors are there.",
+            None,
         )
     return Cause("its saved tensors and the gradient that arrives are finite, the derivative is not")
 

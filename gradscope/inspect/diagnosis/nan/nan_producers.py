@@ -389,7 +389,7 @@ def producer_of(
         bad=wrong,
         numel=int(values.size),
         shape=tuple(values.shape),
-        inherited=bool(cause.saved),
+        inherited=None if cause.saved is None else bool(cause.saved),
     )
 
 

@@ -57,8 +57,9 @@ class Producer:
         How many backward passes had begun by then, since somebody counts; 0 also where nobody does.
     hidden : bool
         Whether it has no gradient, and the last operator that got something of it let nothing out.
-    inherited : bool
-        Whether a node has it from a saved tensor, which had it in the forward pass already.
+    inherited : bool or None
+        Whether a node has it from a saved tensor, which had it in the forward pass already; None where that is not
+        known, and the node need not have made it.
     """
 
     direction: str
@@ -76,7 +77,7 @@ class Producer:
     chain: tuple[NanStep, ...] = ()
     backwards: int = 0
     hidden: bool = False
-    inherited: bool = False
+    inherited: bool | None = False
 
     @property
     def harmless(self) -> bool:
@@ -84,9 +85,7 @@ class Producer:
         return self.hidden and self.value == "Inf" and self.direction == "forward"
 
     def __str__(self) -> str:
-        inside = f" in `{self.module}`" if self.module else ""
-        what = "of the forward pass is handed on" if self.inherited else f"is produced in {self.direction}"
-        lines = [f"{self.value} {what} by {self.name}{inside}{at(self.location)}", self.text]
+        lines = [self._head(), self.text]
         given = ", ".join(f"{name} = {value + 0.0:.6g}" for name, value in self.operands)
         where = f"element {list(self.element)} of {format_shape(self.shape)}" if self.shape else "its only element"
         lines.append(f"{where}{f': {given}' if given else ''} ({self.bad:,} of {count(self.numel, 'element')} bad)")
@@ -98,6 +97,14 @@ class Producer:
         if self.help:
             lines.append(self.help)
         return "\n  ".join(lines)
+
+    def _head(self) -> str:
+        inside = f" in `{self.module}`" if self.module else ""
+        whose = f"{self.name}{inside}{at(self.location)}"
+        if self.inherited is None:
+            return f"{self.value} comes out of {whose}"
+        what = "of the forward pass is handed on" if self.inherited else f"is produced in {self.direction}"
+        return f"{self.value} {what} by {whose}"
 
 
 def _chain_text(chain: Sequence[NanStep]) -> str:

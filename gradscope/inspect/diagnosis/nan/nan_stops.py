@@ -99,7 +99,7 @@ def inherited_from(operator: str, produced: Sequence[numpy.ndarray | None], save
         bad = None if values is None else first_bad(values)
         if values is not None and bad is not None:
             elements = {name: _element(array, values.shape, bad) for name, array in saved.items()}
-            return backward_cause(operator, None, elements, float(abs(values[bad])), "", tainted).saved
+            return backward_cause(operator, None, elements, float(abs(values[bad])), "", tainted).saved or ""
     return ""
 
 
