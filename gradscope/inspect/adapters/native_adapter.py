@@ -458,16 +458,17 @@ class NativeAdapter:
                 norm = combined_norm(map(norm_of_given, given))
             finite = True
             for array in made:
-                if array is not None:
-                    last_norm = _norm(array)
-                    if not last_norm < math.inf:
-                        finite = False
-                    if type(array) is not _ARRAY:  # a NumPy number takes no weak reference
-                        last = _nothing
-                        continue
+                if type(array) is _ARRAY:
+                    last_norm = quick_norm(array)
                     last = weakref.ref(array)
                     if array.size > _FEW:
                         recent.note(array, last_norm)
+                elif array is not None:
+                    last_norm, last = _norm(array), _nothing  # a NumPy number takes no weak reference
+                else:
+                    continue
+                if not last_norm < math.inf:
+                    finite = False
             if not finite and not is_finite(norm):
                 finite = not makes_bad(_hosts(given), _hosts(made))
             return norm, finite
@@ -839,7 +840,7 @@ def _hosts(arrays: Sequence[Any]) -> list[Any]:
 
 def _norm(array: Any) -> float:
     """Return the 2-norm of an array, which may be on a device: of one there, a number alone comes to the host."""
-    if type(array) is numpy.ndarray:
+    if type(array) is _ARRAY:
         return quick_norm(array)
     flat = array.reshape(-1)
     squares = (

@@ -203,7 +203,7 @@ def quick_norm(array: numpy.ndarray) -> float:
     """
     if array.dtype.char in "fd":
         if array.size <= _FEW:  # for these Python is quicker than a call of BLAS
-            norm = math.hypot(*array.ravel().tolist())
+            norm = math.hypot(*(array if array.ndim == 1 else array.ravel()).tolist())
             if norm < math.inf:
                 return norm
         flat = array.ravel("K")  # a transposed array's elements are read where they lie
