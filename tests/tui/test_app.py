@@ -321,6 +321,24 @@ def test_maximise_gives_a_pane_the_screen_and_takes_it_back():
     play(scenario)
 
 
+def test_escape_takes_the_screen_back_from_a_pane_but_first_ends_what_is_looked_for_there():
+    async def scenario(app, pilot):
+        graph = app.query_one(GraphPane)
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("2", "m", "escape")
+        await until(pilot, lambda: graph.display and not app.pane_layout.maximised)
+        await pilot.press("1", "m")
+        await type_in(pilot, "op:Addmm", "slash")
+        await until(pilot, lambda: graph.filtered)
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: not graph.found)
+        assert app.pane_layout.maximised
+        await pilot.press("escape")
+        await until(pilot, lambda: not app.pane_layout.maximised)
+
+    play(scenario)
+
+
 def test_tab_goes_round_all_panes():
     async def scenario(app, pilot):
         seen = []

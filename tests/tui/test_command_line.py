@@ -157,7 +157,7 @@ def test_a_question_about_a_gradient_names_the_node_and_the_shape():
 
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes and "PAUSED" in text_of(app))
-        for key, words in (("e", "set gradient in 0"), ("i", "what if gradient in 0")):
+        for key, words in (("e", "set the gradient in to 0 · grad"), ("i", "what if its gradient were 0 · grad")):
             await pilot.press(key)
             await until(pilot, lambda words=words: f"#0 Relu (3,4): {words}" in re.sub(" +", " ", text_of(app)))
             await pilot.press("escape")

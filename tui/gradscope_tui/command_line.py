@@ -129,7 +129,7 @@ class CommandLine:
         elif not is_paused(state):
             refuse(self._app, f"the script is {state}: a gradient can be changed only where it has stopped")
         else:
-            self._ask("edit after" if state == "paused after" else "edit before", "0 ", self._here())
+            self._ask("edit after" if state == "paused after" else "edit before", about=self._here())
 
     def action_what_if(self) -> None:
         """Ask for a gradient, and show what would become of the parameters."""
@@ -140,7 +140,7 @@ class CommandLine:
             text = "the script has ended, and its tensors with it: there is nothing to run; R starts it again"
             refuse(self._app, text)
         elif is_paused(state):
-            self._ask("what if", "0 ", self._here())
+            self._ask("what if", about=self._here())
         else:
             refuse(self._app, f"the script is {state}: what-if is asked where it has stopped")
 

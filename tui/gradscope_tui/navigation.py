@@ -94,9 +94,11 @@ class Navigation:
         self._watcher.refresh()
 
     def action_show_all(self) -> None:
-        """Show all nodes again; a second time, forget the matches."""
+        """Show all nodes again, then forget the matches; where there are none to be seen, show all panes again."""
         graph = self._graph
-        if graph.filtered:
+        if self._layout.maximised and not (self._layout.pane is graph and (graph.filtered or graph.found)):
+            self._layout.action_maximise()
+        elif graph.filtered:
             graph.show_all()
         elif graph.found:
             graph.search(None)

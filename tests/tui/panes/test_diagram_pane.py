@@ -38,6 +38,19 @@ def test_modules_are_boxes_with_what_they_are_and_the_norms_that_are_known():
     play(scenario, session(), size=(120, 40))
 
 
+def test_a_backward_that_has_ended_is_shown_from_the_loss_on():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes and "PAUSED" in text_of(app))
+        await pilot.press("c")
+        await until(pilot, lambda: "FINISHED" in text_of(app))
+        await pilot.press("0")
+        pane = app.query_one(DiagramPane)
+        await until(pilot, lambda: pane.copied())
+        assert pane.copied() == "layers.0"
+
+    play(scenario, FakeSession(backwards=1), size=(120, 40))
+
+
 def test_a_step_shows_the_norms_of_what_has_run_and_marks_nan():
     nodes = [replace(node, norm=0.5) for node in chain()]
     nodes[4] = replace(nodes[4], norm=float("nan"))

@@ -26,6 +26,7 @@ def test_the_way_to_the_explanation_is_never_cut_off(width):
     ("title", "short"),
     [
         ("SqrtBackward0 produced a NaN from gradients without one", "SqrtBackward0 produced a NaN"),
+        ("the gradient is vanishing: 3e-02 at 20.weight, 1e-11 at 0", "vanishing: 3e-02 at 20.weight, 1e-11 at 0"),
         (
             "PowBackward0 hands on a NaN: its saved `self` has not been finite since the forward pass",
             "PowBackward0 hands on a NaN of the forward pass",
@@ -42,6 +43,19 @@ def test_where_there_is_little_room_the_words_that_matter_least_go(title, short)
         await until(pilot, lambda: f"✗ {title}  two.py:38" in text_of(app))
 
     play(scenario, session, size=(74, 30))
+
+
+def test_the_node_goes_before_the_end_of_what_is_said():
+    title = "the gradient is vanishing: 3.6e-02 at 20.weight, 1.2e-11 at 0.bias"
+    session = FakeSession()
+    session.found = [
+        BackwardFinding("vanishing", "warning", title, location=Location("/a/net.py", 9, "f", ""), index=3)
+    ]
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: f"! {title[16:]}  net.py:9  ! why" in text_of(app))
+
+    play(scenario, session, size=(72, 30))
 
 
 def test_a_click_shows_them():

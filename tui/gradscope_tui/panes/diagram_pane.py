@@ -142,7 +142,9 @@ class DiagramPane(LinePane, inherit_bindings=False):
         width = self.scrollable_content_region.width
         if keep is None:
             here = self._box
-            keep = here.members[0] if here is not None else max(0, snapshot.current)
+            # A backward that has ended is read from the loss on, as in the graph.
+            stands = snapshot.paused or snapshot.state == "failed"
+            keep = here.members[0] if here is not None else max(0, snapshot.current) if stands else 0
 
         async def make() -> None:
             found = await on_thread(lambda: _made(snapshot, outline, opened, zoom, width), collect=False)

@@ -41,7 +41,8 @@ class ModulesPane(CursorPane):
     KEYS: ClassVar[Mapping[str, str]] = {"open": "Fold, or go there"}
     KEY_HELP: ClassVar[str] = "Go to the modules and all their parameters"
     ABOUT: ClassVar[str] = (
-        "The tree of modules with every parameter, those first and in red that are not reached: the norm of what this "
+        "The tree of modules with every parameter, in the order in which the backward comes to them, from the loss on, "
+        "but those first and in red that are not reached: the norm of what this "
         "backward brings it, and of what the latest backwards brought, as a line of blocks on a logarithmic scale, `!` "
         "for NaN and Inf, `.` for zero. Space folds a module here and in the graph, and goes to a parameter's node, or "
         "says why it has none."

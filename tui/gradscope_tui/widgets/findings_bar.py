@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["FindingsBar"]
 
 _SHORTER = (
+    (re.compile("^the gradient is (vanishing|exploding): "), r"\1: "),
     (re.compile(" from gradients without one$"), ""),
     (re.compile(", which was given none$"), ""),
     (re.compile(": its saved .* since the forward pass$"), " of the forward pass"),
@@ -52,18 +53,29 @@ class FindingsBar(Widget):
         first = self._findings[0]
         sign, color = FINDING_SIGNS[first.severity]
         click = Style(meta={"@click": "app.findings"})
-        tail = Text(style=click)
-        place = place_label(first)
-        tail.append(f"  {place}" if place else "", text_style(self, "findings--dim"))
-        tail.append("  !", text_style(self, "findings--key"))
         more = len(self._findings) - 1
-        tail.append(f" and {more} more" if more else " why", text_style(self, "findings--dim"))
-        room = max(0, width - tail.cell_len)
-        title = first.title if cell_len(first.title) + 3 <= room else _short(first.title)
+        key = f" and {more} more" if more else " why"
+        title, place, room = _fitting(first, width - cell_len(f"  !{key}"))
         text = Text(f" {sign} {title}", text_style(self, f"findings--{color}") + click)
         text.truncate(room, overflow="ellipsis")
+        tail = Text(place, text_style(self, "findings--dim") + click)
+        tail.append("  !", text_style(self, "findings--key"))
+        tail.append(key, text_style(self, "findings--dim"))
         text.append_text(tail)
         return Strip(text.render(self.app.console)).crop_extend(0, width, None).apply_style(self.rich_style)
+
+
+def _fitting(finding: BackwardFinding, width: int) -> tuple[str, str, int]:
+    """Return what is said of a finding in so many cells, its place behind that, and the cells that this leaves."""
+    place = place_label(finding)
+    line = place.rpartition("  #")[0]
+    short = _short(finding.title)
+    for title, where in ((finding.title, place), (short, place), (short, line or place)):
+        behind = f"  {where}" if where else ""
+        room = max(0, width - cell_len(behind))
+        if cell_len(title) + 3 <= room:
+            break
+    return title, behind, room
 
 
 def _short(title: str) -> str:

@@ -83,9 +83,9 @@ class Prompt(Horizontal):
         "find": ("/", "part of a line of this pane; capitals matter where there are any"),
         "save": ("save the log in ", "FILE"),
         "type": ("to the script > ", "a line that it reads from its terminal"),
-        "what if": ("what if gradient in ", "SLOT EXPRESSION, such as: 0 grad * 0"),
-        "edit before": ("set gradient in ", "SLOT EXPRESSION, such as: 0 grad * 0.5"),
-        "edit after": ("set gradient out ", "SLOT EXPRESSION, such as: 0 grad * 0.5"),
+        "what if": ("what if its gradient were ", "0 · grad * 0.5 · of several, the second: 1 grad * 0.5"),
+        "edit before": ("set the gradient in to ", "0 · grad * 0.5 · of several, the second: 1 grad * 0.5"),
+        "edit after": ("set the gradient out to ", "0 · grad * 0.5 · of several, the second: 1 grad * 0.5"),
     }
 
     COMPLETED_AS: ClassVar[dict[str, str]] = {
