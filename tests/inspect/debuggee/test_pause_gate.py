@@ -30,7 +30,7 @@ def test_go_passes_its_order():
     program.parked.acquire()
     assert gate.parked
     gate.go("step")
-    program.thread.join(5)
+    program.thread.join(60)
     assert (program.told, gate.parked) == (["step"], False)
 
 
@@ -46,7 +46,7 @@ def test_an_order_passes_one_stop_only():
     program.parked.acquire()
     assert program.told == [1]
     gate.go(2)
-    program.thread.join(5)
+    program.thread.join(60)
     assert program.told == [1, 2]
 
 
@@ -60,7 +60,7 @@ def test_functions_run_on_the_parked_thread():
     nested = gate.submit(lambda: gate.submit(threading.get_ident).result(5))
     assert nested.result(5) == program.thread.ident
     gate.go()
-    program.thread.join(5)
+    program.thread.join(60)
 
 
 def test_abort_raises_in_the_program():
@@ -68,7 +68,7 @@ def test_abort_raises_in_the_program():
     program = Program(gate)
     program.parked.acquire()
     gate.abort()
-    program.thread.join(5)
+    program.thread.join(60)
     assert isinstance(program.error, ProgramAborted)
     assert not isinstance(program.error, Exception)
 
@@ -91,7 +91,7 @@ def test_an_evaluation_behind_go_fails_instead_of_hanging():
     hold.set()
     with pytest.raises(NotParkedError):
         behind.result(5)
-    program.thread.join(5)
+    program.thread.join(60)
 
 
 def test_a_failing_announcement_leaves_the_gate_closed():

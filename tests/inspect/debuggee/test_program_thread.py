@@ -19,7 +19,7 @@ class Worker:
         self.interrupter, self.inside, self.error = Interrupter(), threading.Event(), None
         self.thread = ProgramThread(lambda: self._run(function))
         self.thread.start()
-        assert self.inside.wait(5)
+        assert self.inside.wait(60)
 
     def _run(self, function):
         try:
@@ -117,7 +117,7 @@ def test_a_program_thread_is_left_at_the_end_but_its_children_are_not():
     thread = ProgramThread(lambda: daemons.append(threading.Thread().daemon))
     assert thread.daemon
     thread.start()
-    thread.join(5)
+    thread.join(60)
     assert daemons == [False]
 
 
@@ -137,14 +137,14 @@ def test_the_family_is_gathered_and_waited_for():
             threading.Thread(target=child).start()
             threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
             ready.set()
-            go_on.wait(5)
+            go_on.wait(60)
             family.join()
 
     ready, go_on = threading.Event(), threading.Event()
     start, main = threading.Thread.start, threading.main_thread
     head = ProgramThread(program)
     head.start()
-    ready.wait(5)
+    ready.wait(60)
     strangers.append(threading.Thread(target=go_on.wait))
     strangers[0].start()
     assert threading.main_thread() is threading.current_thread()
@@ -164,7 +164,7 @@ def test_an_aborted_thread_of_the_program_dies_silently(capsys):
     with family.gathering():
         thread = threading.Thread(target=aborted)
         thread.start()
-        thread.join(5)
+        thread.join(60)
     assert capsys.readouterr().err == ""
 
 
@@ -172,7 +172,7 @@ def test_an_abort_that_arrives_in_a_destructor_is_not_reported_and_comes_again(c
     class Slow:
         def __del__(self):
             inside.set()
-            until = time.monotonic() + 5
+            until = time.monotonic() + 60
             while time.monotonic() < until:
                 pass
 
@@ -183,9 +183,9 @@ def test_an_abort_that_arrives_in_a_destructor_is_not_reported_and_comes_again(c
 
     family, inside = ThreadFamily(), threading.Event()
     worker = Worker(function)
-    assert inside.wait(5)
+    assert inside.wait(60)
     worker.interrupter.end(grace=0.01)
-    worker.thread.join(5)
+    worker.thread.join(60)
     assert type(worker.error) is ProgramAborted
     assert capsys.readouterr().err == ""
 
