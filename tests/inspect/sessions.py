@@ -9,7 +9,7 @@ from typing import Any
 import gradscope as gs
 from gradscope.inspect import Debugger, SessionState
 
-PATIENCE = 20
+PATIENCE = 60
 
 
 def wait(session: Debugger) -> str:
