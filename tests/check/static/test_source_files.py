@@ -196,6 +196,8 @@ def test_directories_are_read_without_what_was_built_or_installed(tmp_path):
     ("content", "words"),
     [
         (b"loss.backward\ndef", "line 2: "),
+        (b"def f(:", "line 1: "),
+        (b"x = 1\0", "null bytes"),
         (b"# coding: none\nloss.backward", "unknown encoding"),
         (b"loss.backward  # \xff", "invalid or missing encoding"),
         (b"loss.backward\n" + b"x = " + b"(" * 500 + b")" * 500, "too many nested parentheses"),
@@ -205,7 +207,8 @@ def test_a_file_that_cannot_be_read_is_told_of_and_the_others_are_read(tmp_path,
     (tmp_path / "a.py").write_bytes(content)
     (tmp_path / "b.py").write_text("loss.backward")
     told = check_sources([str(tmp_path)])
-    assert len(told.findings) == 1
+    assert len(told.findings) == len(told.files) == 1
+    assert "line None" not in told.unread[0]
     assert re.match(re.escape(f"{tmp_path / 'a.py'}, which cannot be read: ") + ".*" + words, told.unread[0])
 
 
