@@ -55,7 +55,8 @@ class Sanitizer:
     findings : list of Finding
         One per write that is to blame, in the order they were met.
     suppressed, known : int
-        How many more there were that a comment or the suppressions file has silenced, and that a baseline knows.
+        How many more there were that a comment or the suppressions file has silenced, and that a baseline knows; those
+        of one write count as one.
     backwards, writes : int
         How many backward passes and in-place writes (other than into gradients that accumulate) were watched.
     frameworks : tuple of str
@@ -93,13 +94,12 @@ class Sanitizer:
         keep_going: bool = False,
         torch: bool = True,
     ) -> None:
-        self.suppressed = 0
-        self.known = 0
         self._silences = silences or Silences()
         self._first = first
         self._watches_torch = torch
         self._watch: type[Watcher] = ContinuingWatcher if keep_going else Watcher
         self._found: dict[tuple[Any, ...], Finding] = {}
+        self._silenced: dict[SilenceReason, set[tuple[Any, ...]]] = {reason: set() for reason in SilenceReason}
         # The saved tensors whose write no event told of, by the key of the finding: a second run looks for the line.
         self._unheard: dict[tuple[Any, ...], SavedOnce] = {}
         self._lock = threading.Lock()
@@ -117,6 +117,16 @@ class Sanitizer:
         """The findings so far."""
         with self._lock:
             return list(self._found.values())
+
+    @property
+    def suppressed(self) -> int:
+        """How many more there were that a comment or the suppressions file has silenced."""
+        return len(self._silenced[SilenceReason.SUPPRESSED])
+
+    @property
+    def known(self) -> int:
+        """How many more there were that a baseline knows."""
+        return len(self._silenced[SilenceReason.KNOWN])
 
     @property
     def backwards(self) -> int:
@@ -230,8 +240,7 @@ class Sanitizer:
         with self._lock:
             reason = self._silences.reason(finding)
             if reason is not None:
-                self.suppressed += reason is SilenceReason.SUPPRESSED
-                self.known += reason is SilenceReason.KNOWN
+                self._silenced[reason].add(finding.cause)
                 if error is not None:
                     vars(error)[_SILENCED_BY] = self, finding
                 return

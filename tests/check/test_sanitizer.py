@@ -259,6 +259,17 @@ def test_suppressed_on_the_line_of_the_write():
     assert not sanitizer.explains(caught.value)
 
 
+def test_what_one_write_spoils_again_and_again_is_suppressed_once():
+    x = gs.ones(3, requires_grad=True)
+    with Sanitizer() as sanitizer:
+        for _ in range(3):
+            y = x.exp()
+            y.add_(1)  # gradscope: ignore[GS101]
+            with pytest.raises(RuntimeError):
+                y.sum().backward()
+    assert (sanitizer.findings, sanitizer.suppressed, sanitizer.known) == ([], 1, 0)
+
+
 def test_a_comment_for_another_code_does_not_suppress():
     x = gs.ones(3, requires_grad=True)
     with Sanitizer() as sanitizer:

@@ -148,7 +148,7 @@ def test_exit_status_of_the_script(tmp_path, call, status):
 def test_suppressed(tmp_path):
     done = check(tmp_path, CAUGHT.replace("y += 1", "y += 1  # gradscope: ignore[GS101]"))
     assert done.returncode == 0
-    assert done.stdout.endswith("Nothing found, 1 suppressed in 1 backward pass, 1 in-place write.\n")
+    assert done.stdout.endswith("Nothing found (1 suppressed) in 1 backward pass, 1 in-place write.\n")
 
 
 def test_suppressed_but_fatal_shows_the_error(tmp_path):
@@ -237,7 +237,7 @@ def test_a_baseline_of_sources(tmp_path):
     assert check(tmp_path, "loss.backward\n", before=[*known, "--update-baseline"]).returncode == 0
     done = check(tmp_path, "\nloss.backward\nloss.zero_grad\n", before=known)
     assert done.returncode == 1
-    assert "Found 1 silently wrong gradient, 1 in the baseline in 1 file, read and not run." in done.stdout
+    assert "Found 1 silently wrong gradient (1 in the baseline) in 1 file, read and not run." in done.stdout
 
 
 def test_a_missing_script(tmp_path):

@@ -105,7 +105,7 @@ def test_what_was_found_is_the_result_of_the_cell(outputs, told):
 def test_findings_can_be_left_out(told):
     assert told["ignored"].startswith("after\n")
     assert "Nothing found in 1 backward pass" in told["ignored"]
-    assert "Nothing found, 1 suppressed in 1 backward pass" in told["commented"]
+    assert "Nothing found (1 suppressed) in 1 backward pass" in told["commented"]
 
 
 def test_the_doctor_names_the_line(told):

@@ -115,7 +115,7 @@ def _silent(report: Report) -> str:
     """Return how many findings there are that are not told."""
     hidden = [f"{report.suppressed} suppressed"] * bool(report.suppressed)
     hidden += [f"{report.known} in the baseline"] * bool(report.known)
-    return "".join(f", {words}" for words in hidden)
+    return f" ({', '.join(hidden)})" if hidden else ""
 
 
 def _silenced(finding: Finding, directory: str) -> str:

@@ -93,7 +93,7 @@ def test_a_notice_stands_below_with_its_place():
     ("changes", "text"),
     [
         ({"files": 1}, "Nothing found in 1 file, read and not run."),
-        ({"files": 3, "suppressed": 2}, "Nothing found, 2 suppressed in 3 files, read and not run."),
+        ({"files": 3, "suppressed": 2}, "Nothing found (2 suppressed) in 3 files, read and not run."),
         ({"files": 3, "findings": (finding(),)}, "Found 1 error in 3 files, read and not run."),
     ],
 )
@@ -103,7 +103,7 @@ def test_text_of_what_was_read(changes, text):
 
 def test_what_is_suppressed_and_known_is_counted():
     text = as_text(report(findings=(finding(),), suppressed=2, known=3))
-    assert "Found 1 error, 2 suppressed, 3 in the baseline in 1 backward pass, 2 in-place writes." in text
+    assert "Found 1 error (2 suppressed, 3 in the baseline) in 1 backward pass, 2 in-place writes." in text
 
 
 def test_an_error_that_is_silenced_is_named_where_it_ends_the_script():
