@@ -17,6 +17,8 @@ __all__ = ["Baseline", "fingerprint"]
 
 SCHEMA = 1
 
+_TOOL = "gradscope check"
+
 _FIELDS = ("code", "file", "function", "source")
 
 Fingerprint = tuple[str, str, str, str]
@@ -109,7 +111,7 @@ class Baseline:
     def write(self) -> int:
         """Write the findings that this run has met, known or not, and return how many."""
         found = [dict(zip(_FIELDS, entry, strict=True)) for entry in sorted(self._met)]
-        text = json_text({"schema": SCHEMA, "tool": "gradscope check", "findings": found}, indent=2)
+        text = json_text({"schema": SCHEMA, "tool": _TOOL, "findings": found}, indent=2)
         Path(self._filename).write_text(text + "\n", encoding="utf-8")
         return len(found)
 
@@ -117,6 +119,8 @@ class Baseline:
 def _entries(filename: str, facts: Any) -> Iterator[Fingerprint]:
     if not isinstance(facts, dict) or not isinstance(facts.get("findings"), list):
         raise ValueError(f"{filename}: no baseline: an object with findings is wanted")
+    if facts.get("tool", _TOOL) != _TOOL:
+        raise ValueError(f"{filename}: no baseline: it is one of the tool {facts['tool']!r}")
     if facts.get("schema") != SCHEMA:
         raise ValueError(f"{filename}: a baseline with schema {facts.get('schema')!r}; this version reads {SCHEMA}")
     for number, entry in enumerate(facts["findings"], start=1):

@@ -58,6 +58,7 @@ def test_what_was_not_met_is_told_and_files_that_are_no_more(tmp_path):
         ("{", "no baseline: Expecting property name"),
         ("[" * 50_000, "no baseline: it is nested too deeply"),
         ("[]", "no baseline: an object with findings is wanted"),
+        ('{"schema": 1, "tool": "ruff", "findings": []}', "no baseline: it is one of the tool 'ruff'"),
         ('{"schema": 9, "findings": []}', "a baseline with schema 9; this version reads 1"),
         ('{"schema": 1, "findings": [{}]}', "no baseline: finding 1 needs the texts code, file, function, source"),
         ('{"schema": 1, "findings": [3]}', "no baseline: finding 1 needs the texts code, file, function, source"),
