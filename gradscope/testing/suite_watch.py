@@ -82,9 +82,8 @@ class SuiteWatch:
             item.stash[_found] = self._sanitizer.take()
 
     def _note_failure(self, item: pytest.Item, error: Exception) -> None:
-        if not self._sanitizer.explains(error):
-            failed = failed_backward(AnyAdapter(), error)
-            item.stash[_failed] = "" if failed is None else str(failed)
+        failed = None if self._sanitizer.explains(error) else failed_backward(AnyAdapter(), error)
+        item.stash[_failed] = "" if failed is None else str(failed)
         hide_instruments(error)
 
     @pytest.hookimpl(wrapper=True)

@@ -107,6 +107,7 @@ def test_only_what_is_suspicious_runs_again(run: Run) -> None:
 def test_what_is_found_the_second_time_is_told(run: Run) -> None:
     assert run.passed_with_findings() == ["test_wrong"]
     assert run.output.count("GS101 error: `y`") == 2
+    assert "the backward failed at" not in run.output  # as the first run had it, which knew of no write
     assert run.output.count("GS106 silent-wrong: parameter `w`") == 1
 
 

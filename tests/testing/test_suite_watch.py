@@ -159,3 +159,10 @@ def test_a_failure_has_no_frames_of_the_instruments(output: str) -> None:
     assert "RuntimeError: The size of tensor a (2) must match the size of tensor b (3)" in failure
     assert "inspect/adapters" not in failure
     assert "torch/_ops.py" not in failure
+
+
+def test_a_refused_backward_has_the_frames_of_a_suite_that_nobody_watches(output: str) -> None:
+    failure = output.partition("_ test_spoiled _")[2].partition("\n____")[0].partition("- gradscope -")[0]
+    assert "modified by an inplace operation" in failure
+    assert "overrides.py:" not in failure
+    assert failure.count("_tensor.py:") <= 1

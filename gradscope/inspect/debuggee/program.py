@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any
 from weakref import WeakSet
 
@@ -33,6 +33,8 @@ _GRADSCOPE = Path(__file__).parents[2]
 _INSTRUMENTS = (str(_GRADSCOPE / "inspect"), str(_GRADSCOPE / "check"))
 
 _DISPATCHER = (os.path.join("torch", "_ops.py"), os.path.join("torch", "utils", "_stats.py"))
+
+_MODE_DISPATCHER = os.path.join("torch", "overrides.py")
 
 _PROGRAMS: WeakSet[Program] = WeakSet()
 
@@ -212,7 +214,7 @@ def own_part(trace: TracebackType | None) -> TracebackType | None:
 def hide_instruments(error: BaseException) -> None:
     """Take the instruments' frames out of the tracebacks of an error, and of its causes and contexts.
 
-    PyTorch calls a function that is watched through its dispatcher, whose frames are taken out with ours.
+    PyTorch calls a function that is watched through its dispatchers, whose frames are taken out with ours.
     """
     pending: list[BaseException | None] = [error]
     seen: set[int] = set()
@@ -226,12 +228,21 @@ def hide_instruments(error: BaseException) -> None:
 
 
 def _without_ours(trace: TracebackType | None) -> TracebackType | None:
-    kept = []
+    kept: list[TracebackType] = []
+    asking: CodeType | None = None
     below_ours = False
     while trace is not None:
-        filename = trace.tb_frame.f_code.co_filename
-        below_ours = _ours(filename) or (below_ours and filename.endswith(_DISPATCHER))
+        code = trace.tb_frame.f_code
+        ours = _ours(code.co_filename)
+        below_ours = ours or (below_ours and code.co_filename.endswith(_DISPATCHER))
+        if ours and kept and kept[-1].tb_frame.f_code.co_filename.endswith(_MODE_DISPATCHER):
+            kept.pop()
+            asking = kept[-1].tb_frame.f_code if kept else None
         if not below_ours:
+            # A function of PyTorch that asks whether a mode is on is called by the mode once more: that frame is left.
+            if code is asking:
+                kept.pop()
+            asking = None
             kept.append(trace)
         trace = trace.tb_next
     found: TracebackType | None = None
