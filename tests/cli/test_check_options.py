@@ -266,6 +266,18 @@ def test_a_place_in_a_library_is_told_by_the_line_that_called_with_the_calls_bel
     assert "  script.py:16  trainer.spoil(y)    <- written here by add_" in lines
 
 
+def test_a_line_of_a_library_that_several_lines_reach_is_told_by_those_that_spoilt(with_library):
+    script = with_library / "script.py"
+    more = "trainer.fit(model, optimizer, None)\nloss = model(x).sum()"
+    again = "trainer.fit(model, optimizer, loss)\ntrainer.fit(model, optimizer, loss)\ntry:"
+    text = script.read_text().replace("loss = model(x).sum()", more)
+    script.write_text(text.replace("trainer.fit(model, optimizer, loss)\ntry:", again))
+    lines = check(with_library, "--select", "GS102").stdout.splitlines()
+    assert "  script.py:11  trainer.fit(model, optimizer, loss)  <- written here by SGD.step" in lines
+    assert "  script.py:12  trainer.fit(model, optimizer, loss)     written again by SGD.step" in lines
+    assert not any(line.startswith("  script.py:9 ") for line in lines)
+
+
 def test_a_library_is_suppressed_by_its_name(with_library):
     (with_library / "third_party.txt").write_text("GS102:trainer._step\nGS101:trainer\n")
     done = check(with_library, "--suppressions", "third_party.txt")

@@ -47,13 +47,21 @@ def _line(location: Location | None) -> tuple[str, int] | None:
     return None if location is None else (location.filename, location.lineno)
 
 
+def _way(location: Location | None) -> tuple[tuple[str, int] | None, ...]:
+    """Return a line, and those of the calls that led there."""
+    return () if location is None else (_line(location), *map(_line, location.calls))
+
+
 def later_writes(writes: Sequence[WriteFact]) -> Iterator[tuple[str, Location | None, str]]:
-    """Yield the sites of later writes, one per line, that stand elsewhere than the first."""
-    seen = {_line(write.location) for write in writes[:1]}
+    """Yield the sites of later writes, one per line, that stand elsewhere than the first.
+
+    Where a library's line wrote, so does another line of the program's own that led there.
+    """
+    seen = {_way(write.location) for write in writes[:1]}
     found = []
     for write in writes[1:]:
-        if write.location is not None and _line(write.location) not in seen:
-            seen.add(_line(write.location))
+        if write.location is not None and _way(write.location) not in seen:
+            seen.add(_way(write.location))
             found.append(write)
     for write in found[:_MORE_WRITES]:
         yield ("written again", write.location, f"written again by {write.operator}")

@@ -66,6 +66,15 @@ class ShareFact:
     location: Location | None
 
 
+def _same(one: WriteFact | ShareFact, other: WriteFact | ShareFact) -> bool:
+    """Whether two facts are of one line, to which the same calls led: a line of a library may be reached by several."""
+    return one == other and _calls(one) == _calls(other)
+
+
+def _calls(fact: WriteFact | ShareFact) -> tuple[Location, ...]:
+    return () if fact.location is None else fact.location.calls
+
+
 @dataclass(slots=True)
 class _Entry:
     """One write, or the same one over and over: from version `first` to version `last`, the last one at `time`.
@@ -149,7 +158,7 @@ class WriteAccount:
                 known = self._memories[memory] = _Memory(alive, partial(self._forget, memory))
             self._memories.move_to_end(memory)
             entries = known.entries
-            if entries and entries[-1].fact == fact and entries[-1].last < version:
+            if entries and _same(entries[-1].fact, fact) and entries[-1].last < version:
                 entries[-1].repeat(version, self.clock, region)
                 return
             entries.append(_Entry(fact, version, version, self.clock, [(version, region)]))
@@ -222,7 +231,7 @@ class MemoryShares:
             if entry is None or entry[0]() is None:
                 entry = self._entries[memory] = share.memory, []
             self._entries.move_to_end(memory)
-            if fact not in entry[1]:
+            if not any(_same(other, fact) for other in entry[1]):
                 entry[1].append(fact)
                 del entry[1][:-_SHARES_KEPT]
             if len(self._entries) > _SHARED_MEMORIES_KEPT:

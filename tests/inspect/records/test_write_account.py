@@ -36,6 +36,20 @@ def test_repeated_at_one_place_it_is_one_write():
     assert between(account, 50, 99) == [("mul_", 2)]
 
 
+def test_one_line_of_a_library_is_a_place_for_each_line_that_called_it():
+    account, shares = WriteAccount(), MemoryShares()
+    owner = Owner()
+    for version, line in enumerate((3, 3, 9), start=1):
+        called = Location("library.py", 7, "step", "p.add_(d)", (Location("train.py", line, "", "step(p)"),))
+        account.add("memory", version, WriteFact("add_", called, True, True, False))
+        share = Share("numpy()", owner)
+        share.location = called
+        shares.add("memory", share, account)
+    assert [write.location.calls[0].lineno for write in account.between("memory", 0, 3)] == [3, 9]
+    assert [write.location.calls[0].lineno for write in account.between("memory", 2, 3)] == [9]
+    assert [share.location.calls[0].lineno for share in shares.of("memory")] == [3, 9]
+
+
 def test_the_last_16_places_are_kept():
     account = WriteAccount()
     for version in range(1, 21):
