@@ -31,7 +31,7 @@ class Picture(NamedTuple):
 
 PICTURES = {
     "tui": Picture("examples/digits_mlp.py", ("--epochs", "1"), ("n", "n", "n")),
-    "tui-vanishing": Picture("examples/gallery/deep_sigmoid.py", (), ("c", "7"), (132, 56)),
+    "tui-vanishing": Picture("examples/gallery/deep_sigmoid.py", (), ("c", "Z", "!"), (132, 46)),
     "tui-nan": Picture("examples/gallery/distance_at_zero.py", (), ("c", "!")),
     "tui-replay": Picture("examples/digits_mlp.py", ("--epochs", "1"), ("n", "n", "n", "n", "N", "N")),
 }

@@ -30,7 +30,7 @@ def words(svg):
     ("name", "shown"),
     [
         pytest.param(
-            *("tui-vanishing", ["FINISHED", "the gradient is vanishing", "▾ 20", "7 Modules 21"]),
+            *("tui-vanishing", ["FINISHED", "the gradient is vanishing", "▸ 20", "8 Findings 1"]),
             marks=pytest.mark.slow,
         ),
         ("tui-nan", ["PAUSED after", "the derivative of sqrt is infinite at 0", "8 Findings 1"]),
