@@ -28,7 +28,7 @@ class TrainedInEvalMode(Rule):
         was loaded may be in eval mode from the start.
         """
     bad = """
-        model = gs.nn.Sequential(gs.nn.Linear(2, 4), gs.nn.Tanh(), gs.nn.Dropout(0.5), gs.nn.Linear(4, 1)).eval()
+        model = gs.nn.Sequential(gs.nn.Linear(2, 4), gs.nn.Dropout(0.5), gs.nn.Linear(4, 1)).eval()
         optimizer = gs.optim.SGD(model.parameters(), lr=0.01)
         for _ in range(3):
             optimizer.zero_grad()
@@ -36,7 +36,7 @@ class TrainedInEvalMode(Rule):
             optimizer.step()
         """
     good = """
-        model = gs.nn.Sequential(gs.nn.Linear(2, 4), gs.nn.Tanh(), gs.nn.Dropout(0.5), gs.nn.Linear(4, 1)).train()
+        model = gs.nn.Sequential(gs.nn.Linear(2, 4), gs.nn.Dropout(0.5), gs.nn.Linear(4, 1)).train()
         optimizer = gs.optim.SGD(model.parameters(), lr=0.01)
         for _ in range(3):
             optimizer.zero_grad()

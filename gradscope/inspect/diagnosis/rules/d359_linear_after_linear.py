@@ -11,6 +11,7 @@ from ..explanation import at
 from ..program_facts import EXAMINATION, Fact, Sighting, WatchedProgram
 from ..rule_registry import Found, Rule
 from ..sampled_graphs import senders, users_of
+from ..training.module_modes import drops
 from ..training.update_sizes import UPDATE_SIZES, OptimizerRun
 
 __all__ = ["LinearAfterLinear"]
@@ -41,10 +42,12 @@ class LinearPairs(Observer):
 
     def module_returned(self, module: Any, inputs: tuple[Any, ...], output: Any) -> None:
         """Note a layer, and the one whose result it is given."""
-        # Layers that a script calls by themselves are models of their own: a body and a head, a generator and a critic.
-        if type(module).__name__ != "Linear" or not self._tracker.inside_module():
+        if not self._adapter.is_tensor(output):
             return
-        if not self._adapter.is_tensor(output) or not module.weight.requires_grad:
+        if drops(module):
+            self._dropped(output)
+        # Layers that a script calls by themselves are models of their own: a body and a head, a generator and a critic.
+        if type(module).__name__ != "Linear" or not self._tracker.inside_module() or not module.weight.requires_grad:
             return
         node, given = self._adapter.root(output), self._adapter.root(inputs[0]) if inputs else None
         if node is None:
@@ -54,6 +57,12 @@ class LinearPairs(Observer):
         if key is not None and first is not None and first is not module and not _is_narrow(first, module):
             self._pairs[key] = first, module, self._adapter.location(node[0])
         self._made[self._adapter.key(node[0])] = module
+
+    def _dropped(self, output: Any) -> None:
+        """Forget who made what a dropout hands on: in eval mode it stands between two layers and leaves no node."""
+        node = self._adapter.root(output)
+        if node is not None:
+            self._made.pop(self._adapter.key(node[0]), None)
 
     def task_started(self, task: Any) -> None:
         """Look at the graph."""

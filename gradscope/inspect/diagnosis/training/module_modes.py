@@ -13,7 +13,7 @@ from ...records.records import Location
 from ...source.call_sites import caller
 from ..program_facts import Fact, WatchedProgram
 
-__all__ = ["MODES", "ModeWatch", "ModuleModes", "tensors_in"]
+__all__ = ["MODES", "ModeWatch", "ModuleModes", "drops", "tensors_in"]
 
 
 @dataclass
@@ -109,7 +109,7 @@ class ModeWatch(Observer):
         if known is not None and known.reference() is module:
             return known
         parts = self._adapter.named_modules(module)
-        dropouts = tuple(path for path, part in parts if _drops(part))
+        dropouts = tuple(path for path, part in parts if drops(part))
         norms = tuple(path for path, part in parts if getattr(part, "running_mean", None) is not None)
         if not dropouts and not norms:
             return None
@@ -159,7 +159,8 @@ def tensors_in(value: Any, kinds: tuple[type, ...]) -> Iterator[Any]:
             yield from tensors_in(part, kinds)
 
 
-def _drops(module: Any) -> bool:
+def drops(module: Any) -> bool:
+    """Whether a module is a dropout that drops something in training mode."""
     return "Dropout" in type(module).__name__ and getattr(module, "p", 0) > 0
 
 
