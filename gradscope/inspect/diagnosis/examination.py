@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import sys
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,9 +15,9 @@ from ..adapters import Adapter, Observer
 from ..records.optimizer_steps import OptimizerHooks, held_by
 from ..records.records import Location
 from ..records.tensor_statistics import norm_of
-from ..source.call_sites import caller, user_frame
+from ..source.call_sites import caller, user_frame, user_frames
 from .explanation import at
-from .flow.amplification import GainVisitor, loss_scale
+from .flow.amplification import Gain, GainVisitor, loss_scale
 from .flow.compiled_flow import flow_inside
 from .flow.dead_units import DeadUnits, UnitsOverTime
 from .flow.gradient_flow import GradientFlow, ParameterFlow, first_of, gradient_flow, in_layer_of, verdict_of
@@ -30,6 +31,7 @@ from .no_gradient.dataflow_ledger import Ledger
 from .no_gradient.loss_terms import LossTerm, terms_of
 from .no_gradient.missing_gradients import MissingGradients, ModelNames
 from .no_gradient.no_grad_records import GradientReport
+from .no_gradient.source_suspects import assigned_at
 from .sampled_graphs import BackwardSampler
 
 __all__ = ["Examination", "Examiner", "FlowTrouble", "ZeroGradient", "named"]
@@ -127,6 +129,8 @@ class Examination:
     sharing : GradientAliasing or None
         Which gradients share memory: the last sharing that is dangerous, else the first that was looked at; None
         where no backward has left gradients.
+    assigned : tuple of Location
+        The lines that assign to the ``.grad`` of something, where a sharing is dangerous.
     memory : MemoryReport or None
         Of the largest graph that was looked at.
     trouble : tuple of FlowTrouble
@@ -146,6 +150,7 @@ class Examination:
     flow: GradientFlow | None
     rectifiers: tuple[DeadUnits, ...]
     sharing: GradientAliasing | None
+    assigned: tuple[Location, ...]
     memory: MemoryReport | None
     trouble: tuple[FlowTrouble, ...]
     zeros: tuple[ZeroGradient, ...]
@@ -204,6 +209,7 @@ class Examiner(Observer):
         self.cycles: dict[GraphCycle, None] = {}
         self.terms: dict[tuple[str, Location | None], LossTerm] = {}
         self.sharing: GradientAliasing | None = None
+        self._assigned: tuple[Location, ...] = ()
         self.memory: MemoryReport | None = None
         self._hooks = OptimizerHooks(after=self._stepped)
         self._sampler = BackwardSampler(limits.sampled_backwards)
@@ -223,6 +229,7 @@ class Examiner(Observer):
             flow=self.flow,
             rectifiers=self.units.dead(),
             sharing=self.sharing,
+            assigned=self._assigned,
             memory=self.memory,
             trouble=tuple(self.trouble.values()),
             zeros=_zero_gradients(self.zeros.values()),
@@ -304,6 +311,8 @@ class Examiner(Observer):
         self._note_zeros(parameters, running.zeros)
         sharing = aliasing(parameters, adapter=self.adapter)
         self.sharing = sharing if sharing.dangerous or self.sharing is None else self.sharing
+        if sharing.dangerous and not self._assigned:
+            self._assigned = assigned_at("grad", list(user_frames(sys._getframe())))
         self.missing.ran(running.root, running.location)
 
     def task_failed(self, task: Any, error: BaseException) -> None:
@@ -341,11 +350,16 @@ class Examiner(Observer):
                     del self.trouble[kind]
             return
         found = running.gains.towards(tensors[name])
-        worst = found[:1] if verdict == "vanishing" else found[:-3:-1]
+        worst = found[:1] if verdict == "vanishing" else _growing(found)
         place = worst[0].location if worst else None
         since = self.recorder.backwards
         found_here = FlowTrouble(verdict, text, tuple(map(str, worst)), place, _HELP[verdict], (name,), since)
         self.trouble.setdefault(verdict, found_here)
+
+
+def _growing(gains: Sequence[Gain]) -> list[Gain]:
+    """Return the two that make a gradient largest; one alone where no other makes it larger."""
+    return [gain for number, gain in enumerate(gains[:-3:-1]) if not number or gain.factor > 1]
 
 
 def _wild(flows: Sequence[ParameterFlow], limit: float) -> ParameterFlow | None:

@@ -206,9 +206,23 @@ def describe(name: str, shape: tuple[int, ...] | None, what: str = "a tensor") -
     return f"`{name}`" if name else f"{what} of shape {format_shape(shape)}"
 
 
-def at(location: Location | None) -> str:
-    """Return `` at train.py:31 (x.detach())``, or an empty string where the line is not known."""
+def at(location: Location | None, told: Location | None = None) -> str:
+    """Return `` at train.py:31 (x.detach())``, or an empty string where the line is not known.
+
+    Parameters
+    ----------
+    told : Location, optional
+        What the same sentence has named before: a line is not written out twice.
+
+    Examples
+    --------
+    >>> line = Location("train.py", 31, "main", "x.detach()")
+    >>> at(line), at(line, line), at(None)
+    (' at train.py:31 (x.detach())', ' in the same line', '')
+    """
     if location is None:
         return ""
+    if told is not None and (told.filename, told.lineno) == (location.filename, location.lineno):
+        return " in the same line"
     source = f" ({location.source})" if location.source else ""
     return f" at {place(location)}{source}"

@@ -11,7 +11,7 @@ import numpy
 
 from ...adapters import Adapter
 from ...output.number_format import count
-from ...records.execution_order import walk
+from ...records.execution_order import NodeLinks, walk
 from ...records.module_tracking import Tracker
 from ...records.records import Location, operator_name
 from ..explanation import at
@@ -31,6 +31,8 @@ class DeadUnits:
         The module whose result it takes; for where its own is not known.
     batches : int
         Of how many backward passes no example has activated them.
+    bias : float or None
+        The mean of the dead units' biases, where the layer before has some.
     """
 
     node: str
@@ -40,6 +42,7 @@ class DeadUnits:
     units: int
     after: str = ""
     batches: int = 1
+    bias: float | None = None
 
     def __str__(self) -> str:
         inside = f"`{self.module}`" if self.module else self.node + (f" after `{self.after}`" if self.after else "")
@@ -72,35 +75,38 @@ class UnitsOverTime:
     def __init__(self, adapter: Adapter, latest: int) -> None:
         self._adapter = adapter
         self._latest = latest
-        self._seen: dict[tuple[Any, ...], tuple[DeadUnits, deque[Any]]] = {}
+        # By the place of a rectifier: the latest, which of its units were active, and the biases of the layer before.
+        self._seen: dict[tuple[Any, ...], tuple[DeadUnits, deque[Any], Any]] = {}
 
     def look(self, roots: Sequence[Any]) -> None:
         """Look at the graph of a backward that has not run."""
         times = Counter[tuple[Any, ...]]()
-        for unit, active in _rectifiers(self._adapter, roots, None):
+        for unit, active, biases in _rectifiers(self._adapter, roots, None):
             place = unit.node, unit.module, unit.location, unit.units
             times[place] += 1
-            known = self._seen.get((*place, times[place]), (unit, deque(maxlen=self._latest)))
-            known[1].append(active)
-            self._seen[(*place, times[place])] = unit, known[1]
+            _, looks, _ = self._seen.get((*place, times[place]), (unit, deque(maxlen=self._latest), None))
+            looks.append(active)
+            self._seen[(*place, times[place])] = unit, looks, biases
 
     def dead(self) -> tuple[DeadUnits, ...]:
         """Return the rectifiers that have such units."""
         found = (
-            _dead(replace(unit, batches=len(looks)), numpy.logical_or.reduce(looks))
-            for unit, looks in self._seen.values()
+            _dead(replace(unit, batches=len(looks)), numpy.logical_or.reduce(looks), biases)
+            for unit, looks, biases in self._seen.values()
         )
         return tuple(unit for unit in found if unit.dead)
 
 
-def _dead(unit: DeadUnits, active: Any) -> DeadUnits:
-    return replace(unit, dead=int(active.size - numpy.count_nonzero(active)))
+def _dead(unit: DeadUnits, active: Any, biases: Any) -> DeadUnits:
+    dead = int(active.size - numpy.count_nonzero(active))
+    bias = None if biases is None or not dead else float(biases[~active].mean())
+    return replace(unit, dead=dead, bias=bias)
 
 
 def _rectifiers(
     adapter: Adapter, roots: Sequence[Any], users: Mapping[int, str] | None
-) -> Iterator[tuple[DeadUnits, Any]]:
-    """Yield each rectifier, and which of its units are active for an example, in the forward's order."""
+) -> Iterator[tuple[DeadUnits, Any, Any]]:
+    """Yield each rectifier, which units are active for an example, and their biases, in the forward's order."""
     links = walk(adapter, roots)
     tracker = Tracker(adapter)
     if users is not None:
@@ -120,4 +126,14 @@ def _rectifiers(
         source = links.get(link.edges[0][0] or 0)
         after = "" if source is None else tracker.module_of(source.node)
         module, location = tracker.module_of(link.node), adapter.location(link.node)
-        yield DeadUnits(name, module, location, 0, int(active.size), after), active
+        biases = None if source is None else _biases(adapter, source, links, active.shape)
+        yield DeadUnits(name, module, location, 0, int(active.size), after), active, biases
+
+
+def _biases(adapter: Adapter, layer: NodeLinks, links: Mapping[int, NodeLinks], shape: tuple[int, ...]) -> Any:
+    """Return the parameter that a layer has for each of its units; None where it has none."""
+    for key, _ in layer.edges:
+        leaf = None if key is None else adapter.variable(links[key].node)
+        if leaf is not None and tuple(leaf.shape) == shape:
+            return numpy.array(adapter.to_host(leaf))
+    return None

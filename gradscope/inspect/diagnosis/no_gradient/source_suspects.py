@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from ....runtime.events import is_library_file
 from ...records.naming import tables_of
+from ...records.records import Location
 from ...source.call_sites import fields_of, line_of
 from ...source.frame_variables import variables_of
 from ...source.source_syntax import FUNCTIONS, last_name, syntax_of, syntax_tree
@@ -24,7 +25,7 @@ from .detaching_calls import FREEZING, SWITCHING, WEAK, detaching_call, dotted, 
 from .forward_functions import ModulePath, SourceFunction, around, behind, forward_of, places_of, reached
 from .no_grad_records import Reason, Suspect
 
-__all__ = ["SourceInReach", "freezers", "switches"]
+__all__ = ["SourceInReach", "assigned_at", "freezers", "switches"]
 
 # Through these methods a module reaches all of its children, whatever they are called.
 _ALL_CHILDREN = {"__dict__", "_modules", "_parameters", "children", "modules", "named_children", "named_modules"}
@@ -198,6 +199,24 @@ def freezers(frames: Sequence[FrameType] = ()) -> tuple[Suspect, ...]:
         Suspect(Reason.FROZEN, "sets requires_grad", line_of(filename, lineno))
         for filename, tree in _program(frames, FREEZING)
         for lineno in freezing(tree)
+    )
+
+
+def assigned_at(attribute: str, frames: Sequence[FrameType] = ()) -> tuple[Location, ...]:
+    """Return the lines of the program that assign to an attribute of a name, whatever it is an attribute of.
+
+    Parameters
+    ----------
+    frames : sequence of frame
+        Their files are read too, besides those of imported modules.
+    """
+    return tuple(
+        line_of(filename, node.lineno)
+        for filename, tree in _program(frames, re.compile(rf"\.{attribute}\b.*="))
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Assign, ast.AugAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Attribute) and target.attr == attribute
     )
 
 

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 from ...records.records import Location
 from ..examination import Examination
+from ..explanation import at
 from ..program_facts import EXAMINATION
 from ..rule_registry import Rule
 
 __all__ = ["SharedGradients"]
+
+_SHOWN = 3
 
 
 class SharedGradients(Rule):
@@ -40,4 +43,7 @@ class SharedGradients(Rule):
         """Yield what is found, and where."""
         dangerous = () if examined.sharing is None else examined.sharing.dangerous
         if dangerous:
-            yield "\n".join(entry.text for entry in dangerous), None
+            lines = examined.assigned
+            assigned = f"\n  A .grad is assigned{' and'.join(map(at, lines))}." if 0 < len(lines) <= _SHOWN else ""
+            text = "\n  ".join(entry.text for entry in dangerous)
+            yield f"{text}{assigned}\n  Give each a tensor of its own: clone() it.", lines[0] if lines else None

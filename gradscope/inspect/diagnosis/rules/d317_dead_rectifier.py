@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from ..examination import Examination
+from ..flow.dead_units import DeadUnits
 from ..limits import Limits
 from ..program_facts import EXAMINATION, LIMITS
 from ..rule_registry import Found, Rule
@@ -47,4 +48,10 @@ class DeadRectifier(Rule):
             enough = min(unit.units, unit.units * limits.dead + spread)
             if unit.dead >= enough and unit.location not in told:
                 module = unit.after or unit.module
-                yield Found(str(unit), unit.location, (module,) if module else ())
+                yield Found(f"{unit}{_why(unit)}", unit.location, (module,) if module else ())
+
+
+def _why(unit: DeadUnits) -> str:
+    biases = f"; their biases{f' in `{unit.after}`' if unit.after else ''} are {unit.bias:.3g} on average"
+    help = "Lower the learning rate, start with biases of 0, or use LeakyReLU or GELU, which pass a gradient below 0."
+    return f"{biases if unit.bias is not None else ''}\n  {help}"

@@ -128,7 +128,7 @@ class SquashedTwice(Rule):
     def judge(self, losses: Iterable[SquashedLoss]) -> Iterator[tuple[str, Location | None]]:
         """Yield what is found, and where."""
         for loss in losses:
-            by = f"the {loss.squash}{f' `{loss.module}`' if loss.module else ''}{at(loss.made)}"
+            by = f"the {loss.squash}{f' `{loss.module}`' if loss.module else ''}{at(loss.made, loss.used)}"
             yield f"{loss.loss}{at(loss.used)} is given the result of {by}{_effect(loss)}", loss.made
 
 

@@ -81,5 +81,9 @@ class OversizedUpdates(Rule):
                 )
                 yield Found(text, run.location, run.parameters)
             else:
-                text += f": its learning rate is {run.rates[0]:.2g}\n  Try {run.rates[0] / first[0] / 100:.0e}."
+                smaller = run.rates[0] / first[0] / 100
+                text += (
+                    f": its learning rate is {run.rates[0]:.2g}\n"
+                    f"  Try {smaller:.1g}, for steps of a hundredth of that norm."
+                )
                 yield Found(text, run.location, run.parameters)

@@ -64,11 +64,14 @@ class UndersizedUpdates(Rule):
                 else _rate_of(run, limits.usual_rate)
             )
             yield Found(
-                f"no step of {run.name}{at(run.location)} moved the weights by more than {max(ratios):.1e} times their "
-                f"norm (1e-3 is usual): {why}",
+                f"no step of {run.name}{at(run.location)} {_moved(max(ratios))} (1e-3 is usual): {why}",
                 run.location,
                 run.parameters,
             )
+
+
+def _moved(ratio: float) -> str:
+    return f"moved the weights by more than {ratio:.1e} times their norm" if ratio else "changed a weight at all"
 
 
 def _rate_of(run: OptimizerRun, usual: float) -> str:
@@ -83,4 +86,4 @@ def _rate_of(run: OptimizerRun, usual: float) -> str:
             f"its learning rate is {run.rates[0]:.2g}, so it is the gradients that are next to zero\n"
             "  Look at what the loss compares: a target that the model itself gives has no gradient."
         )
-    return f"its learning rate is {run.rates[0]:.2g}\n  Raise it."
+    return f"its learning rate is {run.rates[0]:.2g}\n  Raise it: Adam is mostly given 1e-3, SGD 1e-2 to 1e-1."

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ...adapters import Observer
 from ...records.records import Location
+from ..explanation import at
 from ..program_facts import Fact, WatchedProgram
 from ..rule_registry import Rule
 
@@ -84,9 +85,10 @@ class RepeatedModule(Rule):
     def judge(self, found: Iterable[RepeatedEntry]) -> Iterator[tuple[str, Location | None]]:
         """Yield what is found, and where."""
         for one in found:
-            where = f" at {one.made}" if one.made else ""
+            holder = f"{one.kind} `{one.container}`".removesuffix(" ``")
+            made = f", made{at(one.made)}" if one.made else ""
             text = (
-                f"`{one.container}` ({one.kind}) holds one and the same {one.module} {one.times} times, made{where}: "
+                f"the {holder} holds one and the same {one.module} {one.times} times{made}: "
                 f"{one.times} layers with one set of weights\n"
                 f"  Make each anew: [{one.module}(...) for _ in range({one.times})]."
             )

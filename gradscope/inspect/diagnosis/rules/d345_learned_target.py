@@ -90,8 +90,8 @@ class LearnedTarget(Rule):
         """Yield what is found, and where."""
         for target, loss in found:
             text = (
-                f"the target{at(target)} of the loss{at(loss)} is a given number plus a result of the network that "
-                "learns, with its history: the loss moves the target as well\n"
+                f"the target{at(target)} of the loss{at(loss, target)} is a given number plus a result of the network "
+                "that learns, with its history: the loss moves the target as well\n"
                 "  Compute the target under no_grad(), or detach() it; mostly a copy of the network computes it."
             )
             yield text, target

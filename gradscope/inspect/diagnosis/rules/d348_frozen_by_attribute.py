@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...adapters import Observer
 from ...output.number_format import count
+from ...records.records import Location
+from ...source.call_sites import user_frames
+from ..explanation import at
+from ..no_gradient.source_suspects import assigned_at
 from ..program_facts import Fact, WatchedProgram
 from ..rule_registry import Rule
 
@@ -19,7 +24,7 @@ class FreezingAttributes(Observer):
     def __init__(self, program: WatchedProgram) -> None:
         self._adapter = program.adapter
         self._recorder = program.ledger.recorder
-        self.found: dict[int, tuple[str, int]] = {}
+        self.found: dict[int, tuple[str, int, Location | None]] = {}
 
     def module_returned(self, module: Any, inputs: tuple[Any, ...], output: Any) -> None:
         """Look at its attributes, and whether it has parameters that are trained all the same."""
@@ -28,7 +33,9 @@ class FreezingAttributes(Observer):
         trained = [one for _, one in self._adapter.named_parameters(module) if one.requires_grad]
         if trained:
             name = f"{type(module).__name__} `{self._recorder.path_of(module)}`"
-            self.found[id(module)] = name.removesuffix(" ``"), len(trained)
+            lines = assigned_at("requires_grad", list(user_frames(sys._getframe())))
+            line = lines[0] if len(lines) == 1 else None
+            self.found[id(module)] = name.removesuffix(" ``"), len(trained), line
 
 
 ATTRIBUTES = Fact("freezing attributes", FreezingAttributes, lambda watch: tuple(watch.found.values()), forward=True)
@@ -57,12 +64,12 @@ class FrozenByAttribute(Rule):
         model(gs.randn(4, 2)).sum().backward()
         """
 
-    def judge(self, found: Iterable[tuple[str, int]]) -> Iterator[tuple[str, None]]:
-        """Yield what is found."""
-        for name, trained in found:
+    def judge(self, found: Iterable[tuple[str, int, Location | None]]) -> Iterator[tuple[str, Location | None]]:
+        """Yield what is found, and where."""
+        for name, trained, line in found:
             text = (
-                f"requires_grad was set to False on the module {name}, where it is an attribute that nobody reads: "
-                f"{count(trained, 'parameter')} of it require{'s' * (trained == 1)} grad all the same\n"
+                f"requires_grad was set to False on the module {name}{at(line)}, where it is an attribute that nobody "
+                f"reads: {count(trained, 'parameter')} of it require{'s' * (trained == 1)} grad all the same\n"
                 "  Call module.requires_grad_(False)."
             )
-            yield text, None
+            yield text, line

@@ -33,14 +33,17 @@ class ZeroFactors:
     Attributes
     ----------
     names : tuple of str
-        The parameters, the two of each pair one after the other.
+        The parameters, the two of each pair one after the other; empty strings for those without a name.
     first, second : Location or None
         The lines that have made them.
+    used : Location or None
+        Where the first pair is multiplied.
     """
 
     names: tuple[str, ...]
     first: Location | None
     second: Location | None
+    used: Location | None
 
 
 class ZeroFactorWatch(Observer):
@@ -52,41 +55,42 @@ class ZeroFactorWatch(Observer):
         self._recorder = program.ledger.recorder
         self._names = program.watch_of(EXAMINATION).names
         self._wanted = program.limits.first_backwards
-        # By the ids of the two of a pair: in how many backward passes both were zero, and the parameters themselves.
-        self._times: dict[tuple[int, int], tuple[int, Any, Any]] = {}
+        # By the ids of a pair: in how many backward passes both were zero, the two, and the line of their product.
+        self._times: dict[tuple[int, int], tuple[int, Any, Any, Location | None]] = {}
         self._moved: set[tuple[int, int]] = set()
 
     @property
     def found(self) -> tuple[ZeroFactors, ...]:
         """The pairs, by the lines that have made them."""
         paths = self._names.paths()
-        by_line: dict[tuple[Location | None, Location | None], list[str]] = {}
-        for pair, (times, one, two) in self._times.items():
+        by_line: dict[tuple[Location | None, Location | None], tuple[list[str], Location | None]] = {}
+        for pair, (times, one, two, used) in self._times.items():
             if times >= self._wanted and pair not in self._moved:
                 lines = self._recorder.made_at(one), self._recorder.made_at(two)
-                names = [paths.get(identity, "a parameter") for identity in pair]
-                by_line.setdefault(lines, []).extend(names)
-        return tuple(ZeroFactors(tuple(names), *lines) for lines, names in by_line.items())
+                names = [paths.get(identity, "") for identity in pair]
+                by_line.setdefault(lines, ([], used))[0].extend(names)
+        return tuple(ZeroFactors(tuple(names), *lines, used) for lines, (names, used) in by_line.items())
 
     def task_started(self, task: Any) -> None:
         """Look at the products of the graph."""
         links = self._graphs.of(task)
-        pairs = {(id(one), id(two)): (one, two) for one, two in self._pairs(links)}
-        for pair, (one, two) in pairs.items():
+        pairs = {(id(one), id(two)): (one, two, used) for one, two, used in self._pairs(links)}
+        for pair, (one, two, used) in pairs.items():
             if self._is_zero(one) and self._is_zero(two):
-                self._times[pair] = self._times.get(pair, (0, None, None))[0] + 1, one, two
+                times = self._times[pair][0] if pair in self._times else 0
+                self._times[pair] = times + 1, one, two, used
             elif pair in self._times:
                 self._moved.add(pair)
 
     def task_finished(self, task: Any) -> None:
         """Drop the pairs of which one gets a gradient on another way."""
-        for pair, (_, one, two) in self._times.items():
+        for pair, (_, one, two, _) in self._times.items():
             grads = [self._adapter.leaf_grad(parameter) for parameter in (one, two)]
             if any(grad is not None and numpy.any(self._adapter.to_host(grad)) for grad in grads):
                 self._moved.add(pair)
 
-    def _pairs(self, links: Mapping[int, NodeLinks]) -> Iterator[tuple[Any, Any]]:
-        """Yield the parameters that are multiplied with each other, the one that comes first in front."""
+    def _pairs(self, links: Mapping[int, NodeLinks]) -> Iterator[tuple[Any, Any, Location | None]]:
+        """Yield the parameters that are multiplied with each other, the one that comes first in front, and where."""
         for key, link in links.items():
             last = self._factor_of(links, link)
             if last is None:
@@ -97,7 +101,7 @@ class ZeroFactorWatch(Observer):
                 if first is None and before is not None and self._adapter.key(before.node) != key:
                     first = self._factor_of(links, before)
                 if first is not None and first is not last:
-                    yield first, last
+                    yield first, last, self._adapter.location(link.node)
 
     def _factor_of(self, links: Mapping[int, NodeLinks], link: NodeLinks) -> Any:
         """Return the parameter that a product has as a factor; none where it has a bias, which is no factor."""
@@ -152,10 +156,12 @@ class ZeroProduct(Rule):
     def judge(self, found: Iterable[ZeroFactors]) -> Iterator[Found]:
         """Yield what is found, and where."""
         for pair in found:
+            known = tuple(filter(None, pair.names))
+            whose = named(known) if len(known) == len(pair.names) else "two parameters"
             lines = at(pair.first) if pair.first == pair.second else f"{at(pair.first)} and{at(pair.second)}"
             text = (
-                f"{named(pair.names)} are zero{lines}, and multiply each other: the gradient of each has the other as "
-                "a factor, so both stay zero for ever\n"
+                f"{whose} are zero{lines}, and multiply each other{at(pair.used)}: the gradient of each has the "
+                "other as a factor, so both stay zero for ever\n"
                 "  Initialise one of the two with random numbers; the other may be zero."
             )
-            yield Found(text, pair.first, pair.names)
+            yield Found(text, pair.first or pair.used, known)

@@ -101,7 +101,7 @@ class NormalisedOverBatch(Rule):
         for line, (shape, product) in found:
             text = (
                 f"embeddings of shape {shape} are divided by their norms along dimension 0{at(line)}, the batch, and "
-                f"multiplied with each other along dimension 1{at(product)}: that is no cosine\n"
+                f"multiplied with each other along dimension 1{at(product, line)}: that is no cosine\n"
                 "  Normalise along the features: dim=1."
             )
             yield text, line

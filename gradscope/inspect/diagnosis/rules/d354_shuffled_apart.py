@@ -130,7 +130,8 @@ class ShuffledApart(Rule):
         for loss in found:
             text = (
                 f"the loss{at(loss.location)} compares rows that are no pairs: its {loss.inputs.rows} inputs were "
-                f"shuffled{at(loss.inputs.location)}, and the labels by another permutation{at(loss.labels.location)}\n"
+                f"shuffled{at(loss.inputs.location, loss.location)}, and the labels by another permutation"
+                f"{at(loss.labels.location, loss.inputs.location)}\n"
                 "  Draw one permutation, and index both with it."
             )
             yield text, loss.labels.location

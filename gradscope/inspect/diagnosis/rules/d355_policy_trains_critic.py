@@ -126,8 +126,8 @@ class PolicyTrainsCritic(Rule):
         """Yield what is found, and where."""
         for line, advantage in found:
             text = (
-                f"the policy's loss{at(line)} is weighted with an advantage{at(advantage)} that has a history: the "
-                "critic, which is regressed in the same backward, gets the policy's gradient too\n"
+                f"the policy's loss{at(line)} is weighted with an advantage{at(advantage, line)} that has a history: "
+                "the critic, which is regressed in the same backward, gets the policy's gradient too\n"
                 "  Weigh with advantage.detach()."
             )
             yield text, line

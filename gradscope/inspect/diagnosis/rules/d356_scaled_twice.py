@@ -117,8 +117,8 @@ class ScaledTwice(Rule):
         """Yield what is found, and where."""
         for data in found:
             text = (
-                f"data is divided by {data.divisor:g}{at(data.second)}, and was so before{at(data.first)}: its largest "
-                f"number is {data.largest:.2g}\n"
+                f"data is divided by {data.divisor:g}{at(data.second)}, and was so before{at(data.first, data.second)}"
+                f": its largest number is {data.largest:.2g}\n"
                 "  Scale it once."
             )
             yield text, data.second

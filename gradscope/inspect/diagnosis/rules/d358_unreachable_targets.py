@@ -115,8 +115,9 @@ class UnreachableTargets(Rule):
         for one in found:
             low, high = _ENDS[one.function]
             text = (
-                f"{one.loss}{at(one.location)} compares the result of the {one.function.lower()}{at(one.made)}, which "
-                f"lies between {low:g} and {high:g}, with targets between {one.low:.4g} and {one.high:.4g}: "
-                f"{one.share:.0%} of them are far beyond\n  Leave the last layer linear, or scale the targets."
+                f"{one.loss}{at(one.location)} compares the result of the {one.function.lower()}"
+                f"{at(one.made, one.location)}, which lies between {low:g} and {high:g}, with targets between "
+                f"{one.low:.4g} and {one.high:.4g}: {one.share:.0%} of them are far beyond\n"
+                "  Leave the last layer linear, or scale the targets."
             )
             yield Found(text, one.made, *one.sighting)
