@@ -249,6 +249,11 @@ class Limits:
         "the largest weight of a query, on average over the first batches, of an attention that nothing scales",
         "normal scores of unit variance put 0.2 on one of 16 keys; of trained heads few are one-hot for every query",
     )
+    repeated_noise: int = _limit(
+        4,
+        "before how many steps of an optimizer in a row the same seed is set and the same random numbers are drawn",
+        "the first steps of as many runs, which start alike, are steps of different optimizers",
+    )
     mask_length: int = _limit(
         3, "how many positions an attention has, to be asked whether its mask is inverted", "of two, one row is judged"
     )

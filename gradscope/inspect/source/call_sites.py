@@ -71,6 +71,11 @@ def caller() -> Location | None:
     return None if frame is None else location_at(frame, frame.f_lineno)
 
 
+def user_lines() -> tuple[Location, ...]:
+    """Return the lines of the user's functions that are running, the innermost first."""
+    return tuple(location_at(frame, frame.f_lineno) for frame in user_frames(sys._getframe(1)))
+
+
 def location_at(frame: FrameType, lineno: int) -> Location:
     """Return a line of the function that a frame runs."""
     return line_of(frame.f_code.co_filename, lineno, frame.f_code.co_qualname)

@@ -108,6 +108,9 @@ def test_codes_keep_their_meaning():
         "D357": "a loss that is given its target first",
         "D358": "targets that the last function cannot reach",
         "D359": "linear layers without a function between them",
+        "D360": "a step that gives a name another tensor",
+        "D361": "the same random numbers in every step",
+        "D362": "a dropout between the last layer and the loss",
     }
 
 

@@ -4,5 +4,6 @@
 - :mod:`~.initial_weights`: how weights start
 - :mod:`~.update_sizes`: how far steps move the weights
 - :mod:`~.gradient_clipping`: when gradients are clipped
+- :mod:`~.random_seeds`: when the program seeds its random numbers
 - :mod:`~.graph_calls`: which call has computed what another was given, inside of compiled regions too
 """
