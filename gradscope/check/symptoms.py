@@ -40,5 +40,6 @@ def symptoms_of(sanitizer: Sanitizer) -> tuple[Symptom, ...]:
     found = []
     for finding in sanitizer.findings:
         kind, _, text = finding_as_text(finding).partition(": ")
+        kind = kind.removeprefix(f"{finding.code} ")
         found.append(Symptom(kind, text, finding.primary, finding.code))
     return tuple(found)

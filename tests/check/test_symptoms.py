@@ -17,7 +17,7 @@ def test_a_finding_is_told_as_a_symptom():
     (finding,) = sanitizer.findings
     (symptom,) = symptoms_of(sanitizer)
     assert (symptom.code, symptom.location) == (finding.code, finding.primary)
-    assert f"{symptom.kind}: {symptom.text}" == finding_as_text(finding)
+    assert f"{symptom.code} {symptom.kind}: {symptom.text}" == finding_as_text(finding)
     diagnosis = replace(doctor.diagnosis, others=(symptom,))
     assert symptom in diagnosis.symptoms
     assert symptom.text.splitlines()[0] in str(diagnosis)

@@ -47,11 +47,11 @@ def test_findings(tmp_path):
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines() == [
         "trained ['--lr', '1']",
-        "no gradient: 2 of 4 parameters without a gradient:",
+        "D303 no gradient: 2 of 4 parameters without a gradient:",
         "  `body.weight`, `body.bias`: not reached: detached at train.py:11 (return self.head(self.body(x).detach()))",
         "    Remove the detach().",
         "",
-        "growth (likely): Graphs of earlier iterations stay alive: 3 nodes more with each backward, 18 by now. "
+        "D311 growth (likely): Graphs of earlier iterations stay alive: 3 nodes more with each backward, 18 by now. "
         "The last backward ran 3 nodes with 40 B saved.",
         "  `losses[...]` (function main) keeps the tensor made at train.py:16 "
         "(loss = (model(gs.ones(2, 3)) ** 2).mean()); it grows at train.py:18 (losses.append(loss))",

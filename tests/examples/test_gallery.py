@@ -234,7 +234,7 @@ def test_the_doctor_blames_the_line(name, framework, tmp_path, capsys):
     mistake = MISTAKES[name]
     status, lines = report("doctor", script(name, framework, tmp_path), framework, capsys)
     assert status == 1
-    assert any(re.match(rf"{mistake.kind}( \(.+?\))?:", text) for text in lines)
+    assert any(re.match(rf"(D\d+ )?{mistake.kind}( \(.+?\))?:", text) for text in lines)
     where = re.compile(rf"{re.escape(place(name, mistake.line))}\b")
     deciding = [text for text in lines if where.search(text) and mistake.said in text]
     assert deciding, "\n".join(lines)
@@ -286,7 +286,7 @@ def test_the_doctor_tells_of_a_formula(framework, options, tmp_path, capsys):
     path = script("swish_formula", framework, tmp_path)
     status, lines = report("doctor", path, framework, capsys, *options)
     assert (status, lines[-1].startswith("1 finding in 5 backward passes.")) == (1, True)
-    assert any(text.startswith("wrong gradient (likely): Swish.backward") for text in lines)
+    assert any(text.startswith("D304 wrong gradient (likely): Swish.backward") for text in lines)
 
 
 @pytest.mark.parametrize("name", MISTAKES)

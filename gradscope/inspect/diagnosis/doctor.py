@@ -191,7 +191,8 @@ class Diagnosis(Explanation):
         for symptom in self.symptoms:
             first, *rest = symptom.text.splitlines()
             indented = rest if all(line.startswith("  ") for line in rest) else [f"  {line}" for line in rest]
-            yield "\n".join([f"{symptom.kind}{_how_sure(symptom)}: {first}", *indented, ""])
+            head = f"{symptom.code} {symptom.kind}".strip()
+            yield "\n".join([f"{head}{_how_sure(symptom)}: {first}", *indented, ""])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields and ``symptoms`` as numbers, text, lists and dictionaries."""
@@ -201,11 +202,11 @@ class Diagnosis(Explanation):
         return f"{count(len(self.symptoms), 'finding')} in {count(self.backwards, 'backward pass', 'backward passes')}"
 
     def _columns(self) -> Sequence[str]:
-        return ("kind", "line", "what")
+        return ("code", "kind", "line", "what")
 
     def _rows(self) -> Iterable[Sequence[str]]:
         for symptom in self.symptoms:
-            yield (f"{symptom.kind}{_how_sure(symptom)}", place(symptom.location), symptom.text)
+            yield (symptom.code, f"{symptom.kind}{_how_sure(symptom)}", place(symptom.location), symptom.text)
 
 
 def _how_sure(symptom: Symptom) -> str:

@@ -31,8 +31,8 @@ def page(*parts: str) -> str:
 
 
 def note(text: str) -> Markup:
-    """Return text as it stands, line by line."""
-    return element("pre", None, text)
+    """Return text as it stands, line by line; long lines are broken where the page ends."""
+    return element("pre", {"style": "white-space: pre-wrap"}, text)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "") -> Markup:

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ..output.markup import Markup, element
-from ..output.notebook_html import histogram, page, table
+from ..output.notebook_html import MOST_IN_A_TABLE, histogram, page, table
 from ..output.number_format import format_duration, format_shape
 from ..source.source_paths import shown_path
 
 if TYPE_CHECKING:
     from .records import InnerOperator, Location, NodeRecord, SavedRecord, TensorSummary
 
-__all__ = ["bad_html", "line_html", "node_html", "nodes_html", "summary_html"]
+__all__ = ["bad_html", "first_nodes_html", "line_html", "node_html", "nodes_html", "summary_html"]
 
 _MARKS = {"done": "✓", "current": "▶", "pending": "", "failed": "✗", "skipped": "–"}
 _TENSOR_COLUMNS = ("tensor", "shape", "dtype", "#norm", "#min", "#max", "#mean", "#std", "#zeros", "bad", "magnitudes")
@@ -59,6 +59,13 @@ def nodes_html(nodes: Sequence[NodeRecord], *, caption: str = "") -> str:
         for node in nodes
     ]
     return page(table(_NODE_COLUMNS, rows, caption=caption))
+
+
+def first_nodes_html(nodes: Sequence[NodeRecord]) -> str:
+    """Return the nodes of a backward as a table, the first of them where there are many."""
+    shown = nodes[:MOST_IN_A_TABLE]
+    of = f", the first {len(shown):,} of them" if len(shown) < len(nodes) else ""
+    return nodes_html(shown, caption=f"{len(nodes):,} nodes{of}")
 
 
 def norm_bar(norm: float | None, among: Iterable[float | None]) -> Markup:

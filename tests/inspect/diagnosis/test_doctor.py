@@ -55,7 +55,7 @@ def test_missing_gradients_and_a_kept_loss(fw):
     assert [s.kind for s in diagnosis.symptoms] == ["no gradient", "growth"]
     assert [e.name for e in diagnosis.missing.parameters] == ["body.weight", "body.bias"]
     assert diagnosis.symptoms[0].location.lineno == line(__file__, "detach")
-    assert str(diagnosis).startswith("no gradient: 2 of 4 parameters without a gradient:")
+    assert str(diagnosis).startswith("D303 no gradient: 2 of 4 parameters without a gradient:")
     assert "2 findings in 6 backward passes." in str(diagnosis)
 
 
@@ -800,7 +800,7 @@ def test_a_finding_tells_with_which_backward_it_was_first_seen(fw):
             model.zero_grad()
             (model(fw.ones(4, 3)) * (0.0 if number >= 3 else 1.0)).square().mean().backward()
     assert {symptom.code: symptom.since for symptom in doctor.diagnosis.symptoms} == {"D316": 4}
-    assert "gradient flow (first seen in backward 4): the gradient of" in str(doctor.diagnosis)
+    assert "D316 gradient flow (first seen in backward 4): the gradient of" in str(doctor.diagnosis)
     assert doctor.diagnosis.to_dict()["symptoms"][0]["since"] == 4
 
 

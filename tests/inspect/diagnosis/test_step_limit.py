@@ -23,7 +23,7 @@ def test_the_script_ends_after_so_many_steps(tmp_path, capsys):
     path.write_text(SCRIPT)
     assert main(["doctor", "--steps", "7", str(path)]) == 1
     text = capsys.readouterr().out
-    assert text.startswith("updates (likely): no step of SGD")
+    assert text.startswith("D325 updates (likely): no step of SGD")
     assert "1 finding in 7 backward passes." in text
 
 

@@ -55,4 +55,4 @@ def test_a_picture_stands_apart_from_the_page():
 
 
 def test_a_note_keeps_its_lines():
-    assert note("a\n  b & c") == "<pre>a\n  b &amp; c</pre>"
+    assert note("a\n  b & c") == '<pre style="white-space: pre-wrap">a\n  b &amp; c</pre>'

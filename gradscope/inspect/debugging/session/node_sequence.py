@@ -146,12 +146,9 @@ class NodeList(NodeRecords):
 
     def _repr_html_(self) -> str:
         # Tables load when a notebook asks for one.
-        from ...output.notebook_html import MOST_IN_A_TABLE
-        from ...records.record_html import nodes_html
+        from ...records.record_html import first_nodes_html
 
-        shown = self[:MOST_IN_A_TABLE]
-        of = f", the first {len(shown):,} of them" if len(shown) < len(self) else ""
-        return nodes_html(shown, caption=f"{len(self):,} nodes{of}")
+        return first_nodes_html(self)
 
 
 def candidates_of(nodes: Sequence[NodeRecord], start: int = 0) -> Iterator[Candidate]:

@@ -511,6 +511,12 @@ class TaskNodes(Sequence[NodeRecord]):
     def __repr__(self) -> str:
         return f"<{self._count} nodes of backward {self.task}>"
 
+    def _repr_html_(self) -> str:
+        # Tables load when a notebook asks for one.
+        from ...records.record_html import first_nodes_html
+
+        return first_nodes_html(self)
+
 
 def open_recording(path: str | os.PathLike[str]) -> Recording:
     """Open a recording; also one that is being written, or that a crash has cut off.

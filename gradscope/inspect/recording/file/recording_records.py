@@ -168,6 +168,17 @@ class BackwardRecord:
     loss: float | None
     nodes: TaskNodes = field(repr=False, compare=False)
 
+    def _repr_html_(self) -> str:
+        # Pages load when a notebook asks for one.
+        from ...output.markup import Markup
+        from ...output.notebook_html import note, page
+        from ...records.record_html import first_nodes_html
+
+        loss = "" if self.loss is None else f", loss {self.loss:.6g}"
+        error = f": {self.error}" if self.error else ""
+        told = f"backward {self.number} of iteration {self.iteration}{loss}, {self.state}{error}"
+        return page(note(told), Markup(first_nodes_html(self.nodes)))
+
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:

@@ -201,7 +201,7 @@ def test_the_doctor_tells(fw, tmp_path, options):
     command = [sys.executable, "-m", "gradscope", "doctor"]
     run = subprocess.run([*command, *options, script], capture_output=True, text=True, check=False)
     assert run.returncode == 1
-    assert "wrong gradient (likely): Square.backward" in run.stdout
+    assert "D304 wrong gradient (likely): Square.backward" in run.stdout
     assert "train.py:11)" in run.stdout
     assert "1 finding in 1 backward pass." in run.stdout
 

@@ -38,3 +38,15 @@ def test_an_empty_one_says_so(tmp_path):
     assert "0 iterations" in page.find("pre").text
     assert page.find("table") is None
     assert page.find("p").text == "No gradient was recorded."
+
+
+def test_a_backward_of_it_shows_its_nodes(fw, tmp_path):
+    with recorded(fw, tmp_path / "run.gscope", 2) as recording:
+        backward = recording.tasks()[-1]
+        page, nodes = (ElementTree.fromstring(shown._repr_html_()) for shown in (backward, backward.nodes))
+    assert page.find("pre").text.startswith("backward 2 of iteration 2, loss ")
+    assert page.find("pre").text.endswith(", finished")
+    shown = [[cell.text for cell in row.iter("td")][2] for row in page.iter("tr") if row.find("td") is not None]
+    assert shown[0] == "SumBackward0"
+    assert shown.count("AccumulateGrad") == 2
+    assert [cell.text for cell in nodes.iter("td")] == [cell.text for cell in page.iter("td")]
