@@ -57,6 +57,7 @@ NAMED = {
     "prior_state_detached_in_module": "D333",
     "probabilities_into_nll": "D320",
     "relu_on_the_logits": "D320",
+    "schedule_before_the_step": "D363",
     "schedule_for_epochs_run_for_batches": "D323",
     "shared_optimizer_after_refit": "D308",
     "sigmoid_before_logits": "D320",
@@ -83,7 +84,6 @@ MISSED = {
     "accumulated_without_dividing": "a sum over micro-batches is as good as their mean with another learning rate",
     "frozen_by_accident": "frozen parameters are listed below the findings: they may be meant",
     "loss_of_the_wrong_sign": "nothing tells a loss that is to grow from one that is to fall",
-    "schedule_before_the_step": "the framework warns of it itself",
 }
 # Those that were written when the rules were there: of these 14 were named at first sight, and two by a symptom.
 LATER = {

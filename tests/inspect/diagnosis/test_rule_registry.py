@@ -111,6 +111,7 @@ def test_codes_keep_their_meaning():
         "D360": "a step that gives a name another tensor",
         "D361": "the same random numbers in every step",
         "D362": "a dropout between the last layer and the loss",
+        "D363": "a schedule that is stepped before its optimizer",
     }
 
 

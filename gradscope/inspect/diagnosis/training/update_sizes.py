@@ -23,7 +23,7 @@ from ..nan.nan_producers import saved_values
 from ..program_facts import EXAMINATION, Fact, WatchedProgram
 from ..sampled_graphs import BackwardSampler, is_sampled
 
-__all__ = ["UPDATE_SIZES", "LossSum", "OptimizerRun", "StepSample", "UpdateSizeWatch"]
+__all__ = ["UPDATE_SIZES", "LossSum", "OptimizerRun", "StepSample", "UpdateSizeWatch", "schedulers_of"]
 
 # Losses of which each element's gradient is at most 1 before it is divided by their number.
 _BOUNDED = {"NllLoss", "NllLoss2d", "BinaryCrossEntropyWithLogits"}
@@ -123,7 +123,7 @@ class _FollowedOptimizer:
         rates.append(_largest(optimizer, "lr"))
         self.run.planned = _largest(optimizer, "initial_lr")
         if not self.schedulers and rates[-1] != rates[0]:
-            self.schedulers = [weakref.ref(scheduler) for scheduler in _schedulers_of(optimizer)]
+            self.schedulers = [weakref.ref(scheduler) for scheduler in schedulers_of(optimizer)]
         alive = [scheduler for scheduler in (reference() for reference in self.schedulers) if scheduler is not None]
         self.run.schedules = tuple((type(s).__name__, int(getattr(s, "last_epoch", 0))) for s in alive)
 
@@ -259,7 +259,8 @@ def _matrices(optimizer: Any, few: int) -> Sequence[Any]:
     return [leaf for leaf in leaves if len(leaf.shape) > 1 and leaf.numel() >= few]
 
 
-def _schedulers_of(optimizer: Any) -> list[Any]:
+def schedulers_of(optimizer: Any) -> list[Any]:
+    """Return the schedules of an optimizer's learning rate that there are."""
     kinds = [kind for kind in map(_scheduler_class, type(optimizer).__mro__) if kind is not None]
     return [scheduler for scheduler in living(kinds) if getattr(scheduler, "optimizer", None) is optimizer]
 

@@ -31,6 +31,7 @@ def found_in(program, path, framework, code):
     return status, [symptom["code"] for symptom in json.loads(out.getvalue())["symptoms"]]
 
 
+@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")
 @pytest.mark.parametrize(("code", "framework"), CASES)
 def test_the_bad_program_has_it_and_the_good_one_has_nothing(code, framework, tmp_path):
     assert found_in(RULES[code].bad, tmp_path / "bad.py", framework, code) == (1, [code])
