@@ -649,12 +649,24 @@ def is_library_file(filename: str) -> bool:
 def is_installed_file(filename: str) -> bool:
     """Whether a file has been installed from elsewhere: a package that is no framework, or a command.
 
+    So is what lies beside the records of an installation, as ``pip install --target`` leaves them in a folder.
+
     Examples
     --------
     >>> is_installed_file("/venv/lib/python3.11/site-packages/timm/layers/drop.py"), is_installed_file("train.py")
     (True, False)
     """
-    return "site-packages" in filename or "dist-packages" in filename or filename.startswith(_COMMANDS)
+    if "site-packages" in filename or "dist-packages" in filename or filename.startswith(_COMMANDS):
+        return True
+    return any(entry and filename.startswith(entry + os.sep) and _holds_packages(entry) for entry in sys.path)
+
+
+@functools.cache
+def _holds_packages(folder: str) -> bool:
+    try:
+        return any(name.endswith(".dist-info") for name in os.listdir(folder))
+    except OSError:
+        return False
 
 
 def add_library(directory: str) -> None:

@@ -13,7 +13,7 @@ from functools import cached_property
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-from ....runtime.events import is_library_file
+from ....runtime.events import is_installed_file, is_library_file
 from ...records.naming import tables_of
 from ...source.call_sites import fields_of, line_of
 from ...source.source_syntax import FUNCTIONS, syntax_of
@@ -70,7 +70,7 @@ class SourceFunction:
     @property
     def installed(self) -> bool:
         """Whether it is a package's, so less likely the place of an error."""
-        return "site-packages" in self.filename
+        return is_installed_file(self.filename)
 
     @cached_property
     def slice(self) -> ProgramSlice:

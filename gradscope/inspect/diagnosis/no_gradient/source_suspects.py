@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from ....runtime.events import is_library_file
+from ....runtime.events import is_installed_file, is_library_file
 from ...records.naming import tables_of
 from ...records.records import Location
 from ...source.call_sites import fields_of, line_of
@@ -57,7 +57,7 @@ class SourceInReach:
     """
 
     def __init__(self, frames: Sequence[FrameType], loss: Any) -> None:
-        ours = [frame for frame in frames if "site-packages" not in frame.f_code.co_filename]
+        ours = [frame for frame in frames if not is_installed_file(frame.f_code.co_filename)]
         self._frames = [_CallerFrame(f.f_code, {**f.f_globals, **variables_of(f)}, f.f_globals) for f in ours]
         self._loss = loss
         self._known: dict[Any, _SourceFindings] = {}
@@ -232,7 +232,7 @@ def _program(frames: Sequence[FrameType], mention: re.Pattern[str]) -> Iterator[
 
 
 def _is_foreign(filename: str) -> bool:
-    return is_library_file(filename) or "site-packages" in filename
+    return is_library_file(filename) or is_installed_file(filename)
 
 
 # --- what is found ---
