@@ -20,6 +20,7 @@ ACROSS = {
     "inspect/diagnosis/test_attention_masks.py": "masks of attentions, fused or not, that hide what they should show",
     "inspect/diagnosis/test_blind_programs.py": "programs broken without a look at the rules, and what is said",
     "inspect/diagnosis/test_healthy_programs.py": "programs that are as they should be, and of which nothing is said",
+    "inspect/diagnosis/test_lookalikes.py": "what looks like a cause and is meant: nothing is said of it",
     "inspect/ranks/test_identical_training.py": "ranks compute the same numbers under the instruments",
     "inspect/ranks/test_killed_ranks.py": "recordings of ranks that are killed at any moment",
     "inspect/ranks/test_ranks_started_by_hand.py": "recordings of ranks that learn late which they are",
