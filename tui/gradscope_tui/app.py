@@ -391,11 +391,16 @@ class GradscopeApp(App[int]):
 
     @on(ModulesPane.Chosen)
     def _parameter_chosen(self, event: ModulesPane.Chosen) -> None:
+        path = event.parameter.path
+        finding = self.query_one(FindingsPane).about(path)
         if event.parameter.index >= 0:
             self.navigation.show_node(event.parameter.index)
+        elif finding is not None and has_ended(self.session):  # nothing can be asked of it any more
+            self.pane_layout.action_pane(FindingsPane.NUMBER)
+            self.navigation.show_finding(finding)
         else:
             self.pane_layout.action_pane(LogPane.NUMBER)
-            self.command_line.obey(f"why {event.parameter.path}")
+            self.command_line.obey(f"why {path}")
 
     @on(ModulesPane.Shown)
     @on(FramesPane.Shown)

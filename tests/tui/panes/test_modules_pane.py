@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradscope.inspect.debugging.session.session_records import ModuleRecord, ParameterRecord
+from gradscope.inspect.debugging.session.session_records import BackwardFinding, ModuleRecord, ParameterRecord
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.modules_pane import ModulesPane
 from tests.tui.fake import FakeSession, play, text_of, until
@@ -68,3 +68,32 @@ def test_a_folded_module_hides_what_it_consists_of():
         assert "✗ weight  not reached" not in text_of(app)
 
     play(scenario, session(), size=(140, 50))
+
+
+def test_what_is_not_reached_is_said_in_words_where_there_is_no_room_for_more():
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        await pilot.press("7")
+        await until(pilot, lambda: "▾ tower  ✗ 1 not reached" in text_of(app))
+        assert "✗ weight  not reached" in text_of(app)
+
+    play(scenario, session(), size=(120, 40))
+
+
+def test_after_the_end_a_parameter_that_is_not_reached_leads_to_its_finding():
+    fake = session()
+    title = "1 of 4 parameters get no gradient: tower.weight"
+    fake.found = [BackwardFinding("unreached", "warning", title, "the line cuts it", parameters=("tower.weight",))]
+
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: "PAUSED" in text_of(app) or "FINISHED" in text_of(app))
+        await pilot.press("c")
+        await until(pilot, lambda: "FINISHED" in text_of(app))
+        await pilot.press("7")
+        await until(pilot, lambda: "▾ tower" in text_of(app))
+        await pilot.press("j", "enter")
+        await until(pilot, lambda: app.active == 8 and "the line cuts it" in text_of(app))
+
+    play(scenario, fake, size=(120, 40))

@@ -103,6 +103,14 @@ class FindingsPane(CursorPane):
         """The finding under the cursor."""
         return self._rows[self.cursor][0] if self.cursor < len(self._rows) else None
 
+    def about(self, parameter: str) -> BackwardFinding | None:
+        """Put the cursor on the finding that a parameter is not reached, and return it."""
+        for row, (finding, _, _) in enumerate(self._rows):
+            if finding.kind == "unreached" and parameter in finding.parameters:
+                self.cursor = row
+                return finding
+        return None
+
     def copied(self) -> str:
         """Return the finding under the cursor."""
         finding = self.selected

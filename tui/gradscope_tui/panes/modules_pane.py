@@ -139,6 +139,9 @@ class ModulesPane(CursorPane):
             self._describe_parameter(text, one, here, width)
         if not width:  # a width of 0 asks for the text that a search goes through
             return text
+        if one.norm is None and not one.recent and width < _FOR_SHAPE:  # its columns are empty
+            text.truncate(width, overflow="ellipsis")
+            return text
         columns = self._columns(one, width)
         room = max(1, width - columns.cell_len)
         text.truncate(room, overflow="ellipsis")

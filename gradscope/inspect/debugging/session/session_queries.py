@@ -137,6 +137,8 @@ class SessionQueries(DebuggerCore):
     def gradient_flow(self, model: str = "") -> GradientFlow:
         """Return how gradients flow through a model so far; see :func:`gradscope.inspect.gradient_flow`.
 
+        A program that has ended is not asked: the answer is of its last backward, by the norms that were kept.
+
         Parameters
         ----------
         model : str
@@ -161,6 +163,11 @@ class SessionQueries(DebuggerCore):
             ahead = place.arrivals(leaf for _, leaf in pairs)
             return replace(answer, findings=(_not_yet(place.roots(), ahead),))
 
+        if self._state.ended and not model:
+            from ...diagnosis.flow.gradient_flow import flow_of_nodes  # as above
+
+            lost = [(one.path, one.shape) for one in self._session.parameters() if one.unreached]
+            return flow_of_nodes(self._session.nodes, lost)
         return self._at_stop(ask)
 
     def why_no_grad(self, subject: str) -> NoGradient | GradientReport:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy
@@ -16,7 +16,7 @@ from ...records.module_tracking import module_of_parameter
 from ...records.naming import name_graph
 from ...records.records import NodeRecord
 from ...records.snapshots import norm_of_tensor
-from ...records.tensor_statistics import count_bad, norm_of
+from ...records.tensor_statistics import count_bad, is_finite, norm_of
 from ..explanation import Explanation, adapter_of, describe, parameters_of
 from ..limits import Limits
 from ..plots import bars
@@ -203,16 +203,21 @@ def gradient_flow(params: Any = None, loss: Any = None, *, adapter: Adapter | No
     return GradientFlow(flows, tuple(rectifiers), verdict, (*ends, *_findings(flows, rectifiers)), first)
 
 
-def flow_of_nodes(nodes: Iterable[NodeRecord]) -> GradientFlow:
+def flow_of_nodes(nodes: Iterable[NodeRecord], unreached: Iterable[tuple[str, tuple[int, ...]]] = ()) -> GradientFlow:
     """Say how gradients have flowed in one backward, by what has been recorded of its leaves.
 
     Parameters
     ----------
     nodes : iterable of NodeRecord
         In execution order. What a record does not have is left open: the weights, and rows without a gradient.
+    unreached : iterable of (str, tuple of int)
+        Names and shapes of parameters that none of the nodes brings a gradient: they stand first.
     """
     leaves = [node for node in nodes if node.parameter]
-    flows = tuple(_recorded_flow(node) for node in reversed(leaves))
+    flows = (
+        *(_flow_by_norm(name, shape, None) for name, shape in unreached),
+        *(_recorded_flow(node) for node in reversed(leaves)),
+    )
     verdict, ends, first = verdict_of(flows)
     if verdict == "none":
         ends = ("nothing is recorded of what came to them",)
@@ -222,11 +227,15 @@ def flow_of_nodes(nodes: Iterable[NodeRecord]) -> GradientFlow:
 def _recorded_flow(node: NodeRecord) -> ParameterFlow:
     grad = next((grad for grad in node.grad_outputs or () if grad is not None), None)
     shape = tuple(node.outputs[0].shape) if node.outputs else ()
-    module, norm = module_of_parameter(node.parameter), node.norm if grad is None else grad.norm
-    size = max(math.prod(shape), 1)
-    rms = None if norm is None else norm / math.sqrt(size)
-    zeros, bad = (0.0, 0) if grad is None else (grad.zeros / max(grad.numel, 1), grad.nans + grad.infs)
-    return ParameterFlow(node.parameter, module, shape, math.nan, norm, rms, None, zeros, 0, bad)
+    if grad is None:
+        return _flow_by_norm(node.parameter, shape, node.norm)
+    zeros, bad = grad.zeros / max(grad.numel, 1), grad.nans + grad.infs
+    return replace(_flow_by_norm(node.parameter, shape, grad.norm), zeros=zeros, bad=bad)
+
+
+def _flow_by_norm(name: str, shape: tuple[int, ...], norm: float | None) -> ParameterFlow:
+    rms = None if norm is None else norm / math.sqrt(max(math.prod(shape), 1))
+    return ParameterFlow(name, module_of_parameter(name), shape, math.nan, norm, rms, None, 0.0, 0, 0)
 
 
 def _parameters_below(adapter: Adapter, loss: Any) -> list[tuple[str, Any]]:
@@ -298,7 +307,7 @@ def verdict_of(flows: Sequence[ParameterFlow], ratio: float = Limits.flow_ratio)
     """
     if flows and all(flow.grad_norm is None for flow in flows):
         return "none", (), ""
-    if any(flow.bad for flow in flows):
+    if any(flow.bad or not is_finite(flow.grad_norm) for flow in flows):
         return "not finite", (), ""
     known = _comparable(flows)
     if any(flow.grad_norm == 0 for flow in flows):
@@ -363,6 +372,8 @@ def _findings(flows: Sequence[ParameterFlow], rectifiers: Sequence[DeadUnits]) -
         name = describe(flow.name, flow.shape, "a leaf")
         if flow.bad:
             found.append(f"{name}: {count(flow.bad, 'element')} of its gradient NaN or Inf; nan_origin() tells why")
+        elif not is_finite(flow.grad_norm):  # its elements were not kept
+            found.append(f"{name}: its gradient is not finite; nan_origin() tells why")
         elif flow.grad_norm == 0:
             found.append(f"{name}: its gradient is zero everywhere; why_no_grad() tells why")
         elif flow.dead_rows:

@@ -148,3 +148,31 @@ def test_the_last_backward_is_shown_though_an_evaluation_follows_it():
         assert all(node.norm is not None for node in session.nodes)
         assert [len(one.recent) for one in session.parameters()] == [3, 3, 3, 3]
         assert [one.index >= 0 for one in session.parameters()] == [True] * 4
+
+
+@pytest.mark.parametrize("bad", [False, True])
+def test_a_program_that_has_ended_tells_how_gradients_flowed_by_the_norms_that_were_kept(bad):
+    grads = {}
+
+    def run():
+        model, lost = mlp(), gs.nn.Linear(3, 3)
+        x = lost(gs.ones(2, 3)).detach()
+        (model(x).sum() * (float("nan") if bad else 1.0)).backward()
+        grads.update((name, one.grad.norm().item()) for name, one in model.named_parameters())
+
+    with debugging(run) as session:
+        session.catch("nan", False)
+        session.start()
+        wait(session)
+        session.cont()
+        assert wait(session) == "finished"
+        flow = session.gradient_flow()
+        known = {one.name.removeprefix("model."): one for one in flow.parameters if one.grad_norm is not None}
+        assert {name: one.grad_norm for name, one in known.items()} == pytest.approx(grads, nan_ok=True)
+        assert [one.name.rpartition(".")[2] for one in flow.parameters[:2]] == ["weight", "bias"]
+        assert all(one.grad_norm is None for one in flow.parameters[:2])
+        assert flow.verdict == ("not finite" if bad else "ok")
+        assert str(flow).startswith("4 of 6 parameters have a gradient")
+        assert ("its gradient is not finite" in str(flow)) == bad
+        with pytest.raises(SessionError, match="nothing can be evaluated"):
+            session.gradient_flow("model")
