@@ -25,6 +25,8 @@ from .replicas import Group, groups_of, replicas, replicas_text
 
 __all__ = ["Agreement", "Comparison", "Disagreement", "Held", "Steps", "agreement", "held_at", "whole_norm"]
 
+_COMPARED = ("values", "gradients", "present")
+
 _AHEAD = 64
 """Steps that one rank may take alone (others have no batch left) before it is said that they part."""
 
@@ -270,6 +272,7 @@ class Comparison:
         self.seen: set[tuple[str, str, int]] = set()
         self.notes: list[str] = []
         self._layouts: dict[tuple[int, ...], Any] = {}
+        self._noted: set[tuple[int, ...]] = set()  # the layouts of which all is in `seen`
 
     def run(self) -> Disagreement | None:
         """Return the first disagreement of the steps that there are; may be called again when there are more.
@@ -354,7 +357,9 @@ class Comparison:
         compared = self._layouts[key][1]
         if compared is None or not all(_equal(first, look, compared) for look in others):
             return False
-        self._note_seen(steps, (held for held, wanted in zip(first.tensors, compared) if wanted))
+        if key not in self._noted:
+            self._noted.add(key)
+            self._note_seen(steps, (held for held, wanted in zip(first.tensors, compared) if wanted))
         return True
 
     def _note_seen(self, part: Mapping[int, StepRecord], tensors: Iterable[HeldTensor]) -> None:
@@ -399,9 +404,9 @@ def _values_ahead(stream: Steps) -> dict[bytes, int]:
 
 
 def _equal(one: StepLook, other: StepLook, compared: Any) -> bool:
-    return all(
-        bool(((getattr(one, name) == getattr(other, name)) | ~compared).all())
-        for name in ("values", "gradients", "present")
+    """Whether two ranks hold the same of the tensors that are compared; nearly always they do of all."""
+    return all(getattr(one, name).tobytes() == getattr(other, name).tobytes() for name in _COMPARED) or all(
+        bool(((getattr(one, name) == getattr(other, name)) | ~compared).all()) for name in _COMPARED
     )
 
 

@@ -40,7 +40,7 @@ def checksum(array: Any, start: int = 0) -> int:
     >>> (checksum(whole[:3]) + checksum(whole[3:], 3)) % 2**64 == checksum(whole)
     True
     """
-    flat = numpy.ascontiguousarray(array).reshape(-1)
+    flat = array.ravel()
     offset = start * flat.itemsize
     first, before = divmod(offset, _WORD)
     return _sum(_words(flat, before), first)
@@ -66,14 +66,20 @@ def _sum(words: Any, first: int) -> int:
     whole = words[begun : begun + count * BLOCK].reshape(count, BLOCK)
     block += bool(begun)
     # For 64-bit numbers einsum() is quicker than dot(): it unrolls its loop.
-    sums = numpy.einsum("ij,j->i", whole, _factors(0, BLOCK))
+    sums = numpy.einsum("ij,j->i", whole, _inside())
     total += int(sums.dot(_factors(BLOCK + block, count)))
     return (total + _sum_in_block(words[begun + whole.size :], block + count, 0)) % _MODULUS
 
 
 def _sum_in_block(words: Any, block: int, inside: int) -> int:
-    factors = _factors(0, BLOCK)[inside : inside + words.size]
+    factors = _inside()[inside : inside + words.size]
     return int(words.dot(factors)) * factor(BLOCK + block) % _MODULUS
+
+
+@functools.cache
+def _inside() -> Any:
+    """Return the factors inside of a block."""
+    return _factors(0, BLOCK)
 
 
 @functools.lru_cache(maxsize=256)

@@ -18,6 +18,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy
@@ -329,30 +330,39 @@ class ForwardTap:
         if torch.compiler.is_compiling() or _is_tracing():
             return
         self._step_left()
+        if self._hears_calls or self.active:
+            self._note_entered(module)
+        for observer in self.modules:
+            observer.module_entered(module)
+
+    def _note_entered(self, module: Any) -> None:
+        """Put the mode in place while a module runs, if what it calls is to be heard of."""
         wanted = self._hears_calls and (
             torch.is_grad_enabled() or any(observer.operators_unrecorded for observer in self.operators)
         )
         active = self.active
-        entered = self._entered()
-        entered.append((id(module), active))
+        self._entered().append((id(module), active))
         if wanted != active:
             self.switch(wanted)
-        for observer in self.modules:
-            observer.module_entered(module)
 
     def _module_left(self, module: Any, args: Any, output: Any) -> None:
         if torch.compiler.is_compiling() or _is_tracing():
             return
         entered = self._entered()
+        if entered and id(module) in map(itemgetter(0), entered):
+            self._note_left(module, entered)
+        for observer in self.modules:
+            observer.module_left(module)
+            observer.module_returned(module, args, output)
+
+    def _note_left(self, module: Any, entered: list[tuple[int, bool]]) -> None:
+        """Undo what was done when a module was entered, and those inside that were left by an exception."""
         while entered:
             identity, active = entered.pop()
             if active != self.active:
                 self.switch(active)
             if identity == id(module):
                 break
-        for observer in self.modules:
-            observer.module_left(module)
-            observer.module_returned(module, args, output)
 
     def _entered(self) -> list[tuple[int, bool]]:
         try:
