@@ -124,14 +124,21 @@ class HangWatcher:
         stands = self._main.stands() >= self._limit
         place = whereabouts() if stands else _MOVES
         self._say(place)
-        if not stands or not waits_in(place):
+        if not stands:
             return
         places = self._places()
-        if min(other for other, told in places.items() if waits_in(told)) != self._rank:  # one tells for all
+        waiting = [other for other, told in places.items() if waits_in(told)]
+        if not waiting and _MOVES in places.values():
+            return
+        here = waiting or [other for other, told in places.items() if told != ENDED]
+        if min(here) != self._rank:  # one tells for all
             return
         self._times = self._times + 1 if places == self._found else 1
         self._found = places
         if self._times < _SAME:
+            return
+        if not waiting:
+            self._note_stand(places)
             return
         elsewhere = {other: told for other, told in places.items() if told != ENDED and not waits_in(told)}
         if elsewhere:
@@ -147,6 +154,16 @@ class HangWatcher:
             self._noted = True
             others = ", ".join(f"rank {other} {told}" for other, told in elsewhere.items())
             self._note(f"rank {self._rank} {place}, for {self._limit:g} s; {others}")
+
+    def _note_stand(self, places: Mapping[int, str]) -> None:
+        """Say once that all ranks stand at lines that are no collectives: a collective may wait on the device."""
+        if not self._noted:
+            self._noted = True
+            told = ", ".join(f"rank {other} {place}" for other, place in places.items())
+            self._note(
+                f"no rank has moved for {self._limit:g} s: {told}; none is in a collective that can be seen, but "
+                "NCCL's wait on the device, in any line that needs what comes from there: nothing is ended"
+            )
 
     def _say(self, place: str) -> None:
         if place != self._said:

@@ -80,6 +80,18 @@ def test_ranks_that_all_wait_hang(monkeypatch, places):
     assert ranks.told[0] == {0: places["rank0"], 1: places["rank1"]}
 
 
+def test_ranks_that_all_stand_at_lines_are_told_once_and_not_ended(monkeypatch):
+    """So it looks where collectives wait on a device."""
+    ranks = Ranks(monkeypatch, 3)
+    ranks.look(times=9, rank0="is at train.py:9", rank1=ENDED)
+    assert ranks.told == []
+    ranks.look(times=9, rank0="is at train.py:9", rank1=ENDED, rank2="is at train.py:7")
+    (note,) = ranks.told
+    assert note.startswith(
+        "no rank has moved for 5 s: rank 0 is at train.py:9, rank 1 has come to its end, rank 2 is at train.py:7; "
+    )
+
+
 def test_a_long_backward_is_no_hang(monkeypatch):
     ranks = Ranks(monkeypatch, 2)
     ranks.look(times=9, rank0=BACKWARD, rank1=BACKWARD)
