@@ -149,6 +149,7 @@ class SessionObserver(Observer):
         self._writes = WriteAccount()
         self._target = RunTarget.at(RunCommand("cont"))
         self._last_free: TaskView | None = None
+        self._last_closed: TaskView | None = None
         # The backward that is told of in passing, and whether nodes are.
         self._passed: TaskView | None = None
         self._passing = False
@@ -631,6 +632,7 @@ class SessionObserver(Observer):
             self._keep_last_free(view)
         else:
             self._close(view)
+            self._last_closed = view if view.number and view.order else self._last_closed
         if not thread.views:
             self.threads.leave(thread)
         if view.number:
@@ -699,10 +701,13 @@ class SessionObserver(Observer):
 
     def end(self) -> None:
         """Note that the program has ended: from now on everything is past, and the last backward is shown."""
-        last = self._last_free
+        last, shown = self._last_free, self.view
         if last is not None:
             with self.mute():
                 last.prepare()
+        elif self._last_closed is not None and (shown is None or shown.number < self._last_closed.number):
+            last = self._last_closed  # it was recorded, and nothing stopped in it
+        if last is not None:
             self.view, self.current = last, len(last.order) - 1
         self._release_last_free()
         self._end = len(self.history.positions)

@@ -176,3 +176,21 @@ def test_a_program_that_has_ended_tells_how_gradients_flowed_by_the_norms_that_w
         assert ("its gradient is not finite" in str(flow)) == bad
         with pytest.raises(SessionError, match="nothing can be evaluated"):
             session.gradient_flow("model")
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_the_end_shows_the_last_backward_whether_it_was_recorded_or_ran_free(recorded):
+    def run():
+        model = mlp()
+        for _ in range(4):
+            model(gs.ones(2, 3)).sum().backward()
+
+    with debugging(run) as session:
+        session.start()
+        wait(session)
+        session.record_always = recorded
+        session.cont()
+        assert wait(session) == "finished"
+        assert (session.task_index, session.current) == (4, len(session.nodes) - 1)
+        assert all(node.state == "done" and node.norm is not None for node in session.nodes)
+        assert len(session.backward_records(4)) == len(session.nodes)
