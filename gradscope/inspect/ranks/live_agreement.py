@@ -137,20 +137,24 @@ class LiveAgreement:
         """Compare what has come; wait for rank 0 where it is not here yet, but once only if it does not come."""
         started = time.monotonic()
         while True:
-            parted = self._parted(exchange)
+            look = exchange.next()  # one at a time: to ask for the one after it takes as long, and it is not there
+            if look is not None:
+                self._theirs.add(look)
+            parted = self._parted()
             waits = self._patience if parted is None else _AFTERTHOUGHT if parted.what == "parameter" else 0.0
-            if (parted is None and self._mine.peek() is None) or time.monotonic() - started >= waits:
+            if parted is None and self._mine.peek() is None:
                 break
-            time.sleep(_POLL)
+            if look is None:
+                if time.monotonic() - started >= waits:
+                    break
+                time.sleep(_POLL)
         self._patience = _PATIENCE if self._mine.peek() is None else 0.0
         if parted is not None:
             found = Agreement((self.first, self._rank), self.steps, self.tensors, parted)
             raise RanksDisagreeError(agreement_text(found))
 
-    def _parted(self, exchange: _Exchange) -> Disagreement | None:
-        """Take what rank 0 has published, and return the first disagreement in what has come of both."""
-        for look in exchange.arrived():
-            self._theirs.add(look)
+    def _parted(self) -> Disagreement | None:
+        """Return the first disagreement in what has come of both."""
         try:
             return self._comparison.run()
         except RecordingError as error:
@@ -226,14 +230,16 @@ class _Exchange:
             self._store.delete_key(self._key("step", self._steps - _KEPT))
         self._steps += 1
 
-    def arrived(self) -> Iterator[StepLook]:
-        """Yield the steps that have been put in since."""
-        while self._store.check([self._key("step", self._steps)]):
-            optimizer, number, layout, *rest = msgspec.msgpack.decode(self._store.get(self._key("step", self._steps)))
-            if layout not in self._known:
-                self._known[layout] = read_layout(self._store.get(self._key("layout", layout)))
-            self._steps += 1
-            yield read_step((0, 0, None, None, 0, optimizer, number, layout, *rest), self._known, {}).look
+    def next(self) -> StepLook | None:
+        """Return the next step that has been put in; None while it has not."""
+        key = self._key("step", self._steps)
+        if not self._store.check([key]):
+            return None
+        optimizer, number, layout, *rest = msgspec.msgpack.decode(self._store.get(key))
+        if layout not in self._known:
+            self._known[layout] = read_layout(self._store.get(self._key("layout", layout)))
+        self._steps += 1
+        return read_step((0, 0, None, None, 0, optimizer, number, layout, *rest), self._known, {}).look
 
     def _key(self, what: str, number: int) -> str:
         return f"{self._prefix}/{what}/{number}"
