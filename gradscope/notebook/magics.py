@@ -17,6 +17,7 @@ from ..check import Sanitizer, ScriptResult, Silences, make_report, read_setting
 from ..check.suppression.code_selection import CodeSelection
 from ..check.suppression.suppressions_file import SuppressionsFile
 from ..inspect import Doctor, open_recording, record
+from ..inspect.debuggee.program import hide_instruments
 from ..inspect.diagnosis.limits import limits_from
 from ..inspect.diagnosis.step_limit import EnoughSeen
 from ..inspect.output.terminal_text import say
@@ -152,4 +153,5 @@ def _shown(found: Any, error: BaseException | None) -> Any:
         return found
     if found:
         display(found)
+    hide_instruments(error)
     raise error
