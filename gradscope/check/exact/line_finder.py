@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ...inspect.adapters import Adapter, Observer
+from ...inspect.adapters.memory_fingerprint import checksum_of
 from ...inspect.records.records import Location
 from .line_trace import LineTrace
 
@@ -54,7 +54,7 @@ class LineFinder(Observer):
             if saved.framework == adapter.name:
                 self._wanted.setdefault(saved.number, []).append(saved)
         # The saved tensors that are still watched: each with the checksum of what was saved, and its node's key.
-        self._open: dict[SavedOnce, tuple[Any, int, int]] = {}
+        self._open: dict[SavedOnce, tuple[Any, int | None, int]] = {}
         self._trace = LineTrace(self._look)
         self._observation = adapter.observe(self, forward=True, backward=True)
 
@@ -70,7 +70,7 @@ class LineFinder(Observer):
             views = [saved for saved in adapter.saved(node) if saved.name == wanted.saved_name]
             if views and adapter.node_name(node) == wanted.node:
                 tensor = adapter.alias(node, views[0])
-                self._open[wanted] = tensor, self._checksum(tensor), adapter.key(node)
+                self._open[wanted] = tensor, checksum_of(self._adapter, tensor), adapter.key(node)
                 self._trace.start()
 
     def node_entered(self, call: Any) -> None:
@@ -81,7 +81,7 @@ class LineFinder(Observer):
 
     def _look(self, line: Callable[[], Location | None]) -> None:
         for wanted, (tensor, before, _) in list(self._open.items()):
-            if self._checksum(tensor) != before:
+            if checksum_of(self._adapter, tensor) != before:
                 place = line()
                 if place is not None:
                     self.found[wanted] = place
@@ -91,7 +91,3 @@ class LineFinder(Observer):
         del self._open[wanted]
         if not self._open:
             self._trace.stop()
-
-    def _checksum(self, tensor: Any) -> int:
-        bits = self._adapter.bits(tensor)
-        return 0 if bits is None else zlib.crc32(bits)

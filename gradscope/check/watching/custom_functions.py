@@ -7,13 +7,13 @@ written the history changes only where ``mark_dirty()`` was called.
 from __future__ import annotations
 
 import weakref
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import get_ident
 from typing import Any
 
 from ...inspect.adapters import Adapter
+from ...inspect.adapters.memory_fingerprint import checksum_of
 from ...inspect.records.write_account import WriteAccount
 
 __all__ = ["FunctionCalls", "KeptTensor"]
@@ -85,7 +85,7 @@ class FunctionCalls:
             return
         adapter = self._adapter
         memories = {entry.memory for entry in given}
-        prints = {name: _checksum(adapter, kept) for name, kept in self._on_ctx(node, memories)}
+        prints = {name: checksum_of(adapter, kept) for name, kept in self._on_ctx(node, memories)}
         if prints:
             self.kept = True
             adapter.notes(node)[_NOTE] = self._account.clock, prints
@@ -102,7 +102,7 @@ class FunctionCalls:
         then, prints = self._adapter.notes(node).get(_NOTE, (0, {}))
         for name, before in prints.items():
             tensor = vars(node).get(name)
-            if self._adapter.is_tensor(tensor) and _checksum(self._adapter, tensor) != before:
+            if self._adapter.is_tensor(tensor) and checksum_of(self._adapter, tensor) != before:
                 yield KeptTensor(name, tensor, then)
 
     def _on_ctx(self, node: Any, memories: set[Any]) -> Iterator[tuple[str, Any]]:
@@ -114,8 +114,3 @@ class FunctionCalls:
             root = adapter.root(value)
             if adapter.memory_key(value) in memories or (root is not None and root[0] is node):
                 yield name, value
-
-
-def _checksum(adapter: Adapter, tensor: Any) -> int | None:
-    bits = adapter.bits(tensor)
-    return None if bits is None else zlib.crc32(bits)

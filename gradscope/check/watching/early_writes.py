@@ -8,13 +8,13 @@ is kept while it lives, no copy.
 from __future__ import annotations
 
 import weakref
-import zlib
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
 from ...inspect.adapters import Adapter, Observer
+from ...inspect.adapters.memory_fingerprint import checksum_of
 from ...inspect.records.write_account import MemoryShares, WriteAccount
 from .violation_facts import ResultFacts, Violation
 
@@ -102,7 +102,7 @@ class EarlyWriteWatch(Observer):
     def _remember(self, tensor: Any) -> None:
         adapter = self._adapter
         root = adapter.root(tensor)
-        checksum = None if root is None or adapter.is_leaf(tensor) else self._checksum(tensor)
+        checksum = None if root is None or adapter.is_leaf(tensor) else checksum_of(self._adapter, tensor)
         if root is None or checksum is None:
             return
         identity, memory = id(tensor), adapter.memory_key(tensor)
@@ -133,7 +133,7 @@ class EarlyWriteWatch(Observer):
     def _change(self, known: _Result, tensor: Any) -> ResultFacts | None:
         """Return what there is to say of a result that has other values, which no version tells; None of others."""
         adapter = self._adapter
-        if adapter.version(tensor) != known.version or self._checksum(tensor) == known.checksum:
+        if adapter.version(tensor) != known.version or checksum_of(self._adapter, tensor) == known.checksum:
             return None
         spec, memory, root = adapter.spec(tensor), adapter.memory_key(tensor), adapter.root(tensor)
         node = None if root is None or adapter.key(root[0]) != known.node else root[0]
@@ -145,7 +145,3 @@ class EarlyWriteWatch(Observer):
             writes=self._account.since(memory, known.then),
             shares=self._shares.of(memory),
         )
-
-    def _checksum(self, tensor: Any) -> int | None:
-        bits = self._adapter.bits(tensor)
-        return None if bits is None else zlib.crc32(bits)

@@ -9,9 +9,8 @@ from ...inspect.records.records import Location
 from ...inspect.records.write_account import ShareFact, WriteFact
 
 __all__ = [
-    "ContextFacts",
-    "WrittenInput",
     "ChangedFacts",
+    "ContextFacts",
     "FreedFacts",
     "GradientFacts",
     "InputFacts",
@@ -20,6 +19,7 @@ __all__ = [
     "RefusedFacts",
     "ResultFacts",
     "Violation",
+    "WrittenInput",
 ]
 
 

@@ -11,7 +11,7 @@ import numpy
 from ...runtime.memory.device import array_module
 from ...runtime.memory.storage import without_repeats
 
-__all__ = ["DEVICE_ELEMENTS", "SAMPLE_ELEMENTS", "WHOLE_BYTES", "Region", "bits_of", "fingerprint_of"]
+__all__ = ["DEVICE_ELEMENTS", "SAMPLE_ELEMENTS", "WHOLE_BYTES", "Region", "bits_of", "checksum_of", "fingerprint_of"]
 
 WHOLE_BYTES = 1 << 20
 """What is no larger is taken whole: a checksum of so much takes a quarter of a millisecond."""
@@ -118,8 +118,14 @@ def fingerprint_of(adapter: Any, saved: Any) -> tuple[int, int] | None:
     if version is None:
         return None
     tensor = saved.data
+    checksum = checksum_of(adapter, tensor)
+    return None if checksum is None else (version, checksum)
+
+
+def checksum_of(adapter: Any, tensor: Any) -> int | None:
+    """Return a checksum of the values of a tensor; None where it has no memory of its own."""
     bits = adapter.bits(tensor)
-    return None if bits is None else (version, zlib.crc32(bits))
+    return None if bits is None else zlib.crc32(bits)
 
 
 def spacing(size: int, sample: int) -> int:

@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
-from gradscope.inspect.adapters.memory_fingerprint import SAMPLE_ELEMENTS, WHOLE_BYTES, Region, bits_of
+import gradscope as gs
+from gradscope.inspect.adapters import NativeAdapter
+from gradscope.inspect.adapters.memory_fingerprint import SAMPLE_ELEMENTS, WHOLE_BYTES, Region, bits_of, checksum_of
 
 
 @st.composite
@@ -62,3 +64,11 @@ def test_of_a_large_array_a_bounded_sample_sees_every_row_and_column(view):
 def test_no_dimension_and_no_element():
     assert bits_of(numpy.array(3.0)).tolist() == [3.0]
     assert bits_of(as_strided(numpy.zeros(0), (0, 2), (0, 0))).size == 0
+
+
+def test_a_checksum_is_of_the_values_however_they_lie():
+    adapter, table = NativeAdapter(), gs.arange(6).reshape(2, 3)
+    before = checksum_of(adapter, table)
+    assert checksum_of(adapter, table.clone()) == before
+    table[1, 2] = 7
+    assert checksum_of(adapter, table) != before
