@@ -35,6 +35,9 @@ steps that are too large or too small, masks, hidden states, precision. Frozen p
 script computes what it computes without, more slowly.
 {SCRIPT}
 
+Of a recording, which is not run, report what its gradients show: NaN and Inf, zeros, gradients that vanish or explode,
+and since which backward.
+
 Without SCRIPT, report on the installation: what was found, what is missing and how to install it.
 
 exit status: 0 nothing found, 1 findings, 2 the script could not be run, or failed, 130 after Ctrl-C, which ends the
@@ -86,8 +89,40 @@ def run(args: argparse.Namespace) -> int:
             say(f"gradscope doctor: {', '.join(unused)}: there is no SCRIPT to run; name one", file=sys.stderr)
             return FAILED
         return _installation(args.format)
+    # What knows a recording by its first bytes loads when the command runs.
+    from ..inspect.debuggee.script_targets import is_recording
+
     with report_stream(args.format) as stream:
+        if not args.module and is_recording(args.script):
+            return _examine_recording(args, stream)
         return _examine(args, stream)
+
+
+def _examine_recording(args: argparse.Namespace, stream: TextIO) -> int:
+    """Report on what a recording holds, and return the exit status."""
+    # The instruments load when the command runs.
+    from ..inspect import RecordingError, open_recording
+    from ..inspect.diagnosis.limits import DEBUGGER, limits_from
+    from ..inspect.recording.reports.recorded_diagnosis import diagnose_recording
+
+    given = {"--functions": args.functions, "--steps": args.steps, "arguments": args.args}
+    unused = [option for option, value in given.items() if value]
+    if unused:
+        say(f"gradscope doctor: {', '.join(unused)}: a recording is not run", file=sys.stderr)
+        return FAILED
+    try:
+        limits = limits_from(args.limits, DEBUGGER)
+        with open_recording(args.script) as recording:
+            diagnosis = diagnose_recording(recording, limits)
+    except (ValueError, OSError, RecordingError) as error:
+        say(f"gradscope doctor: {error}", file=sys.stderr)
+        return FAILED
+    status = FOUND if diagnosis else NOTHING_FOUND
+    facts = {"schema": 1, "recording": args.script, "exit_status": status}
+    as_text = args.format == "text"
+    said = str(diagnosis) if as_text else json_text({**facts, **diagnosis.to_dict()}, indent=2)
+    say(said, file=stream)
+    return status
 
 
 def _options_of_a_run(args: argparse.Namespace) -> dict[str, Any]:

@@ -204,8 +204,13 @@ def check_script(path: str) -> None:
         raise FileNotFoundError(f"there is no script {path!r}")
     elif not os.access(path, os.R_OK):
         raise PermissionError(f"the script {path!r} cannot be read")
-    elif os.path.isfile(path) and _begins_with(path, _RECORDING):
+    elif is_recording(path):
         raise OSError(f"{path!r} is a recording, not a script\n`gradscope view {path}` opens it.")
+
+
+def is_recording(path: str) -> bool:
+    """Whether a path is that of a recording."""
+    return os.path.isfile(path) and os.access(path, os.R_OK) and _begins_with(path, _RECORDING)
 
 
 def _begins_with(path: str, magic: bytes) -> bool:
