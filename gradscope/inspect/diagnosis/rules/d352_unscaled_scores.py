@@ -139,7 +139,7 @@ class UnscaledScores(Rule):
         key from the first step on, and where it is one-hot its derivative is zero, so queries and keys do not learn.
         """
     bad = """
-        x = 4 * gs.randn(2, 8, 64)
+        x = 12 * gs.randn(4, 8, 64)
         query, key, value = (gs.nn.Linear(64, 64) for _ in range(3))
         for _ in range(2):
             scores = query(x) @ key(x).transpose(-2, -1)
