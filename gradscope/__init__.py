@@ -41,7 +41,7 @@ import importlib
 import os as _os
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 
 if TYPE_CHECKING:
