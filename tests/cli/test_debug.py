@@ -231,7 +231,7 @@ def test_leaving_at_a_failure_is_status_1(tmp_path):
 
 @pytest.mark.slow
 def test_a_script_that_sleeps_for_ever_does_not_keep_the_debugger(tmp_path):
-    source = TRAIN + "import time\ntime.sleep(600)\n"
+    source = TRAIN + "import sys, time\nsys.stdout.flush()\ntime.sleep(600)\n"
     (tmp_path / "script.py").write_text(source)
     command = [sys.executable, "-m", "gradscope", "debug", "--line", "script.py"]
     pipe = subprocess.PIPE

@@ -184,7 +184,7 @@ def test_output_is_there_before_the_stop_is_told(run):
 
 @pytest.mark.slow
 def test_a_script_that_does_not_end_is_ended(run):
-    endless = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('set')\nwhile True:\n    pass\n"
+    endless = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('set', flush=True)\nwhile True:\n    pass\n"
     process = run(START + BACKWARD + endless)
     process.debugger.cont()
     while "set\n" not in "".join(process.said):
