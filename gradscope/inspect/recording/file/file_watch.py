@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 
-__all__ = ["FileWatch", "read_header"]
+__all__ = ["FileWatch", "discard_log", "read_header"]
 
 _HEADER = 100  # bytes of the header, in which every writer leaves a trace
+_DESCRIPTORS = "/dev/fd"  # where the system lists this process's open files
+_CHUNK = 1 << 20  # bytes of the log that are copied at a time
 _watched: dict[tuple[int, int], FileWatch] = {}
 _POSIX = os.name == "posix"  # elsewhere an open file can neither be moved nor deleted
 
@@ -70,6 +73,37 @@ class FileWatch:
                 except OSError:
                     continue
 
+    def copy_log(self, path: str) -> bool:
+        """Put a copy of the log beside the file at `path`; return whether one had to be, and could be, made.
+
+        Bringing the log into a file without a log beside it would leave a damaged file if the program were killed
+        meanwhile. SQLite keeps the log open, wherever its name has gone.
+        """
+        descriptor = self._log_descriptor()
+        if descriptor is None or _identity(f"{path}-wal") == self._log:
+            return False
+        try:
+            target, name = tempfile.mkstemp(prefix=f"{os.path.basename(path)}-wal", dir=os.path.dirname(path))
+        except OSError:
+            return False
+        try:
+            with open(target, "wb") as copy:
+                os.fchmod(target, os.fstat(descriptor).st_mode & 0o777)
+                while part := os.pread(descriptor, _CHUNK, copy.tell()):
+                    copy.write(part)
+            os.replace(name, f"{path}-wal")
+        except OSError:
+            os.unlink(name)
+            return False
+        return True
+
+    def _log_descriptor(self) -> int | None:
+        """Return SQLite's own descriptor of the log: a deleted file has no other way to it."""
+        if not _POSIX or self._log is None or not os.path.isdir(_DESCRIPTORS):
+            return None
+        descriptors = map(int, os.listdir(_DESCRIPTORS))
+        return next((number for number in descriptors if _identity(number) == self._log), None)
+
     def close(self) -> None:
         """Stop watching."""
         if self._descriptor >= 0:
@@ -101,7 +135,22 @@ def read_header(path: str) -> bytes:
         return file.read(_HEADER)
 
 
-def _identity(path: str) -> tuple[int, int] | None:
+def discard_log(path: str) -> None:
+    """Delete the log of a database, once all that it holds is in the file.
+
+    It is emptied first: a reader that has it open would otherwise bring it into the file once more when it leaves, over
+    what has been written since.
+    """
+    try:
+        os.truncate(f"{path}-wal", 0)
+        for ending in ("-wal", "-shm"):
+            os.remove(path + ending)
+    except OSError:  # somebody else has deleted one of them
+        return
+
+
+def _identity(path: str | int) -> tuple[int, int] | None:
+    """Return what tells a file from all others, by its path or its descriptor; None if it is not there."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):

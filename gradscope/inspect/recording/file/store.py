@@ -25,7 +25,7 @@ import numpy
 from ..recorder.keep_policy import Policy
 from . import schema
 from .array_blobs import MOST_BYTES, pack_array
-from .file_watch import FileWatch
+from .file_watch import FileWatch, discard_log
 from .iteration_thinning import around_changes, iterations_to_leave_out
 from .node_descriptions import NodeDescriptions
 from .node_pages import Batch, encode_page
@@ -207,9 +207,12 @@ class Store:
 
     def _reopen(self, path: str) -> None:
         """Bring all that is committed into the file itself, and go on at its path."""
+        copied = self._watch.copy_log(path)
         busy, logged, moved = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy or logged != moved:
             raise RecordingError(f"the file is {path} now, and a program that reads it does not let it go")
+        if copied:
+            discard_log(path)
         self._move_to(path)
 
     def _keep_copy(self, what: str) -> str:

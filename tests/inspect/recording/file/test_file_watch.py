@@ -231,3 +231,45 @@ def test_another_program_that_opens_the_file_and_leaves_is_no_matter(tmp_path):
         train(mlp(), 2)
     assert (recorder.failure, recorder.nodes) == ("", 36)
     assert nodes_in(path) == 36
+
+
+class KilledMeanwhile:
+    """A connection that keeps what a kill in the middle of moving the log into the file would have left."""
+
+    def __init__(self, connection, path, kept):
+        self._connection, self._path, self._kept = connection, path, kept
+
+    def __getattr__(self, name):
+        return getattr(self._connection, name)
+
+    def execute(self, sql, *parameters):
+        if "TRUNCATE" not in sql or not self._path.exists():
+            return self._connection.execute(sql, *parameters)
+        before = self._path.read_bytes()
+        if os.path.exists(f"{self._path}-wal"):
+            shutil.copy(f"{self._path}-wal", f"{self._kept}-wal")
+        done = self._connection.execute(sql, *parameters)
+        after = self._path.read_bytes()
+        pages = range(0, len(after), 4096)
+        self._kept.write_bytes(b"".join((before, after)[at // 4096 % 2][at : at + 4096] for at in pages))
+        return done
+
+
+@pytest.mark.parametrize("way", ["the log is deleted", "the file is moved"])
+def test_a_kill_while_the_log_is_moved_into_the_file_damages_nothing(tmp_path, way):
+    path, there, kept = tmp_path / "run.gscope", tmp_path / "run.gscope", tmp_path / "kept.gscope"
+    with gi.record(path) as recorder:
+        train(mlp(), 6)
+        recorder.flush()
+        if way == "the file is moved":
+            there = path.rename(tmp_path / "moved.gscope")
+        else:
+            os.remove(f"{path}-wal")
+            os.remove(f"{path}-shm")
+        store = recorder._writer._store
+        store._connection = KilledMeanwhile(store._connection, there, kept)
+        train(mlp(), 6)
+        recorder.flush()
+        assert nodes_in(kept) == 6 * 9
+    assert [name for name in os.listdir(tmp_path) if not name.startswith("kept")] == [there.name]
+    assert nodes_in(there) == recorder.nodes == 12 * 9
