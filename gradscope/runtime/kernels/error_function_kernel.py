@@ -1,7 +1,11 @@
-"""The error function in single precision: the hyperbolic tangent of one ratio of polynomials for all numbers."""
+"""The error function in single precision, and GELU: the hyperbolic tangent of one ratio of polynomials for all numbers.
+
+They write into few arrays, so that a block of the numbers stays in the processor's cache.
+"""
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -10,14 +14,21 @@ import numpy
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, Namespace
 
-__all__ = ["erf"]
+__all__ = ["erf", "gelu", "gelu_backward"]
 
 # artanh(erf(x)) / x is a ratio of polynomials of x² for |x| up to 4, beyond which erf(x) is rounded to 1: a
 # least-squares fit of the relative error of erf(x), reweighted until its extremes are level. What is left of it is
 # 4e-9; in float32 erf(x) is off by 4e-7 at most. The coefficients begin with that of x^0.
 _P = tuple(map(numpy.float32, (1.12837917, 0.279806813, 0.0426465397, 2.17827995e-3)))
 _Q = tuple(map(numpy.float32, (1.0, 0.156892564, 0.0236899125, 3.24923977e-4)))
+_Coefficients = tuple[numpy.float32, ...]
 _MOST, _BLOCK = numpy.float32(16), 1 << 16
+
+# The same for erf(x / sqrt(2)), of which GELU is made.
+_HALVES = tuple(numpy.float32(0.5**power) for power in range(len(_P)))
+_P_OF_NORMAL = tuple(p * half * numpy.float32(math.sqrt(0.5)) for p, half in zip(_P, _HALVES, strict=True))
+_Q_OF_NORMAL = tuple(q * half for q, half in zip(_Q, _HALVES, strict=True))
+_DENSITY = numpy.float32(1 / math.sqrt(2 * math.pi))
 
 
 def erf(xp: Namespace, x: Array) -> Array:
@@ -28,14 +39,63 @@ def erf(xp: Namespace, x: Array) -> Array:
     >>> [round(value, 6) for value in erf(numpy, numpy.array([0.0, 0.5, 9.0], "f")).tolist()]
     [0.0, 0.5205, 1.0]
     """
-    square = xp.minimum(x * x, _most(x))
-    ratio = _polynomial(_P, square)
+    return _tanh_of_ratio(xp, x, xp.minimum(x * x, _most(x, _MOST)), _P, _Q)
+
+
+def gelu(x: Array) -> Array:
+    """Return the elements of a float32 array, times the normal distribution function of each.
+
+    Examples
+    --------
+    >>> gelu(numpy.array([-1.0, 0.0, 1.0], "f")).round(4).tolist()
+    [-0.15870000422000885, 0.0, 0.8413000106811523]
+    """
+    result = _normal_distribution(x, x * x)
+    result *= x
+    return result
+
+
+def gelu_backward(g: Array, x: Array) -> Array:
+    """Return the gradient of :func:`gelu`.
+
+    Parameters
+    ----------
+    g : ndarray
+        The incoming gradient, of the shape and dtype of `x`.
+
+    Examples
+    --------
+    >>> gelu_backward(numpy.ones(2, "f"), numpy.array([0.0, 9.0], "f")).tolist()
+    [0.5, 1.0]
+    """
+    square = x * x
+    result = _normal_distribution(x, square)
+    square *= numpy.float32(-0.5)
+    numpy.exp(square, out=square)
+    square *= x
+    square *= _DENSITY
+    result += square
+    result *= g
+    return result
+
+
+def _normal_distribution(x: Array, square: Array) -> Array:
+    """Return the normal distribution function of numbers, whose squares are given."""
+    most = _most(x, 2 * _MOST)
+    result = _tanh_of_ratio(numpy, x, numpy.minimum(square, most), _P_OF_NORMAL, _Q_OF_NORMAL)
+    result *= numpy.float32(0.5)
+    result += numpy.float32(0.5)
+    return result
+
+
+def _tanh_of_ratio(xp: Namespace, x: Array, square: Array, p: _Coefficients, q: _Coefficients) -> Array:
+    ratio = _polynomial(p, square)
     ratio *= x
-    ratio /= _polynomial(_Q, square)
-    return xp.tanh(ratio)
+    ratio /= _polynomial(q, square)
+    return xp.tanh(ratio, out=ratio) if ratio.ndim else xp.tanh(ratio)
 
 
-def _polynomial(coefficients: tuple[numpy.float32, ...], x: Array) -> Array:
+def _polynomial(coefficients: _Coefficients, x: Array) -> Array:
     *rest, value = coefficients
     value = x * value
     for coefficient in reversed(rest[1:]):
@@ -45,18 +105,18 @@ def _polynomial(coefficients: tuple[numpy.float32, ...], x: Array) -> Array:
     return value
 
 
-def _most(x: Array) -> Array:
+def _most(x: Array, most: numpy.float32) -> Array:
     """Return the largest square, as often as there are numbers: beside one number NumPy takes five times as long.
 
     Beside another layout than its own it would decide that of the result.
     """
     if type(x) is not numpy.ndarray or x.size > _BLOCK or not x.flags.c_contiguous:
-        return _MOST
-    return _block_of_most()[: x.size].reshape(x.shape)
+        return most
+    return _block_of(most)[: x.size].reshape(x.shape)
 
 
 @cache
-def _block_of_most() -> Array:
-    block = numpy.full(_BLOCK, _MOST)
+def _block_of(number: numpy.float32) -> Array:
+    block = numpy.full(_BLOCK, number)
     block.flags.writeable = False
     return block

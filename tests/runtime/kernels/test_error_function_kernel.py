@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gradscope.runtime.kernels.error_function_kernel import erf
+from gradscope.runtime.kernels.error_function_kernel import erf, gelu, gelu_backward
 
 SPECIAL = np.array([0.0, -0.0, 1e-45, -1e-45, 5.0, -5.0, 9e37, np.inf, -np.inf, np.nan], "f")
 
@@ -30,3 +30,20 @@ def test_special_numbers():
 def test_shapes_stay(x):
     assert erf(np, x).shape == x.shape
     assert erf(np, x).dtype == "f"
+
+
+def test_gelu_and_its_gradient_beside_scipys_normal_distribution():
+    from scipy.special import ndtr
+
+    x = np.concatenate([np.linspace(-6, 6, 200_001), SPECIAL[:-3]]).astype("f")
+    exact = x.astype("d")
+    np.testing.assert_allclose(gelu(x), exact * ndtr(exact), rtol=4e-7, atol=4e-7)
+    slope = ndtr(exact) + exact * np.exp(-(exact**2) / 2) / np.sqrt(2 * np.pi)
+    np.testing.assert_allclose(gelu_backward(3 * np.ones_like(x), x), 3 * slope, rtol=1e-6, atol=1e-6)
+
+
+def test_gelu_of_numbers_that_are_none_or_infinite_is_pytorchs():
+    x = np.array([np.inf, -np.inf, np.nan], "f")
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(gelu(x), np.array([np.inf, np.nan, np.nan], "f"))
+        assert np.isnan(gelu_backward(np.ones_like(x), x)).all()

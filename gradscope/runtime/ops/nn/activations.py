@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from ... import autocast, state
-from ...kernels import cuda_kernels, forms
+from ...kernels import cuda_kernels, error_function_kernel, forms
 from ...kernels.forms import pointwise, rowwise
 from ...kernels.row_sums import row_maxima, sums
 from ...kernels.selection import select
@@ -748,10 +748,20 @@ _CUBIC = 0.044715
 def _gelu(xp: Namespace, self: Array, approximate: str = "none") -> Array:
     need_floating("GeluKernelImpl", self)
     if approximate == "none":
-        return pointwise("activation_loops.gelu", lambda x: x * (0.5 * (erf_forward(xp, x * _ROOT_HALF) + 1)), self)
+        return pointwise("activation_loops.gelu", lambda x: _gelu_exact(xp, x), self)
     if approximate != "tanh":
         raise RuntimeError(f"approximate argument must be either none or tanh. (got {approximate!r})")
     return pointwise("activation_loops.gelu_tanh", lambda x: _gelu_tanh(xp, x), self)
+
+
+def _gelu_exact(xp: Namespace, x: Array) -> Array:
+    if _is_single(x):
+        return error_function_kernel.gelu(x)
+    return x * (0.5 * (erf_forward(xp, x * _ROOT_HALF) + 1))
+
+
+def _is_single(x: Array) -> bool:
+    return type(x) is numpy.ndarray and x.dtype.char == "f" and x.ndim > 0
 
 
 def _gelu_tanh(xp: Namespace, x: Array) -> Array:
@@ -760,8 +770,14 @@ def _gelu_tanh(xp: Namespace, x: Array) -> Array:
 
 def _gelu_backward(g: Gradient, self: Array, approximate: str, F: Namespace) -> Gradient:
     if approximate == "none":
-        return pointwise("activation_loops.gelu_backward", lambda g, x: g * _gelu_slope(x, F), g, self)
+        return pointwise("activation_loops.gelu_backward", lambda g, x: _gelu_gradient(g, x, F), g, self)
     return pointwise("activation_loops.gelu_tanh_backward", lambda g, x: g * _gelu_tanh_slope(x, F), g, self)
+
+
+def _gelu_gradient(g: Gradient, x: Array, F: Namespace) -> Gradient:
+    if _is_single(x) and type(g) is numpy.ndarray and g.dtype == x.dtype and g.shape == x.shape:
+        return error_function_kernel.gelu_backward(g, x)
+    return g * _gelu_slope(x, F)
 
 
 def _gelu_slope(x: Array, F: Namespace) -> Array:
