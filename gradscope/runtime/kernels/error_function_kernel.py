@@ -42,8 +42,13 @@ def erf(xp: Namespace, x: Array) -> Array:
     return _tanh_of_ratio(xp, x, xp.minimum(x * x, _most(x, _MOST)), _P, _Q)
 
 
-def gelu(x: Array) -> Array:
+def gelu(x: Array, out: Array | None = None) -> Array:
     """Return the elements of a float32 array, times the normal distribution function of each.
+
+    Parameters
+    ----------
+    out : ndarray
+        Where they are written.
 
     Examples
     --------
@@ -51,17 +56,18 @@ def gelu(x: Array) -> Array:
     [-0.15870000422000885, 0.0, 0.8413000106811523]
     """
     result = _normal_distribution(x, x * x)
-    result *= x
-    return result
+    return numpy.multiply(result, x, out=result if out is None else out)
 
 
-def gelu_backward(g: Array, x: Array) -> Array:
+def gelu_backward(g: Array, x: Array, out: Array | None = None) -> Array:
     """Return the gradient of :func:`gelu`.
 
     Parameters
     ----------
     g : ndarray
         The incoming gradient, of the shape and dtype of `x`.
+    out : ndarray
+        Where the result is written.
 
     Examples
     --------
@@ -75,8 +81,7 @@ def gelu_backward(g: Array, x: Array) -> Array:
     square *= x
     square *= _DENSITY
     result += square
-    result *= g
-    return result
+    return numpy.multiply(result, g, out=result if out is None else out)
 
 
 def _normal_distribution(x: Array, square: Array) -> Array:

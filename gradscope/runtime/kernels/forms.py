@@ -38,7 +38,9 @@ _BLOCK = 1 << 16  # elements for which all temporaries of a formula stay in the 
 _FAMILIES = "gradscope.runtime.kernels.compiled."
 
 
-def pointwise(name: str, formula: Callable[..., Array], *arrays: Array, settings: tuple[float, ...] = ()) -> Array:
+def pointwise(
+    name: str, formula: Callable[..., Array], *arrays: Array, settings: tuple[float, ...] = (), writes: bool = False
+) -> Array:
     """Return an elementwise formula of arrays of one shape: of large ones in one pass over memory.
 
     Parameters
@@ -52,6 +54,8 @@ def pointwise(name: str, formula: Callable[..., Array], *arrays: Array, settings
         layout: if it is not in row-major order, the formula is called. Those on a GPU have :mod:`.cuda_kernels`.
     settings : tuple of float
         Numbers in the formula, which the compiled kernel is given after the arrays.
+    writes : bool
+        Whether the formula takes an array to write into, ``out``.
 
     Examples
     --------
@@ -66,18 +70,21 @@ def pointwise(name: str, formula: Callable[..., Array], *arrays: Array, settings
         return formula(*arrays)
     if like.size < FEW or not _alike(arrays, like):
         return formula(*arrays)
-    return _shared(name, formula, arrays, (-1,), settings)
+    return _shared(name, formula, arrays, (-1,), settings, writes)
 
 
 def rowwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array:
     """Return a formula of arrays of one shape that treats each row along the last axis alone; see :func:`pointwise`.
 
-    The compiled form is for small arrays too: the formula makes several passes.
+    The formula takes an array to write into, ``out``. The compiled form is for small arrays too: the formula makes
+    several passes.
 
     Examples
     --------
     >>> x = numpy.log(numpy.array([[1, 3], [3, 5]], "f"))
-    >>> softmax = lambda rows: numpy.exp(rows) / numpy.exp(rows).sum(-1, keepdims=True)
+    >>> def softmax(rows, out=None):
+    ...     exponents = numpy.exp(rows)
+    ...     return numpy.divide(exponents, exponents.sum(-1, keepdims=True), out=out)
     >>> rowwise("softmax_loops.softmax", softmax, x).round(3).tolist()
     [[0.25, 0.75], [0.375, 0.625]]
     """
@@ -96,7 +103,7 @@ def rowwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array:
             given = arrays if len(arrays) == 1 else [_in_order(a, like.shape) for a in arrays]
             getattr(loops, function)(*given, result)
             return result
-    return _shared(name, formula, arrays, (-1, like.shape[-1]))
+    return _shared(name, formula, arrays, (-1, like.shape[-1]), writes=True)
 
 
 def is_worth_a_pass(array: Any) -> bool:
@@ -122,6 +129,7 @@ def _shared(
     arrays: tuple[Array, ...],
     shape: tuple[int, ...],
     settings: tuple[float, ...] = (),
+    writes: bool = False,
 ) -> Array:
     """Return the formula of arrays, computed on some items of the first axis of `shape` at a time."""
     like = arrays[-1]
@@ -139,7 +147,8 @@ def _shared(
     each = like.size // size
     step = max(1, _BLOCK // each)
     if loops is None:
-        threads.over(size, lambda part: _in_blocks(formula, parts, threads.blocks(part, step)), each, step)
+        write = formula if writes else _copying(formula)
+        threads.over(size, lambda part: _in_blocks(write, parts, threads.blocks(part, step)), each, step)
         return result
     loop, numbers = getattr(loops, function), [like.dtype.type(setting) for setting in settings]
     threads.over(size, lambda part: loop(*[a[part] for a in parts], *numbers), each, step)
@@ -163,11 +172,16 @@ def _alike(arrays: tuple[Array, ...], like: Array) -> bool:
     return True
 
 
-def _in_blocks(formula: Callable[..., Array], arrays: list[Array], blocks: Iterable[slice]) -> None:
+def _copying(formula: Callable[..., Array]) -> Callable[..., object]:
+    """Return what writes the result of a formula that makes an array of its own."""
+    return lambda *given, out: numpy.copyto(out, formula(*given))
+
+
+def _in_blocks(write: Callable[..., object], arrays: list[Array], blocks: Iterable[slice]) -> None:
     """Write a formula of all arrays but the last one to it, a block at a time."""
     *given, result = arrays
     for part in blocks:
-        result[part] = formula(*[a[part] for a in given])
+        write(*[a[part] for a in given], out=result[part])
 
 
 def compiled(family: str) -> Any:

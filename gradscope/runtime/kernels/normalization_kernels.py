@@ -79,6 +79,17 @@ def _row_sums(x: Array) -> Array:
     return x.dot(numpy.ones(x.shape[1], x.dtype))[:, None]
 
 
+def _repeated(vector: Array, part: slice) -> Array:
+    """Return a row as the rows of a block, where there are several blocks in a part: one row beside many takes longer.
+
+    NumPy begins anew at each row then, and a row of a few hundred elements takes twice the time.
+    """
+    rows = _step(len(vector))
+    if part.stop - part.start < 2 * rows:
+        return vector[None]
+    return numpy.tile(vector, (rows, 1))
+
+
 def _step(each: int) -> int:
     """Return how many rows of `each` elements are a block."""
     return max(1, _BLOCK // max(each, 1))
@@ -128,8 +139,10 @@ def rows(x: Array, weight: Array | None, bias: Array | None, size: int, eps: flo
         if loops is not None:
             loops.rows(matrix[part], w, b, kind.type(eps), out[part], mean[part], rstd[part])
             return
+        weights, biases = _repeated(w, part), _repeated(b, part)
         for some in threads.blocks(part, _step(size)):
-            mean[some], rstd[some] = _normalize(matrix[some], w, b, eps, out[some])
+            x = matrix[some]
+            mean[some], rstd[some] = _normalize(x, weights[: len(x)], biases[: len(x)], eps, out[some])
 
     threads.over(count, normalize, size, _step(size))
     return result, mean, rstd
@@ -184,8 +197,9 @@ def rows_backward(
 def _differentiate(
     g: Array, x: Array, weight: Array, mean: Array, rstd: Array, result: Array, of_weight: Array, of_bias: Array
 ) -> None:
-    size = x.dtype.type(x.shape[1])
-    for some in threads.blocks(slice(0, len(x)), _step(x.shape[1])):
+    size, part = x.dtype.type(x.shape[1]), slice(0, len(x))
+    weights = _repeated(weight, part)
+    for some in threads.blocks(part, _step(x.shape[1])):
         scale, of, to = rstd[some], g[some], result[some]
         centred = x[some] - mean[some, None]
         # Sums along rows and down columns are products with the weight and the scales, and need no pass of their own.
@@ -196,7 +210,7 @@ def _differentiate(
         total = of.dot(weight) / size
         centred *= along[:, None]
         centred += total[:, None]
-        numpy.multiply(of, weight, out=to)
+        numpy.multiply(of, weights[: len(of)], out=to)
         to -= centred
         to *= scale[:, None]
 

@@ -748,20 +748,18 @@ _CUBIC = 0.044715
 def _gelu(xp: Namespace, self: Array, approximate: str = "none") -> Array:
     need_floating("GeluKernelImpl", self)
     if approximate == "none":
-        return pointwise("activation_loops.gelu", lambda x: _gelu_exact(xp, x), self)
+        if _are_single(self):
+            return pointwise("activation_loops.gelu", error_function_kernel.gelu, self, writes=True)
+        return pointwise("activation_loops.gelu", lambda x: x * (0.5 * (erf_forward(xp, x * _ROOT_HALF) + 1)), self)
     if approximate != "tanh":
         raise RuntimeError(f"approximate argument must be either none or tanh. (got {approximate!r})")
     return pointwise("activation_loops.gelu_tanh", lambda x: _gelu_tanh(xp, x), self)
 
 
-def _gelu_exact(xp: Namespace, x: Array) -> Array:
-    if _is_single(x):
-        return error_function_kernel.gelu(x)
-    return x * (0.5 * (erf_forward(xp, x * _ROOT_HALF) + 1))
-
-
-def _is_single(x: Array) -> bool:
-    return type(x) is numpy.ndarray and x.dtype.char == "f" and x.ndim > 0
+def _are_single(*arrays: Any) -> bool:
+    """Whether arrays are on the host, of single precision and one shape."""
+    shape = getattr(arrays[0], "shape", ())
+    return bool(shape) and all(type(a) is numpy.ndarray and a.dtype.char == "f" and a.shape == shape for a in arrays)
 
 
 def _gelu_tanh(xp: Namespace, x: Array) -> Array:
@@ -770,14 +768,12 @@ def _gelu_tanh(xp: Namespace, x: Array) -> Array:
 
 def _gelu_backward(g: Gradient, self: Array, approximate: str, F: Namespace) -> Gradient:
     if approximate == "none":
-        return pointwise("activation_loops.gelu_backward", lambda g, x: _gelu_gradient(g, x, F), g, self)
+        if _are_single(g, self):
+            return pointwise(
+                "activation_loops.gelu_backward", error_function_kernel.gelu_backward, g, self, writes=True
+            )
+        return pointwise("activation_loops.gelu_backward", lambda g, x: g * _gelu_slope(x, F), g, self)
     return pointwise("activation_loops.gelu_tanh_backward", lambda g, x: g * _gelu_tanh_slope(x, F), g, self)
-
-
-def _gelu_gradient(g: Gradient, x: Array, F: Namespace) -> Gradient:
-    if _is_single(x) and type(g) is numpy.ndarray and g.dtype == x.dtype and g.shape == x.shape:
-        return error_function_kernel.gelu_backward(g, x)
-    return g * _gelu_slope(x, F)
 
 
 def _gelu_slope(x: Array, F: Namespace) -> Array:
@@ -827,12 +823,13 @@ def _softmax(xp: Namespace, self: Array, dim: int) -> Array:
     if not self.ndim or not self.size:
         return self * 0 + 1
     if axis == self.ndim - 1:
-        return rowwise("softmax_loops.softmax", lambda rows: _softmax_along(xp, rows, rows.ndim - 1), self)
+        formula = lambda rows, out=None: _softmax_along(xp, rows, rows.ndim - 1, out)  # noqa: E731
+        return rowwise("softmax_loops.softmax", formula, self)
     return _softmax_along(xp, self, axis)
 
 
-def _softmax_along(xp: Namespace, x: Array, axis: int) -> Array:
-    result = x - row_maxima(x, axis)
+def _softmax_along(xp: Namespace, x: Array, axis: int, out: Array | None = None) -> Array:
+    result = xp.subtract(x, row_maxima(x, axis), out=out)
     xp.exp(result, out=result)
     result /= sums(result, (axis,))
     return result
@@ -845,16 +842,18 @@ def _softmax_data(xp: Namespace, grad_output: Gradient, output: Array, dim: int)
         return output * (grad_output - grad_output * output)
     axis = axis_of(dim, output.ndim)
     if output.size >= forms.FEW and axis == output.ndim - 1:
-        formula = lambda g, y: _softmax_data_along(xp, g, y, y.ndim - 1)  # noqa: E731
+        formula = lambda g, y, out=None: _softmax_data_along(xp, g, y, y.ndim - 1, out)  # noqa: E731
         return rowwise("softmax_loops.softmax_backward", formula, grad_output, output)
     return _softmax_data_along(xp, grad_output, output, axis)
 
 
-def _softmax_data_along(xp: Namespace, grad_output: Gradient, output: Array, axis: int) -> Array:
+def _softmax_data_along(
+    xp: Namespace, grad_output: Gradient, output: Array, axis: int, out: Array | None = None
+) -> Array:
     if xp is numpy and axis == output.ndim - 1:
-        result = grad_output - xp.vecdot(grad_output, output)[..., None]
+        result = xp.subtract(grad_output, xp.vecdot(grad_output, output)[..., None], out=out)
     else:
-        result = grad_output * output
+        result = xp.multiply(grad_output, output, out=out)
         xp.subtract(grad_output, sums(result, (axis,)), out=result)
     result *= output
     return result
@@ -869,12 +868,13 @@ def _log_softmax(xp: Namespace, self: Array, dim: int) -> Array:
     if not self.ndim or not self.size:
         return self * 0
     if axis == self.ndim - 1:
-        return rowwise("softmax_loops.log_softmax", lambda rows: _log_softmax_along(xp, rows, rows.ndim - 1), self)
+        formula = lambda rows, out=None: _log_softmax_along(xp, rows, rows.ndim - 1, out)  # noqa: E731
+        return rowwise("softmax_loops.log_softmax", formula, self)
     return _log_softmax_along(xp, self, axis)
 
 
-def _log_softmax_along(xp: Namespace, x: Array, axis: int) -> Array:
-    result = x - row_maxima(x, axis)
+def _log_softmax_along(xp: Namespace, x: Array, axis: int, out: Array | None = None) -> Array:
+    result = xp.subtract(x, row_maxima(x, axis), out=out)
     result -= xp.log(sums(xp.exp(result), (axis,)))
     return result
 
@@ -886,13 +886,15 @@ def _log_softmax_data(xp: Namespace, grad_output: Gradient, output: Array, dim: 
         return grad_output - xp.exp(output) * grad_output
     axis = axis_of(dim, output.ndim)
     if output.size >= forms.FEW and axis == output.ndim - 1:
-        formula = lambda g, y: _log_softmax_data_along(xp, g, y, y.ndim - 1)  # noqa: E731
+        formula = lambda g, y, out=None: _log_softmax_data_along(xp, g, y, y.ndim - 1, out)  # noqa: E731
         return rowwise("softmax_loops.log_softmax_backward", formula, grad_output, output)
     return _log_softmax_data_along(xp, grad_output, output, axis)
 
 
-def _log_softmax_data_along(xp: Namespace, grad_output: Gradient, output: Array, axis: int) -> Array:
-    result = xp.exp(output)
+def _log_softmax_data_along(
+    xp: Namespace, grad_output: Gradient, output: Array, axis: int, out: Array | None = None
+) -> Array:
+    result = xp.exp(output, out=out)
     result *= sums(grad_output, (axis,))
     return xp.subtract(grad_output, result, out=result)
 
