@@ -34,13 +34,13 @@ def iterations_to_leave_out(iterations: Sequence[int], special: Set[int], number
     """
     older = iterations[: len(iterations) - max(2, len(iterations) // 4)]
     candidates = [iteration for iteration in older if iteration not in special] or list(older)
-    order = sorted(candidates, key=lambda iteration: (_halvings(numbers[iteration]), iteration))
+    order = sorted(candidates, key=lambda iteration: (_power_of_two_in(numbers[iteration]), iteration))
     return order[: max(1, len(candidates) // 4)]
 
 
-def _halvings(number: int) -> int:
-    """Return how often 2 divides a number; none of zero, which no iteration has."""
-    return (number & -number).bit_length()
+def _power_of_two_in(number: int) -> int:
+    """Return the largest power of two that divides a number; 0 of 0, which no iteration has."""
+    return number & -number
 
 
 def around_changes(iterations: Sequence[int], facts: Mapping[int, Set[Hashable]]) -> set[int]:
