@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from .quick_making import quickly_made
 
 __all__ = [
+    "BackwardFinding",
     "DebuggerEvent",
     "EdgeRecord",
     "Index",
@@ -567,3 +568,40 @@ def operator_name(name: str) -> str:
     """
     head, found, tail = name.rpartition("Backward")
     return head if found and head and (not tail or tail.isdigit()) else name
+
+
+@dataclass(frozen=True, slots=True)
+class BackwardFinding:
+    """Something that is wrong with the backward at hand, or will be.
+
+    Attributes
+    ----------
+    kind : str
+        That of the stop (``'nan'``, ``'inf'``, ``'violation'``, ``'exception'``), or ``'modified'`` (a saved tensor
+        has been written, and its node still runs), ``'slope'`` (a derivative will be infinite), ``'unreached'``
+        (parameters that get no gradient), ``'faded'`` (layers that get next to nothing), ``'bounded'`` (a chain that
+        must make the gradient vanish), ``'vanishing'``, ``'exploding'`` or ``'zero'`` (a gradient that has become so).
+    severity : str
+        ``'error'`` or ``'warning'``.
+    title : str
+        One line, which does not name the place.
+    text : str
+        More of it, in lines; may be empty.
+    location : Location or None
+        The line to look at.
+    index : int
+        The node to look at; -1 where it is about none.
+    parameters : tuple of str
+        The parameters that it is about.
+    likely : bool
+        Whether the line is a suspect, read in the source and not seen running.
+    """
+
+    kind: str
+    severity: str
+    title: str
+    text: str = ""
+    location: Location | None = None
+    index: int = -1
+    parameters: tuple[str, ...] = ()
+    likely: bool = False

@@ -12,7 +12,6 @@ import numpy
 from gradscope.inspect.debugging.history.loss_history import KEPT
 from gradscope.inspect.debugging.session.node_sequence import MOST_RECORDS
 from gradscope.inspect.debugging.session.session_errors import SessionError
-from gradscope.inspect.debugging.session.session_findings import trend_findings
 from gradscope.inspect.debugging.session.session_records import (
     BackwardFinding,
     FrameRecord,
@@ -28,6 +27,7 @@ from gradscope.inspect.debugging.stops.breakpoints import Breakpoint, Breakpoint
 from gradscope.inspect.debugging.stops.condition_names import NodeNames
 from gradscope.inspect.debugging.stops.stop_verbs import StopVerbs
 from gradscope.inspect.debugging.stops.watches import WatchList
+from gradscope.inspect.diagnosis.flow.trend_findings import trend_findings
 from gradscope.inspect.diagnosis.limits import DEBUGGER, Limits, limits_from, limits_of
 from gradscope.inspect.diagnosis.nan.bad_values import bad_value_text, inherited_in
 from gradscope.inspect.recording import BackwardRecord, Recording, RecordingError

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...adapters import SavedView
+from ...diagnosis.flow.trend_findings import MOST_NODES, trend_findings
 from ...diagnosis.limits import DEBUGGER, Limits, limits_from, limits_of
 from ...output.number_format import several
 from ...records.module_tracking import join
-from ...records.records import DebuggerEvent, Location, NodeRecord, SessionState, StopReason
+from ...records.records import DebuggerEvent, Location, SessionState, StopReason
 from .debugged_backward import TaskView
 from .model_records import known_parameters, parameter_records
 from .pause_context import PauseContext
@@ -19,10 +20,7 @@ from .session_records import BackwardFinding
 if TYPE_CHECKING:
     from ...diagnosis.no_gradient.no_grad_records import NoGradient
 
-__all__ = ["SessionFindings", "trend_findings"]
-
-_MOST_NODES = 20_000
-"""Nodes of a backward up to which it is searched: beyond, a stop would take seconds."""
+__all__ = ["SessionFindings"]
 
 _MOST_AT_STEPS = 2_000
 """Nodes up to which the gradients are looked at after each step: each look is felt."""
@@ -31,7 +29,6 @@ _STEPS = frozenset({"step", "replay"})
 _RANKS = ("exception", "violation", "nan", "inf", "modified", "unreached", "exploding", "faded", "vanishing", "zero",
           "slope", "bounded")  # fmt: skip
 _BAD = frozenset({"nan", "inf"})
-_CALLED = {"nan": "a NaN", "inf": "an infinity"}
 _STOPS = _BAD | {"exception", "violation"}
 
 
@@ -113,7 +110,7 @@ class SessionFindings(SessionQueries):
     def _findings_at(self, place: PauseContext) -> tuple[BackwardFinding, ...]:
         view = self._session.shown[0]
         stop = [*self._of_stop(self._told_if_kept(place)), *_bad_values(view)]
-        if view is None or not view.order or len(view.order) > _MOST_NODES:
+        if view is None or not view.order or len(view.order) > MOST_NODES:
             return _ranked(stop)
         stepping = self._reason is not None and self._reason.kind in _STEPS
         if view.live and (self._of_graph[0] is not view or not stepping):
@@ -219,28 +216,6 @@ class SessionFindings(SessionQueries):
         first = self._session.shown[0] is not None and self._session.shown[0].iteration <= 1
         write = self._session.written_before(weight) if first else None
         return None if write is None else write.location
-
-
-def trend_findings(nodes: Sequence[NodeRecord], limits: Limits, most: int = _MOST_NODES) -> list[BackwardFinding]:
-    """Return what the gradients of a backward show, as far as it has run; nothing of one with more nodes."""
-    # The diagnosis loads when it is asked for.
-    from ...diagnosis.flow.norm_trend import norm_trouble
-
-    if len(nodes) > most:
-        return []
-    found = []
-    for trouble in norm_trouble(nodes, limits):
-        node = nodes[trouble.index]
-        inner = next((one for one in node.inside if one.bad), None) if trouble.kind in ("nan", "inf") else None
-        title, text, location = trouble.title, trouble.text, node.location
-        if inner is not None:
-            title = f"{inner.operator}, inside of {node.name}, makes {_CALLED[trouble.kind]} of a finite gradient"
-            text, location = inner.why or text, inner.location or location
-        if trouble.stop:
-            text = f"{text}\n`break {trouble.stop}` stops at the first.".lstrip()
-        severity = "error" if trouble.kind in ("nan", "inf") else "warning"
-        found.append(BackwardFinding(trouble.kind, severity, title, text, location, trouble.index, trouble.parameters))
-    return found
 
 
 def _stands(finding: BackwardFinding, index: int) -> bool:

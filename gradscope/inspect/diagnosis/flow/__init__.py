@@ -6,6 +6,7 @@
 - :mod:`~.zero_gradients`: which operators turn a gradient into zero
 - :mod:`~.compiled_flow`: the same of what torch.compile has compiled
 - :mod:`~.norm_trend`: where the norms of a backward vanish, explode, become zero or NaN
+- :mod:`~.trend_findings`: the same as findings, each with its line
 - :mod:`~.bounded_chain`: operators in a row that must make the gradient vanish
 - :mod:`~.signal_fading`: values that fade on their way forward, layer by layer
 - :mod:`~.backward_comparison`: two backwards side by side, and where they part

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...debugging.session.session_findings import trend_findings
 from ...diagnosis.explanation import Explanation, at
+from ...diagnosis.flow.trend_findings import trend_findings
 from ...diagnosis.limits import Limits
 from ...diagnosis.sampled_graphs import is_sampled
 from ...output.number_format import count
