@@ -2,7 +2,8 @@
 
 A file is written beside its place under a name that readers pass over (Spark and Arrow, which read all of a directory,
 leave out what begins with an underscore), and then renamed: whoever reads the dataset sees it whole, or not at all.
-Which backwards it holds is in its name, and so the next export knows where to go on.
+Which backwards it holds is in its name, and so the next export knows what is not there: what is new, and what somebody
+has deleted.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any
 
 import numpy
@@ -172,27 +174,25 @@ def _write_series(member: RankRecording, folder: str) -> None:
 
 
 def _export_nodes(member: RankRecording, folder: str) -> int:
-    """Write the backwards that are not there yet; return how many nodes they have."""
+    """Write the backwards that are not there; return how many nodes they have."""
     rows = 0
-    for block, tasks in _batches(_complete(member, _last(folder, "tasks"))):
-        data = columns(member.recording, tasks)
-        name = f"tasks-{tasks[0].id:012}-{tasks[-1].id:012}.parquet"
-        write_rows(node_table(data), os.path.join(folder, f"from_iteration={block}", name))
-        rows += len(data)
+    complete = _complete(member)
+    for first, last in _missing(folder, "tasks"):
+        for block, tasks in _batches([task for task in complete if first <= task.id <= last]):
+            data = columns(member.recording, tasks)
+            name = f"tasks-{tasks[0].id:012}-{tasks[-1].id:012}.parquet"
+            write_rows(node_table(data), os.path.join(folder, f"from_iteration={block}", name))
+            rows += len(data)
     return rows
 
 
-def _complete(member: RankRecording, after: int) -> list[BackwardRecord]:
-    """Return the backwards after one of which nothing will change any more."""
+def _complete(member: RankRecording) -> list[BackwardRecord]:
+    """Return the backwards of which nothing will change any more."""
     found = member.tasks()
+    if not member.running:
+        return found
     newest = max((task.iteration for task in found), default=0)
-    chosen = []
-    for task in found:
-        if member.running and (task.iteration > newest - _HELD_BACK or task.state == "running"):
-            break
-        if task.id > after:
-            chosen.append(task)
-    return chosen
+    return list(takewhile(lambda task: task.iteration <= newest - _HELD_BACK and task.state != "running", found))
 
 
 def _batches(tasks: Sequence[BackwardRecord]) -> Iterator[tuple[int, list[BackwardRecord]]]:
@@ -210,20 +210,34 @@ def _batches(tasks: Sequence[BackwardRecord]) -> Iterator[tuple[int, list[Backwa
             yield block, batch
 
 
-def _last(folder: str, what: str) -> int:
-    """Return the number of the last backward or step in the files of a rank."""
-    pattern = re.compile(rf"{what}-\d+-(\d+)\.parquet")
-    names = (name for _, _, files in os.walk(folder) for name in files)
-    return max((int(found[1]) for name in names if (found := pattern.fullmatch(name))), default=0)
+def _missing(folder: str, what: str) -> Iterator[tuple[int, int]]:
+    """Yield from where to where the numbers of backwards or steps go that no file of a rank has; the last is open."""
+    pattern = re.compile(rf"{what}-(\d+)-(\d+)\.parquet")
+    names = [name for _, _, files in os.walk(folder) for name in files]
+    held = sorted((int(found[1]), int(found[2])) for name in names if (found := pattern.fullmatch(name)))
+    first = 1
+    for begin, end in held:
+        if begin > first:
+            yield first, begin - 1
+        first = max(first, end + 1)
+    yield first, sys.maxsize
 
 
 # --- steps ---
 
 
 def _export_steps(member: RankRecording, folder: str) -> int:
+    """Write the steps that are not there; return how many tensors they have."""
+    rows = 0
+    for first, last in _missing(folder, "steps"):
+        rows += _export_some_steps(member.recording.steps(member.run.id, after=first - 1), last, folder)
+    return rows
+
+
+def _export_some_steps(steps: Iterable[StepRecord], last: int, folder: str) -> int:
     rows = waiting = 0
     batch: list[StepRecord] = []
-    for step in member.recording.steps(member.run.id, after=_last(folder, "steps")):
+    for step in takewhile(lambda step: step.id <= last, steps):
         if batch and (_block(step) != _block(batch[0]) or waiting >= _ROWS):
             rows += _write_steps(batch, folder)
             batch, waiting = [], 0

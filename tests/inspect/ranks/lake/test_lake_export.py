@@ -104,6 +104,37 @@ def test_iterations_are_put_into_blocks(tmp_path, monkeypatch):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("gone", [0, 1, 2], ids=["the first", "the middle", "the last"])
+def test_a_file_that_somebody_has_deleted_is_written_again(gone, tmp_path, monkeypatch):
+    monkeypatch.setattr(lake_export, "BLOCK", 2)
+    record_ranks(tmp_path / "run", 2, steps=5)
+    assert export(tmp_path).steps == 40
+    whole = {table: rows(tmp_path, table).num_rows for table in TABLES}
+    before = files(tmp_path)
+    for table in ("nodes", "steps"):
+        folder = tmp_path / "lake" / table / "run=run" / "rank=1"
+        sorted(folder.rglob("*.parquet"))[gone].unlink()
+    assert (export(tmp_path).nodes, export(tmp_path).nodes) == (9 * (1 if gone == 0 else 2), 0)
+    assert files(tmp_path) == before
+    assert {table: rows(tmp_path, table).num_rows for table in TABLES} == whole
+
+
+def test_what_is_written_again_and_what_is_new_are_files_of_their_own(tmp_path):
+    with being_rank(0, 1), gi.record(f"{tmp_path}/run/") as recorder:
+        for _ in range(2):
+            train(mlp(), 5)
+            recorder.flush()
+            export(tmp_path)
+        first, second = sorted((tmp_path / "lake" / "nodes").rglob("*.parquet"))
+        first.unlink()
+        train(mlp(), 5)
+    export(tmp_path)
+    made = sorted((tmp_path / "lake" / "nodes").rglob("*.parquet"))
+    assert made[:2] == [first, second]
+    assert len(made) == 3
+    assert rows(tmp_path, "nodes").num_rows == 9 * 15
+
+
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
     recorded(tmp_path / "run", steps=1).close()
 
