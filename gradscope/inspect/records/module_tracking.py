@@ -99,6 +99,11 @@ class Tracker(Observer):
         alive = ((label, reference()) for label, reference in list(self._roots.items()))
         return {label: root for label, root in alive if root is not None}
 
+    @property
+    def count(self) -> int:
+        """How many modules :meth:`modules` returns, sooner told."""
+        return len(self._paths)
+
     def modules(self) -> list[Any]:
         """Return the modules seen, and those inside of them, that still live."""
         alive = (reference() for reference, _ in list(self._paths.values()))

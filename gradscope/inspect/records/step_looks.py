@@ -228,10 +228,10 @@ class StepLooker:
 
     def _parallel(self, adapter: Adapter) -> list[DataParallel]:
         """Return the modules whose gradients are reduced, of those that have been called."""
-        modules = self._tracker.modules()
-        if len(modules) != self._modules:
-            self._modules = len(modules)
-            self._wrappers = tuple(weakref.ref(module) for module in adapter.parallel_modules(modules))
+        if self._tracker.count != self._modules:
+            self._modules = self._tracker.count
+            wrappers = adapter.parallel_modules(self._tracker.modules())
+            self._wrappers = tuple(weakref.ref(module) for module in wrappers)
         living = [module for module in (reference() for reference in self._wrappers) if module is not None]
         return [adapter.data_parallel(module) for module in living]
 

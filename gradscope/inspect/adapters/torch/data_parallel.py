@@ -6,6 +6,7 @@ import importlib
 import itertools
 import math
 import sys
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -43,39 +44,69 @@ def parallel_modules(modules: Sequence[Any]) -> list[Any]:
 
 def data_parallel(module: DistributedDataParallel) -> DataParallel:
     """Return what a wrapper keeps equal on all ranks."""
-    reduced = tuple(module._module_parameters)
-    seen = set(map(id, reduced))
-    ignored, buffers = [], []
-    for path, part in _modules_inside(module):
-        ignored += [one for one in part._parameters.values() if one is not None and not _seen(one, seen)]
-        for name, buffer in part._buffers.items():
-            if buffer is not None and not _seen(buffer, seen) and buffer.numel():
-                buffers.append((f"{path}.{name}" if path else name, buffer))
+    inside = _wrapped.get(module)
+    if inside is None or inside.has_changed():
+        inside = _wrapped[module] = _Wrapped(module)
     return DataParallel(
         module,
-        reduced,
-        tuple(ignored),
-        tuple(buffers),
+        inside.reduced,
+        inside.ignored,
+        tuple(inside.buffers()),
         broadcasts=bool(getattr(module, "forward_sync_buffers", getattr(module, "broadcast_buffers", False))),
         # The last forward with gradients says so: under no_sync() it prepares the reducer for nothing.
         synchronised=bool(module.require_forward_param_sync),
-        group=_group_text(module.process_group),
+        group=inside.group,
     )
 
 
-def _modules_inside(module: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:
-    """Return what ``named_modules()`` yields, sooner: it is asked for before each step."""
-    found: list[tuple[str, torch.nn.Module]] = []
-    seen: set[int] = set()
-    waiting = [("", module)]
-    while waiting:
-        path, part = waiting.pop()
-        if not _seen(part, seen):
-            found.append((path, part))
-            before = f"{path}." if path else ""
-            inner = [(before + name, one) for name, one in part._modules.items() if one is not None]
-            waiting += reversed(inner)
-    return found
+class _Wrapped:
+    """What a wrapper holds, which is asked for before each step: its modules are walked anew where one has changed.
+
+    It has their tables, not themselves: a module that has a part may hold the wrapper.
+
+    Attributes
+    ----------
+    reduced, ignored : tuple of Parameter
+        Those whose gradients the wrapper reduces, and the others.
+    group : str
+        The ranks of its process group, as :func:`_ranks_text` has them.
+    """
+
+    def __init__(self, module: DistributedDataParallel) -> None:
+        self.reduced = tuple(module._module_parameters)
+        self._tables: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = []
+        seen: set[int] = set(map(id, self.reduced))
+        ignored: list[Any] = []
+        waiting: list[tuple[str, torch.nn.Module]] = [("", module)]
+        while waiting:
+            path, part = waiting.pop()
+            if not _seen(part, seen):
+                before = f"{path}." if path else ""
+                self._tables.append((before, part._modules, part._parameters, part._buffers))
+                ignored += [one for one in part._parameters.values() if one is not None and not _seen(one, seen)]
+                inner = [(before + name, one) for name, one in part._modules.items() if one is not None]
+                waiting += reversed(inner)
+        self.ignored = tuple(ignored)
+        self.group = _group_text(module.process_group)
+        self._sizes = self._sizes_now()
+
+    def _sizes_now(self) -> list[int]:
+        return [len(table) for _, *tables in self._tables for table in tables]
+
+    def has_changed(self) -> bool:
+        """Whether a module has got or lost a part, a parameter or a buffer."""
+        return self._sizes_now() != self._sizes
+
+    def buffers(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """Yield the buffers that have elements, by their paths: a program may put others in their places."""
+        seen: set[int] = set()
+        for before, _, _, buffers in self._tables:
+            for name, buffer in buffers.items():
+                if buffer is not None and not _seen(buffer, seen) and buffer.numel():
+                    yield before + name, buffer
+
+
+_wrapped: weakref.WeakKeyDictionary[DistributedDataParallel, _Wrapped] = weakref.WeakKeyDictionary()
 
 
 def _seen(one: Any, seen: set[int]) -> bool:

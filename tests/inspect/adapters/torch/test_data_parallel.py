@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 
 import pytest
 
@@ -96,3 +98,34 @@ def test_a_wrapper_is_looked_at_after_its_group_has_gone(tmp_path):
     assert data_parallel(wrapper).group == ""
     torch.distributed.destroy_process_group()
     assert (data_parallel(wrapper).group, len(data_parallel(wrapper).reduced)) == ("", 2)
+
+
+def test_what_a_wrapper_holds_is_told_as_it_is_now(tmp_path):
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        model = torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 1))
+        wrapper = torch.nn.parallel.DistributedDataParallel(model)
+        names = ["module.0.running_mean", "module.0.running_var", "module.0.num_batches_tracked"]
+        assert [name for name, _ in data_parallel(wrapper).buffers] == names
+        model[0].running_mean = torch.full((2,), 3.0)  # another tensor in its place
+        assert data_parallel(wrapper).buffers[0][1] is model[0].running_mean
+        model[1].register_buffer("ema", torch.zeros(2))  # and one more
+        model[1].extra = torch.nn.Linear(2, 2)
+        found = data_parallel(wrapper)
+        assert [name for name, _ in found.buffers] == [*names, "module.1.ema"]
+        assert [id(one) for one in found.ignored] == [id(model[1].extra.weight), id(model[1].extra.bias)]
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def test_what_is_known_of_a_wrapper_does_not_keep_it_alive(tmp_path):
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        wrapper = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        data_parallel(wrapper)
+        alive = weakref.ref(wrapper)
+        del wrapper
+        gc.collect()
+        assert alive() is None
+    finally:
+        torch.distributed.destroy_process_group()
