@@ -1,9 +1,9 @@
 """What the terminal UI costs, on a terminal of its own: ``python benchmarks/screen_cost.py``.
 
-Measured are the first paint and the first stop, what a key sends to the terminal, the processor time of the front and
-the time on the wall until the terminal has been quiet, and the processor time while nothing happens. The program is a
-chain of as many nodes as ``--nodes`` says; the terminal is 160 columns wide and 48 lines high. ``--line 1 200`` puts it
-behind a line of 1 Mbit/s on which there and back take 200 ms.
+Measured are the first paint and the first stop; for some keys what each sends to the terminal, the time on the wall
+until the last of it (median and 90th percentile) and the processor time of the front (mean); and the processor time
+while nothing happens. The program is a chain of as many nodes as ``--nodes`` says; the terminal is 160 columns wide and
+48 lines high. ``--line 1 200`` puts it behind a line of 1 Mbit/s on which there and back take 200 ms.
 """
 
 from __future__ import annotations
@@ -30,8 +30,20 @@ for _ in range({rounds}):
     y = y * 1.0 + 0.0
 y.sum().backward()
 """
+KEYS = {
+    "n Next node": b"n",
+    "s Run": b"s",
+    "j Down": b"j",
+    "k Up": b"k",
+    "Page down": b"\x1b[6~",
+    "Tab": b"\t",
+    "/ Filter": b"/",
+}
+ESCAPE = b"\x1b"
 QUIET = 0.25
 """Seconds without output after which a screen is taken to be painted."""
+LANES = 4
+"""Seconds in which the lanes of 100,000 nodes are laid out, on another thread, after the first stop is painted."""
 
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -110,10 +122,19 @@ def main() -> None:
             print(f"{name} {screen.until(shown):8.2f} s wall {screen.cpu():8.2f} s processor time")
         while screen.settle()[0]:
             pass
-        for key, name in ((b"n", "n Next node"), (b"j", "j Down")):
-            pressed = [screen.press(key) for _ in range(args.keys)][args.keys // 5 :]
-            count, wall, cpu = (statistics.median(figure) for figure in zip(*pressed))
-            print(f"{name:12}{count / 1000:8.1f} KB {wall * 1000:8.0f} ms wall {cpu * 1000:8.0f} ms processor time")
+        time.sleep(LANES)
+        for name, key in KEYS.items():
+            pressed = []
+            for _ in range(args.keys):
+                pressed.append(screen.press(key))
+                if key == b"/":
+                    screen.press(ESCAPE)
+            counts, walls, cpus = zip(*pressed[args.keys // 5 :])
+            wall, slow = statistics.median(walls), statistics.quantiles(walls, n=10)[-1]
+            print(
+                f"{name:12}{statistics.median(counts) / 1000:8.1f} KB {wall * 1000:8.0f} ms wall "
+                f"({slow * 1000:.0f} at 90 %) {statistics.mean(cpus) * 1000:8.0f} ms processor time"
+            )
         before = screen.cpu()
         time.sleep(5)
         print(f"idle        {(screen.cpu() - before) / 5:8.1%} of a processor")

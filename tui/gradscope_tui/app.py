@@ -55,6 +55,7 @@ from gradscope_tui.sessions.traceback_line import raised_at
 from gradscope_tui.settings import read_settings, settings_files
 from gradscope_tui.terminal.ascii_text import AsciiText, speaks_ascii
 from gradscope_tui.terminal.changed_cells import ChangedCells, ShownFrame
+from gradscope_tui.terminal.paint_delay import PaintDelay
 from gradscope_tui.terminal.pixel_graphics import PixelGraphics
 from gradscope_tui.terminal.shutdown_signals import SIGNALLED, ended_by_signals
 from gradscope_tui.terminal.terminal_output import TerminalAnswered, VisibleText, own_terminal
@@ -151,7 +152,10 @@ class GradscopeApp(App[int]):
         self._on_terminal = ShownFrame()
         self._graphics = PixelGraphics(self._write_to_terminal, self._settings.graphics, os.environ)
         self._loop_to_tell: asyncio.AbstractEventLoop | None = None
-        self.watcher = SessionWatcher(self, session, script, self._stopped, self._refreshed, self._settings.scale)
+        self._painting = PaintDelay(self)
+        self.watcher = SessionWatcher(
+            self, session, script, self._stopped, self._refreshed, self._settings.scale, self._painting
+        )
         self.pane_layout = PaneLayout(self)
         parts = self, session, self.watcher, self.pane_layout
         self.run_verbs = RunVerbs(*parts)
@@ -233,6 +237,16 @@ class GradscopeApp(App[int]):
             with suppress(RuntimeError, ValueError):
                 await on_thread(partial(self.session.add_watch, expression))
         self.watcher.refresh()
+
+    async def run_action(self, *args: Any, **kwargs: Any) -> bool:
+        """Carry out an action, and paint when what follows from it at once is there."""
+        self._painting.begin()
+        return await super().run_action(*args, **kwargs)
+
+    def on_idle(self) -> None:
+        """Paint what has changed, but for an answer that comes in a moment."""
+        if not self.watcher.is_looking:
+            self._painting.end_soon()
 
     def _paint_again(self) -> None:
         self._on_terminal.forget()
@@ -377,7 +391,7 @@ class GradscopeApp(App[int]):
 
     @on(GraphPane.Selected)
     def _cursor_moved(self) -> None:
-        self.watcher.look()
+        self.watcher.follow_cursor()
 
     @on(GraphPane.Read)
     def _outline_read(self) -> None:

@@ -163,13 +163,17 @@ class PaneLayout:
 
     def uncover(self, number: int) -> None:
         """Show a pane where other panes hide it, without giving it the keys."""
+        if self._bring_forward(number):
+            self.arrange()
+
+    def _bring_forward(self, number: int) -> bool:
+        """Let a pane be the one of its place that is seen; return whether another one was."""
         before = self._dock, self._side
         if _PLACES[number] is not Place.ABOVE:
             self._dock = number
         if _PLACES[number] is Place.IN_TURN:
             self._side = number
-        if before != (self._dock, self._side):
-            self.arrange()
+        return before != (self._dock, self._side)
 
     def show_beside(self, number: int) -> None:
         """Show a pane that takes turns where it has a place beside the source; where it has none, leave that alone."""
@@ -180,7 +184,7 @@ class PaneLayout:
     def action_pane(self, number: int) -> None:
         """Show a pane, and give it the keys."""
         self.active = number
-        self.uncover(number)
+        self._bring_forward(number)
         self.arrange()
 
     def _go_round(self, step: int) -> None:

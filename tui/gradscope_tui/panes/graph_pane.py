@@ -367,7 +367,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         if row == self.cursor:
             self.reveal(row)
             self.refresh_line(row)
-            self.post_message(self.Selected())
+            self._tell_selected()
         else:
             self.cursor = row
             self.index = index
@@ -378,7 +378,11 @@ class GraphPane(CursorPane, inherit_bindings=False):
         if now < len(self._rows) and self.index not in self._rows.span(now):
             span = self._rows.span(now)
             self.index = self._current if self._current in span else span[0]
-        self.post_message(self.Selected())
+        self._tell_selected()
+
+    def _tell_selected(self) -> None:
+        """Tell the app itself: a message that goes up from pane to screen comes after the next painting."""
+        self.app.post_message(self.Selected())
 
     def row_clicked(self, row: int, x: int) -> int:
         """Return the row itself; for a click on a lane that runs past it, the row of the node where the lane ends."""

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from gradscope.inspect.debuggee.broadcast import OutputWriter
     from gradscope.inspect.debugging.session.session_records import FrameRecord
     from gradscope.inspect.records.records import DebuggerEvent, Location, NodeRecord, StopReason
+    from gradscope_tui.terminal.paint_delay import PaintDelay
 
 __all__ = ["MANY", "SessionChanged", "SessionWatcher", "unless_closed"]
 
@@ -119,6 +120,8 @@ class SessionWatcher:
         Called when what the session says has been shown.
     scale : NormScale
         What bars of norms stand for.
+    painting : PaintDelay
+        Waits for what is told of the node under the cursor.
 
     Attributes
     ----------
@@ -138,6 +141,7 @@ class SessionWatcher:
         stopped: Callable[[bool], None],
         refreshed: Callable[[], None],
         scale: NormScale,
+        painting: PaintDelay,
     ) -> None:
         self.pausing = False
         self.progress = RunningProgress()
@@ -167,6 +171,9 @@ class SessionWatcher:
         self._whereabouts = ""
         self._told = threading.Event()
         self._stale = threading.Event()
+        self._painting = painting
+        self._looking: Worker[None] | None = None
+        self._looked_at: object = None
 
     def start(self) -> None:
         """Start to follow the session, and the session itself if it has not been started."""
@@ -368,10 +375,11 @@ class SessionWatcher:
         with unless_closed(), contextlib.suppress(RuntimeError, ValueError):  # the program has gone on meanwhile
             found = tuple(await on_thread(self._session.findings))
             losses = tuple(await on_thread(self._session.losses))
-            self._snapshot = replace(self._snapshot, findings=found, losses=losses)
+            known, self._snapshot = self._snapshot, replace(self._snapshot, findings=found, losses=losses)
             self._app.query_one(FindingsBar).show(found)
             self._show_status()
-            self._app.query_one(GraphPane).update(self._snapshot)
+            if found != known.findings:
+                self._app.query_one(GraphPane).update(self._snapshot)
             self._update_followers()
             await self._ask_about_model()
 
@@ -391,9 +399,10 @@ class SessionWatcher:
         known = self._snapshot.modules
         if self._task and (self._modules_of != self._task or not known):
             self._modules_of = self._task
-            records = await on_thread(self._session.modules)
-            self._snapshot = replace(self._snapshot, modules={record.path: record for record in records})
-            self._app.query_one(GraphPane).update(self._snapshot)
+            modules = {record.path: record for record in await on_thread(self._session.modules)}
+            if modules != known:
+                self._snapshot = replace(self._snapshot, modules=modules)
+                self._app.query_one(GraphPane).update(self._snapshot)
         if self._app.query_one(ModulesPane).display:
             self._snapshot = replace(self._snapshot, parameters=tuple(await on_thread(self._session.parameters)))
         if self._app.query_one(FramesPane).display:
@@ -486,7 +495,22 @@ class SessionWatcher:
 
     def look(self) -> None:
         """Show the node under the cursor in the panes that follow it."""
-        self._looking: Worker[None] = self._app.run_worker(self._look, group="look", exclusive=True)
+        self._painting.begin()
+        self._looked_at = self._under_cursor()
+        self._looking = self._app.run_worker(self._look, group="look", exclusive=True)
+
+    def follow_cursor(self) -> None:
+        """Show the node that the cursor has come to, unless the program is being asked about it already."""
+        if not self.is_looking or self._looked_at != self._under_cursor():
+            self.look()
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether an answer about the node under the cursor is awaited."""
+        return self._looking is not None and not self._looking.is_finished
+
+    def _under_cursor(self) -> object:
+        return self._app.query_one(GraphPane).index, self._task, self._stop
 
     def point_at(self, line: Location) -> None:
         """Show a line of the program, until the cursor goes to another node."""
@@ -497,6 +521,7 @@ class SessionWatcher:
         """Show what is known about the node, and ask the program for the rest."""
         with unless_closed(), contextlib.suppress(SessionError):
             await self._look_closely()
+            self._painting.end()
 
     async def _look_closely(self) -> None:
         graph, nodes = self._app.query_one(GraphPane), self._snapshot.nodes

@@ -122,7 +122,8 @@ def entries(
 def _entries(wanted: list[Action], own: Mapping[str, str], keys: Mapping[str, str]) -> list[Entry]:
     """Put actions in the order of the bar; two with the same words share them."""
     first = [action for action in wanted if action.id in own]
-    rest = [action for action in ACTIONS if action in wanted and action.id not in own]
+    others = {action.id for action in wanted if action.id not in own}
+    rest = [action for action in ACTIONS if action.id in others]
     groups: dict[str, list[tuple[str, Action]]] = {}
     for action in first + sorted(rest, key=lambda action: action.id in KeyBar.ALWAYS):
         shown = keys.get(action.id, action.shown)

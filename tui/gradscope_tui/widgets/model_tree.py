@@ -84,9 +84,12 @@ class ModelTree:
 
     def __init__(self, modules: Sequence[str], parameters: Sequence[ParameterRecord]) -> None:
         found: defaultdict[str, _Module] = defaultdict(_Module)
+        around: dict[str, list[list[int]]] = {}
         for index, module in enumerate(modules):
-            for part in ancestors(module):
-                found[part].nodes.append(index)
+            if module not in around:
+                around[module] = [found[part].nodes for part in ancestors(module)]
+            for nodes in around[module]:
+                nodes.append(index)
         for parameter in parameters:
             owner = parameter.path.rpartition(".")[0]
             found[owner].parameters.append(parameter)
