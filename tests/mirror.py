@@ -207,7 +207,6 @@ TESTED_THROUGH = {
     "inspect/adapters/import_watch": "inspect/adapters/both_frameworks",
     "inspect/adapters/torch": "inspect/adapters/both_frameworks",
     "inspect/adapters/torch/engine_wrapper": "inspect/adapters/torch/torch_adapter",
-    "inspect/adapters/torch/hook_listing": "inspect/adapters/torch/failed_node",
     "inspect/adapters/torch/operator_calls": "inspect/adapters/torch/forward_pass",
     "inspect/adapters/torch/torch_spec": "inspect/adapters/torch/numpy_conversion",
     "inspect/debuggee/exits": "inspect/debuggee/script",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from collections import deque
 from typing import Any
 
 __all__ = ["RecentNorms"]
 
-_KEPT = 8
+_KEPT = 16
 """Gradients that are remembered: what one node makes is given to the next few."""
 
 
@@ -27,7 +26,7 @@ class RecentNorms:
     """
 
     def __init__(self) -> None:
-        self._known: deque[tuple[weakref.ref[Any], int, float]] = deque(maxlen=_KEPT)
+        self._known: dict[int, tuple[weakref.ref[Any], int, float]] = {}  # by identity, the oldest first
 
     def note(self, gradient: Any, norm: float, version: int = 0) -> None:
         """Remember the norm of a gradient.
@@ -39,11 +38,15 @@ class RecentNorms:
         version : int
             That of its memory; written since, it has another norm.
         """
-        self._known.appendleft((weakref.ref(gradient), version, norm))
+        known, identity = self._known, id(gradient)
+        known.pop(identity, None)  # that of one which has died, perhaps
+        known[identity] = weakref.ref(gradient), version, norm
+        if len(known) > _KEPT:
+            del known[next(iter(known))]
 
     def of(self, gradient: Any, version: int = 0) -> float | None:
         """Return the norm of a gradient, None where it is not among the latest."""
-        for known, noted, norm in self._known:
-            if known() is gradient:
-                return norm if noted == version else None
-        return None
+        known = self._known.get(id(gradient))
+        if known is None or known[1] != version or known[0]() is not gradient:
+            return None
+        return known[2]

@@ -166,7 +166,7 @@ def dot_in_pieces(one: numpy.ndarray, two: numpy.ndarray) -> float:
     whole = size - size % _PIECE
     with numpy.errstate(all="ignore"):
         pieces = numpy.vecdot(one[:whole].reshape(-1, _PIECE), two[:whole].reshape(-1, _PIECE))
-        total = float(numpy.add.reduce(pieces, dtype=numpy.float64))
+    total = float(sum(pieces.tolist()))  # they are few, and Python's numbers are float64
     return total if whole == size else total + float(numpy.vdot(one[whole:], two[whole:]))
 
 

@@ -68,7 +68,7 @@ class ShareFact:
 
 def _same(one: WriteFact | ShareFact, other: WriteFact | ShareFact) -> bool:
     """Whether two facts are of one line, to which the same calls led: a line of a library may be reached by several."""
-    return one == other and _calls(one) == _calls(other)
+    return one is other or (one == other and _calls(one) == _calls(other))
 
 
 def _calls(fact: WriteFact | ShareFact) -> tuple[Location, ...]:
@@ -128,6 +128,7 @@ class WriteAccount:
         self.clock = 0
         self._memories: OrderedDict[Hashable, _Memory] = OrderedDict()
         self._lock = threading.Lock()
+        self._latest: WriteFact | None = None
 
     def note(self, adapter: Adapter, write: Write, *, optimizer: str = "", regions: bool = False) -> None:
         """Note what an adapter tells of a write.
@@ -140,9 +141,20 @@ class WriteAccount:
             Note which bytes were written too.
         """
         tensor, operator = write.tensor, optimizer or write.operator
-        fact = WriteFact(operator, write.location, write.grad_enabled, tensor.requires_grad, bool(optimizer))
+        fact = self._fact(operator, write.location, write.grad_enabled, tensor.requires_grad, bool(optimizer))
         region = adapter.region(tensor) if regions else None
         self.add(adapter.memory_key(tensor), write.version, fact, region, adapter.memory(tensor))
+
+    def _fact(self, operator: str, location: Location | None, *flags: bool) -> WriteFact:
+        """Return a fact, the same one as long as one step of an optimizer writes parameter after parameter."""
+        known = self._latest
+        if (
+            known is None
+            or known.location is not location  # an equal line may have been called from elsewhere
+            or (known.operator, known.grad_enabled, known.requires_grad, known.step) != (operator, *flags)
+        ):
+            known = self._latest = WriteFact(operator, location, *flags)
+        return known
 
     def add(
         self, memory: Hashable, version: int, fact: WriteFact, region: Region | None = None, alive: Any = None

@@ -6,8 +6,7 @@ import PyTorch, and it asks only in programs that have.
 - :mod:`~.torch_adapter`: the protocol's questions, answered
 - :mod:`~.engine_wrapper`: ``backward()`` and ``grad()`` as tasks that observers hear of
 - :mod:`~.observed_backward`: one such task: what is put on its nodes, and taken off
-- :mod:`~.node_hooks`: how hooks come onto nodes cheaply
-- :mod:`~.hook_listing`: which hooks a node has
+- :mod:`~.node_hooks`: how hooks come onto nodes cheaply, and which a node has
 - :mod:`~.failed_node`: where a backward failed that nobody observed
 - :mod:`~.forward_pass`: which nodes a call makes, on which line, in which module
 - :mod:`~.operator_calls`: operators that have run
@@ -18,6 +17,7 @@ import PyTorch, and it asks only in programs that have.
 - :mod:`~.data_parallel`: collectives, and checksums on the device
 - :mod:`~.device`: what is looked at on a GPU, where it is
 - :mod:`~.numpy_conversion`: tensors to arrays and back
+- :mod:`~.passing_norms`: norms of what nodes are given while a program runs free, and what is not finite
 - :mod:`~.functorch`: values inside of ``torch.func``'s transforms
 - :mod:`~.torch_spec`: shape, dtype and device as strings and tuples
 - :mod:`~.warning_lines`: warnings at the user's line

@@ -20,7 +20,7 @@ from ...records.execution_order import engine_order
 from ...source.frame_variables import variables_of
 from ..gradient_hooks import frame_name
 from ..protocol import FailedCall
-from .hook_listing import hooks_of
+from .node_hooks import hooks_of
 from .numpy_conversion import outputs_of
 from .observed_backward import TorchTask
 from .saved_tensors import saved_of, tell_violation, versions_in

@@ -33,8 +33,8 @@ from ..native_adapter import location_of
 from ..protocol import Observer, hears
 from .functorch import is_wrapped
 from .graph_freeing import cut_row
-from .hook_listing import note_hooks
 from .jit_tracing import TRACED, around_tracing
+from .node_hooks import note_hooks
 from .operator_calls import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
 from .saved_tensors_unpacked import note_thread
 from .torch_compile import blindness_of, leave_uncompiled
@@ -321,7 +321,8 @@ class ForwardTap:
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._step_left()
         if self.own_writes:
-            parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+            with torch._C.DisableTorchFunction():  # else the mode would be asked of each parameter
+                parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
             self.wrote(f"{type(optimizer).__name__}.step", parameters)
 
     # --- modules ---
@@ -426,12 +427,10 @@ class ForwardTap:
         """Tell of the tensors that a call of the program has written."""
         if self.muted.depth:
             return
-        site = None
-        for tensor in tensors:
-            if tensor.is_inference():
-                continue
-            site = site or user_site(3)
-            write = TorchWrite(tensor, operator, tensor._version)
+        with torch._C.DisableTorchFunction():
+            writes = [TorchWrite(tensor, operator, tensor._version) for tensor in tensors if not tensor.is_inference()]
+        site = user_site(3) if writes else None
+        for write in writes:
             write.site = site
             for observer in self.own_writes:
                 observer.tensor_written(write)
@@ -655,7 +654,8 @@ def replace(owner: Any, name: str, original: Any, replacement: Any) -> Callable[
 
 def _on_stack(mode: TorchFunctionMode) -> bool:
     depth, get = torch._C._len_torch_function_stack(), torch._C._get_function_stack_at
-    return depth > 0 and any(get(i) is mode for i in range(depth))
+    # As a rule it is the only one.
+    return depth > 0 and (get(depth - 1) is mode or any(get(i) is mode for i in range(depth - 1)))
 
 
 def _take_off_stack(mode: TorchFunctionMode) -> None:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import math
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from typing import Any
 
 import numpy
 import torch
 
 from ...records.records import TensorSpec, dtype_name
-from ...records.tensor_statistics import combined_norm, is_finite, makes_bad, quick_norm
+from ...records.tensor_statistics import quick_norm
 from .. import memory_fingerprint
 from ..protocol import Converted
-from ..recent_norms import RecentNorms
 from .functorch import is_wrapped, outside_of_transforms, unwrapped
 from .torch_spec import TorchSpec
 
@@ -27,8 +24,9 @@ __all__ = [
     "few_elements",
     "from_host",
     "in_order_of_memory",
+    "norm_at",
     "outputs_of",
-    "passing_norms",
+    "reader",
     "region_of",
     "shape_of",
     "small_of",
@@ -146,86 +144,6 @@ def norm_at(tensor: Any) -> float | None:
     return quick_norm(host.array if type(host) is Converted else host)
 
 
-def passing_norms(
-    quiet: Callable[[], AbstractContextManager[Any]],
-) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:
-    """Return a function of the tensors that a node was given and has made, as `Adapter.passing_norms` does.
-
-    Parameters
-    ----------
-    quiet : callable
-        Returns a context in which nothing is recorded and nobody is told.
-    """
-    recent = RecentNorms()
-
-    def norm_of_many(tensor: Any) -> float | None:
-        if tensor is None or tensor.is_cpu:
-            return norm_at(tensor)
-        with quiet():
-            return norm_at(tensor)
-
-    def norm_of_given(tensor: Any) -> float | None:
-        norm = _norm_of_few(tensor)
-        if norm is None and type(tensor) is _TENSOR and not tensor.is_inference():
-            norm = recent.of(tensor, tensor._version)
-        return norm_of_many(tensor) if norm is None else norm
-
-    last: Any = None  # of a few numbers, which may be held: that is quicker
-    last_norm = 0.0
-    last_version = 0
-
-    def look(given: Sequence[Any], made: Sequence[Any]) -> tuple[float | None, bool]:
-        nonlocal last, last_norm, last_version
-        with torch._C.DisableTorchFunction():
-            if len(given) == 1:
-                tensor = given[0]
-                known = tensor is not None and tensor is last and tensor._version == last_version
-                norm = last_norm if known else norm_of_given(tensor)
-            else:
-                norm = combined_norm(list(map(norm_of_given, given)))
-            last, finite = None, True
-            for tensor in made:
-                if tensor is None:
-                    continue
-                of_few = _norm_of_few(tensor)
-                if of_few is not None:  # it is finite, and small enough to be held
-                    last, last_norm, last_version = tensor, of_few, tensor._version
-                    continue
-                of_many = norm_of_many(tensor)
-                if not is_finite(of_many):
-                    finite = False
-                if of_many is not None and type(tensor) is _TENSOR and not tensor.is_inference():
-                    recent.note(tensor, of_many, tensor._version)
-        if not finite and not is_finite(norm):
-            with quiet():
-                finite = not makes_bad(*([to_host(t) for t in grads if t is not None] for grads in (given, made)))
-        return norm, finite
-
-    return look
-
-
-def _norm_of_few(tensor: Any) -> float | None:
-    """Return the 2-norm of a few finite numbers, read where they lie; None of any other tensor."""
-    if type(tensor) is not _TENSOR or not tensor.is_cpu or tensor.layout is not torch.strided:
-        return None
-    numbers = _NUMBERS.get((tensor.dtype, tensor.numel()))
-    if numbers is None or not tensor.is_contiguous():
-        return None
-    try:
-        address = tensor.data_ptr()
-    except RuntimeError:  # a tensor inside a functorch transform
-        return None
-    norm = math.hypot(*numbers(address)) if address else math.nan  # zeros without memory have no address
-    return norm if norm < math.inf else None
-
-
-_NUMBERS = {
-    (dtype, count): (number * count).from_address
-    for dtype, number in ((torch.float32, ctypes.c_float), (torch.float64, ctypes.c_double))
-    for count in range(1, 17)
-}
-
-
 def small_of(call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
     """Take the gradients of a TorchCall as `Adapter.small` does.
 
@@ -276,16 +194,16 @@ def _small(tensor: torch.Tensor, most: int) -> tuple[Callable[[int], Any], int, 
     address = tensor.data_ptr() if plain and not tensor.is_neg() else 0
     if not address:  # an empty tensor has none, and neither have zeros without memory
         raise TypeError("not a small dense tensor on the host")
-    return _reader(size), address, dtype, _shared_shape(tensor.shape)
+    return reader(size), address, dtype, _shared_shape(tensor.shape)
 
 
 # One tuple for each shape, which the garbage collector need not follow: a torch.Size it would for good.
 _shared_shape = functools.lru_cache(4096)(tuple)
 
 
-@functools.cache
-def _reader(size: int) -> Callable[[int], Any]:
-    """Return a function that reads a number of bytes at an address."""
+@functools.lru_cache(4096)  # what it makes is a type: programs have gradients of any number of sizes
+def reader(size: int) -> Callable[[int], Any]:
+    """Return a function that gives a number of bytes at an address, where they lie."""
     return (ctypes.c_char * size).from_address
 
 
@@ -393,7 +311,7 @@ def bits_there(tensor: torch.Tensor) -> Callable[[], Any]:
     """
     address = address_of(tensor)
     if tensor.is_contiguous() and tensor.nbytes <= memory_fingerprint.WHOLE_BYTES:
-        return functools.partial(_reader(tensor.nbytes), address)
+        return functools.partial(reader(tensor.nbytes), address)
     region = _region_at(address, tensor)
     return lambda: memory_fingerprint.bits_of(region.array())
 

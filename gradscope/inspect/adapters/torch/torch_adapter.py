@@ -53,12 +53,11 @@ from .failed_node import failed_call
 from .forward_pass import SITE, WantedEvents, forward_tap
 from .functorch import innermost, is_wrapped
 from .graph_freeing import cut_row
-from .hook_listing import hooks_of
+from .node_hooks import hooks_of
 from .numpy_conversion import (
     bits_of,
     from_host,
     outputs_of,
-    passing_norms,
     region_of,
     shape_of,
     small_of,
@@ -68,6 +67,7 @@ from .numpy_conversion import (
     without_repeats,
 )
 from .observed_backward import TorchTask, edge_of
+from .passing_norms import PassingNorms
 from .saved_tensors import saved_of, set_version, unpacked_of, written_by_itself
 from .torch_compile import blindness_of, calls_inside, generated_code, inside_of, is_compiled, withheld_by
 
@@ -344,7 +344,7 @@ class TorchAdapter:
 
     def passing_norms(self) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:
         """Return a function of the tensors that a node was given and has made: see the protocol."""
-        return passing_norms(_NoRecording)
+        return PassingNorms(_NoRecording)
 
     def entering(self, task: TorchTask) -> Sequence[Any]:
         """Return the gradients that enter a backward which is about to run its first node."""

@@ -18,6 +18,8 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack  # noqa: E402
 
+from gradscope.inspect.adapters.torch.forward_pass import CallMode  # noqa: E402
+
 pytestmark = pytest.mark.torch
 
 
@@ -219,6 +221,24 @@ def test_an_optimizers_step_is_passed_over_and_its_closure_is_not(adapter, heard
             optimizer.step()
         (x * 1).sum()
     assert heard.of("recorded") == ["MulBackward0", "SumBackward0"] * 2
+
+
+def test_what_a_step_has_written_is_told_without_a_call_for_each_parameter(adapter, heard, monkeypatch):
+    calls = []
+    carry_out = CallMode.__torch_function__
+    monkeypatch.setattr(CallMode, "__torch_function__", lambda *args: calls.append(args[1]) or carry_out(*args))
+
+    def calls_of_step(parameters):
+        optimizer = torch.optim.SGD(parameters, lr=0.1)
+        for parameter in parameters:
+            parameter.grad = torch.ones(2)
+        with adapter.observe(heard, forward=True, backward=False, own_writes=True):
+            calls.clear()
+            optimizer.step()
+            return len(calls)
+
+    assert calls_of_step([leaf()]) == calls_of_step([leaf() for _ in range(10)])
+    assert len(heard.of("written")) == 11
 
 
 class Operators(Observer):

@@ -1,0 +1,154 @@
+"""What is asked of each node while a program runs free: the norm of what it is given, and whether all of it is finite.
+
+Nobody may be looking, so each gradient is read once, and where it lies. What one node has made is what the next is
+given, and about half of all nodes make nothing: they hand on the memory that they were given under another shape.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, TypeAlias
+
+import numpy
+import torch
+
+from ...records.tensor_statistics import combined_norm, is_finite, makes_bad, quick_norm
+from ..recent_norms import RecentNorms
+from .numpy_conversion import norm_at, reader, to_host
+
+__all__ = ["PassingNorms"]
+
+_TENSOR = torch.Tensor
+_FEW = 16
+_DTYPES: dict[torch.dtype, numpy.dtype[Any]] = {
+    torch.float32: numpy.dtype(numpy.float32),
+    torch.float64: numpy.dtype(numpy.float64),
+}
+_NUMBERS = {
+    (dtype, count): (number * count).from_address
+    for dtype, number in ((torch.float32, ctypes.c_float), (torch.float64, ctypes.c_double))
+    for count in range(1, _FEW + 1)
+}
+
+_Place: TypeAlias = tuple[int, int, torch.dtype, int]
+"""Where the numbers of a gradient lie without a gap: address, how many, dtype, and the version of the memory."""
+
+
+class PassingNorms:
+    """Looks at what the nodes of a backward were given and have made, as `Adapter.passing_norms` does.
+
+    Parameters
+    ----------
+    quiet : callable
+        Returns a context in which nothing is recorded and nobody is told.
+
+    Examples
+    --------
+    >>> from contextlib import nullcontext
+    >>> look, grad = PassingNorms(nullcontext), torch.tensor([3.0, 4.0])
+    >>> look([grad], [grad * 2]), look([grad], [grad / 0])
+    ((5.0, True), (5.0, False))
+    """
+
+    __slots__ = ("_few", "_few_norm", "_few_version", "_quiet", "_recent")
+
+    def __init__(self, quiet: Callable[[], AbstractContextManager[Any]]) -> None:
+        self._quiet = quiet
+        self._recent = RecentNorms()
+        # The latest gradient of a few numbers, which may be held: that is quicker.
+        self._few: Any = None
+        self._few_norm: float | None = None
+        self._few_version = 0
+
+    def __call__(self, given: Sequence[Any], made: Sequence[Any]) -> tuple[float | None, bool]:
+        """Return the norm of what a node was given, and whether it has made no NaN and no infinity."""
+        with torch._C.DisableTorchFunction():
+            source = given[0] if len(given) == 1 else None
+            norm = combined_norm(map(self._norm_of_given, given)) if source is None else self._norm_of_given(source)
+            finite = self._are_finite(made, source, norm)
+        if not finite and not is_finite(norm):
+            with self._quiet():
+                finite = not makes_bad(*([to_host(t) for t in grads if t is not None] for grads in (given, made)))
+        return norm, finite
+
+    def _norm_of_given(self, tensor: Any) -> float | None:
+        """Return the norm of a gradient that has arrived: as a rule, of one that was made a moment ago."""
+        if tensor is None:
+            return None
+        if tensor is self._few and tensor._version == self._few_version:
+            return self._few_norm
+        place = _place_of(tensor)
+        norm = None if place is None else self._recent.of(tensor, place[3])
+        return self._read(tensor, place) if norm is None else norm
+
+    def _are_finite(self, made: Sequence[Any], source: Any, norm: float | None) -> bool:
+        """Whether there is no NaN and no infinity in what a node has made.
+
+        Parameters
+        ----------
+        source : Tensor or None
+            The only gradient that it was given, whose norm is `norm`.
+        """
+        self._few, finite, there = None, True, None
+        for tensor in made:
+            if tensor is None:
+                continue
+            place = _place_of(tensor)
+            if place is not None and place[1] > _FEW and source is not None:
+                there = there or _place_of(source)
+                if place == there and norm is not None:  # it was handed on
+                    self._recent.note(tensor, norm, place[3])
+                    finite = finite and norm < math.inf
+                    continue
+            now = self._read(tensor, place)
+            if now is not None and not now < math.inf:
+                finite = False
+        return finite
+
+    def _read(self, tensor: Any, place: _Place | None) -> float | None:
+        """Return the norm of a gradient, and keep it for the node that is given it next."""
+        if place is None or not tensor.is_cpu:
+            return self._read_elsewhere(tensor)
+        address, count, dtype, version = place
+        if count <= _FEW and (dtype, count) in _NUMBERS:
+            norm = math.hypot(*_NUMBERS[dtype, count](address))
+            if norm < math.inf:
+                self._few, self._few_norm, self._few_version = tensor, norm, version
+                return norm
+        kind = _DTYPES.get(dtype)
+        if kind is None:
+            return self._read_elsewhere(tensor)
+        norm = quick_norm(numpy.frombuffer(reader(count * kind.itemsize)(address), kind))
+        self._recent.note(tensor, norm, version)
+        return norm
+
+    def _read_elsewhere(self, tensor: Any) -> float | None:
+        """Return the norm of a gradient of any kind, on any device."""
+        if tensor.is_cpu:
+            norm = norm_at(tensor)
+        else:
+            with self._quiet():
+                norm = norm_at(tensor)
+        if norm is not None and type(tensor) is _TENSOR and not tensor.is_inference():
+            self._recent.note(tensor, norm, tensor._version)
+        return norm
+
+
+def _place_of(tensor: Any) -> _Place | None:
+    """Return where the numbers of a gradient lie, in whatever order; None where they have gaps, or no such place."""
+    if type(tensor) is not _TENSOR:
+        return None
+    try:
+        address, count = tensor.data_ptr(), tensor.numel()
+        if not tensor.is_contiguous():
+            # Only strides that somebody has chosen by number cover a memory without reaching all of it.
+            span = sum([(size - 1) * step for size, step in zip(tensor.shape, tensor.stride())]) + 1
+            if span != count:
+                return None
+        # Zeros without memory have no address.
+        return (address, count, tensor.dtype, tensor._version) if address else None
+    except RuntimeError:  # it is sparse, one of inference mode, or inside of a functorch transform
+        return None
