@@ -434,3 +434,40 @@ def test_modes_are_nested() -> None:
     assert told == ["inner exp", "outer exp"]
     with pytest.raises(NotImplementedError, match="overrides nothing"), overrides.TorchFunctionMode():
         gs.ones(1).exp()
+
+
+# --- tensors of two libraries in one call -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda torch, ours, theirs: torch.sum(ours),
+        lambda torch, ours, theirs: torch.add(theirs, ours),
+        lambda torch, ours, theirs: torch.stack([ours, ours]),
+        lambda torch, ours, theirs: torch.nn.functional.softmax(ours, -1),
+        lambda torch, ours, theirs: torch.nn.Linear(3, 2)(ours),
+        lambda torch, ours, theirs: theirs.copy_(ours),
+        lambda torch, ours, theirs: theirs.__setitem__(0, ours[0]),
+    ],
+    ids=["sum", "add", "stack", "softmax", "Linear", "copy_", "setitem"],
+)
+def test_a_function_of_pytorch_refuses_a_gradscope_tensor(torch, call):
+    with pytest.raises(TypeError, match="of PyTorch was given a gradscope tensor\nCall gradscope's"):
+        call(torch, gs.ones(3, requires_grad=True), torch.ones(3))
+
+
+@pytest.mark.parametrize("ours", [gs.ones, lambda n: gs.ones(n).as_subclass(Plain)], ids=["a tensor", "a subclass"])
+def test_a_function_of_gradscope_refuses_a_tensor_of_pytorch(torch, ours):
+    x, theirs = ours(3), torch.ones(3)
+    for call in (
+        lambda: gs.add(x, theirs),
+        lambda: gs.matmul(x, theirs),
+        lambda: gs.nn.Linear(3, 2)(theirs),
+        lambda: gs.cat([x, theirs]),
+    ):
+        with pytest.raises(TypeError, match=r"(not|got) torch\.Tensor"):
+            call()
+    for call in (lambda: x + theirs, lambda: theirs * x, lambda: theirs @ x):
+        with pytest.raises(TypeError):
+            call()

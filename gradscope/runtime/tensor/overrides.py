@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ..ops.declaration.registry import Operator
 
 __all__ = [
-    *("NONE", "asking", "call", "count", "disabled", "dispatch", "is_overridable", "of_operator"),
-    *("overloaded", "overridable", "take_part"),
+    *("NONE", "asking", "call", "count", "disabled", "dispatch", "is_of_pytorch", "is_overridable"),
+    *("of_operator", "overloaded", "overridable", "take_part", "type_shown"),
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -46,7 +46,33 @@ disabled: Any = _disabled
 def has_say(kind: type) -> bool:
     """Whether a class takes part in calls with its instances."""
     method = getattr(kind, "__torch_function__", None)
-    return method is not None and method is not disabled and kind is not floors_above.tensor_type
+    if method is None or method is disabled or kind is floors_above.tensor_type:
+        return False
+    return not any(map(is_of_pytorch, kind.__mro__))  # PyTorch's own tensors would call the function again, for ever
+
+
+def is_of_pytorch(thing: Any) -> bool:
+    """Whether a class or a function is PyTorch's.
+
+    Examples
+    --------
+    >>> is_of_pytorch(int)
+    False
+    """
+    owner = getattr(thing, "__objclass__", thing)  # of a method in C
+    return str(getattr(owner, "__module__", "")).partition(".")[0] == "torch"
+
+
+def type_shown(value: Any) -> str:
+    """Return the name of a value's type; PyTorch's, of whose classes many have names of ours, with its package.
+
+    Examples
+    --------
+    >>> type_shown([1])
+    'list'
+    """
+    kind = type(value)
+    return f"torch.{kind.__name__}" if is_of_pytorch(kind) else kind.__name__
 
 
 def _leaves(values: Iterable[Any]) -> Iterator[Any]:

@@ -151,7 +151,17 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
             The function or method that was called.
         types : sequence of type
             The classes among the arguments that take part; with one that is no base of this one it is left to others.
+
+        Raises
+        ------
+        TypeError
+            If the function is PyTorch's, which cannot compute with this tensor.
         """
+        if overrides.is_of_pytorch(func):
+            raise TypeError(
+                f"{func.__name__}() of PyTorch was given a gradscope tensor\n"
+                "Call gradscope's, or hand it a tensor of PyTorch: torch.from_numpy(x.detach().numpy())."
+            )
         if not all(issubclass(cls, kind) for kind in types):
             return NotImplemented
         modes = state.local

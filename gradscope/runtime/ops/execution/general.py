@@ -105,7 +105,7 @@ def as_operand(op: Operator, parameter: Parameter, value: Argument) -> Argument:
             if not isinstance(item, Tensor):
                 raise OperandError(
                     f"expected Tensor as element {index} in argument '{parameter.name}' of {op.name}(), "
-                    f"but got {type(item).__name__}"
+                    f"but got {overrides.type_shown(item)}"
                 )
         return items
     if value is None and parameter.type == "Tensor?":
@@ -116,7 +116,7 @@ def as_operand(op: Operator, parameter: Parameter, value: Argument) -> Argument:
         return Tensor._wrap(value)
     name, shown = op.name.partition(".")[0], "input" if parameter.name == "self" else parameter.name
     raise OperandError(
-        f"{name}(): argument '{shown}' must be Tensor, not {type(value).__name__}\n"
+        f"{name}(): argument '{shown}' must be Tensor, not {overrides.type_shown(value)}\n"
         f"Wrap it: gradscope.tensor(...). The schema is {op.schema}."
     )
 

@@ -327,7 +327,8 @@ def matmul(self: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     if state.casting and autocast.covers("matmul", (self, other)):
         return autocast.call("matmul", matmul, self, other)
     if not hasattr(other, "_array"):
-        raise TypeError(f"matmul(): argument 'other' must be Tensor, not {type(other).__name__}\nUse * for a number.")
+        kind = overrides.type_shown(other)
+        raise TypeError(f"matmul(): argument 'other' must be Tensor, not {kind}\nUse * for a number.")
     a, b = self._array.ndim, other._array.ndim
     if a == 2 and b == 2:
         return METHODS["mm"](self, other)

@@ -38,7 +38,7 @@ METHODS["__rdiv__"] = _rtruediv
 
 @public(method="__rmatmul__", function_too=False)
 def _rmatmul(self: Tensor, other: Operand) -> Tensor:
-    return METHODS["matmul"](other, self)
+    return METHODS["matmul"](other, self) if isinstance(other, Tensor) else NotImplemented
 
 
 @public(method="__rpow__", function_too=False)
