@@ -4,14 +4,18 @@ The functions are patched by which memory is handed out, and by which code of th
 read too; when a backward begins, what its nodes have saved is held against the former. A suspicion is no finding:
 whoever hears of one runs the program again, and watches.
 
-Nothing is suspected of memory on a device, of hooks on nodes themselves, and of what another thread has saved, whose
-sequence numbers are of a count of its own.
+While an optimizer steps nothing is compared: what it has asked for by ``.data`` counts as written, as it nearly always
+is, and graphs that were made before the step and run after it are rare.
+
+Nothing is suspected of hooks on nodes themselves, and of what another thread has saved, whose sequence numbers are of a
+count of its own.
 """
 
 from __future__ import annotations
 
 import functools
 import threading
+import weakref
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -21,6 +25,7 @@ import torch
 from torch.autograd import Function
 from torch.autograd.function import BackwardCFunction
 from torch.nn.modules import batchnorm, module
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.hooks import BackwardHook
 
 from ..engine_wrapper import ENGINE, HOLDERS, blindness, is_compiling
@@ -64,7 +69,8 @@ def suspect_writes(tell: Callable[[], None]) -> Callable[[], None]:
     ['a suspicion']
     """
     watch = _SuspicionWatch(tell)
-    undo = [ignore_global_hooks(), *watch.see_memory(), *watch.see_calls(), *watch.see_backwards()]
+    undo = [ignore_global_hooks(), *watch.see_memory(), *watch.see_steps()]
+    undo += [*watch.see_calls(), *watch.see_backwards()]
 
     def end() -> None:
         while undo:
@@ -73,22 +79,38 @@ def suspect_writes(tell: Callable[[], None]) -> Callable[[], None]:
     return end
 
 
+class _OfThread(threading.local):
+    """What a thread is doing.
+
+    Attributes
+    ----------
+    modules : list
+        What was given to the modules that it is in, the outermost first.
+    step : list or None
+        While an optimizer steps: what was handed out by ``.data``, the key of its storage and a reference to the alias.
+    """
+
+    def __init__(self) -> None:
+        self.modules: list[_Given] = []
+        self.step: list[tuple[int, weakref.ref[torch.Tensor]]] | None = None
+
+
 class _SuspicionWatch:
     """What the patched functions do."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
         self._tell = tell
         self._handed = HandedMemory()
-        self._local = threading.local()
+        self._thread = _OfThread()
 
     # --- memory that is handed out ---
 
     def see_memory(self) -> list[Callable[[], None]]:
         """Patch what hands out memory; return what undoes it."""
-        handed = self._hand_out
+        handed = self._hand_out_alias
 
         def get_data(self: torch.Tensor) -> torch.Tensor:
-            alias = _DATA.__get__(self)
+            alias: torch.Tensor = _DATA.__get__(self)
             handed(self, alias)
             return alias
 
@@ -151,11 +173,48 @@ class _SuspicionWatch:
         with torch._C.DisableTorchFunction():
             self._handed.hand_out(tensor, holder)
 
+    def _hand_out_alias(self, tensor: torch.Tensor, alias: torch.Tensor) -> None:
+        if _unseen():
+            return
+        step = self._thread.step
+        with torch._C.DisableTorchFunction():
+            if step is None:
+                self._handed.hand_out(tensor, alias)
+                return
+            key = _storage_of(tensor)
+            if key is not None:
+                step.append((key, weakref.ref(alias)))
+
     def _replaced(self, tensor: torch.Tensor) -> None:
         if _unseen() or tensor.layout is not torch.strided:
             return
         with torch._C.DisableTorchFunction():
             self._handed.replaced(tensor)
+
+    # --- the step of an optimizer ---
+
+    def see_steps(self) -> list[Callable[[], None]]:
+        """Hear of the steps of optimizers; return what ends it."""
+        before = register_optimizer_step_pre_hook(self._step_entered)
+        after = register_optimizer_step_post_hook(self._step_left)
+        return [before.remove, after.remove]
+
+    def _step_entered(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        closure = args[1] if len(args) > 1 else kwargs.get("closure")  # args begins with the optimizer
+        if closure is None and not _unseen() and self._thread.step is None:
+            self._thread.step = []
+
+    def _step_left(self, *_: Any) -> None:
+        """Take what the step has asked for as written, and look after the aliases that it keeps."""
+        if _unseen() or self._thread.step is None:
+            return
+        step, self._thread.step = self._thread.step, None
+        with torch._C.DisableTorchFunction():
+            for key, reference in step:
+                alias = reference()
+                if alias is not None:
+                    self._handed.hand_out(alias, alias)
+                self._handed.written(key)
 
     # --- the backward ---
 
@@ -164,6 +223,7 @@ class _SuspicionWatch:
         original = getattr(HOLDERS[0], ENGINE)
 
         def engine_run_backward(outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+            self._step_left()  # a step that has raised did not say so
             if self._handed and not is_compiling() and not blindness():
                 self._look_at_graph(outputs)
             return original(outputs, *args, **kwargs)
@@ -208,7 +268,7 @@ class _SuspicionWatch:
         if _unseen():
             return
         recording = torch.is_grad_enabled()
-        self._modules().append(_given(args) if recording else [])
+        self._thread.modules.append(_given(args) if recording else [])
         if recording and not module.training and isinstance(module, batchnorm._BatchNorm):
             # What batch_norm is about to save it writes, counting no version, when it runs in training.
             for statistics in (module.running_mean, module.running_var):
@@ -216,20 +276,13 @@ class _SuspicionWatch:
                     self._hand_out(statistics, statistics)
 
     def _module_left(self, module: Any, args: Any, output: Any) -> None:
-        if _unseen() or not self._modules():
+        if _unseen() or not self._thread.modules:
             return
-        written = _written(self._modules().pop())
+        written = _written(self._thread.modules.pop())
         if written:
             returned = {_storage_of(tensor) for tensor in tensors_in(output)}
             if any(_storage_of(tensor) not in returned for tensor in written):
                 self._tell()
-
-    def _modules(self) -> list[_Given]:
-        try:
-            return self._local.modules
-        except AttributeError:
-            self._local.modules = []
-            return self._local.modules
 
     def _applying(self, original: Any) -> Callable[..., Any]:
         def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:

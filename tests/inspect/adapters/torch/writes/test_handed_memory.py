@@ -62,6 +62,22 @@ def test_a_change_is_known_after_its_writer_has_gone():
     assert changed(handed, x, saved)
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_of_a_device_s_memory_the_alias_tells(kept):
+    x = torch.ones(3, device="meta")
+    handed, alias = HandedMemory(), x.data
+    handed.hand_out(x, alias)
+    saved = now()
+    record()
+    assert not changed(handed, x, saved)
+    alias.zero_()
+    if not kept:
+        del alias
+    assert changed(handed, x, saved)
+    record()
+    assert not changed(handed, x, now())
+
+
 def test_a_change_is_forgotten_when_a_graph_is_run_that_is_younger():
     x = torch.ones(3)
     handed, alias = HandedMemory(), x.detach()

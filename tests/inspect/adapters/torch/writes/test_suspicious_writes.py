@@ -42,6 +42,73 @@ def test_a_write_through_an_alias_that_was_there_before_is_suspected(seen):
     assert seen == ["suspicion"]
 
 
+class OldSGD(torch.optim.Optimizer):
+    """As optimizers were written before there was no_grad(); `step` may keep an alias, or raise."""
+
+    def __init__(self, parameters, keep=False, fail=False):
+        super().__init__(list(parameters), {"lr": 0.1})
+        self.aliases, self.keep, self.fail = [], keep, fail
+
+    def step(self, closure=None):
+        for parameter in self.param_groups[0]["params"]:
+            alias = parameter.data
+            alias.add_(parameter.grad.data, alpha=-0.1)
+            if self.keep:
+                self.aliases.append(alias)
+        if self.fail:
+            raise ValueError("somebody else's")
+
+
+def stepped(w, **how):
+    """An optimizer that has stepped once, after a backward of its own graph."""
+    optimizer = OldSGD([w], **how)
+    w.pow(2).sum().backward()
+    optimizer.step()
+    return optimizer
+
+
+def test_a_step_between_forward_and_backward_is_suspected(seen):
+    w = leaf()
+    loss = (w * w).sum()
+    stepped(w)
+    assert seen == []
+    loss.backward()
+    assert seen == ["suspicion"]
+
+
+def test_an_alias_that_a_step_has_kept_is_looked_after(seen):
+    w = leaf()
+    optimizer = stepped(w, keep=True)
+    loss = (w * w).sum()
+    optimizer.aliases[0].zero_()
+    loss.backward()
+    assert seen == ["suspicion"]
+
+
+def test_after_a_step_that_has_raised_writes_are_suspected(seen):
+    w = leaf()
+    with pytest.raises(ValueError, match="somebody"):
+        stepped(w, fail=True)
+    loss = (w * w).sum()
+    w.data.zero_()
+    loss.backward()
+    assert seen == ["suspicion"]
+
+
+def test_nothing_is_compared_while_an_optimizer_steps(seen, monkeypatch):
+    def compare(tensor):
+        raise AssertionError("the memory is read")
+
+    monkeypatch.setattr("gradscope.inspect.adapters.torch.writes.handed_memory.bits_there", compare)
+    w = leaf()
+    optimizer = stepped(w)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (w * w).sum().backward()
+        optimizer.step()
+    assert seen == []
+
+
 def test_training_is_not_suspected(seen):
     model = torch.nn.Sequential(
         torch.nn.Linear(3, 3), torch.nn.BatchNorm1d(3), torch.nn.ReLU(True), torch.nn.Linear(3, 1)
