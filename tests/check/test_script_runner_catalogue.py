@@ -67,6 +67,34 @@ MISUSE = [
         "write `rate = rate.mul(0.5)`",
     ),
     Program(
+        "2 relu's result written by the layer behind it",
+        "GS101",
+        """
+        net = gs.nn.Sequential(gs.nn.Linear(3, 4), gs.nn.ReLU(inplace=True), gs.nn.Dropout(0.2, inplace=True))
+        out = net(gs.ones(5, 3))  # saved # written
+        out.sum().backward()  # read
+        """,
+        "make that Dropout without inplace=True",
+    ),
+    Program(
+        "2 tanh's result written by a layer with the flag",
+        "GS101",
+        """
+        class Gate(gs.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.act = gs.nn.ELU(inplace=True)
+
+            def forward(self, x):
+                h = gs.tanh(x)  # saved
+                return self.act(h) * 2  # written
+
+        x = gs.ones(3, requires_grad=True)
+        Gate()(x).sum().backward()  # read
+        """,
+        "make that ELU without inplace=True",
+    ),
+    Program(
         "3 input of pow written",
         "GS101",
         """

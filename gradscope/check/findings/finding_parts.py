@@ -76,6 +76,12 @@ def uncounted(write: WriteFact | None) -> str:
     return f"written here by {write.operator}, which counts no version of it"
 
 
+def _written(write: WriteFact | None) -> str:
+    if write is None:
+        return ""
+    return f"written here by {write.operator}" + (f" in {write.module}, told to work in place" if write.module else "")
+
+
 class ModifiedTensor(NamedTuple):
     """A saved tensor that has been written since, as a finding calls it.
 
@@ -111,7 +117,7 @@ def modified_finding(code: str, facts: ModifiedFacts, told: ModifiedTensor, mess
         code=code,
         message=message,
         sites=sites(
-            ("written", write.location, f"written here by {write.operator}") if write is not None else ("", None, ""),
+            ("written", None if write is None else write.location, _written(write)),
             ("saved", facts.saved, f"saved here by {facts.node} as `{facts.saved_name}`"),
             ("read", facts.read, f"needed here: {facts.node} {'fails' if facts.reached else 'would fail'}"),
             *later_writes(facts.writes),

@@ -126,6 +126,8 @@ def _help(facts: ModifiedFacts, write: WriteFact | None, text: SourceWrite) -> s
             f"{prefix}write into a copy (`{name} = {name}.clone()` before this line), or collect the parts in a list "
             "and stack() them"
         )
+    if write is not None and write.module:
+        return f"make that {write.module} without inplace=True"
     if write is None:
         return (
             "the write came before the watch began, or from what it cannot hear: look between the line that saved and "

@@ -143,6 +143,11 @@ class SharedWriteWatch(Observer):
             )
             self.suspects[self._adapter.key(root[0])] = _UnreturnedInput(write.tensor, written_input)
 
+    def told_in_place(self) -> str:
+        """Return the class of the module that runs, where it has been told to work in place; else nothing."""
+        modules = self._modules()
+        return modules[-1][1] if modules and modules[-1][2] else ""
+
     def suspect_input(self, tensor: Any, node: Any, write: WriteFact | None) -> None:
         """Suspect an input that a custom Function has written without ``mark_dirty()``."""
         root = self._adapter.root(tensor)

@@ -79,7 +79,8 @@ class Watcher(Observer):
         running = self._running.innermost()
         # A write on the line of the backward is the engine's own: a gradient that accumulates, a copy that it fills.
         self.writes += location != (running.read if running is not None else None)
-        self._account.note(self._adapter, write, optimizer=_optimizer_step(), regions=True)
+        module = self._shared_writes.told_in_place()
+        self._account.note(self._adapter, write, optimizer=_optimizer_step(), module=module, regions=True)
         self._shared_writes.note_write(write, None if running is None else running.nodes.get(get_ident()))
 
     def memory_shared(self, share: Any) -> None:

@@ -43,6 +43,8 @@ class WriteFact:
         That of the alias that was written, before the write.
     step : bool
         Whether an optimizer of the framework's own did it.
+    module : str
+        The class of the module that did it because it was told to work in place, ``'ReLU'``; empty for any other write.
     """
 
     operator: str
@@ -50,6 +52,7 @@ class WriteFact:
     grad_enabled: bool
     requires_grad: bool
     step: bool
+    module: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,30 +133,36 @@ class WriteAccount:
         self._lock = threading.Lock()
         self._latest: WriteFact | None = None
 
-    def note(self, adapter: Adapter, write: Write, *, optimizer: str = "", regions: bool = False) -> None:
+    def note(
+        self, adapter: Adapter, write: Write, *, optimizer: str = "", module: str = "", regions: bool = False
+    ) -> None:
         """Note what an adapter tells of a write.
 
         Parameters
         ----------
         optimizer : str
             The step of the framework's own optimizer that wrote, ``'Adam.step'``.
+        module : str
+            The class of the module that wrote because it was told to work in place.
         regions : bool
             Note which bytes were written too.
         """
         tensor, operator = write.tensor, optimizer or write.operator
-        fact = self._fact(operator, write.location, write.grad_enabled, tensor.requires_grad, bool(optimizer))
+        flags = write.grad_enabled, tensor.requires_grad, bool(optimizer)
+        fact = self._fact(operator, module, write.location, flags)
         region = adapter.region(tensor) if regions else None
         self.add(adapter.memory_key(tensor), write.version, fact, region, adapter.memory(tensor))
 
-    def _fact(self, operator: str, location: Location | None, *flags: bool) -> WriteFact:
+    def _fact(self, operator: str, module: str, location: Location | None, flags: tuple[bool, bool, bool]) -> WriteFact:
         """Return a fact, the same one as long as one step of an optimizer writes parameter after parameter."""
         known = self._latest
         if (
             known is None
             or known.location is not location  # an equal line may have been called from elsewhere
-            or (known.operator, known.grad_enabled, known.requires_grad, known.step) != (operator, *flags)
+            or (known.operator, known.module) != (operator, module)
+            or (known.grad_enabled, known.requires_grad, known.step) != flags
         ):
-            known = self._latest = WriteFact(operator, location, *flags)
+            known = self._latest = WriteFact(operator, location, *flags, module)
         return known
 
     def add(
