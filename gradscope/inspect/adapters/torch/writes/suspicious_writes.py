@@ -233,7 +233,7 @@ class _SuspicionWatch:
 
     def _look_at_graph(self, outputs: Sequence[Any]) -> None:
         roots = [edge[0] for edge in map(edge_of, outputs) if edge is not None]
-        saved: dict[int, int] = {}
+        saved: list[tuple[int, int, torch.Tensor]] = []
         with torch._C.DisableTorchFunction():
             nodes = walk(roots)[0]
             numbers = [node._sequence_nr() for node in nodes]
@@ -243,8 +243,8 @@ class _SuspicionWatch:
                 unread = written_by_itself(node)
                 for name, tensor in unpacked_of(node):
                     key = None if tensor is None or name in unread else _storage_of(tensor)
-                    if key is not None:
-                        saved[key] = min(number, saved.get(key, number))
+                    if tensor is not None and key is not None:
+                        saved.append((key, number, tensor))
             if self._handed.changed_since(saved):
                 self._tell()
 

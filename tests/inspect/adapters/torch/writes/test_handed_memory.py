@@ -23,7 +23,7 @@ def key_of(tensor):
 
 
 def changed(handed, tensor, time):
-    return handed.changed_since({key_of(tensor): time})
+    return handed.changed_since([(key_of(tensor), time, tensor)])
 
 
 @pytest.mark.parametrize("size", [3, 400_000])
@@ -60,6 +60,27 @@ def test_a_change_is_known_after_its_writer_has_gone():
     alias.zero_()
     del alias
     assert changed(handed, x, saved)
+
+
+@pytest.mark.parametrize("columns", [4, 40_000])
+def test_other_bytes_than_those_that_were_saved_are_told_apart_in_what_is_small(columns):
+    x = torch.zeros(3, columns)
+    handed = HandedMemory()
+    saved = []
+    for column in range(3):
+        alias = x.detach()
+        handed.hand_out(x, alias)
+        alias[:, column] = 1
+        del alias
+        saved.append(now())
+        record()
+    small = columns == 4
+    assert [changed(handed, x[:, : column + 1], saved[column]) for column in range(3)] == [
+        not small, not small, False
+    ]  # fmt: skip
+    assert changed(handed, x[:, 1:], saved[0])
+    assert changed(handed, x.t()[1:2], saved[0])
+    assert not changed(handed, x[:0], saved[0]) or not small
 
 
 @pytest.mark.parametrize("kept", [True, False])
