@@ -11,8 +11,8 @@ pytest: fixtures, and by ``--gradscope-check`` failed tests are told what spoile
 - :mod:`~.random_tensors`: ``make_tensor``
 - :mod:`~.strategies`: shapes and tensors for Hypothesis
 - :mod:`~.plugin`: fixtures and options of pytest
-- :mod:`~.suite_recheck`: what ``--gradscope-recheck`` does
-- :mod:`~.suite_watch`: what ``--gradscope-check`` does
+- :mod:`~.suite_recheck`: what ``--gradscope-check`` does
+- :mod:`~.suite_watch`: what ``--gradscope-watch`` does
 """
 
 from __future__ import annotations

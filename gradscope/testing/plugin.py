@@ -1,9 +1,10 @@
 """A pytest plugin: fixtures for gradients, and a suite that runs under the in-place sanitizer.
 
 pytest finds it where gradscope is installed. It does nothing unless it is asked to: by ``pytest --gradscope-check``, or
-in the configuration file by ``gradscope_check = true``, all tests and their fixtures run under the sanitizer
-(:mod:`gradscope.testing.suite_watch`); by ``pytest --gradscope-recheck``, or ``gradscope_recheck = true``, tests run as
-they are, and those in which something suspicious happened run again under it (:mod:`gradscope.testing.suite_recheck`).
+in the configuration file by ``gradscope_check = true``, tests run as they are, and those in which something suspicious
+happened run again under the sanitizer (:mod:`gradscope.testing.suite_recheck`); by ``pytest --gradscope-watch``, or
+``gradscope_watch = true``, all tests and their fixtures run under it the first time
+(:mod:`gradscope.testing.suite_watch`).
 By their arguments tests ask for these fixtures:
 
 - ``gradcheck``: :func:`gradscope.testing.assert_gradients`
@@ -43,9 +44,9 @@ _recorded: pytest.StashKey[Recorder] = pytest.StashKey()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options and the settings."""
-    check = "run tests and fixtures under gradscope's in-place sanitizer, and tell what spoilt a gradient"
-    recheck = "the same for tests in which something suspicious happened, which run again at the end: it costs little"
-    for name, about in (("check", check), ("recheck", recheck)):
+    check = "tell what spoilt a gradient: tests in which something suspicious happened run again at the end, watched"
+    watch = "the same, but all tests and fixtures are watched, operator by operator, and none runs twice"
+    for name, about in (("check", check), ("watch", watch)):
         parser.getgroup("gradscope").addoption(f"--gradscope-{name}", action="store_true", help=about)
         parser.addini(f"gradscope_{name}", about, type="bool", default=False)
 
@@ -79,21 +80,21 @@ class _AsTheyAre(MetaPathFinder):
 
 def pytest_configure(config: pytest.Config) -> None:
     """Watch the suite, where that is asked for; an option goes before a setting."""
-    check, recheck = (config.getoption(f"--gradscope-{name}") for name in ("check", "recheck"))
-    if check and recheck:
-        raise pytest.UsageError("--gradscope-check watches all tests, --gradscope-recheck some: leave one out")
-    if not (check or recheck):
-        check, recheck = (config.getini(f"gradscope_{name}") for name in ("check", "recheck"))
-    if check:
+    check, watch = (config.getoption(f"--gradscope-{name}") for name in ("check", "watch"))
+    if check and watch:
+        raise pytest.UsageError("--gradscope-watch watches all tests, --gradscope-check some: leave one out")
+    if not (check or watch):
+        check, watch = (config.getini(f"gradscope_{name}") for name in ("check", "watch"))
+    if watch:
         # It takes the instruments, which nobody else needs.
         from .suite_watch import SuiteWatch
 
-        config.pluginmanager.register(SuiteWatch(), "gradscope-check")
-    elif recheck:
+        config.pluginmanager.register(SuiteWatch(), "gradscope-watch")
+    elif check:
         # So does this.
         from .suite_recheck import SuiteRecheck
 
-        config.pluginmanager.register(SuiteRecheck(config), "gradscope-recheck")
+        config.pluginmanager.register(SuiteRecheck(config), "gradscope-check")
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from .suite_watch import SECTION, SuiteWatch
 __all__ = ["SuiteRecheck"]
 
 _ABOUT_WRITES = re.compile(r"in-?place|a second time|single memory location|overlap")
-_FOUND = "gradscope_recheck"
+_FOUND = "gradscope_check"
 
 
 class SuiteRecheck(SuiteWatch):
@@ -103,8 +103,8 @@ class SuiteRecheck(SuiteWatch):
         # Under -x fixtures of the next test may be there still.
         session._setupstate.teardown_exact(None)
         watch = SuiteWatch()
-        self._config.pluginmanager.unregister(self, "gradscope-recheck")
-        self._config.pluginmanager.register(watch, "gradscope-check")
+        self._config.pluginmanager.unregister(self, "gradscope-check")
+        self._config.pluginmanager.register(watch, "gradscope-watch")
         watch.begin()
         try:
             for item, following in zip(suspects, [*suspects[1:], None], strict=True):
@@ -114,8 +114,8 @@ class SuiteRecheck(SuiteWatch):
                     self._found[item.nodeid] = "\n".join(dict.fromkeys(told))
         finally:
             watch.end()
-            self._config.pluginmanager.unregister(watch, "gradscope-check")
-            self._config.pluginmanager.register(self, "gradscope-recheck")
+            self._config.pluginmanager.unregister(watch, "gradscope-watch")
+            self._config.pluginmanager.register(self, "gradscope-check")
             session.shouldfail, session.shouldstop = stopped
 
     # --- what is said ---

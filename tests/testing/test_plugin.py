@@ -113,10 +113,11 @@ def test_a_test_that_fails_is_told_where_it_was_recorded(output: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", quick(["option", "setting"], {"setting"}))
-def test_it_watches_where_it_is_asked(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("asked", ["check", "watch"])
+def test_it_watches_where_it_is_asked(tmp_path: Path, way: str, asked: str) -> None:
     if way == "setting":
-        (tmp_path / "pytest.ini").write_text("[pytest]\ngradscope_check = true\n")
-    output = run(tmp_path, *["--gradscope-check"] * (way == "option"), "-k", "spoilt")
+        (tmp_path / "pytest.ini").write_text(f"[pytest]\ngradscope_{asked} = true\n")
+    output = run(tmp_path, *[f"--gradscope-{asked}"] * (way == "option"), "-k", "spoilt")
     assert "test_suite.py::test_spoilt_in_silence\nGS106 silent-wrong: `y`" in output
 
 

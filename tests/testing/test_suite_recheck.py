@@ -84,7 +84,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return Run(tmp_path_factory.mktemp("suite"), "--gradscope-recheck")
+    return Run(tmp_path_factory.mktemp("suite"), "--gradscope-check")
 
 
 def test_no_outcome_changes(run: Run) -> None:
@@ -112,7 +112,7 @@ def test_what_is_found_the_second_time_is_told(run: Run) -> None:
 
 
 def test_the_first_failure_is_told_of_under_exitfirst(tmp_path: Path) -> None:
-    run = Run(tmp_path, "--gradscope-recheck", "-x")
+    run = Run(tmp_path, "--gradscope-check", "-x")
     assert run.output.count("GS101 error: `y`") == 1
     assert run.passed_with_findings() == ["test_wrong"]
     assert run.output.splitlines()[-1].startswith("1 failed, 4 passed")
@@ -122,17 +122,17 @@ def test_the_first_failure_is_told_of_under_exitfirst(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_workers_of_xdist_hand_over_what_they_find(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
-    run = Run(tmp_path, "--gradscope-recheck", "-n", "2")
+    run = Run(tmp_path, "--gradscope-check", "-n", "2")
     assert run.output.count("GS101 error: `y`") == 2
     assert run.passed_with_findings() == ["test_wrong"]
 
 
 def test_a_setting_asks_for_it(tmp_path: Path) -> None:
-    (tmp_path / "pytest.ini").write_text("[pytest]\ngradscope_recheck = true\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\ngradscope_check = true\n")
     assert Run(tmp_path, "-k", "test_wrong").passed_with_findings() == ["test_wrong"]
 
 
 def test_both_ways_to_watch_are_refused(tmp_path: Path) -> None:
-    run = Run(tmp_path, "--gradscope-recheck", "--gradscope-check")
+    run = Run(tmp_path, "--gradscope-watch", "--gradscope-check")
     assert run.status == 4
     assert "leave one out" in run.errors

@@ -96,7 +96,7 @@ def run_suite(folder: Path, framework: str, *options: str) -> str:
     return run.stdout
 
 
-@pytest.fixture(scope="module", params=["--gradscope-check", "--gradscope-recheck"])
+@pytest.fixture(scope="module", params=["--gradscope-check", "--gradscope-watch"])
 def option(request: pytest.FixtureRequest) -> str:
     return request.param
 
