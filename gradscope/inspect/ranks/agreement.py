@@ -11,7 +11,7 @@ import math
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy
@@ -221,8 +221,24 @@ class Steps:
         self._ahead: deque[StepRecord] = deque()
         self._numbers: dict[int, int] = {}  # the last number of each optimizer
         self._alone: dict[int, int] = {}
+        self._label = ""
+        self._relabelled: dict[int, tuple[Any, tuple[HeldTensor, ...]]] = {}
         self.last: StepRecord | None = None
         self.left_out = 0
+
+    def drop_label(self, label: str) -> None:
+        """Leave out, from here on, what the names of tensors begin with."""
+        self._label = label
+        self._ahead = deque(map(self._without_label, self._ahead))
+
+    def _without_label(self, step: StepRecord) -> StepRecord:
+        if not self._label:
+            return step
+        tensors = step.look.tensors
+        if id(tensors) not in self._relabelled:
+            called = tuple(held._replace(name=held.name.removeprefix(self._label)) for held in tensors)
+            self._relabelled[id(tensors)] = tensors, called
+        return replace(step, look=replace(step.look, tensors=self._relabelled[id(tensors)][1]))
 
     def peek(self, ahead: int = 0) -> StepRecord | None:
         """Return one of the next steps; None where there are not so many."""
@@ -233,7 +249,7 @@ class Steps:
             which, number = step.look.optimizer, step.look.number
             self.left_out += max(0, number - self._numbers.get(which, 0) - 1)
             self._numbers[which] = number
-            self._ahead.append(step)
+            self._ahead.append(self._without_label(step))
         return self._ahead[ahead]
 
     def take(self) -> None:
@@ -287,6 +303,9 @@ class Comparison:
             if len(steps) < 2:
                 return None
             if not self._parts:
+                for rank, label in _labels_apart(steps).items():
+                    self._streams[rank].drop_label(label)
+                    steps[rank] = self._streams[rank].peek() or steps[rank]
                 self._begin(steps)
             behind = self._behind(steps)
             for rank in behind:
@@ -384,6 +403,21 @@ class Comparison:
                 self.notes.append(f"rank {rank} took {told} without the others, who were given its parameters (join)")
                 self._streams[rank].take_alone(count)
         return True
+
+
+def _labels_apart(steps: Mapping[int, StepRecord]) -> dict[int, str]:
+    """Return by rank what the names of all its tensors begin with, and those of others do not.
+
+    A module is called after its variable where the program holds another one: on the rank alone that keeps an EMA.
+    """
+    names = {rank: [held.name for held in step.look.tensors] for rank, step in steps.items()}
+    short = min(names.values(), key=lambda called: sum(map(len, called)))
+    labels = {rank: called[0].removesuffix(short[0]) for rank, called in names.items()}
+    return {
+        rank: label
+        for rank, label in labels.items()
+        if label.endswith(".") and names[rank] == [f"{label}{name}" for name in short]
+    }
 
 
 def _length(skips: Mapping[int, int]) -> int:

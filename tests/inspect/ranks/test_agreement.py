@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import linecache
 import re
@@ -53,6 +54,30 @@ def test_the_first_parameter_that_differs_is_named_with_the_step_before(tmp_path
     assert [line.split()[:-1] for line in lines[1:3]] == [["rank", "0,", "2", "checksum"], ["rank", "1", "checksum"]]
     assert lines[-1] == "before that they agreed in 1 step"
     assert json.loads(json.dumps(data))["first"]["cause"] == told
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_rank_that_keeps_a_second_model_is_compared_with_the_others(swapped, tmp_path):
+    for rank in range(2):
+        with being_rank(rank, 2), gi.record(f"{tmp_path}/"):
+            gs.manual_seed(0)
+            model = gs.nn.Sequential(gs.nn.Linear(3, 2), gs.nn.BatchNorm1d(2))
+            average = copy.deepcopy(model) if rank == 0 else None
+            optimizer = gs.optim.SGD(model.parameters(), lr=0.1)
+            for step in range(3):
+                optimizer.zero_grad()
+                model(gs.arange(6.0).reshape(2, 3)).square().sum().backward()
+                optimizer.step()
+                if average is not None and swapped and step == 1:  # evaluated, and not put back
+                    model.load_state_dict(average.state_dict())
+    found = compared(tmp_path)
+    with open_ranks(tmp_path) as ranks:
+        called = [next(member.recording.steps(member.run.id)).look.tensors[0].name for member in ranks.members]
+    assert called == ["model.0.weight", "0.weight"]
+    assert (bool(found), found.steps, found.tensors) == ((False, 2, 4) if swapped else (True, 3, 4))
+    if swapped:
+        assert (found.parted.what, found.parted.name) == ("parameter", "0.weight")
+        assert "rank 0" in likely_cause(found.parted).text
 
 
 def test_a_rank_that_is_behind_is_compared_as_far_as_it_came(tmp_path):
