@@ -33,6 +33,9 @@ _SAME_STEP = 1.0
 _PAUSING = 2.0
 """Seconds in which a rank that is not in a collective comes to its next node."""
 
+_ANSWERING = 2.0
+"""Seconds in which a rank answers; one that does not is in code that lets no other thread of its process run."""
+
 _ASKING = 0.1
 """Seconds after which a rank that has not stopped is asked whether it waits in a collective."""
 
@@ -65,6 +68,7 @@ class RankGroup:
         self.renew: Callable[[], None] | None = None
         self._awaited: list[RemoteDebugger] = []
         self._impatient = False
+        self._asked: set[int] = set()  # members, by identity, from which the answer to a pause is still to come
         self._stopping = threading.Lock()
         self._waiters = Waiters()
         for member in self.members:
@@ -171,7 +175,14 @@ class RankGroup:
         self._pause_all()
 
     def _pause_all(self) -> None:
-        _at_once(self._running(), lambda member: member.pause())
+        _at_once([member for member in self._running() if id(member) not in self._asked], self._pause, _ANSWERING)
+
+    def _pause(self, member: RemoteDebugger) -> None:
+        self._asked.add(id(member))
+        try:
+            member.pause()
+        finally:
+            self._asked.discard(id(member))
 
     def wait(self, timeout: float | None = None) -> SessionState:
         """Wait until a rank that runs has stopped or died, or all have ended; choose it, and pause the others.
@@ -209,7 +220,8 @@ class RankGroup:
         self._pause_all()
         deadline = time.monotonic() + _PAUSING
         while not self._until(lambda: not self._running(), _ASKING) and time.monotonic() < deadline:
-            if all(map(_waits, self._running())):  # they most likely wait for a rank that has stopped
+            running = self._running()
+            if len(_at_once(running, _be_waiting, _ANSWERING)) == len(running):  # most likely for one that has stopped
                 return
             self._pause_all()  # a rank that was about to go on had nothing to pause when it was asked
 
@@ -315,15 +327,23 @@ def _has_news(member: RemoteDebugger) -> bool:
     return member.state is not SessionState.RUNNING and member.state is not SessionState.FINISHED
 
 
-def _waits(member: RemoteDebugger) -> bool:
-    """Whether a rank that runs waits in a collective."""
-    with contextlib.suppress(SessionError):
-        return member.whereabouts().startswith("waits in")
-    return False
+def _be_waiting(member: RemoteDebugger) -> None:
+    """Raise SessionError unless a rank that runs waits in a collective."""
+    place = member.whereabouts()
+    if not place.startswith("waits in"):
+        raise SessionError(place)
 
 
-def _at_once(members: Sequence[RemoteDebugger], verb: Callable[[RemoteDebugger], object]) -> list[RemoteDebugger]:
-    """Carry out a verb at several ranks, each of which may be slow to answer; return those that have not refused it."""
+def _at_once(
+    members: Sequence[RemoteDebugger], verb: Callable[[RemoteDebugger], object], patience: float | None = None
+) -> list[RemoteDebugger]:
+    """Carry out a verb at several ranks, each of which may be slow to answer; return those that have not refused it.
+
+    Parameters
+    ----------
+    patience : float, optional
+        Seconds after which no answer is waited for any more: it may still come.
+    """
     sent: list[RemoteDebugger] = []
 
     def carry_out(member: RemoteDebugger) -> None:
@@ -334,9 +354,10 @@ def _at_once(members: Sequence[RemoteDebugger], verb: Callable[[RemoteDebugger],
     threads = [threading.Thread(target=carry_out, args=(member,), daemon=True) for member in members]
     for thread in threads:
         thread.start()
+    deadline = None if patience is None else time.monotonic() + patience
     for thread in threads:
-        thread.join()
-    return sent
+        thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
+    return list(sent)
 
 
 def _all_of(removes: list[Callable[[], None]]) -> Callable[[], None]:

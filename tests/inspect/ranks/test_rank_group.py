@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from gradscope.inspect import SessionError, SessionState
+from gradscope.inspect.ranks import rank_group
 from gradscope.inspect.ranks.launch import start_ranks
 from gradscope.inspect.ranks.rank_group import RankGroup
 
@@ -182,3 +183,37 @@ def test_a_rank_that_had_nothing_to_pause_yet_is_asked_again():
     stopped = Member(SessionState.PAUSED_BEFORE)
     assert RankGroup([stopped, late]).stop_with(stopped)
     assert late.state is SessionState.PAUSED_BEFORE
+
+
+class Silent(Member):
+    """A rank in code that lets no other thread of its process run, so that it answers nothing."""
+
+    def __init__(self):
+        super().__init__(SessionState.RUNNING)
+        self.answers, self.stopped, self.asked = threading.Event(), threading.Event(), 0
+
+    def whereabouts(self):
+        self.answers.wait(LONG)
+        return "train.py:3"
+
+    def pause(self):
+        self.asked += 1
+        self.answers.wait(LONG)
+        super().pause()
+        self.stopped.set()
+
+
+def test_a_rank_that_does_not_answer_holds_up_nobody(monkeypatch):
+    for patience in ("_ANSWERING", "_PAUSING"):
+        monkeypatch.setattr(rank_group, patience, 0.3)
+    silent, other = Silent(), Member(SessionState.RUNNING)
+    stopped = Member(SessionState.PAUSED_BEFORE)
+    group = RankGroup([stopped, silent, other])
+    try:
+        assert group.stop_with(stopped)
+        assert not silent.answers.is_set()
+        assert other.state is SessionState.PAUSED_BEFORE
+        assert (silent.state, silent.asked) == (SessionState.RUNNING, 1)
+    finally:
+        silent.answers.set()
+    assert silent.stopped.wait(LONG)

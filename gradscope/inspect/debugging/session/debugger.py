@@ -266,9 +266,10 @@ class Debugger(TimeTravel, StopSettings, SessionFindings, ModelQueries, TensorQu
 
     def pause(self) -> None:
         """Ask the running program to stop before the next node it runs."""
-        if self.state is not SessionState.RUNNING:
-            raise SessionError(f"there is nothing to pause: the program is {self.state.value}")
-        self._session.pause_requested = True
+        with self._changed:  # the program may just come to a stop, which this would let it pass later
+            if self.state is not SessionState.RUNNING:
+                raise SessionError(f"there is nothing to pause: the program is {self.state.value}")
+            self._session.pause_requested = True
 
     # --- looking and changing, on the program's own thread ---
 

@@ -297,6 +297,7 @@ class DebuggerCore:
                 if self._session.abort_requested:  # abort() was called while the program was on its way here
                     raise ProgramAborted
                 self._last_stop = reason
+                self._session.pause_requested = False  # also one that was asked for on the way here
             self._state, self._reason = self._live = state, reason
             self._waiters.wake()
         self._broadcast.tell(DebuggerEvent("state", state, reason))

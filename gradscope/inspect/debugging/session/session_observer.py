@@ -782,7 +782,6 @@ class SessionObserver(Observer):
             self._look_at(view, before=state is SessionState.PAUSED_BEFORE)
         if point is not None:
             self._breakpoints.hit(point)
-        self.pause_requested = False
         self._passed = None
         self.view, self.current = view, -1 if view is None else view.index
         self._end = len(self.history.positions) - (state is SessionState.PAUSED_BEFORE and view is not None)

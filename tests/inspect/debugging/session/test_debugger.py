@@ -225,6 +225,32 @@ def test_a_program_without_a_backward():
         assert "finished without calling backward()" in text
 
 
+def test_a_pause_that_comes_while_the_program_stops_does_not_stop_it_again():
+    _, run = product()
+    with debugging(run) as session:
+
+        def pause():
+            thread = threading.Thread(target=session.pause)
+            thread.start()
+            thread.join()
+            return True
+
+        session.start()
+        wait(session)
+        session.add_breakpoint("op:Exp")
+        run.__globals__["pause_now"] = pause
+        try:
+            watch = session.add_watch("pause_now() if node.operator == 'Exp' else None")
+            session.cont()
+            assert (wait(session), session.reason.kind) == ("paused before", "breakpoint")
+            assert session.watches[0].text == "True"
+            session.remove_watch(watch.id)
+            session.cont()
+            assert wait(session) == "finished"
+        finally:
+            del run.__globals__["pause_now"]
+
+
 def test_abort_ends_a_paused_program():
     x, run = product()
     with debugging(run) as session:
