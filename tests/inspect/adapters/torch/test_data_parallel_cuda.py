@@ -21,7 +21,7 @@ from gradscope.inspect.adapters.torch.data_parallel import _looks_on_device, _ru
 from gradscope.inspect.records.module_tracking import Tracker  # noqa: E402
 from gradscope.inspect.records.step_looks import StepLooker  # noqa: E402
 
-BLOCK = 1024 * 8
+BLOCK = 8192 * 8
 """Bytes of which each has factors of its own."""
 
 DTYPES = [
