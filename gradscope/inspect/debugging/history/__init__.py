@@ -8,4 +8,5 @@
 - :mod:`~.loss_history`: the values of the losses of the latest backwards
 - :mod:`~.gradient_restore`: leaves as they were before a backward that does not end
 - :mod:`~.what_if`: what parameters would get if one gradient were another
+- :mod:`~.kept_gradients`: why a parameter has no gradient, of a program that has ended
 """

@@ -11,6 +11,7 @@ from ...diagnosis.limits import DEBUGGER, Limits, limits_from, limits_of
 from ...output.number_format import several
 from ...records.module_tracking import join
 from ...records.records import DebuggerEvent, Location, SessionState, StopReason
+from ..history.kept_gradients import kept_reason
 from .debugged_backward import TaskView
 from .model_records import known_parameters, parameter_records
 from .pause_context import PauseContext
@@ -18,7 +19,7 @@ from .session_queries import SessionQueries, Told
 from .session_records import BackwardFinding
 
 if TYPE_CHECKING:
-    from ...diagnosis.no_gradient.no_grad_records import NoGradient
+    from ...diagnosis.no_gradient.no_grad_records import GradientReport, NoGradient
 
 __all__ = ["SessionFindings"]
 
@@ -106,6 +107,32 @@ class SessionFindings(SessionQueries):
         if not self._state.paused:
             return self._of_graph[1]
         return self._at_stop(self._findings_at)
+
+    def why_no_grad(self, subject: str) -> NoGradient | GradientReport:
+        """Return why a tensor has no gradient, or one that is zero; see :func:`gradscope.inspect.why_no_grad`.
+
+        A program that has ended is not asked: what was kept tells of its parameters, by their paths or that of a
+        module, how the last backward left them.
+
+        Parameters
+        ----------
+        subject : str
+            The path of a parameter (``'fc1.weight'``), or the end of one alone, or an expression for a tensor or a
+            module; ``', LOSS'`` may follow, by default the variable ``loss`` if there is one.
+
+        Returns
+        -------
+        NoGradient or GradientReport
+            A report of all parameters for a module.
+
+        Raises
+        ------
+        NotParkedError, SessionError, Exception
+            As for :meth:`memory`; also where the program has ended, and has no parameter of that name.
+        """
+        if self._state.ended:
+            return kept_reason(subject, self._session.parameters(), self.findings())
+        return super().why_no_grad(subject)
 
     def _findings_at(self, place: PauseContext) -> tuple[BackwardFinding, ...]:
         view = self._session.shown[0]

@@ -6,7 +6,7 @@ back is frozen data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +15,7 @@ from ...records.naming import named_tensors
 from ...records.records import Location, NodeRecord
 from ...records.tensor_statistics import count_bad
 from ...source.call_sites import place as place_of
+from ..history.kept_gradients import path_called
 from .pause_context import PauseContext
 from .session_lifecycle import DebuggerCore
 from .session_records import FrameRecord, VariableRecord
@@ -196,7 +197,7 @@ class SessionQueries(DebuggerCore):
             from ...diagnosis.no_gradient.why_no_grad import why_no_grad
 
             parameters = self._parameters()
-            path = _path_called(subject.strip(), parameters)
+            path = path_called(subject.strip(), list(parameters))
             found = (parameters[path],) if path else place.value(f"({subject},)")
             answer = why_no_grad(*found, **({} if len(found) > 1 else self._loss_at(place)))
             answer = replace(answer, name=path) if path and isinstance(answer, NoGradient) else answer
@@ -281,14 +282,6 @@ class SessionQueries(DebuggerCore):
         except NameError:
             return {}
         return {"loss": value} if self._adapter.is_tensor(value) else {}
-
-
-def _path_called(name: str, parameters: Mapping[str, Any]) -> str:
-    """Return the path of a parameter that is called so, or the only one that ends so; empty if there is none."""
-    if name in parameters:
-        return name
-    ends = [path for path in parameters if name and path.endswith(f".{name}")]
-    return ends[0] if len(ends) == 1 else ""
 
 
 def _not_yet(roots: Sequence[Any], ahead: Sequence[int]) -> str:
