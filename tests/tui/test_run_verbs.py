@@ -155,6 +155,20 @@ def test_a_live_session_says_which_keys_are_for_recordings():
     play(scenario)
 
 
+def test_a_script_that_was_attached_to_is_not_offered_again_when_it_has_ended():
+    async def scenario(app, pilot):
+        app.session.owned = False
+        await go_to_node_four(app, pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: "FINISHED" in text_of(app))
+        for key, said in (("n", "q leaves"), ("e", "can no longer be changed"), ("i", "nothing to run")):
+            await pilot.press(key)
+            await until(pilot, lambda said=said: said in text_of(app))
+            assert "R starts it again" not in text_of(app)
+
+    play(scenario, size=(160, 48))
+
+
 def test_the_past_of_a_script_that_has_ended_is_walked_and_nothing_there_is_a_dead_end():
     async def scenario(app, pilot):
         await go_to_node_four(app, pilot)

@@ -32,7 +32,15 @@ from gradscope_tui.screens.ranks_screen import RankChoice, RanksScreen
 from gradscope_tui.screens.threads_screen import ThreadsScreen
 from gradscope_tui.screens.what_if_screen import WhatIfScreen
 from gradscope_tui.sessions.saved_breakpoints import edited, text_of
-from gradscope_tui.sessions.session_protocol import Breakpoint, Session, has_ended, is_past, is_paused, why_not
+from gradscope_tui.sessions.session_protocol import (
+    Breakpoint,
+    Session,
+    can_run_again,
+    has_ended,
+    is_past,
+    is_paused,
+    why_not,
+)
 from gradscope_tui.sessions.session_watcher import SessionWatcher
 from gradscope_tui.widgets.prompt_line import Prompt
 from gradscope_tui.worker_thread import on_thread
@@ -123,7 +131,7 @@ class CommandLine:
         if not can(self._app, self._session, "edit"):
             return
         if has_ended(self._session):
-            refuse(self._app, "the script has ended: its gradients can no longer be changed; R starts it again")
+            refuse(self._app, f"the script has ended: its gradients can no longer be changed{self._or_again()}")
         elif is_past(state):
             refuse(self._app, "this node has run: L goes to where the script is, i asks what if")
         elif not is_paused(state):
@@ -131,14 +139,18 @@ class CommandLine:
         else:
             self._ask("edit after" if state == "paused after" else "edit before", about=self._here())
 
+    def _or_again(self) -> str:
+        """Return how a script that has ended is had again, where this front can start it."""
+        return "; R starts it again" if can_run_again(self._session) else ""
+
     def action_what_if(self) -> None:
         """Ask for a gradient, and show what would become of the parameters."""
         state = str(self._session.state)
         if not can(self._app, self._session, "what_if"):
             return
         if has_ended(self._session):
-            text = "the script has ended, and its tensors with it: there is nothing to run; R starts it again"
-            refuse(self._app, text)
+            text = "the script has ended, and its tensors with it: there is nothing to run"
+            refuse(self._app, f"{text}{self._or_again()}")
         elif is_paused(state):
             self._ask("what if", about=self._here())
         else:

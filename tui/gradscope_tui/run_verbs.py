@@ -107,7 +107,8 @@ class RunVerbs:
         busy = BUSY.get(state, f"is {state}")
         if not is_over(state):
             return busy
-        return f"{busy}: {'N looks back, ' if can_look_back(self._session) else ''}R starts it again, q leaves"
+        back = "N looks back, " if can_look_back(self._session) else ""
+        return f"{busy}: {back}{'R starts it again, ' if can_run_again(self._session) else ''}q leaves"
 
     def _carry_out(self, verb: _Verb) -> None:
         self._short = verb.short

@@ -119,7 +119,9 @@ def listening_socket(address: Address) -> tuple[socket.socket, Address]:
     except AddressError:
         raise
     except OSError as error:
-        raise AddressError(f"cannot listen at {address}: {error.strerror or error}") from None
+        # Python itself refuses a path that is longer than the system's addresses, with no number.
+        way_out = "" if error.errno else "\nSet XDG_RUNTIME_DIR to a directory with a short path, or give an address."
+        raise AddressError(f"cannot listen at {address}: {error.strerror or error}{way_out}") from None
 
 
 def _bound(path: Path) -> socket.socket:

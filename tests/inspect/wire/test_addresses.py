@@ -86,3 +86,9 @@ def test_a_port_is_chosen_on_loopback():
         assert str(address).startswith("tcp://127.0.0.1:")
         assert address.port
         reach(address).close()
+
+
+def test_a_path_that_is_too_long_is_refused_with_the_way_out(runtime_directory):
+    address = parse_address(str(runtime_directory / ("d" * 120)))
+    with pytest.raises(AddressError, match=r"(?s)^cannot listen at .*too long\nSet XDG_RUNTIME_DIR to a directory"):
+        listening_socket(address)
