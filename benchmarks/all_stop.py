@@ -45,25 +45,31 @@ def seconds_to_all_stop(group: RankGroup, rank: int) -> float:
     return seconds
 
 
+def measure(ranks: int, stops: int) -> list[float]:
+    """Return the milliseconds that several all-stops took."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "ranks.py")
+        path.write_text(SCRIPT)
+        processes = start_ranks([str(path)], ranks)
+        try:
+            group = RankGroup([process.debugger for process in processes])
+            group.start()
+            group.wait(60)
+            taken = [seconds_to_all_stop(group, index % ranks) * 1e3 for index in range(stops)]
+            group.abort()
+        finally:
+            for process in processes:
+                process.end()
+    return taken
+
+
 def main() -> None:
     """Print the median and the largest of several all-stops."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", type=int, default=8)
     parser.add_argument("--stops", type=int, default=20)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "ranks.py")
-        path.write_text(SCRIPT)
-        processes = start_ranks([str(path)], args.ranks)
-        try:
-            group = RankGroup([process.debugger for process in processes])
-            group.start()
-            group.wait(60)
-            taken = [seconds_to_all_stop(group, index % args.ranks) * 1e3 for index in range(args.stops)]
-            group.abort()
-        finally:
-            for process in processes:
-                process.end()
+    taken = measure(args.ranks, args.stops)
     print(
         f"{args.ranks} ranks, {args.stops} stops: median {statistics.median(taken):.0f} ms, at most {max(taken):.0f} ms"
     )

@@ -11,7 +11,7 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gradscope.inspect as gi
@@ -86,6 +86,14 @@ def running_free(*, catching: bool) -> Callable[[Step, int], float]:
 WAYS = {"caught": running_free(catching=True), "not caught": running_free(catching=False)}
 
 
+def measure(framework: str, programs: Sequence[str], seconds: float) -> dict[str, list[float]]:
+    """Return the ratios of some programs of a framework, in the order of `WAYS`."""
+    command = [sys.executable, __file__, "--worker", framework, "--seconds", str(seconds), "--only", *programs]
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    found: dict[str, list[float]] = json.loads(output.splitlines()[-1])
+    return found
+
+
 def main() -> None:
     """Print the ratios of both frameworks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -104,9 +112,7 @@ def main() -> None:
         return
     print(f"{'':12}{'program':48}" + "".join(f"{way:>12}" for way in WAYS))
     for framework in args.frameworks:
-        command = [sys.executable, __file__, "--worker", framework, "--seconds", str(args.seconds), "--only"]
-        output = subprocess.run([*command, *args.only], stdout=subprocess.PIPE, text=True, check=True).stdout
-        for name, ratios in json.loads(output.splitlines()[-1]).items():
+        for name, ratios in measure(framework, args.only, args.seconds).items():
             title = (FREE[name].__doc__ or "").rstrip(".")
             print(f"{framework:12}{title:48}" + "".join(f"{ratio:12.2f}" for ratio in ratios))
 

@@ -223,10 +223,11 @@ def machine(*packages: str) -> dict[str, Any]:
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-def write_part(name: str, text: str) -> None:
-    """Replace a part of the page about performance: what stands between ``<!-- NAME -->`` and ``<!-- /NAME -->``."""
-    page = PAGE.read_text(encoding="utf-8")
+def write_part(name: str, text: str, path: Path | None = None) -> None:
+    """Replace a part of a page, by default that about performance: what is between ``<!-- NAME -->`` and ``/NAME``."""
+    path = path or PAGE
+    page = path.read_text(encoding="utf-8")
     marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
     if not marks.search(page):
-        raise SystemExit(f"{PAGE} has no part {name!r}: it begins with <!-- {name} --> and ends with <!-- /{name} -->.")
-    PAGE.write_text(marks.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", page), encoding="utf-8")
+        raise SystemExit(f"{path} has no part {name!r}: it begins with <!-- {name} --> and ends with <!-- /{name} -->.")
+    path.write_text(marks.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", page), encoding="utf-8")

@@ -20,7 +20,9 @@ import sys
 import tempfile
 import termios
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 SCRIPT = """\
 import gradscope as gs
@@ -42,6 +44,10 @@ KEYS = {
 ESCAPE = b"\x1b"
 QUIET = 0.25
 """Seconds without output after which a screen is taken to be painted."""
+IDLE = 5
+"""Seconds in which nothing happens."""
+PATIENCE = 3.0
+"""Seconds in which a key is answered, however busy the machine is."""
 LANES = 4
 """Seconds in which the lanes of 100,000 nodes are laid out, on another thread, after the first stop is painted."""
 
@@ -77,11 +83,17 @@ class Screen:
             said = said[-len(text) :] + self.read(60)
         return time.perf_counter() - self.began
 
-    def settle(self) -> tuple[int, float]:
-        """Read until the terminal is quiet; return how many bytes came, and the seconds until the last of them."""
+    def settle(self, patience: float = QUIET) -> tuple[int, float]:
+        """Read until the terminal is quiet; return how many bytes came, and the seconds until the last of them.
+
+        Parameters
+        ----------
+        patience : float
+            How many seconds the first of them may take.
+        """
         began = last = time.perf_counter()
         count = 0
-        while part := self.read(QUIET):
+        while part := self.read(QUIET if count else patience):
             count, last = count + len(part), time.perf_counter()
         return count, last - began
 
@@ -94,7 +106,7 @@ class Screen:
         """Press a key; return bytes, seconds on the wall and seconds of processor time."""
         before = self.cpu()
         os.write(self._terminal, key)
-        count, wall = self.settle()
+        count, wall = self.settle(PATIENCE)
         return count, wall + self.delay, self.cpu() - before
 
     def quit(self) -> None:
@@ -107,6 +119,59 @@ class Screen:
         os.waitpid(self.pid, 0)
 
 
+class Cost(NamedTuple):
+    """What something costs: bytes to the terminal, seconds on the wall (median, 90 %) and of processor time (mean)."""
+
+    sent: float
+    wall: float
+    slow: float
+    processor: float
+
+
+def measure(
+    nodes: int, times: int, line: tuple[float, float] = (math.inf, 0.0), keys: Sequence[str] = tuple(KEYS)
+) -> tuple[dict[str, tuple[float, float]], dict[str, Cost], float]:
+    """Start on a chain of so many nodes, press each key so many times, and do nothing for a while.
+
+    Returns
+    -------
+    dict of str to tuple of float
+        Seconds on the wall and of processor time until the first paint, and until the first stop.
+    dict of str to Cost
+        Of each key.
+    float
+        The share of a processor while nothing happens.
+    """
+    began, costs = {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "chain.py")
+        path.write_text(SCRIPT.format(rounds=nodes // 2))
+        screen = Screen(str(path), line)
+        for name, shown in (("first paint", b"Graph"), ("first stop", b"PAUSED")):
+            began[name] = screen.until(shown), screen.cpu()
+        while screen.settle()[0]:
+            pass
+        time.sleep(LANES)
+        for name in keys:
+            costs[name] = _cost_of(screen, KEYS[name], times)
+        before = screen.cpu()
+        time.sleep(IDLE)
+        idle = (screen.cpu() - before) / IDLE
+        screen.quit()
+    return began, costs, idle
+
+
+def _cost_of(screen: Screen, key: bytes, times: int) -> Cost:
+    pressed = []
+    for _ in range(times):
+        pressed.append(screen.press(key))
+        if key == b"/":
+            screen.press(ESCAPE)
+    counts, walls, processor = zip(*pressed[times // 5 :])
+    slow = statistics.quantiles(walls, n=10)[-1]
+    return Cost(statistics.median(counts), statistics.median(walls), slow, statistics.mean(processor))
+
+
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -114,31 +179,15 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=30)
     parser.add_argument("--line", type=float, nargs=2, default=(math.inf, 0.0), metavar=("MBIT", "MS"))
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "chain.py")
-        path.write_text(SCRIPT.format(rounds=args.nodes // 2))
-        screen = Screen(str(path), args.line)
-        for name, shown in (("first paint", b"Graph"), ("first stop ", b"PAUSED")):
-            print(f"{name} {screen.until(shown):8.2f} s wall {screen.cpu():8.2f} s processor time")
-        while screen.settle()[0]:
-            pass
-        time.sleep(LANES)
-        for name, key in KEYS.items():
-            pressed = []
-            for _ in range(args.keys):
-                pressed.append(screen.press(key))
-                if key == b"/":
-                    screen.press(ESCAPE)
-            counts, walls, cpus = zip(*pressed[args.keys // 5 :])
-            wall, slow = statistics.median(walls), statistics.quantiles(walls, n=10)[-1]
-            print(
-                f"{name:12}{statistics.median(counts) / 1000:8.1f} KB {wall * 1000:8.0f} ms wall "
-                f"({slow * 1000:.0f} at 90 %) {statistics.mean(cpus) * 1000:8.0f} ms processor time"
-            )
-        before = screen.cpu()
-        time.sleep(5)
-        print(f"idle        {(screen.cpu() - before) / 5:8.1%} of a processor")
-        screen.quit()
+    began, costs, idle = measure(args.nodes, args.keys, tuple(args.line))
+    for name, (wall, processor) in began.items():
+        print(f"{name:11} {wall:8.2f} s wall {processor:8.2f} s processor time")
+    for name, cost in costs.items():
+        print(
+            f"{name:12}{cost.sent / 1000:8.1f} KB {cost.wall * 1000:8.0f} ms wall "
+            f"({cost.slow * 1000:.0f} at 90 %) {cost.processor * 1000:8.0f} ms processor time"
+        )
+    print(f"idle        {idle:8.1%} of a processor")
 
 
 if __name__ == "__main__":

@@ -38,13 +38,10 @@ def step(debugger: Any) -> float:
     return (time.perf_counter() - began) * 1e3
 
 
-def main() -> None:
-    """Print the median and the 99th percentile of both."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--nodes", type=int, default=100_000)
-    parser.add_argument("--steps", type=int, default=300)
-    args = parser.parse_args()
-    source = SCRIPT.format(rounds=args.nodes // 2)
+def measure(nodes: int, steps: int) -> dict[str, list[float]]:
+    """Return the milliseconds of steps in a chain of so many nodes, in this process and over the wire, in turns."""
+    source = SCRIPT.format(rounds=nodes // 2)
+    taken: dict[str, list[float]] = {"in this process": [], "over the wire": []}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "chain.py")
         path.write_text(source)
@@ -53,19 +50,33 @@ def main() -> None:
         for debugger in (here, there):
             debugger.start()
             debugger.wait(120)
-        taken: dict[str, list[float]] = {"in this process": [], "over the wire": []}
-        for index in range(WARM_UP + args.steps):
-            for name, debugger in zip(taken, (here, there)):
+        for index in range(WARM_UP + steps):
+            for values, debugger in zip(taken.values(), (here, there)):
                 milliseconds = step(debugger)
                 if index >= WARM_UP:
-                    taken[name].append(milliseconds)
+                    values.append(milliseconds)
         for debugger in (here, there):
             debugger.abort()
             debugger.wait(30)
         process.end()
+    return taken
+
+
+def at_99(values: list[float]) -> float:
+    """Return the 99th percentile."""
+    return statistics.quantiles(values, n=100)[98]
+
+
+def main() -> None:
+    """Print the median and the 99th percentile of both."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, default=100_000)
+    parser.add_argument("--steps", type=int, default=300)
+    args = parser.parse_args()
+    taken = measure(args.nodes, args.steps)
     print(f"{'':16}{'median':>10}{'99 %':>10}   ({args.nodes:,} nodes, {args.steps} steps, ms)")
     for name, values in taken.items():
-        print(f"{name:16}{statistics.median(values):10.2f}{statistics.quantiles(values, n=100)[98]:10.2f}")
+        print(f"{name:16}{statistics.median(values):10.2f}{at_99(values):10.2f}")
 
 
 if __name__ == "__main__":

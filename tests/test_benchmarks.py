@@ -8,6 +8,7 @@ import pytest
 import gradscope
 import growth
 import instruments
+import latency
 import report as report_of
 import run
 from measuring import COLUMNS
@@ -236,3 +237,22 @@ def test_the_dataset_that_is_asked_has_the_rows_and_columns_of_an_exported_one(t
     assert {row[0] for row in described} == {column.name for column in lake.TABLES["nodes"]}
     for sql in lake.QUESTIONS.values():
         assert lake.ask(str(tmp_path), sql).rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["wire", "stop"])
+def test_what_one_waits_for_is_measured_and_told_in_a_table(name, monkeypatch):
+    monkeypatch.setattr(latency, "NODES", (100,))
+    monkeypatch.setattr(latency, "RANKS", (2,))
+    header, rule, row = latency.TABLES[name](1).splitlines()
+    assert header.count("|") == rule.count("|") == row.count("|")
+    figures = [float(cell.strip(" *").removesuffix(" ms")) for cell in row.strip("|").split("|")]
+    assert figures[0] in (100, 2)
+    assert all(figure > 0 for figure in (figures[1], figures[2]))
+
+
+def test_the_page_of_what_one_waits_for_has_a_part_for_each_table():
+    page = latency.PAGE.read_text(encoding="utf-8")
+    for name in latency.TABLES:
+        made = page.partition(f"<!-- {name} -->")[2].partition(f"<!-- /{name} -->")[0]
+        assert "CPUs, load" in made, f"python benchmarks/latency.py --only {name} --write"
