@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy
 
+from ..output.number_format import several
 from ..recording import RecordingError
 from ..recording.file.step_rows import StepRecord
 from ..records.step_looks import BROADCAST, BUFFER, IGNORED, OUTSIDE, REDUCED, HeldTensor, StepLook
+from ..source.source_paths import shown_path
 from .rank_ends import rank_ends
 from .recorded_ranks import RecordedRanks
 from .replicas import Group, groups_of, replicas, replicas_text
@@ -186,6 +188,8 @@ def agreement(ranks: RecordedRanks) -> Agreement:
         parted = _stopped_stepping(ranks, taken, _last_steps(streams))
         if parted is None:
             notes += _shorter(ranks, taken)
+            if not any(member.running for member in ranks.members):  # one that runs may be a step ahead
+                notes += _waited_for(taken, _last_steps(streams))
     ends = rank_ends(ranks, _last_steps(streams))
     return Agreement(tuple(streams), comparison.steps, len(comparison.seen), parted, (*notes, *ends.notes), ends.hang)
 
@@ -479,11 +483,30 @@ def _stopped_stepping(
     ranks: RecordedRanks, taken: Mapping[int, int], last: Mapping[int, StepRecord]
 ) -> Disagreement | None:
     """Return that a rank has run backwards as often as the others, to its end, and has stepped less often."""
-    backwards = {member.rank: max((task.number for task in member.tasks()), default=0) for member in ranks.members}
+    # A backward that failed, or never ended, has no step after it.
+    ended = {m.rank: [task.number for task in m.tasks() if task.state == "finished"] for m in ranks.members}
+    backwards = {rank: max(numbers, default=0) for rank, numbers in ended.items()}
     whole = all(member.run.state == "finished" for member in ranks.members)
     if not whole or len(set(taken.values())) == 1 or len(set(backwards.values())) > 1:
         return None
     return Disagreement("steps", None, {}, (), last, {}, taken)
+
+
+def _waited_for(taken: Mapping[int, int], last: Mapping[int, StepRecord]) -> Iterator[str]:
+    """Yield which parameters a rank has not used before a step that others have not come to: they wait for those."""
+    for rank, step in last.items():
+        backward = next(reversed(step.look.passes), None)
+        if taken[rank] == min(taken.values()) or backward is None:
+            continue
+        tensors = [step.look.tensors[place] for place in backward.unreached]
+        names = [held.name for held in tensors if held.kind == REDUCED]
+        if names:
+            file, _, line = backward.forward.rpartition(":")
+            place = f", called at {shown_path(file)}:{line}," if line else ""
+            yield (
+                f"rank {rank} did not use {several(names)} in the forward{place} before step {step.look.number}: "
+                "without find_unused_parameters=True DistributedDataParallel waits for their gradients on the others"
+            )
 
 
 def _other_code(ranks: RecordedRanks) -> Iterator[str]:
@@ -515,5 +538,6 @@ def _shorter(ranks: RecordedRanks, taken: Mapping[int, int]) -> Iterator[str]:
         count = taken[member.rank]
         if count < most:
             end = "it ended earlier, or has joined" if member.run.state == "finished" else "it was killed"
+            end = "it failed" if any(task.state == "failed" for task in member.tasks()) else end
             end = "it runs still" if member.running else end
             yield f"rank {member.rank} took {count} of {most} steps: {end}; compared as far as it came"

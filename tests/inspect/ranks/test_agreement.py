@@ -10,17 +10,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
-from gradscope.inspect.ranks.agreement import agreement, whole_norm
+from gradscope.inspect.ranks.agreement import _waited_for, agreement, whole_norm
 from gradscope.inspect.ranks.agreement_report import agreement_json, agreement_text
 from gradscope.inspect.ranks.disagreement_causes import likely_cause
 from gradscope.inspect.ranks.recorded_ranks import open_ranks
 from gradscope.inspect.ranks.run_view import iteration_text
 from gradscope.inspect.recording import RecordingError
+from gradscope.inspect.recording.file.step_rows import StepRecord
 from gradscope.inspect.recording.recorder import hang_watch
+from gradscope.inspect.records.step_looks import OUTSIDE, REDUCED, HeldTensor, StepLook
 from tests.inspect.ranks.jobs import being_rank, record_ranks
 from tests.inspect.recording.programs import mlp, train
 
@@ -78,6 +81,45 @@ def test_a_rank_that_keeps_a_second_model_is_compared_with_the_others(swapped, t
     if swapped:
         assert (found.parted.what, found.parted.name) == ("parameter", "0.weight")
         assert "rank 0" in likely_cause(found.parted).text
+
+
+def test_a_rank_whose_last_backward_failed_has_left_out_no_step(tmp_path):
+    for rank in range(2):
+        with being_rank(rank, 2), gi.record(f"{tmp_path}/"):
+            weight = gs.ones(3, requires_grad=True)
+            optimizer = gs.optim.SGD([weight], lr=0.1)
+            for step in range(3):
+                optimizer.zero_grad()
+                loss = weight.square().sum()
+                if (rank, step) == (0, 2):
+                    loss.register_hook(lambda grad: 1 / 0)
+                    with pytest.raises(ZeroDivisionError):
+                        loss.backward()
+                    break
+                loss.backward()
+                optimizer.step()
+    found = compared(tmp_path)
+    assert (found.parted, found.steps) == (None, 2)
+    assert found.notes[0] == "rank 0 took 2 of 3 steps: it failed; compared as far as it came"
+
+
+def test_what_a_rank_did_not_use_is_told_where_others_have_not_come_to_its_step():
+    tensors = tuple(HeldTensor(name, (2,), "float32", "", kind, True) for name, kind in (
+        ("a", REDUCED), ("b", REDUCED), ("c", OUTSIDE),
+    ))  # fmt: skip
+    zeros = np.zeros(3, np.uint64)
+
+    def step(*unreached):
+        facts = {"passes": [(False, unreached, "/a/train.py:7", "/a/train.py:8")]}
+        look = StepLook(0, 4, tensors, zeros, zeros, zeros.astype(bool), zeros.astype(float), facts)
+        return StepRecord(4, 4, None, 0, look)
+
+    assert list(_waited_for({0: 3, 1: 4}, {0: step(0), 1: step(1, 2)})) == [
+        "rank 1 did not use b in the forward, called at /a/train.py:7, before step 4: without "
+        "find_unused_parameters=True DistributedDataParallel waits for their gradients on the others"
+    ]
+    assert list(_waited_for({0: 3, 1: 4}, {0: step(0), 1: step(2)})) == []
+    assert list(_waited_for({0: 4, 1: 4}, {0: step(0), 1: step(1)})) == []
 
 
 def test_a_rank_that_is_behind_is_compared_as_far_as_it_came(tmp_path):
