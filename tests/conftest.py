@@ -100,6 +100,14 @@ def _collector_comes_back() -> bool:
 
 
 @pytest.fixture(autouse=True)
+def _graphs_are_freed_at_once() -> None:
+    """No test's graph is cut for a thread to free the rest: it may take longer than the test looks."""
+    found = sys.modules.get("gradscope.inspect.adapters.torch.graph_freeing")
+    if found is not None:
+        found._left = 1 << 60
+
+
+@pytest.fixture(autouse=True)
 def _untouched_modes() -> Iterator[None]:
     """A test leaves the modes and listeners of the runtime as it found them."""
     yield

@@ -48,6 +48,7 @@ _SERIES_ROOM = 64 << 20  # bytes that series may take without a budget; with one
 _SERIES_PACE = 1 << 18  # bytes of series that are written per second
 _SERIES_PAUSE = 60.0  # seconds after which series are written at the latest
 _ITERATIONS = 1_000  # newest iterations whose numbers are kept: running backwards belong to those
+_LEAVING = 0.3  # seconds in which whoever only looks at the file has left it; another rank looks whose file it is
 _SERIES_RUNS = 8  # newest runs of a file that keep their series
 _VARIABLES = 32_000 if sqlite3.sqlite_version_info >= (3, 32) else 999  # that one statement may have
 
@@ -637,12 +638,18 @@ class Store:
         """Make the recording one file."""
         self._write_last_series()
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._connection.execute("PRAGMA busy_timeout = 0")
+        last = time.monotonic() + _LEAVING
+        while not self._leaves_log() and time.monotonic() < last:
+            time.sleep(0.01)
+
+    def _leaves_log(self) -> bool:
+        """Go on without a log: so the file can be read from anywhere; with a reader there now it keeps its log."""
         try:
-            # Without a log beside it the file can be read from anywhere; with a reader there now it keeps its log.
-            self._connection.execute("PRAGMA busy_timeout = 0")
             self._connection.execute("PRAGMA journal_mode = DELETE")
         except sqlite3.OperationalError:
-            pass
+            return False
+        return True
 
     def close(self) -> None:
         """Close the file."""

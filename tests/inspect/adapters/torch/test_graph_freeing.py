@@ -62,7 +62,8 @@ class Kept:
 
 
 def test_what_is_cut_off_is_freed_soon(monkeypatch):
-    monkeypatch.setattr(graph_freeing, "_SHARE", 1.0)
+    monkeypatch.setattr(graph_freeing, "_gap", lambda: 0.0)
+    monkeypatch.setattr(graph_freeing, "_left", 0)
     adapter = TorchAdapter()
 
     class Held(torch.autograd.Function):

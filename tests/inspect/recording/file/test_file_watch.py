@@ -3,15 +3,18 @@
 import os
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
 import gradscope.inspect as gi
 from gradscope.inspect.recording import RecordingError
+from gradscope.inspect.recording.file import store
 from gradscope.inspect.recording.recorder.keep_policy import Policy
 from tests.inspect.recording.programs import mlp, train
 
@@ -273,3 +276,16 @@ def test_a_kill_while_the_log_is_moved_into_the_file_damages_nothing(tmp_path, w
         assert nodes_in(kept) == 6 * 9
     assert [name for name in os.listdir(tmp_path) if not name.startswith("kept")] == [there.name]
     assert nodes_in(there) == recorder.nodes == 12 * 9
+
+
+def test_whoever_looks_at_the_file_for_a_moment_does_not_leave_it_with_a_log(tmp_path, monkeypatch):
+    path = tmp_path / "run.gscope"
+    with gi.record(path) as recorder:
+        train(mlp(), 2)
+        recorder.flush()
+        reader = sqlite3.connect(path, check_same_thread=False)
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM runs").fetchone() == (1,)
+        monkeypatch.setattr(store, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: reader.close()))
+    assert os.listdir(tmp_path) == ["run.gscope"]
+    assert nodes_in(path) == 18
