@@ -98,6 +98,7 @@ class Terminal:
         self.command = [sys.executable, "-m", "gradscope", "debug", *options, str(path)]
         environment = {
             "TERM": "xterm-256color",
+            "PYTHONFAULTHANDLER": "1",
             "XDG_STATE_HOME": str(folder),
             "NO_COLOR": "1",
             "PS1": "@@ ",
@@ -125,13 +126,22 @@ class Terminal:
         """Read until something is written that was not looked for before; return whether that came before the end."""
         deadline = time.monotonic() + LONG
         while (found := re.search(pattern, self.text[self.looked :])) is None:
-            assert time.monotonic() < deadline, self.text[-3000:]
+            if time.monotonic() >= deadline:
+                pytest.fail(self.stacks())
             if self.process.poll() is not None:
                 assert or_end, self.text[-3000:]
                 return False
             self.read()
         self.looked += found.end()
         return True
+
+    def stacks(self) -> str:
+        """Abort the command, and return what it has written last, with where each of its threads was."""
+        self.process.send_signal(signal.SIGABRT)
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and (self.read() or self.process.poll() is None):
+            continue
+        return self.text[-10_000:].decode(errors="replace")
 
     def until_modes(self, holds: Callable[[list], bool]) -> None:
         """Read until the modes of the terminal are such."""

@@ -46,6 +46,7 @@ from gradscope_tui.refusal import refuse
 from gradscope_tui.run_verbs import RunVerbs
 from gradscope_tui.screens.confirm_screen import ConfirmScreen
 from gradscope_tui.screens.help_screen import HelpScreen
+from gradscope_tui.screens.main_screen import MainScreen
 from gradscope_tui.screens.tensor_screen import TensorScreen
 from gradscope_tui.sessions.saved_breakpoints import SavedBreakpoints
 from gradscope_tui.sessions.saved_view import SavedView, View
@@ -237,6 +238,10 @@ class GradscopeApp(App[int]):
             with suppress(RuntimeError, ValueError):
                 await on_thread(partial(self.session.add_watch, expression))
         self.watcher.refresh()
+
+    def get_default_screen(self) -> MainScreen:
+        """Return the screen of the panes."""
+        return MainScreen(id="_default")
 
     async def run_action(self, *args: Any, **kwargs: Any) -> bool:
         """Carry out an action, and paint when what follows from it at once is there."""

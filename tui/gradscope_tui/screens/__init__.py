@@ -1,5 +1,6 @@
-"""What lies over the panes.
+"""The screen of the panes, and what lies over it.
 
+- :mod:`~.main_screen`: that screen, for the terminal's size
 - :mod:`~.help_screen`: every key, command and sign
 - :mod:`~.confirm_screen`: the question before quitting or restarting
 - :mod:`~.comparison_screen`: two backwards side by side

@@ -30,10 +30,11 @@ class PaintDelay:
         self._app = app
         self._held = ExitStack()
         self._timer: Timer | None = None
+        self._due = False  # whether painting has been put off, and not taken place since
 
     def begin(self) -> None:
-        """Paint nothing from now on; what has begun already is not prolonged."""
-        if self._timer is None:
+        """Paint nothing from now on; what has begun already is not prolonged, and what is due is not put off again."""
+        if self._timer is None and not self._due:
             self._held.enter_context(self._app.batch_update())
             self._timer = self._app.set_timer(LONGEST, self.end)
 
@@ -50,4 +51,10 @@ class PaintDelay:
         self._timer = None
         self._held.close()
         if self._app.screen_stack:
-            self._app.screen.check_idle()  # the app's end of the batch prompts the app alone
+            self._due = True
+            self._app.screen.call_after_refresh(
+                self._painted
+            )  # also prompts the screen: the batch prompts the app alone
+
+    def _painted(self) -> None:
+        self._due = False
