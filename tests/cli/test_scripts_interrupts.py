@@ -29,7 +29,7 @@ BACKWARD = (
     "x = w * 2\nx.register_hook(lambda grad: [begun(), *(time.sleep(0.1) for _ in range(600))])\nx.sum().backward()\n"
 )
 CAUGHT = f"try:\n{indent(TRAIN, '    ')}except KeyboardInterrupt:\n    print('caught')\n    sys.exit(0)\n"
-THREAD = "threading.Thread(target=lambda: [begun(), time.sleep(2)], daemon=False).start()\n"
+THREAD = "threading.Thread(target=lambda: [begun(), time.sleep(20)], daemon=False).start()\n"
 
 
 def interrupted(folder, command, source):
