@@ -50,6 +50,8 @@ _GRACE = 1.0
 def interrupting_the_script_only() -> Iterator[None]:
     """Raise KeyboardInterrupt in the script's own code, or in what it calls, for the length of the block.
 
+    An interrupt that met an instrument and was not sent again before the block's end is raised there.
+
     To the script, the handler looks like Python's own. The block changes nothing on other threads, which Ctrl-C does
     not reach, and where the program has a handler of its own.
     """
@@ -90,7 +92,10 @@ def interrupting_the_script_only() -> Iterator[None]:
             yield
         finally:
             if signal.getsignal(signal.SIGINT) is default_int_handler:
+                heard += 1  # it is not sent again any more
                 signal.signal(signal.SIGINT, default)
+                if since is not None:
+                    raise KeyboardInterrupt
 
 
 def _spared(frame: FrameType | None) -> bool:

@@ -58,8 +58,9 @@ def run_on_main_thread(
     """
     threads = threads or ThreadFamily()
     with as_main(target, arguments) as module, threads.gathering(), processes.gathering():
-        status, error = _execute(target, module, report)
+        error: BaseException | None = None
         try:
+            status, error = _execute(target, module, report)
             threads.join()
         except KeyboardInterrupt as interrupt:
             report(interrupt.with_traceback(None))

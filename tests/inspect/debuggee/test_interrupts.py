@@ -57,6 +57,19 @@ def test_an_instrument_ends_what_it_does_and_the_script_is_interrupted(instrumen
     assert time.monotonic() - begun < 50
 
 
+@pytest.mark.parametrize("last", [None, ValueError("of the script")], ids=["ends", "raises"])
+def test_an_interrupt_that_meets_an_instrument_as_the_script_ends_is_not_lost(instrument, last):
+    def script():
+        instrument["interrupted"]()
+        if last is not None:
+            raise last
+
+    with pytest.raises(KeyboardInterrupt) as interrupt, interrupting_the_script_only():
+        script()
+    assert interrupt.value.__context__ is last
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="has another way of sending")
 def test_an_interrupt_that_is_lost_on_its_way_is_sent_again(instrument, monkeypatch):
     """Python does not hear a signal that comes between its last look for one and the system's call to sleep."""
