@@ -29,8 +29,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So it is in the background of a shell, and in all that is started there: tests that press Ctrl-C would hang.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Examples take as long as the machine lets them.
-settings.register_profile("loaded", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Examples take as long as the machine lets them; CI, which is not waited for, tries twice as many.
+_EXAMPLES = 100 if os.environ.get("CI") else 50
+settings.register_profile("loaded", max_examples=_EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("loaded")
 
 

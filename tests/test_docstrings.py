@@ -135,6 +135,7 @@ def repeated_annotations(source: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", sorted({folder_of(path) for path in SOURCES}))
 def test_no_entry_only_repeats_the_annotation_in(folder: str) -> None:
     found = {

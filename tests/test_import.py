@@ -41,6 +41,7 @@ def test_the_terminal_ui_loads_neither_numpy_nor_a_runtime() -> None:
     assert loaded.isdisjoint({"numpy", "torch", "sqlite3", "gradscope.runtime", "gradscope.inspect.adapters"})
 
 
+@pytest.mark.slow
 def test_scipy_loads_with_the_first_special_function() -> None:
     assert "scipy" not in modules_after("import gradscope as gs; gs.special.erf, gs.linalg.lu_factor, gs.erf")
     assert "scipy.special" in modules_after("import gradscope as gs; gs.erfc(gs.ones(2))")

@@ -53,11 +53,15 @@ def _imports_in(node: ast.AST, *, indented: bool) -> Iterator[tuple[ast.Import |
             yield child, indented
         elif isinstance(child, ast.expr):  # most of a file, and no import stands in one
             continue
-        elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
+        elif not (isinstance(child, ast.If) and _asks_for_a_type_checker(child.test)):
             yield from _imports_in(child, indented=True)
         else:
             for other in child.orelse:
                 yield from _imports_in(other, indented=True)
+
+
+def _asks_for_a_type_checker(test: ast.expr) -> bool:
+    return any(getattr(node, "id", getattr(node, "attr", "")) == "TYPE_CHECKING" for node in ast.walk(test))
 
 
 def modules_of(*packages: Path) -> dict[str, Module]:

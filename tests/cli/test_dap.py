@@ -615,6 +615,7 @@ def first_gradient(editor, thread):
     return float(value["value"])
 
 
+@pytest.mark.slow
 def test_each_rank_is_a_thread(editor, ranks):
     editor.ask("launch", program=ranks, nprocPerNode=2, stopOnEntry=True)
     editor.ask("configurationDone")

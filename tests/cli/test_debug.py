@@ -13,6 +13,7 @@ from textwrap import dedent
 import pytest
 
 from tests.gradscope_command import gradscope
+from tests.quick_cases import quick
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -122,7 +123,7 @@ def test_parameters_are_bit_identical_under_the_debugger(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("name", ["digits_mlp.py", "scalar_graph.py"])
+@pytest.mark.parametrize("name", quick(["digits_mlp.py", "scalar_graph.py"], {"scalar_graph.py"}))
 def test_the_examples(name):
     command = [sys.executable, "-m", "gradscope", "debug", "-c", "step 2; print; list; continue", str(EXAMPLES / name)]
     command += ["--epochs", "1"] if name == "digits_mlp.py" else []
@@ -323,7 +324,13 @@ def test_a_file_of_commands_that_cannot_be_carried_out(tmp_path, text, said):
 
 
 @pytest.mark.parametrize(
-    "before", [("-c", "continue", "-m"), ("-c", "continue"), ("-c", "continue", "--")], ids=["-m", "a name", "--"]
+    "before",
+    [
+        ("-c", "continue", "-m"),
+        pytest.param(("-c", "continue"), marks=pytest.mark.slow),
+        pytest.param(("-c", "continue", "--"), marks=pytest.mark.slow),
+    ],
+    ids=["-m", "a name", "--"],
 )
 def test_what_follows_the_script_is_the_scripts(tmp_path, before):
     (tmp_path / "train.py").write_text(TRAIN)

@@ -308,7 +308,7 @@ def run(command, tmp_path):
     return done.returncode, hidden.sub(b" at 0x0", done.stdout), hidden.sub(b" at 0x0", done.stderr)
 
 
-USUAL = {"names", "exit status", "error in a function"}
+USUAL = {"exit status", "error in a function"}
 
 
 @pytest.mark.parametrize("name", quick(SCRIPTS, USUAL))

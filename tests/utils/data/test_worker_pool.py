@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from gradscope.cli import main
+from tests.quick_cases import quick
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, and sends signals")
 
@@ -100,7 +101,8 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize(
-    ("command", "method"), [("check", "fork"), ("record", "fork"), ("debug", "fork"), ("debug", "spawn")]
+    ("command", "method"),
+    quick([("check", "fork"), ("record", "fork"), ("debug", "fork"), ("debug", "spawn")], {("debug", "fork")}),
 )
 def test_under_the_commands(
     command: str, method: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

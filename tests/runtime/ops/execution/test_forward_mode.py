@@ -38,8 +38,11 @@ NEWER_IN_TORCH = {
 }  # fmt: skip
 COMPARED = [op for op in DIFFERENTIABLE if cases.has_counterpart(op) and op.name not in NOT_COMPARED]
 
-_FEW = 1
-"""Samples whose second derivatives are looked at in every run."""
+_FEW = 3
+"""Samples of a dtype whose derivatives are looked at in every run."""
+
+_FEW_SECOND = 1
+"""Samples whose second derivatives are looked at first."""
 
 
 def each(operators: list[Operator]) -> Any:
@@ -61,22 +64,33 @@ def kinds_of(op: Operator) -> list[str]:
 def test_forward_mode(op):
     """The tangent is the directional derivative of finite differences."""
     for kind in kinds_of(op):
-        for sample in checked_samples(op, kind):
-            function, inputs = closed_over(op, sample)
-            assert gradcheck(function, inputs, check_forward_ad=True, check_backward_ad=False, fast_mode=True)
+        check_forward_mode(op, checked_samples(op, kind)[:_FEW])
+
+
+@pytest.mark.slow
+@each(DIFFERENTIABLE)
+def test_forward_mode_of_more_samples(op):
+    for kind in kinds_of(op):
+        check_forward_mode(op, checked_samples(op, kind)[_FEW:])
+
+
+def check_forward_mode(op, samples):
+    for sample in samples:
+        function, inputs = closed_over(op, sample)
+        assert gradcheck(function, inputs, check_forward_ad=True, check_backward_ad=False, fast_mode=True)
 
 
 @pytest.mark.slow
 @each(DIFFERENTIABLE)
 def test_forward_mode_over_backward(op):
     """The tangent of the gradient is that of finite differences of the gradient."""
-    check_forward_mode_over_backward(op, checked_samples(op, "float64")[:_FEW])
+    check_forward_mode_over_backward(op, checked_samples(op, "float64")[:_FEW_SECOND])
 
 
 @pytest.mark.slow
 @each(DIFFERENTIABLE)
 def test_forward_mode_over_backward_of_more_samples(op):
-    check_forward_mode_over_backward(op, checked_samples(op, "float64")[_FEW:])
+    check_forward_mode_over_backward(op, checked_samples(op, "float64")[_FEW_SECOND:])
 
 
 def check_forward_mode_over_backward(op: Operator, samples: list[cases.Sample]) -> None:
