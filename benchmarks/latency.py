@@ -45,13 +45,13 @@ def wire(runs: int) -> str:
 
 
 def screen(runs: int) -> str:
-    """Return how long the screen takes for its first paint, its first stop and some keys, and what it sends."""
+    """Return how long the screen takes until it is painted, stops and rests, and for some keys, and what it sends."""
     rows = []
     for nodes in NODES:
         began, costs, idle = screen_cost.measure(nodes, max(10, runs), keys=KEYS)
         keys = [f"{cost.wall * 1e3:.0f} ms, {cost.sent / 1e3:.1f} KB" for cost in costs.values()]
         rows.append([f"{nodes:,}", *(f"{wall:.2f} s" for wall, _ in began.values()), *keys, f"{idle:.1%}"])
-    header = ["nodes", "first paint (1 s)", "first stop", *(f"`{key.split()[0]}`" for key in KEYS), "idle"]
+    header = ["nodes", "first paint (1 s)", "first stop", "at rest", *(f"`{key.split()[0]}`" for key in KEYS), "idle"]
     return table(header, rows)
 
 

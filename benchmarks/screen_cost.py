@@ -1,9 +1,10 @@
 """What the terminal UI costs, on a terminal of its own: ``python benchmarks/screen_cost.py``.
 
-Measured are the first paint and the first stop; for some keys what each sends to the terminal, the time on the wall
-until the last of it (median and 90th percentile) and the processor time of the front (mean); and the processor time
-while nothing happens. The program is a chain of as many nodes as ``--nodes`` says; the terminal is 160 columns wide and
-48 lines high. ``--line 1 200`` puts it behind a line of 1 Mbit/s on which there and back take 200 ms.
+Measured are the first paint, the first stop and when all is read and drawn, the lanes of a large graph last; then for
+some keys what each sends to the terminal, the time on the wall until the last of it (median and 90th percentile) and
+the processor time of the front (mean); and the processor time of front and program while nothing happens. The program
+is a chain of as many nodes as ``--nodes`` says; the terminal is 160 columns wide and 48 lines high. ``--line 1 200``
+puts it behind a line of 1 Mbit/s on which there and back take 200 ms.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ IDLE = 5
 """Seconds in which nothing happens."""
 PATIENCE = 3.0
 """Seconds in which a key is answered, however busy the machine is."""
-LANES = 4
-"""Seconds in which the lanes of 100,000 nodes are laid out, on another thread, after the first stop is painted."""
+REST = 1.0
+"""Seconds without work after which front and program are taken to have read and drawn all."""
 
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -97,10 +98,25 @@ class Screen:
             count, last = count + len(part), time.perf_counter()
         return count, last - began
 
+    def rest(self) -> float:
+        """Read until nobody works any more, and return the seconds from the start until then."""
+        last, done = time.perf_counter(), self.work()
+        while time.perf_counter() - last < REST:
+            self.read(REST / 10)
+            now = self.work()
+            if now - done > 1 / _TICK:  # a look at whether something has come takes less
+                last = time.perf_counter()
+            done = now
+        return last - self.began
+
     def cpu(self) -> float:
         """Return the seconds of processor time of the front, without the program's."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICK
+        return _processor_time(self.pid)
+
+    def work(self) -> float:
+        """Return the seconds of processor time of the front and of the program."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        return self.cpu() + sum(map(_processor_time, children))
 
     def press(self, key: bytes) -> tuple[int, float, float]:
         """Press a key; return bytes, seconds on the wall and seconds of processor time."""
@@ -117,6 +133,11 @@ class Screen:
         self.settle()
         os.close(self._terminal)
         os.waitpid(self.pid, 0)
+
+
+def _processor_time(process: int | str) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICK
 
 
 class Cost(NamedTuple):
@@ -136,7 +157,7 @@ def measure(
     Returns
     -------
     dict of str to tuple of float
-        Seconds on the wall and of processor time until the first paint, and until the first stop.
+        Seconds on the wall and of processor time until the first paint, the first stop, and until nobody works.
     dict of str to Cost
         Of each key.
     float
@@ -149,14 +170,12 @@ def measure(
         screen = Screen(str(path), line)
         for name, shown in (("first paint", b"Graph"), ("first stop", b"PAUSED")):
             began[name] = screen.until(shown), screen.cpu()
-        while screen.settle()[0]:
-            pass
-        time.sleep(LANES)
+        began["at rest"] = screen.rest(), screen.cpu()
         for name in keys:
             costs[name] = _cost_of(screen, KEYS[name], times)
-        before = screen.cpu()
+        before = screen.work()
         time.sleep(IDLE)
-        idle = (screen.cpu() - before) / IDLE
+        idle = (screen.work() - before) / IDLE
         screen.quit()
     return began, costs, idle
 

@@ -27,6 +27,7 @@ from textual.worker import WorkerFailed
 
 from gradscope.inspect.output.number_format import count
 from gradscope.inspect.output.terminal_text import say
+from gradscope.inspect.records.object_search import setting_aside
 from gradscope_tui.actions import answered_by, bindings, keymap_of, unavailable
 from gradscope_tui.colors import SIXTEEN_COLORS
 from gradscope_tui.command_line import CommandLine
@@ -648,7 +649,7 @@ def _run(app: GradscopeApp) -> int:
     with own_terminal(take) as driver:
         if driver is not None:
             app.driver_class = driver
-        with ended_by_signals(app.leave_by):
+        with ended_by_signals(app.leave_by), setting_aside():
             app.run(mouse=app.mouse)
     with suppress(OSError):  # the terminal has been closed
         for line in late:

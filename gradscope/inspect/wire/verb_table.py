@@ -15,6 +15,7 @@ from ..debugging.session.session_records import (
     WatchRecord,
     WhatIf,
 )
+from ..records.object_search import no_collection
 from ..records.records import NodeRecord, TensorPage, TensorSummary
 from . import messages as m
 from .standing import StandingSource
@@ -144,4 +145,5 @@ def result_type(verb: type[m.Verb]) -> Any:
 def nodes(source: StandingSource, verb: m.Nodes) -> list[NodeRecord]:
     """Return some nodes in one of the orders that were sent."""
     found = source.nodes(verb.arrangement)
-    return list(found[max(0, verb.start) : max(0, min(verb.stop, verb.start + _LARGEST_PAGE))])
+    with no_collection():
+        return list(found[max(0, verb.start) : max(0, min(verb.stop, verb.start + _LARGEST_PAGE))])

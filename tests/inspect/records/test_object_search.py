@@ -8,7 +8,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from gradscope.inspect.records.object_search import living, no_collection, referrers
+from gradscope.inspect.records.object_search import (
+    collect_set_aside,
+    living,
+    no_collection,
+    referrers,
+    setting_aside,
+)
 
 
 class Thing:
@@ -125,6 +131,44 @@ def test_what_a_program_has_frozen_stays_frozen():
     frozen = gc.get_freeze_count()
     with no_collection():
         many = [[] for _ in range(50_000)]
+    assert gc.get_freeze_count() >= frozen - 100
+    assert len(many) == 50_000
+
+
+@pytest.mark.usefixtures("_nothing_is_frozen")
+def test_what_is_set_aside_is_walked_by_no_collection_until_the_block_ends():
+    with setting_aside():
+        with no_collection():
+            many = [[] for _ in range(50_000)]
+        with no_collection():
+            more = [[] for _ in range(50_000)]
+        made = {*map(id, many), *map(id, more)}
+        assert not made.intersection(map(id, gc.get_objects()))
+    assert made.issubset(map(id, gc.get_objects()))
+
+
+@pytest.mark.usefixtures("_nothing_is_frozen")
+def test_a_circle_that_was_set_aside_as_garbage_is_found_when_it_is_asked_for():
+    with setting_aside():
+        thing = Thing()
+        thing.itself, gone = thing, weakref.ref(thing)
+        with no_collection():
+            many = [[] for _ in range(50_000)]
+        del thing
+        gc.collect()
+        assert gone() is not None
+        collect_set_aside()
+        assert gone() is None
+    assert len(many) == 50_000
+
+
+@pytest.mark.usefixtures("_nothing_is_frozen")
+def test_what_somebody_else_has_frozen_is_not_thawed_with_what_is_set_aside():
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    with setting_aside(), no_collection():
+        many = [[] for _ in range(50_000)]
+    collect_set_aside()
     assert gc.get_freeze_count() >= frozen - 100
     assert len(many) == 50_000
 

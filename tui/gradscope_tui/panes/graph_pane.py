@@ -17,6 +17,7 @@ from gradscope.inspect.debugging.prompt.plain_text import place_of, title_of
 from gradscope.inspect.diagnosis.flow.norm_trend import EXPLODING, VANISHING
 from gradscope.inspect.diagnosis.nan.bad_values import inherited_in, produced_bad
 from gradscope.inspect.output.number_format import format_duration
+from gradscope.inspect.records.object_search import collect_set_aside
 from gradscope_tui.panes.inspector_pane import TensorLink
 from gradscope_tui.sessions.session_protocol import order_of, without_gradients
 from gradscope_tui.widgets.cut_branches import CutFollowed, CutRow, by_joint, cut_rows
@@ -237,6 +238,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
             return
 
         async def later() -> None:
+            await on_thread(collect_set_aside)  # the graph before is gone
             outline = await on_thread(lambda: Outline.read(without_gradients(nodes)), collect=False)
             if shape == self._shape:
                 self._take_outline(outline)

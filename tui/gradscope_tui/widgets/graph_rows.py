@@ -178,7 +178,7 @@ class Rows:
     def lanes(self, outline: Outline) -> list[LaneRow]:
         """Lay out the lanes: past a heading, those run through that come from above."""
         if self.plain:
-            return lay_out([(index, list(targets)) for index, targets in enumerate(outline.targets)])
+            return lay_out(enumerate(outline.targets))
         nodes = iter(lay_out(self._edges(outline)))
         layout: list[LaneRow] = []
         for row in range(len(self)):
@@ -312,7 +312,7 @@ def fold(modules: Sequence[str], folded: frozenset[str], *, headings: bool = Fal
                 starts.append(first)
             starts += range(first, stop)
         first = stop
-    return Rows(starts, others)
+    return Rows(starts if others else range(len(modules)), others)
 
 
 @dataclass(frozen=True, slots=True)
