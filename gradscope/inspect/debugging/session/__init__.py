@@ -12,8 +12,8 @@
 - :mod:`~.debugged_backward`: one backward: its nodes in order, and what has been seen of each
 - :mod:`~.node_sequence`: nodes as a sequence that makes a record when somebody looks at it
 - :mod:`~.pause_context`: what can be done at a stop: look, evaluate, edit a gradient
-- :mod:`~.session_queries`: what a stopped program is asked: memory, flow, why no gradient
-- :mod:`~.session_findings`: what is wrong with the backward at hand, ranked
+- :mod:`~.session_queries`: what a stopped program is asked: memory, flow, why it has stopped
+- :mod:`~.session_findings`: what is wrong with the backward at hand, ranked; why no gradient
 - :mod:`~.looking_time`: how much of its time a program that runs free is looked at
 - :mod:`~.backward_outlook`: what the nodes ahead will do, by what they have saved
 - :mod:`~.model_queries`: what is known of modules and parameters, with the norms over the backwards

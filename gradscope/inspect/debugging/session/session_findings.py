@@ -1,8 +1,9 @@
-"""What is wrong with the backward at hand, ranked: at a stop, also before the first node has run, and after the end."""
+"""What is wrong with the backward at hand, ranked, and why a tensor has no gradient: at a stop, and after the end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...adapters import SavedView
@@ -11,7 +12,7 @@ from ...diagnosis.limits import DEBUGGER, Limits, limits_from, limits_of
 from ...output.number_format import several
 from ...records.module_tracking import join
 from ...records.records import DebuggerEvent, Location, SessionState, StopReason
-from ..history.kept_gradients import kept_reason
+from ..history.kept_gradients import kept_reason, path_called
 from .debugged_backward import TaskView
 from .model_records import known_parameters, parameter_records
 from .pause_context import PauseContext
@@ -130,9 +131,30 @@ class SessionFindings(SessionQueries):
         NotParkedError, SessionError, Exception
             As for :meth:`memory`; also where the program has ended, and has no parameter of that name.
         """
+
+        def ask(place: PauseContext) -> NoGradient | GradientReport:
+            # The diagnosis loads when it is asked for.
+            from ...diagnosis.no_gradient.no_grad_records import NoGradient
+            from ...diagnosis.no_gradient.why_no_grad import why_no_grad
+
+            parameters = self._parameters()
+            path = path_called(subject.strip(), list(parameters))
+            found = (parameters[path],) if path else place.value(f"({subject},)")
+            answer = why_no_grad(*found, **({} if len(found) > 1 else self._loss_at(place)))
+            answer = replace(answer, name=path) if path and isinstance(answer, NoGradient) else answer
+            return _in_progress(answer, place.arrivals(found[:1])) if place.roots() else answer
+
         if self._state.ended:
             return kept_reason(subject, self._session.parameters(), self.findings())
-        return super().why_no_grad(subject)
+        return self._at_stop(ask)
+
+    def _loss_at(self, place: PauseContext) -> dict[str, Any]:
+        """Return the variable ``loss`` as an argument, if there is such a tensor."""
+        try:
+            value = place.value("loss")
+        except NameError:
+            return {}
+        return {"loss": value} if self._adapter.is_tensor(value) else {}
 
     def _findings_at(self, place: PauseContext) -> tuple[BackwardFinding, ...]:
         view = self._session.shown[0]
@@ -276,3 +298,25 @@ def _ranked(stops: Sequence[BackwardFinding], findings: Sequence[BackwardFinding
     said |= {"vanishing", "bounded"} if "faded" in kinds else set()
     others = [finding for finding in findings if finding.kind not in said]
     return (*stops, *sorted(others, key=lambda finding: _RANKS.index(finding.kind)))
+
+
+def _in_progress(answer: NoGradient | GradientReport, ahead: Sequence[int]) -> NoGradient | GradientReport:
+    """Return an answer that knows of the backward in progress; `ahead` is where the gradient will arrive, if known."""
+    # The diagnosis loads when it is asked for.
+    from ...diagnosis.no_gradient.no_grad_records import GradientReport
+
+    if isinstance(answer, GradientReport):
+        return replace(answer, parameters=tuple(_on_its_way(parameter) for parameter in answer.parameters))
+    return _on_its_way(answer, ahead)
+
+
+def _on_its_way(answer: NoGradient, ahead: Sequence[int] = ()) -> NoGradient:
+    # The diagnosis loads when it is asked for.
+    from ...diagnosis.no_gradient.no_grad_records import Reason
+
+    if answer.reason is not Reason.NOT_RUN:
+        return answer
+    if not ahead:
+        return replace(answer, message="reached, and this backward has not come to it yet", help="")
+    message = f"reached: its gradient arrives at node {ahead[0]} of this backward, which has not run yet"
+    return replace(answer, message=message, help=f"`run-to {ahead[0]}` goes there.")

@@ -1,4 +1,4 @@
-"""Queries about a program that stands still: what its graph keeps, how gradients flow, why a tensor has none.
+"""Queries about a program that stands still: what its graph keeps, how gradients flow, why it has stopped.
 
 The answers are those of :mod:`gradscope.inspect.diagnosis`, computed on the program's own thread, so that what comes
 back is frozen data.
@@ -15,7 +15,6 @@ from ...records.naming import named_tensors
 from ...records.records import Location, NodeRecord
 from ...records.tensor_statistics import count_bad
 from ...source.call_sites import place as place_of
-from ..history.kept_gradients import path_called
 from .pause_context import PauseContext
 from .session_lifecycle import DebuggerCore
 from .session_records import FrameRecord, VariableRecord
@@ -23,7 +22,6 @@ from .session_records import FrameRecord, VariableRecord
 if TYPE_CHECKING:
     from ...diagnosis.flow.gradient_flow import GradientFlow
     from ...diagnosis.memory.graph_memory import MemoryReport
-    from ...diagnosis.no_gradient.no_grad_records import GradientReport, NoGradient
 
 __all__ = ["SessionQueries", "Told", "derivative_of"]
 
@@ -171,40 +169,6 @@ class SessionQueries(DebuggerCore):
             return flow_of_nodes(self._session.nodes, lost)
         return self._at_stop(ask)
 
-    def why_no_grad(self, subject: str) -> NoGradient | GradientReport:
-        """Return why a tensor has no gradient, or one that is zero; see :func:`gradscope.inspect.why_no_grad`.
-
-        Parameters
-        ----------
-        subject : str
-            The path of a parameter (``'fc1.weight'``), or the end of one alone, or an expression for a tensor or a
-            module; ``', LOSS'`` may follow, by default the variable ``loss`` if there is one.
-
-        Returns
-        -------
-        NoGradient or GradientReport
-            A report of all parameters for a module.
-
-        Raises
-        ------
-        NotParkedError, Exception
-            As for :meth:`memory`.
-        """
-
-        def ask(place: PauseContext) -> NoGradient | GradientReport:
-            # The diagnosis loads when it is asked for.
-            from ...diagnosis.no_gradient.no_grad_records import NoGradient
-            from ...diagnosis.no_gradient.why_no_grad import why_no_grad
-
-            parameters = self._parameters()
-            path = path_called(subject.strip(), list(parameters))
-            found = (parameters[path],) if path else place.value(f"({subject},)")
-            answer = why_no_grad(*found, **({} if len(found) > 1 else self._loss_at(place)))
-            answer = replace(answer, name=path) if path and isinstance(answer, NoGradient) else answer
-            return _in_progress(answer, place.arrivals(found[:1])) if place.roots() else answer
-
-        return self._at_stop(ask)
-
     def explain(self) -> str:
         """Return why the program has stopped where it has, if there is more to say of it than :attr:`reason` says.
 
@@ -275,14 +239,6 @@ class SessionQueries(DebuggerCore):
         roots = self._session.tracker.roots().items()
         return {join(label, path): p for label, root in roots for path, p in self._adapter.named_parameters(root)}
 
-    def _loss_at(self, place: PauseContext) -> dict[str, Any]:
-        """Return the variable ``loss`` as an argument, if there is such a tensor."""
-        try:
-            value = place.value("loss")
-        except NameError:
-            return {}
-        return {"loss": value} if self._adapter.is_tensor(value) else {}
-
 
 def _not_yet(roots: Sequence[Any], ahead: Sequence[int]) -> str:
     """Return what to do where no gradient has arrived; `ahead` are the nodes of this backward that bring them."""
@@ -293,25 +249,3 @@ def _not_yet(roots: Sequence[Any], ahead: Sequence[int]) -> str:
     last = ahead[-1]
     coming = f"it comes at node {last}" if len(ahead) == 1 else f"they come at nodes {ahead[0]} to {last}"
     return f"no gradient has arrived yet: {coming} of this backward, and `run-to {last}` goes there"
-
-
-def _in_progress(answer: NoGradient | GradientReport, ahead: Sequence[int]) -> NoGradient | GradientReport:
-    """Return an answer that knows of the backward in progress; `ahead` is where the gradient will arrive, if known."""
-    # The diagnosis loads when it is asked for.
-    from ...diagnosis.no_gradient.no_grad_records import GradientReport
-
-    if isinstance(answer, GradientReport):
-        return replace(answer, parameters=tuple(_on_its_way(parameter) for parameter in answer.parameters))
-    return _on_its_way(answer, ahead)
-
-
-def _on_its_way(answer: NoGradient, ahead: Sequence[int] = ()) -> NoGradient:
-    # The diagnosis loads when it is asked for.
-    from ...diagnosis.no_gradient.no_grad_records import Reason
-
-    if answer.reason is not Reason.NOT_RUN:
-        return answer
-    if not ahead:
-        return replace(answer, message="reached, and this backward has not come to it yet", help="")
-    message = f"reached: its gradient arrives at node {ahead[0]} of this backward, which has not run yet"
-    return replace(answer, message=message, help=f"`run-to {ahead[0]}` goes there.")
