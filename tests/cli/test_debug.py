@@ -207,8 +207,19 @@ def test_a_script_that_never_calls_backward(tmp_path):
     )
 
 
-def test_a_script_that_raises_shows_its_own_traceback(tmp_path):
-    source = "def f():\n    raise ValueError('no data')\n\nf()\n"
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f():\n    raise ValueError('no data')\n\nf()\n",
+        pytest.param(
+            "import torch\n\nw = torch.ones(3, requires_grad=True)\n"
+            "torch.nn.functional.cross_entropy(w, torch.tensor([0, 1]))\n",
+            marks=pytest.mark.torch,
+            id="in a function of PyTorch that its dispatchers call",
+        ),
+    ],
+)
+def test_a_script_that_raises_shows_its_own_traceback(tmp_path, source):
     (tmp_path / "script.py").write_text(source)
     plain = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
     done = debug(tmp_path, source, before=("--line",))

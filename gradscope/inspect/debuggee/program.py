@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any
@@ -134,22 +134,16 @@ class CallProgram(Program):
 
 
 def own_traceback(error: BaseException) -> str:
-    """Return a traceback as python prints it, without the debugger's own frames.
+    """Return a traceback as python prints it, without the frames that :func:`hide_instruments` takes out.
 
     After Ctrl-C the traceback ends with the program's own line: where in gradscope the interrupt came says nothing
     about the program.
     """
+    whole = [(part, part.__traceback__) for part in _with_causes(error)]
+    hide_instruments(error)
     told = traceback.TracebackException.from_exception(error)
-    seen: set[int] = set()
-    pending: list[traceback.TracebackException | None] = [told]
-    while pending:
-        part = pending.pop()
-        if part is None or id(part) in seen:
-            continue
-        seen.add(id(part))
-        kept = [f for f in part.stack if not _ours(f.filename)]
-        part.stack = traceback.StackSummary.from_list(kept)
-        pending += [part.__cause__, part.__context__, *(part.exceptions or ())]
+    for part, trace in whole:
+        part.__traceback__ = trace
     if isinstance(error, KeyboardInterrupt):
         while told.stack and told.stack[-1].filename.startswith((str(_GRADSCOPE), "<gradscope ")):
             del told.stack[-1]
@@ -169,7 +163,7 @@ def print_uncaught(error: BaseException) -> str:
         _to_stderr(text)
         return text
     try:
-        sys.excepthook(type(error), error, own_part(error.__traceback__))
+        sys.excepthook(type(error), error, _without_ours(error.__traceback__))
     except ProgramAborted:
         raise
     except SystemExit:
@@ -216,6 +210,12 @@ def hide_instruments(error: BaseException) -> None:
 
     PyTorch calls a function that is watched through its dispatchers, whose frames are taken out with ours.
     """
+    for part in _with_causes(error):
+        part.__traceback__ = _without_ours(part.__traceback__)
+
+
+def _with_causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, its causes and contexts, and those of its group, each once."""
     pending: list[BaseException | None] = [error]
     seen: set[int] = set()
     while pending:
@@ -223,7 +223,7 @@ def hide_instruments(error: BaseException) -> None:
         if part is None or id(part) in seen:
             continue
         seen.add(id(part))
-        part.__traceback__ = _without_ours(part.__traceback__)
+        yield part
         pending += [part.__cause__, part.__context__, *getattr(part, "exceptions", ())]
 
 

@@ -120,3 +120,16 @@ def test_an_uncaught_error_without_a_stderr_is_kept(monkeypatch, stream):
     monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
     monkeypatch.setattr(sys, "stderr", stream)
     assert print_uncaught(ValueError("oh")) == "ValueError: oh\n"
+
+
+def test_a_traceback_leaves_an_error_and_its_causes_as_they_are():
+    program, _ = run(fail)
+    cause = program.error
+    whole = cause.__traceback__
+    raised = RuntimeError("in a group")
+    raised.__cause__ = ExceptionGroup("two", [cause, KeyError("k")])
+    text = own_traceback(raised)
+    assert "in fail\n" in text
+    assert "in run\n" not in text
+    assert cause.__traceback__ is whole
+    assert whole.tb_frame.f_code.co_name == "run"
