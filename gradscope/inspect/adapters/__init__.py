@@ -5,6 +5,7 @@
 - :mod:`~.torch`: PyTorch's
 - :mod:`~.both_frameworks`: for programs of which one does not know beforehand
 - :mod:`~.gradient_hooks`: hooks by name that only look, and those that change a gradient
+- :mod:`~.framework_hooks`: listening in what the program has imported by now
 - :mod:`~.import_watch`: to be told when a script imports PyTorch
 - :mod:`~.recent_norms`: what one node has made is given to the next: its norm is taken once
 - :mod:`~.memory_fingerprint`: whether memory was written, at a bounded cost

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
+from ..adapters.framework_hooks import FrameworkHooks
 from .object_search import living
 
 __all__ = ["OptimizerHooks", "held_by", "living_optimizers"]
@@ -14,7 +15,7 @@ __all__ = ["OptimizerHooks", "held_by", "living_optimizers"]
 _MODULES = ("gradscope.optim.optimizer", "torch.optim.optimizer")
 
 
-class OptimizerHooks:
+class OptimizerHooks(FrameworkHooks):
     """Tells when any optimizer is about to step and has stepped; of a framework from when it has been imported.
 
     Parameters
@@ -38,37 +39,17 @@ class OptimizerHooks:
     def __init__(
         self, *, before: Callable[[Any], None] | None = None, after: Callable[[Any], None] | None = None
     ) -> None:
+        super().__init__(_MODULES, "Optimizer")
         self._callbacks = {
             f"register_optimizer_step_{when}_hook": callback
             for when, callback in (("pre", before), ("post", after))
             if callback is not None
         }
-        self._handles: dict[str, list[Any]] = {}
-        self._lock = threading.Lock()
 
-    def look(self) -> None:
-        """Listen to the frameworks that are there by now; cheap, so that it can be asked at every backward."""
-        for name in _MODULES:
-            if name not in self._handles and name in sys.modules:
-                self._listen_to(name)
-
-    def _listen_to(self, name: str) -> None:
-        with self._lock:
-            if name in self._handles:  # another thread has registered it first
-                return
-            module = sys.modules[name]
-            self._handles[name] = [
-                getattr(module, register)(_with_optimizer_alone(callback, _compiling(name)))
-                for register, callback in self._callbacks.items()
-                if hasattr(module, register)
-            ]
-
-    def close(self) -> None:
-        """Listen no more."""
-        for handles in self._handles.values():
-            for handle in handles:
-                handle.remove()
-        self._handles.clear()
+    def _listen_to(self, name: str, undo: ExitStack) -> None:
+        for register, callback in self._callbacks.items():
+            hook = _with_optimizer_alone(callback, _compiling(name))
+            undo.callback(getattr(sys.modules[name], register)(hook).remove)
 
 
 def _with_optimizer_alone(

@@ -1,9 +1,5 @@
 """Telling when optimizers step."""
 
-import threading
-import time
-
-import gradscope as gs
 from gradscope.inspect.records.optimizer_steps import OptimizerHooks, held_by, living_optimizers
 
 
@@ -18,26 +14,6 @@ def test_before_and_after_each_step(fw):
     hooks.close()
     optimizer.step()
     assert told == [("before", optimizer), ("after", optimizer)]
-
-
-def test_threads_that_look_at_the_same_moment_listen_once(monkeypatch):
-    kept = gs.optim.optimizer.register_optimizer_step_post_hook
-
-    def slow(hook):
-        time.sleep(0.02)
-        return kept(hook)
-
-    monkeypatch.setattr(gs.optim.optimizer, "register_optimizer_step_post_hook", slow)
-    told = []
-    hooks = OptimizerHooks(after=told.append)
-    threads = [threading.Thread(target=hooks.look) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    gs.optim.SGD([gs.ones(2, requires_grad=True)], lr=0.1).step()
-    hooks.close()
-    assert len(told) == 1
 
 
 def test_steps_of_an_optimizer_with_a_scheduler_around(fw):

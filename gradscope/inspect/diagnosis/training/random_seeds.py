@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
+from ...adapters.framework_hooks import FrameworkHooks
 from ...records.records import Location
 from ...source.call_sites import user_lines
 
@@ -34,7 +35,7 @@ class Seed(NamedTuple):
     lines: tuple[Location, ...]
 
 
-class SeedHooks:
+class SeedHooks(FrameworkHooks):
     """Tells when ``manual_seed()`` has been called; of a framework from when it has been imported.
 
     Parameters
@@ -56,38 +57,25 @@ class SeedHooks:
     """
 
     def __init__(self, callback: Callable[[Seed], None]) -> None:
+        super().__init__(_FRAMEWORKS, "manual_seed")
         self._callback = callback
-        self._heard: set[str] = set()
-        self._undo = ExitStack()
 
-    def look(self) -> None:
-        """Listen to the frameworks that there are by now; cheap, so that it can be asked at every backward."""
-        for framework in _FRAMEWORKS:
-            if framework not in self._heard and hasattr(sys.modules.get(framework), "manual_seed"):
-                self._heard.add(framework)
-                self._listen_to(framework)
-
-    def close(self) -> None:
-        """Listen no more."""
-        self._undo.close()
-        self._heard.clear()
-
-    def _listen_to(self, framework: str) -> None:
-        defined_in = sys.modules[framework].manual_seed.__module__
+    def _listen_to(self, name: str, undo: ExitStack) -> None:
+        defined_in = sys.modules[name].manual_seed.__module__
         heard: dict[Any, Any] = {}
         # Whoever pickles the function names the module that it stands in.
-        for name in dict.fromkeys((framework, f"{framework}.random", defined_in)):
-            module: Any = sys.modules.get(name)
+        for place in dict.fromkeys((name, f"{name}.random", defined_in)):
+            module: Any = sys.modules.get(place)
             original = getattr(module, "manual_seed", None)
             if original is not None and original not in heard.values():
-                module.manual_seed = heard.setdefault(original, self._told_of(framework, original))
-                self._undo.callback(_restore, module, original, module.manual_seed)
+                module.manual_seed = heard.setdefault(original, self._told_of(name, original))
+                undo.callback(_restore, module, original, module.manual_seed)
 
     def _told_of(self, framework: str, original: Callable[[int], Any]) -> Callable[[int], Any]:
         @functools.wraps(original)
         def manual_seed(seed: int) -> Any:
             generator = original(seed)
-            if framework in self._heard:
+            if framework in self._undo:
                 self._callback(Seed(framework, int(seed), user_lines()))
             return generator
 
