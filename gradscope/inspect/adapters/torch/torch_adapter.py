@@ -481,12 +481,15 @@ def _take_statistics(gradient: torch.Tensor) -> Any:
 def _unobserved(function: Callable[[Any], Any], argument: Any) -> Any:
     """Call a function whose operators are not recorded, and of which no mode and no observer is told.
 
-    It returns None where that cannot be done: a device may have no memory left, which is not the program's fault.
+    It returns None where the device has no memory left for that, which is not the program's fault. What else a device
+    reports is: an assertion that failed in a kernel of the program's reaches whoever speaks with the device next.
     """
     try:
         with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch(), _NoRecording():
             return function(argument)
-    except Exception:  # what launches a kernel raises errors of its own
+    except RuntimeError as error:
+        if "out of memory" not in str(error):  # so say CUDA and Triton too, which have no class for it
+            raise
         return None
 
 

@@ -144,8 +144,11 @@ def statistics_of(tensor: torch.Tensor) -> DeviceStatistics:
     flat = _in_order_of_memory(values)
     rows = count(flat.numel())
     table, begin = _rows_of_table(tensor, rows)
-    run = _by_operators if _kernel() is None else _by_kernel
-    run(flat, shown, table, begin, rows)
+    kernel = _kernel(flat.dtype)
+    if kernel is None:
+        _by_operators(flat, shown, table, begin, rows)
+    else:
+        _by_kernel(kernel, flat, shown, table, begin, rows)
     table.used = begin + rows  # from here on the rows may be read
     return DeviceStatistics(table, begin, begin + rows, shown.numel(), values.numel() // flat.numel())
 
@@ -195,19 +198,19 @@ def _in_order_of_memory(tensor: torch.Tensor) -> torch.Tensor:
     return in_order_of_memory(without_repeats(tensor)).reshape(-1).contiguous()
 
 
-def _by_kernel(flat: torch.Tensor, first: torch.Tensor, table: _Table, begin: int, rows: int) -> None:
+def _by_kernel(kernel: Any, flat: torch.Tensor, first: torch.Tensor, table: _Table, begin: int, rows: int) -> None:
     size = flat.numel()
     blocks = -(-size // (rows * _BLOCK))
-    _kernel()[(rows,)](flat, first, table.bins, table.sums, begin, size, first.numel(), blocks, _BLOCK, num_warps=8)
+    kernel[(rows,)](flat, first, table.bins, table.sums, begin, size, first.numel(), blocks, _BLOCK, num_warps=8)
 
 
 @functools.cache
-def _kernel() -> Any:
-    """Return the kernel, or None where there is no Triton, or none that can compile it."""
+def _kernel(dtype: torch.dtype) -> Any:
+    """Return the kernel, or None where there is no Triton, or none that can compile it for this device and `dtype`."""
     try:
         from .device_kernel import measure  # which imports Triton
 
-        probe = torch.zeros(8, device="cuda")
+        probe = torch.zeros(8, dtype=dtype, device="cuda")
         table = _Table(probe.device, torch.cuda.current_stream())
         with warnings.catch_warnings(action="ignore"):  # of what a later Triton will do
             measure[(1,)](probe, probe[:FIRST], table.bins, table.sums, 0, 8, FIRST, 1, _BLOCK, num_warps=8)

@@ -65,7 +65,7 @@ def taken_on_the_cpu():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(on_device, "are_taken_of", taken_of)
-        patch.setattr(on_device, "_kernel", lambda: None)
+        patch.setattr(on_device, "_kernel", lambda dtype: None)
         patch.setattr(on_device, "_tables", {})
         yield
 
@@ -102,7 +102,7 @@ def test_large_tensors_are_counted_in_pieces(as_on_a_device, monkeypatch):
 def test_the_kernel_counts_the_same(as_on_a_device, monkeypatch, make):
     from gradscope.inspect.adapters.torch.device.device_kernel import measure
 
-    monkeypatch.setattr(on_device, "_kernel", lambda: measure)
+    monkeypatch.setattr(on_device, "_kernel", lambda dtype: measure)
     torch.manual_seed(0)
     values = make()
     same(on_device.statistics_of(values).read(), values)
@@ -229,15 +229,39 @@ def test_a_gradient_that_is_passed_on_is_counted_once(tmp_path, monkeypatch):
     assert ran == [("ExpBackward0", (40, 60)), ("ViewBackward0", (2400,)), ("ViewBackward0", (60, 40))]
 
 
-def test_a_device_without_memory_leaves_the_counting_to_the_host(tmp_path, monkeypatch):
-    def full(tensor):
-        raise torch.OutOfMemoryError("CUDA out of memory")
+OUT_OF_MEMORY = [
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+    RuntimeError("CUDA error: out of memory"),
+    RuntimeError("Triton Error [CUDA]: out of memory"),
+]
 
+
+def failing(error):
+    def fail(tensor):
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=str)
+def test_a_device_without_memory_leaves_the_counting_to_the_host(tmp_path, monkeypatch, error):
     plain = recorded(tmp_path / "plain.gscope")
     with taken_on_the_cpu():
-        monkeypatch.setattr(on_device, "statistics_of", full)
+        monkeypatch.setattr(on_device, "statistics_of", failing(error))
         compare(recorded(tmp_path / "device.gscope"), plain)
         assert TorchAdapter().moments([torch.ones(3), None]) == [None, None]
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("CUDA error: device-side assert triggered"), TypeError("a defect of ours")], ids=str
+)
+def test_what_else_a_device_reports_is_told(tmp_path, monkeypatch, capfd, error):
+    with taken_on_the_cpu():
+        monkeypatch.setattr(on_device, "statistics_of", failing(error))
+        recorded(tmp_path / "device.gscope")
+        with pytest.raises(type(error), match=str(error)):
+            TorchAdapter().moments([torch.ones(3), None])
+    assert f"recording has stopped: {type(error).__name__}: {error}" in capfd.readouterr().err
 
 
 def test_what_a_device_has_lost_is_told_as_unknown(tmp_path, monkeypatch):
@@ -276,9 +300,9 @@ def test_a_gpu_counts_what_the_host_counts(monkeypatch, make, kernel):
     there = values.cuda()  # of the same strides, but for what repeats
     if kernel:
         pytest.importorskip("triton", reason="comes with PyTorch for CUDA")
-        assert on_device._kernel() is not None
+        assert on_device._kernel(values.dtype) is not None
     else:
-        monkeypatch.setattr(on_device, "_kernel", lambda: None)
+        monkeypatch.setattr(on_device, "_kernel", lambda dtype: None)
         monkeypatch.setattr(on_device, "_tables", {})
     assert on_device.are_taken_of(there)
     same(on_device.statistics_of(there).read(), values)
