@@ -22,8 +22,10 @@ __all__ = ["convolved", "input_gradient", "suits", "weight_gradient"]
 
 _GRID = 1 << 17  # elements of a block of images, which stay in the cache
 _COLUMNS = 1 << 19  # elements of gathered rows: fewer calls are worth more than a smaller cache
+_SCATTERED = 1 << 20  # elements of products that are scattered
 _LEAST_ROW = 256  # elements that a gathered row has at least
 _FEW = 1.15  # how many pixels of a grid may be made for each one that is asked for
+_MANY_OUTPUTS = 2  # times as many as inputs: what they bring to the inputs is scattered, not gathered
 _SUMS = 4  # how many sums of a weight's gradient are made apart, by one thread or several, where they are small
 
 
@@ -72,7 +74,13 @@ def input_gradient(
         result = numpy.empty(shape, grad.dtype)
         _pointwise(grad, turned[..., 0], None, result)
         return result
-    grid, products = input_products(*_settings(spatial, kernel, grad.shape[2:], stride, padding, dilation))
+    settings = _settings(spatial, kernel, grad.shape[2:], stride, padding, dilation)
+    if turned.shape[2] > _MANY_OUTPUTS * turned.shape[1] and _loops(grad, grad.size * math.prod(kernel)) is None:
+        grid, product = window_product(*settings)
+        result = (numpy.empty if grid.pixels == math.prod(spatial) else numpy.zeros)(shape, grad.dtype)
+        _scatter(grad, turned.swapaxes(2, 3).reshape(groups, -1, turned.shape[2]), grid, product, result)
+        return result
+    grid, products = input_products(*settings)
     covered = sum(math.prod(product.counts) for product in products) == math.prod(spatial)
     result = (numpy.empty if covered else numpy.zeros)(shape, grad.dtype)
     parts = [(p, turned[..., list(p.taps)].reshape(groups, weight.shape[1], -1)) for p in products]
@@ -171,6 +179,14 @@ class _Block:
             rows = self.rows[:, piece.phase * self.phase :][:, : len(x) * self.grid.area]
             view: Any = rows.reshape(len(rows), len(x), *self.grid.sizes)
             view[(..., *piece.grid)] = channels[(..., *piece.image)]
+
+    def take(self, result: Array) -> None:
+        """Read images (N, C, *spatial) from where :meth:`fill` puts them."""
+        channels = result.swapaxes(0, 1)
+        for piece in self.grid.pieces:
+            rows = self.rows[:, piece.phase * self.phase :][:, : len(result) * self.grid.area]
+            view: Any = rows.reshape(len(rows), len(result), *self.grid.sizes)
+            channels[(..., *piece.image)] = view[(..., *piece.grid)]
 
     def starts(self, product: Product) -> list[int]:
         """Return where in a row each tap begins."""
@@ -311,6 +327,33 @@ def _lattice(numbers: list[int]) -> tuple[Ints, Ints]:
     return shape, steps
 
 
+def _scatter(grad: Array, matrix: Array, grid: Grid, product: Product, result: Array) -> None:
+    """Write the sums of what each tap brings, the products of a matrix (groups, inputs * taps, outputs) with `grad`."""
+    groups = len(matrix)
+    images = min(_images(result, grid), max(_SCATTERED // (matrix[..., 0].size * grid.area), 1))
+    block = _Block(result.shape[1], grid, images, product.reach, grad.dtype)
+    gradient = numpy.zeros((groups, matrix.shape[2], block.phase), grad.dtype)
+    rows = block.rows.reshape(groups, -1, block.row)
+    brought = numpy.empty((*matrix.shape[:2], block.phase), grad.dtype)
+    by_tap = brought.reshape(*rows.shape[:2], -1, block.phase)
+    for begin in range(0, len(grad), images):
+        part = slice(begin, begin + images)
+        _lay(grad[part], grid, product, gradient)
+        numpy.matmul(matrix, gradient, out=brought)
+        rows[...] = 0
+        for tap, start in enumerate(block.starts(product)):
+            rows[..., start : start + block.phase] += by_tap[:, :, tap]
+        block.take(result[part])
+
+
+def _lay(grad: Array, grid: Grid, product: Product, rows: Array) -> None:
+    """Put a gradient (N, O, *out) where its windows begin in rows (groups, outputs, pixels); no other pixel changes."""
+    groups, count = len(rows), len(grad)
+    view: Any = rows[..., : count * grid.area].reshape(groups, -1, count, *grid.sizes)
+    given = grad.reshape(count, groups, -1, *grad.shape[2:])
+    view[(..., *map(slice, product.counts))] = given.transpose(1, 2, 0, *range(3, given.ndim))
+
+
 def _add_weights(
     x: Array,
     grad: Array,
@@ -329,10 +372,7 @@ def _add_weights(
         part = slice(begin, min(begin + images, len(x)))
         block.fill(x[part])
         count = part.stop - begin
-        # Pixels that no window has get zeros.
-        rows: Any = sums.gradient[..., : count * grid.area].reshape(groups, -1, count, *grid.sizes)
-        given = grad[part].reshape(count, groups, -1, *grad.shape[2:])
-        rows[(..., *map(slice, product.counts))] = given.transpose(1, 2, 0, *range(3, given.ndim))
+        _lay(grad[part], grid, product, sums.gradient)
         sums.add(count)
     sums.finish()
 

@@ -39,6 +39,11 @@ class Grid(NamedTuple):
         """How many elements a channel of an image has."""
         return math.prod(self.sizes)
 
+    @property
+    def pixels(self) -> int:
+        """How many pixels of an image lie in it: some meet no tap."""
+        return sum(math.prod(part.stop - part.start for part in piece.grid) for piece in self.pieces)
+
 
 class Product(NamedTuple):
     """Pixels of a result, and the taps of the kernel of which they are sums."""

@@ -1,5 +1,6 @@
 """NumPy's form of convolution and its adjoints, beside the definition written out."""
 
+import math
 from functools import cache
 
 import numpy as np
@@ -42,8 +43,12 @@ def test_it_is_the_definition(parts):
 @given(GEOMETRY)
 def test_gradients_are_its_adjoints(parts):
     x, weight, grad, rest = case(*parts)
-    found = kernels.input_gradient(grad, weight, x.shape[2:], *rest)
-    np.testing.assert_allclose(found, adjoint(lambda x: convolved(x, weight, None, *rest), x.shape, grad), atol=1e-12)
+    expected = adjoint(lambda x: convolved(x, weight, None, *rest), x.shape, grad)
+    for many in (0, math.inf):  # it is scattered, or gathered
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kernels, "_MANY_OUTPUTS", many)
+            found = kernels.input_gradient(grad, weight, x.shape[2:], *rest)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
     found = kernels.weight_gradient(x, grad, weight.shape[2:], *rest)
     expected = adjoint(lambda w: convolved(x, w, None, *rest), weight.shape, grad)
     np.testing.assert_allclose(found, expected, atol=1e-12)
@@ -60,10 +65,13 @@ def in_one_piece():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("many", [0, math.inf], ids=["scattered", "gathered"])
 @pytest.mark.parametrize(("grid", "columns"), [(1, 1), (1, 1 << 17), (1 << 16, 1)])
-def test_blocks_are_put_together(monkeypatch, grid, columns):
+def test_blocks_are_put_together(monkeypatch, grid, columns, many):
+    monkeypatch.setattr(kernels, "_MANY_OUTPUTS", many)
     monkeypatch.setattr(kernels, "_GRID", grid)
     monkeypatch.setattr(kernels, "_COLUMNS", columns)
+    monkeypatch.setattr(kernels, "_SCATTERED", 9 * columns)
     monkeypatch.setattr(kernels, "_LEAST_ROW", 7)
     (x, weight, grad, rest), (result, of_input, of_weight) = in_one_piece()
     found = kernels.convolved(x, weight, None, grad.shape[2:], *rest)
