@@ -1,4 +1,4 @@
-"""The screen of the panes is laid out for the size that the terminal has."""
+"""The screen of the panes is laid out for the size that the terminal has, and painted anew where it has changed."""
 
 from unittest.mock import patch
 
@@ -6,7 +6,8 @@ from textual.events import Resize
 from textual.geometry import Size
 from textual.screen import Screen
 
-from tests.tui.fake import play
+from gradscope_tui.terminal import paint_delay
+from tests.tui.fake import play, text_of, until
 
 
 def test_two_sizes_that_come_together_do_not_take_turns():
@@ -28,3 +29,24 @@ def test_two_sizes_that_come_together_do_not_take_turns():
         assert app.screen.size == app.size
 
     play(scenario, size=(100, 24))
+
+
+def test_another_focus_paints_the_two_panes_and_their_keys_once(monkeypatch):
+    monkeypatch.setattr(paint_delay, "LONGEST", 60)
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "PAUSED" in text_of(app) and not app.watcher.is_looking)
+        await pilot.pause()
+        painted = []
+
+        def note(screen):
+            painted.append({type(widget).__name__ for widget in screen._dirty_widgets})
+            screen._dirty_widgets.clear()
+
+        with patch.object(Screen, "_compositor_refresh", note):
+            await pilot.press("tab")
+            await until(pilot, lambda: painted)
+            await pilot.pause()
+        assert painted == [{"GraphPane", "InspectorPane", "KeyBar"}]
+
+    play(scenario, size=(160, 48))

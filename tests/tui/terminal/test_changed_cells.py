@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import io
-import re
 
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.cells import cell_len
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
@@ -14,6 +12,7 @@ from textual.strip import Strip
 from gradscope_tui.terminal.changed_cells import ChangedCells, ShownFrame, changed_runs
 from gradscope_tui.terminal.pixel_graphics import PixelGraphics
 from tests.tui.fake import play, until
+from tests.tui.terminal.cells_shown import Terminal
 
 CONSOLE = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor")
 WIDTH = 30
@@ -31,30 +30,6 @@ def lines(draw):
 
 
 frames = st.lists(lines(), min_size=3, max_size=3)
-
-
-class Terminal:
-    """What stands on a terminal to which escape sequences are written."""
-
-    def __init__(self):
-        self.cells = {}
-
-    def write(self, data):
-        row = column = 0
-        style = ""
-        for move_row, move_column, sgr, character in re.findall(r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|(.)", data):
-            if move_row:
-                row, column = int(move_row) - 1, int(move_column) - 1
-            elif character:
-                width = cell_len(character)
-                for half in range(width):
-                    self.cells[row, column + half] = (character, half, style)
-                if not width and column:  # it belongs to the one before
-                    before, half, was = self.cells[row, column - 1]
-                    self.cells[row, column - 1] = (before + character, half, was)
-                column += width
-            else:
-                style = "" if sgr in ("", "0") else sgr
 
 
 @given(st.lists(frames, min_size=1, max_size=5))

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from rich.cells import cell_len
-from rich.console import Console
-from rich.control import Control
+from rich.console import COLOR_SYSTEMS, Console
 from rich.style import Style
 from textual._compositor import CompositorUpdate
 from textual.strip import Strip
 
 from gradscope_tui.terminal.pixel_graphics import Picture, PixelGraphics
+from gradscope_tui.terminal.style_changes import write_runs
 
 __all__ = ["ChangedCells", "ShownFrame", "changed_runs"]
 
@@ -73,7 +73,7 @@ class ChangedCells(CompositorUpdate):
         lines = self._lines()
         self._frame.forget_rows(self._graphics.rows_to_clear())
         runs = list(self._frame.replace(lines))
-        text = "".join(Control.move_to(column, row).segment.text + cells.render(console) for row, column, cells in runs)
+        text = write_runs(runs, COLOR_SYSTEMS[console.color_system or "truecolor"])
         written = [(row, column, column + cells.cell_length) for row, column, cells in runs]
         return text + self._graphics.update(written, covered=_is_covered(self._graphics.picture, lines))
 
