@@ -59,6 +59,21 @@ def test_missing_gradients_and_a_kept_loss(fw):
     assert "2 findings in 6 backward passes." in str(diagnosis)
 
 
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+def test_a_nested_tensor_has_no_shape_to_ask_for():
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Linear(3, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with gi.Doctor() as doctor:
+        for _ in range(2):
+            made = model(torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)]))
+            torch.nested.to_padded_tensor(made * made, 0.0).mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert (doctor.diagnosis.symptoms, doctor.diagnosis.backwards) == ((), 2)
+
+
 def test_a_parameter_that_a_later_backward_reaches_is_not_missing(fw):
     model = fw.nn.Sequential(fw.nn.Linear(3, 3), fw.nn.Linear(3, 1))
     x = fw.ones(2, 3)

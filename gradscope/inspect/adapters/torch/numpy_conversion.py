@@ -55,10 +55,14 @@ def outputs_of(node: Any) -> tuple[TorchSpec, ...]:
     if metadata is None:
         leaf = getattr(node, "variable", None)
         return () if leaf is None else (spec_of(leaf),)
-    return tuple(
-        TorchSpec(tuple(n if isinstance(n, int) else -1 for n in m.shape), dtype_name(m.dtype), str(m.device))
-        for m in metadata
-    )
+    return tuple(TorchSpec(_told_shape(m), dtype_name(m.dtype), str(m.device)) for m in metadata)
+
+
+def _told_shape(metadata: Any) -> tuple[int, ...]:
+    """Return the shape in what a node keeps of its result; of a nested tensor PyTorch tells jagged ones alone."""
+    if metadata.is_cpp_nested_tensor:
+        return (-1,)
+    return tuple(n if isinstance(n, int) else -1 for n in metadata.shape)
 
 
 def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
@@ -258,7 +262,7 @@ def address_of(tensor: torch.Tensor) -> int:
     That is one that is sparse, nested, empty, on the meta device, inside a functorch transform, or of a class that
     wraps others or stands for what is not there.
     """
-    if tensor.layout is not torch.strided or type(tensor).__torch_dispatch__ is not _NO_DISPATCH:
+    if tensor.layout is not torch.strided or tensor.is_nested or type(tensor).__torch_dispatch__ is not _NO_DISPATCH:
         return 0
     try:
         return tensor.data_ptr()

@@ -69,7 +69,7 @@ class SampleWatch(Observer):
         if id(module) in self._looked_at or self._recorder.inside_module() or not isinstance(output, kinds):
             return
         given = next(tensors_in(inputs, kinds), None)
-        if given is None or self._adapter.root(output) is None or not _is_batch(given, output):
+        if given is None or self._adapter.root(output) is None or not self._is_batch(given, output):
             return
         self._looked_at.add(id(module))
         trace = _Trace(self._adapter, given)
@@ -85,6 +85,14 @@ class SampleWatch(Observer):
 
     def _keeps_workspace(self, node: Any) -> bool:
         return bool(_WORKSPACE.fullmatch(self._adapter.node_name(node)))
+
+    def _is_batch(self, given: Any, output: Any) -> bool:
+        """Whether a result has a row for each row of what a model was given, which has more than one dimension each."""
+        shape, made = self._adapter.spec(given).shape, self._adapter.spec(output).shape
+        if -1 in shape:  # samples of several lengths
+            return False
+        sequence = len(shape) > 2 or (len(shape) == 2 and not given.is_floating_point())
+        return sequence and len(made) in (1, 2) and made[0] == shape[0] > 1 and shape[0] != shape[1]
 
     def _last_row(self, output: Any) -> Any:
         rows = numpy.zeros(tuple(output.shape), numpy.float32)
@@ -167,13 +175,6 @@ class _Trace:
         if first is None or tuple(first.shape[:2]) != self._shape[:2]:
             return False
         return not self._rows(first)
-
-
-def _is_batch(given: Any, output: Any) -> bool:
-    """Whether a result has one row for each row of what a model was given, which has more than one dimension each."""
-    shape, made = tuple(given.shape), tuple(output.shape)
-    sequence = len(shape) > 2 or (len(shape) == 2 and not given.is_floating_point())
-    return sequence and len(made) in (1, 2) and made[0] == shape[0] > 1 and shape[0] != shape[1]
 
 
 MIXTURES = Fact("mixtures", SampleWatch, lambda watch: tuple(watch.found.values()), forward=True)

@@ -282,7 +282,7 @@ def _summed(adapter: Adapter, call: Any, errors: float) -> int:
     name = operator_name(adapter.node_name(call.node))
     produced = call.grad_inputs[0] if call.grad_inputs else None
     arriving = next((g for g in call.grad_outputs if g is not None), None)
-    if produced is None or arriving is None or tuple(arriving.shape):
+    if produced is None or arriving is None or arriving.ndim:
         return 0
     weights = adapter.to_host(arriving)
     if weights.size != 1:  # inside of a vmap: one loss for each sample

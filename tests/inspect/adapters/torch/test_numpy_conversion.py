@@ -78,6 +78,14 @@ def test_quantised_and_nested_tensors(adapter):
     assert adapter.to_host(jagged).tolist() == [1.0, 1.0, 0.0]
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_what_made_a_nested_tensor_tells_no_more_than_pytorch_does(adapter):
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.zeros(1)], requires_grad=True) * 2
+    (spec,) = adapter.outputs(nested.grad_fn)
+    assert (spec.shape, spec.dtype) == ((-1,), "float32")
+    assert adapter.region(nested.detach()) is None
+
+
 def test_a_tensor_without_values_gives_none(adapter):
     tensor = torch.ones(3, 4, device="meta")
     assert adapter.to_host(tensor).size == 0
