@@ -40,6 +40,7 @@ def test_gelu_and_its_gradient_beside_scipys_normal_distribution():
     np.testing.assert_allclose(gelu(x), exact * ndtr(exact), rtol=4e-7, atol=4e-7)
     slope = ndtr(exact) + exact * np.exp(-(exact**2) / 2) / np.sqrt(2 * np.pi)
     np.testing.assert_allclose(gelu_backward(3 * np.ones_like(x), x), 3 * slope, rtol=1e-6, atol=1e-6)
+    assert gelu_backward(np.ones(2, "f"), np.array([0.0, -0.0], "f")).tolist() == [0.5, 0.5]
 
 
 def test_gelu_of_numbers_that_are_none_or_infinite_is_pytorchs():
