@@ -18,6 +18,7 @@ from contextlib import suppress
 
 from .inspect.debuggee.interrupts import KILLED_BY_SIGINT
 from .inspect.debuggee.main_thread import MainThreadProgram, deepen_stack
+from .inspect.debuggee.ordered_output import order_output
 from .inspect.debuggee.script_targets import find_target
 from .inspect.debuggee.streams import flush
 from .inspect.output.terminal_text import say
@@ -55,6 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(f"gradscope.debuggee: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
         return 2
     _prepare(terminal=args.terminal)
+    if args.pipes:
+        order_output(line_buffered=args.pipes == "lines")
     if args.run:
         debugger.run_free()
     else:
@@ -146,6 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--connected", metavar="FD", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--connect", metavar="PATH", help=argparse.SUPPRESS)
     parser.add_argument("--terminal", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--pipes", choices=("blocks", "lines"), help=argparse.SUPPRESS)
     parser.add_argument("--run", action="store_true", help="start at once, without waiting for a front")
     parser.add_argument(
         "--on-disconnect",

@@ -211,7 +211,7 @@ class DebugAdapter:
         elif self._has_terminals and wanted.console in CONSOLES:
             self._processes = [TerminalProcess(self._open_terminal, target, CONSOLES[wanted.console], wanted.env)]
         else:
-            self._processes = [ProgramProcess(target, terminal=False)]
+            self._processes = [ProgramProcess(target, terminal=False, line_buffered=True)]
         self._take([process.debugger for process in self._processes], settings, non_stop=wanted.non_stop)
 
     def _attach(self, asked: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@
 - :mod:`~.waiters`: threads that wait for a change, which Ctrl-C may interrupt
 - :mod:`~.program_thread`: the thread that a program takes for its main thread
 - :mod:`~.streams`: its standard streams, on a thread
+- :mod:`~.ordered_output`: stdout and stderr in order, where they are two pipes
 - :mod:`~.signals`: its signals, on a thread
 - :mod:`~.whereabouts`: where the main thread is while it runs
 - :mod:`~.interrupts`: Ctrl-C

@@ -44,7 +44,10 @@ def start_ranks(arguments: Sequence[str], count: int) -> list[ProgramProcess]:
     count : int
         How many.
     """
-    return [ProgramProcess(arguments, terminal=False, environment=found) for found in rank_environments(count)]
+    return [
+        ProgramProcess(arguments, terminal=False, environment=found, line_buffered=True)
+        for found in rank_environments(count)
+    ]
 
 
 def renew_ranks(processes: Sequence[ProgramProcess]) -> None:

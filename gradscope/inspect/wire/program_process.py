@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple
@@ -43,7 +43,7 @@ _LATE = 0.002
 class _Reader(NamedTuple):
     descriptor: int
     stream: str
-    busy: threading.Lock
+    decode: Callable[[bytes], str]
 
 
 class ProgramProcess:
@@ -60,6 +60,8 @@ class ProgramProcess:
         The descriptor of its stdin without a terminal; None for an empty one.
     environment : mapping
         What its environment has beside this process's.
+    line_buffered : bool
+        Whether what it prints into a pipe comes line by line, as to a terminal, or as python writes to a pipe.
 
     Attributes
     ----------
@@ -74,13 +76,16 @@ class ProgramProcess:
         terminal: bool,
         stdin: int | None = None,
         environment: Mapping[str, str] | None = None,
+        line_buffered: bool = False,
     ) -> None:
         self._arguments = arguments
         self._terminal = terminal
         self._stdin = stdin
+        self._pipes_of = "lines" if line_buffered else "blocks"
         self.environment = environment or {}
         self._master = -1
         self._unseen = ""
+        self._passing_on = threading.Lock()
         self._starting = threading.RLock()  # held while it is started again
         self._left = False
         self._before: tuple[int, str] | None = None  # how the program before it ended, while it is started again
@@ -117,7 +122,8 @@ class ProgramProcess:
         streams, ours = self._streams(self._terminal, self._stdin)
         has_tty = self._master >= 0
         command = [sys.executable, "-m", "gradscope.debuggee", "--connected", str(there.fileno())]
-        command += ["--on-disconnect", "end", *(["--terminal"] if has_tty else []), *self._arguments]
+        streams_are = ["--terminal"] if has_tty else ["--pipes", self._pipes_of]
+        command += ["--on-disconnect", "end", *streams_are, *self._arguments]
         try:
             self._process = subprocess.Popen(
                 command,
@@ -171,43 +177,52 @@ class ProgramProcess:
         return {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}, []
 
     def _make_readers(self) -> list[_Reader]:
+        def reader(descriptor: int, stream: str) -> _Reader:
+            return _Reader(descriptor, stream, codecs.getincrementaldecoder("utf-8")("surrogateescape").decode)
+
         if self._master >= 0:
-            return [_Reader(self._master, "stdout", threading.Lock())]
+            return [reader(self._master, "stdout")]
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         pipes = (self._process.stdout, "stdout"), (self._process.stderr, "stderr")
-        readers = [_Reader(os.dup(pipe.fileno()), name, threading.Lock()) for pipe, name in pipes]
+        readers = [reader(os.dup(pipe.fileno()), name) for pipe, name in pipes]
         for pipe, _ in pipes:
             pipe.close()
         return readers
 
     def _start_reading(self, debugger: RemoteDebugger) -> None:
-        self._threads = [
-            threading.Thread(target=self._read, args=(reader, debugger), name="gradscope-output", daemon=True)
-            for reader in self._readers
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._open = {reader.descriptor: reader for reader in self._readers}
+        self._thread = threading.Thread(
+            target=self._read, args=(self._open, debugger), name="gradscope-output", daemon=True
+        )
+        self._thread.start()
 
     def _close_readers(self) -> None:
-        for thread in self._threads:
-            thread.join(_LEAVE)
+        self._thread.join(_LEAVE)
         for reader in self._readers:
             with contextlib.suppress(OSError):
                 os.close(reader.descriptor)
 
-    def _read(self, reader: _Reader, debugger: RemoteDebugger) -> None:
-        """Pass on what the program writes."""
-        decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
-        with contextlib.suppress(OSError, ValueError):  # the other end of a pseudo-terminal has been closed
-            while True:
-                select.select([reader.descriptor], [], [])
-                with reader.busy:
-                    data = os.read(reader.descriptor, 65536)
-                    if not data:
-                        break
-                    text = decode(data)
-                    debugger.take_output(text.replace("\r\n", "\n") if self._master >= 0 else text, reader.stream)
+    def _read(self, readers: dict[int, _Reader], debugger: RemoteDebugger) -> None:
+        """Pass on what the program writes, on one thread: two would mix up what is written one after the other."""
+        with contextlib.suppress(OSError, ValueError):  # they have been closed here
+            while readers:
+                ready, _, _ = select.select(list(readers), [], [])
+                with self._passing_on:
+                    for descriptor in ready:
+                        if not self._pass_on(readers[descriptor], debugger):
+                            del readers[descriptor]
+
+    def _pass_on(self, reader: _Reader, debugger: RemoteDebugger) -> bool:
+        """Pass on what there is to read from a stream; False at its end."""
+        try:
+            data = os.read(reader.descriptor, 65536)
+        except OSError:  # the other end of a pseudo-terminal has been closed
+            return False
+        text = reader.decode(data)
+        if text:
+            debugger.take_output(text.replace("\r\n", "\n") if self._master >= 0 else text, reader.stream)
+        return bool(data)
 
     def _say_what_it_said(self) -> None:
         """Pass on what the process wrote before it ended without a handshake."""
@@ -221,14 +236,13 @@ class ProgramProcess:
     def drain(self) -> None:
         """Wait until what the program has written so far has been passed on."""
         late = _LATE if self._master >= 0 else 0.0
-        for reader in self._readers:
-            for _ in range(int(_DRAIN / _LATE)):
-                with contextlib.suppress(OSError, ValueError):
-                    if select.select([reader.descriptor], [], [], late)[0]:
-                        time.sleep(_LATE)
-                        continue
-                with reader.busy:
-                    break
+        for _ in range(int(_DRAIN / _LATE)):
+            with contextlib.suppress(OSError, ValueError):
+                if select.select(list(self._open), [], [], late)[0]:
+                    time.sleep(_LATE)
+                    continue
+            with self._passing_on:
+                break
 
     @property
     def has_terminal(self) -> bool:
@@ -283,8 +297,7 @@ class ProgramProcess:
                 self._process.wait(seconds)
                 break
         status = self._process.wait()
-        for thread in self._threads:
-            thread.join(_DRAIN)
+        self._thread.join(_DRAIN)
         return status
 
     def send_signal(self, number: int) -> None:

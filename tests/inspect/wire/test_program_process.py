@@ -182,6 +182,33 @@ def test_output_is_there_before_the_stop_is_told(run):
     assert debugger.output == ["epoch 0"]
 
 
+def test_what_is_written_to_two_pipes_keeps_its_order(run):
+    process = run(
+        "import sys\nfor number in range(50):\n    print('out', number, flush=True)\n"
+        "    print('err', number, file=sys.stderr)\n"
+    )
+    process.debugger.cont()
+    assert process.debugger.wait(30).ended
+    process.conclude()
+    assert "".join(process.said) == "".join(f"out {number}\nerr {number}\n" for number in range(50))
+
+
+def test_lines_come_while_the_program_runs_where_somebody_reads_along(run, tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    go = tmp_path / "go"
+    process = run(
+        f"import os, time\nprint('ready')\nwhile not os.path.exists({str(go)!r}): time.sleep(0.01)\n",
+        line_buffered=True,
+    )
+    heard = threading.Event()
+    process.debugger.echo_to(lambda text, stream="stdout": heard.set())
+    process.debugger.cont()
+    assert heard.wait(60)
+    go.touch()
+    assert process.debugger.wait(30).ended
+    assert "".join(process.said) == "ready\n"
+
+
 @pytest.mark.slow
 def test_a_script_that_does_not_end_is_ended(run):
     endless = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('set', flush=True)\nwhile True:\n    pass\n"
