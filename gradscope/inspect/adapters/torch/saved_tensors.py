@@ -16,6 +16,7 @@ from .saved_tensors_unpacked import SHOWN, UnpackedSlot, versions_in
 __all__ = [
     "RELEASED",
     "TorchSaved",
+    "held_of",
     "saved_of",
     "set_version",
     "tell_checkpoint_violation",
@@ -29,6 +30,7 @@ RELEASED = "gradscope.inspect.released"
 """In a node's metadata: it counts as released (see :meth:`.observed_backward.TorchTask.keep`)."""
 
 _RAW = "_raw_saved_"
+_OF_CUSTOM = "_raw_saved_tensors"
 _CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
 _ASKING = ("get_inputs", "unpack_hook")  # its functions that ask for the inputs; before PyTorch 2.10 the second alone
 _raw_names: dict[type, tuple[str, ...]] = {}
@@ -138,13 +140,37 @@ def unpacked_of(node: Any) -> list[tuple[str, torch.Tensor | None]]:
     found: list[tuple[str, torch.Tensor | None]] = []
     plain = SHOWN and RELEASED not in node.metadata
     for attribute in raw_names(type(node)):
-        raw = getattr(node, attribute, None) if plain else None
-        data = getattr(raw, "data", None)
-        if raw is not None and isinstance(data, torch.Tensor) and raw.unpack_hook is None:
-            found.append((attribute.removeprefix(_RAW), data))
-        else:
+        held = _held(node, attribute) if plain else [None]
+        if any(tensor is None for tensor in held):
             found += [(saved.name, saved.unpacked) for saved in _of_attribute(node, attribute)]
+        else:
+            found += [(_name_of(attribute), tensor) for tensor in held]
     return found
+
+
+def held_of(node: Any) -> list[tuple[str, torch.Tensor]]:
+    """Return the names of the tensors that a node still holds as they were saved, and the tensors.
+
+    The same as of :func:`unpacked_of`, without asking of the other slots whether they have ever held one.
+    """
+    if not SHOWN:
+        return [(name, tensor) for name, tensor in unpacked_of(node) if tensor is not None]
+    return [
+        (_name_of(attribute), tensor)
+        for attribute in raw_names(type(node))
+        for tensor in _held(node, attribute)
+        if tensor is not None
+    ]
+
+
+def _held(node: Any, attribute: str) -> list[torch.Tensor | None]:
+    """Return what each slot of an attribute holds; None where that is nothing, or something that a hook has packed."""
+    try:
+        raw = getattr(node, attribute)
+    except RuntimeError:  # a custom Function has released everything
+        return []
+    slots = raw if isinstance(raw, tuple) else (raw,)
+    return [slot.data if slot.unpack_hook is None else None for slot in slots]
 
 
 def written_by_itself(node: Any) -> tuple[str, ...]:
@@ -161,14 +187,17 @@ def _of_attribute(node: Any, attribute: str) -> Iterator[TorchSaved]:
         raw = getattr(node, attribute)
     except RuntimeError:  # a custom Function has released everything
         return
-    custom = attribute == "_raw_saved_tensors"
-    name = "saved_tensors" if custom else attribute.removeprefix(_RAW)
-    plain = name if custom else f"_saved_{name}"
+    name = _name_of(attribute)
+    plain = name if attribute == _OF_CUSTOM else f"_saved_{name}"
     several = isinstance(raw, tuple)
     for place, item in enumerate(raw if several else (raw,)):
         slot = item if SHOWN else UnpackedSlot(node, item, plain, place if several else None)
         if slot.data is not None or _was_something(node, slot, plain):
             yield TorchSaved(node, name, slot, plain)
+
+
+def _name_of(attribute: str) -> str:
+    return "saved_tensors" if attribute == _OF_CUSTOM else attribute.removeprefix(_RAW)
 
 
 def _was_something(node: Any, raw: Any, attribute: str) -> bool:
@@ -199,7 +228,7 @@ def _refusal(node: Any, attribute: str) -> tuple[int, int] | None:
 def raw_names(kind: type) -> tuple[str, ...]:
     """Return the attributes of a class of nodes that hold saved tensors."""
     if issubclass(kind, BackwardCFunction):  # PyTorch makes such a class for every custom Function
-        return ("_raw_saved_tensors",)
+        return (_OF_CUSTOM,)
     names = _raw_names.get(kind)
     if names is None:
         names = _raw_names[kind] = tuple(name for name in dir(kind) if name.startswith(_RAW))

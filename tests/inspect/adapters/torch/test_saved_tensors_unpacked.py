@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from gradscope.inspect.adapters import Observer, adapter_for  # noqa: E402
 from gradscope.inspect.adapters.torch import saved_tensors, saved_tensors_unpacked  # noqa: E402
-from gradscope.inspect.adapters.torch.saved_tensors import saved_of  # noqa: E402
+from gradscope.inspect.adapters.torch.saved_tensors import held_of, saved_of, unpacked_of  # noqa: E402
 
 SHOWN = saved_tensors_unpacked.SHOWN
 
@@ -47,6 +47,20 @@ def graphs():
         "list": x[index],
         "custom": Square.apply(x * 1, torch.ones(2)),
     }
+
+
+@pytest.mark.parametrize("shown", [False, pytest.param(True, marks=pytest.mark.skipif(not SHOWN, reason="it is not"))])
+@pytest.mark.parametrize("released", [False, True])
+@pytest.mark.parametrize("name", graphs())
+def test_what_a_node_holds_is_what_it_has_saved_and_not_released(monkeypatch, name, released, shown):
+    monkeypatch.setattr(saved_tensors, "SHOWN", shown)
+    result = graphs()[name]
+    node = result.grad_fn
+    saved = [(name, tensor.data_ptr()) for name, tensor in unpacked_of(node) if tensor is not None]
+    assert [(name, tensor.data_ptr()) for name, tensor in held_of(node)] == saved != []
+    if released:
+        result.sum().backward()
+        assert held_of(node) == []
 
 
 @pytest.mark.skipif(not SHOWN, reason="PyTorch does not show them")

@@ -2,28 +2,32 @@
 
 No operator is heard of: what lies there is compared when whoever has the memory lets go of it, and when somebody asks.
 Of what is small it is known which bytes have changed: solvers fill a buffer through ``.data``, one part after another,
-whose earlier parts are saved by then. Of a device's memory nothing comes to the host: an alias tells by its version
-whether it was written through, and counts as written when it is gone. Nothing is kept alive.
+whose earlier parts are saved by then. Which they are is found out when somebody asks: most such buffers are gone before
+that. Of a device's memory nothing comes to the host: an alias tells by its version whether it was written through, and
+counts as written when it is gone. Nothing is kept alive.
 """
 
 from __future__ import annotations
 
 import weakref
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy
 import torch
 
 from ..functorch import innermost
-from ..numpy_conversion import address_of, bits_there
+from ..numpy_conversion import address_of, bits_there, reader
 
 __all__ = ["HandedMemory"]
 
 # The bytes of a storage up to which it is known which of them have changed.
 _SMALL = 1 << 16
+# The bytes of changes that are kept as they came.
+_UNSORTED = 1 << 14
 _sequence_nr = torch._C._autograd._get_sequence_nr
 _Saved = Sequence[tuple[int, int, torch.Tensor]]
 
@@ -73,7 +77,11 @@ class HandedMemory:
             if known.place == place and known.is_held_by(holder):
                 self._look(key, known)
                 return
-        alias = _Alias(tensor, storage, place) if on_host else _DeviceAlias(place, holder._version)
+        alias: _Held
+        if on_host:
+            alias = _on_host(tensor, self._storages[key], storage, place)
+        else:
+            alias = _DeviceAlias(place, holder._version)
         if holder is not None:
             alias.holder = weakref.ref(holder, partial(self._let_go, key, alias))
         self._live.setdefault(key, []).append(alias)
@@ -117,14 +125,12 @@ class HandedMemory:
         return key
 
     def _look(self, key: int, alias: _Held) -> None:
-        places = alias.differing()
-        if places is None:
-            self.written(key)
-        elif len(places):
-            now, known = _sequence_nr(), self._changed.get(key)
+        change = alias.change()
+        if change is not None:
+            known = self._changed.get(key)
             if known is None:
-                known = self._changed[key] = _Changed(now, numpy.full(alias.storage_bytes, -1))
-            known.write(now, places)
+                known = self._changed[key] = _Changed(-1, change.storage_bytes)
+            known.write(_sequence_nr(), change)
 
     def _let_go(self, key: int, alias: _Held, reference: Any) -> None:
         alias.holder = None
@@ -144,31 +150,78 @@ class HandedMemory:
             alias.holder = None
 
 
+class _Change(NamedTuple):
+    """What lay in some bytes of a storage, and what lies there now.
+
+    Attributes
+    ----------
+    storage_bytes : int
+        How large the storage is; 0 where all of it may have been written.
+    """
+
+    storage_bytes: int
+    offset: int
+    before: bytes
+    now: bytes
+
+
+_ALL = _Change(0, 0, b"", b"")
+
+
 class _Changed:
-    """When a storage was changed last, and, where that is known, each of its bytes."""
+    """When a storage was changed last, and, where its size is given, each of its bytes."""
 
-    __slots__ = ("_bytes", "time")
+    __slots__ = ("_bytes", "_size", "_unsorted", "_unsorted_bytes", "time")
 
-    def __init__(self, time: int, each: numpy.ndarray | None = None) -> None:
+    def __init__(self, time: int, storage_bytes: int = 0) -> None:
         self.time = time
-        self._bytes = each
+        self._size = storage_bytes
+        self._unsorted: list[tuple[int, _Change]] = []
+        self._unsorted_bytes = 0
+        self._bytes: numpy.ndarray | None = None
 
-    def write(self, time: int, places: numpy.ndarray) -> None:
-        """Note a change of some bytes."""
+    def write(self, time: int, change: _Change) -> None:
+        """Note a change."""
         self.time = time
-        if self._bytes is not None:
-            self._bytes[places] = time
+        if change.storage_bytes != self._size:
+            self._size = 0
+        elif self._size:
+            self._unsorted.append((time, change))
+            self._unsorted_bytes += 2 * len(change.now)
+            if self._unsorted_bytes > max(_UNSORTED, 8 * self._size):  # the times of all bytes take no more
+                self._times()
 
     def since(self, time: int, tensor: torch.Tensor) -> bool:
         """Whether what a tensor looks at was changed after a time."""
         tensor = innermost(tensor)
-        if time >= self.time or self._bytes is None or not tensor.is_cpu:
+        if time >= self.time or not tensor.is_cpu or tensor.untyped_storage().nbytes() != self._size:
             return time < self.time
-        size, step = tensor.element_size(), self._bytes.itemsize
+        times = self._times()
+        size, step = tensor.element_size(), times.itemsize
         shape = (*tensor.shape, size)
         strides = (*[stride * size * step for stride in tensor.stride()], step)
-        start = self._bytes[tensor.storage_offset() * size :]
+        start = times[tensor.storage_offset() * size :]
         return bool((numpy.lib.stride_tricks.as_strided(start, shape, strides) > time).any())
+
+    def _times(self) -> numpy.ndarray:
+        """Return when each byte was changed last; -1 where it was not."""
+        if self._bytes is None:
+            self._bytes = numpy.full(self._size, -1)
+        for (offset, size), changes in groupby(self._unsorted, key=_place_of):
+            times, each = zip(*changes, strict=True)
+            before, now = (
+                numpy.frombuffer(b"".join(lain), numpy.uint8).reshape(len(each), size)
+                for lain in ([change.before for change in each], [change.now for change in each])
+            )
+            there = self._bytes[offset : offset + size]
+            numpy.maximum(there, numpy.where(before != now, numpy.array(times)[:, None], -1).max(axis=0), out=there)
+        self._unsorted, self._unsorted_bytes = [], 0
+        return self._bytes
+
+
+def _place_of(written: tuple[int, _Change]) -> tuple[int, int]:
+    change = written[1]
+    return change.offset, len(change.now)
 
 
 def _is_on_device(tensor: torch.Tensor, holder: Any) -> bool:
@@ -182,19 +235,15 @@ class _Held:
 
     __slots__ = ("holder", "place")
 
-    def __init__(self, place: tuple[int, torch.Size]) -> None:
-        self.place = place
-        self.holder: weakref.ref[Any] | None = None
+    place: tuple[int, torch.Size]
+    holder: weakref.ref[Any] | None
 
     def is_held_by(self, holder: Any) -> bool:
         """Whether it is known to be in the hands of an object; None stands for whom nobody knows."""
         return (None if self.holder is None else self.holder()) is holder
 
-    storage_bytes = 0
-    """The size of the storage, where it is known which bytes of it have changed."""
-
-    def differing(self) -> Any:
-        """Return which bytes of the storage were written since this was asked last; None: all of it may have been."""
+    def change(self) -> _Change | None:
+        """Return what was written since this was asked last, None if nothing was."""
         raise NotImplementedError
 
 
@@ -204,46 +253,81 @@ class _DeviceAlias(_Held):
     __slots__ = ("_version",)
 
     def __init__(self, place: tuple[int, torch.Size], version: int) -> None:
-        super().__init__(place)
+        self.place, self.holder = place, None
         self._version = version
 
-    def differing(self) -> Any:
-        """Return none, or None where it was written through the alias, or the alias is gone."""
+    def change(self) -> _Change | None:
+        """Return whether it was written through the alias; when that is gone, it may have been."""
         alias = None if self.holder is None else self.holder()
         if alias is None:
-            return None
+            return _ALL
         before, self._version = self._version, alias._version
-        return () if before == self._version else None
+        return None if before == self._version else _ALL
 
 
-class _Alias(_Held):
-    """The host's memory in somebody's hands, and what lay there when it was looked at last."""
+def _on_host(tensor: torch.Tensor, reference: weakref.ref[Any], storage: Any, place: tuple[int, torch.Size]) -> _Held:
+    size, start = storage.nbytes(), storage.data_ptr()
+    if size <= _SMALL and tensor.is_contiguous():
+        return _SmallAlias(place, reference, start, size, tensor.nbytes)
+    return _LargeAlias(place, reference, start, bits_there(tensor))
 
-    __slots__ = ("_address", "_before", "_bits", "_offset", "_storage", "storage_bytes")
 
-    def __init__(self, tensor: torch.Tensor, storage: Any, place: tuple[int, torch.Size]) -> None:
-        super().__init__(place)
-        self._storage = weakref.ref(storage)
-        self._address = storage.data_ptr()
-        self._bits = bits_there(tensor)
-        self._offset = tensor.data_ptr() - self._address
-        self.storage_bytes = storage.nbytes() if tensor.is_contiguous() and storage.nbytes() <= _SMALL else 0
-        self._before = self._now()
+class _HostAlias(_Held):
+    """The host's memory in somebody's hands; what was given back is not read."""
 
-    def differing(self) -> Any:
-        """Return where other values lie than when this was asked last; nowhere in memory that was given back."""
+    __slots__ = ("_start", "_storage")
+
+    def __init__(self, place: tuple[int, torch.Size], reference: weakref.ref[Any], start: int) -> None:
+        self.place, self.holder = place, None
+        self._storage = reference
+        self._start = start
+
+    def _there(self) -> Any:
         storage = self._storage()
-        if storage is None or storage.data_ptr() != self._address:
-            return ()
-        before, self._before = self._before, self._now()
-        if before == self._before:
-            return ()
-        if not self.storage_bytes or storage.nbytes() != self.storage_bytes:
-            return None
-        was, is_ = (numpy.frombuffer(bits, numpy.uint8) for bits in (before, self._before))
-        return self._offset + numpy.flatnonzero(was != is_)
+        return None if storage is None or storage.data_ptr() != self._start else storage
 
-    def _now(self) -> Any:
-        """Return what lies there, of a large memory its checksum."""
-        bits = self._bits()
-        return bytes(bits) if self.storage_bytes else zlib.crc32(bits)
+
+class _SmallAlias(_HostAlias):
+    """A small memory, and what lay there when it was looked at last."""
+
+    __slots__ = ("_before", "_read", "_storage_bytes")
+
+    def __init__(
+        self, place: tuple[int, torch.Size], reference: weakref.ref[Any], start: int, storage_bytes: int, size: int
+    ) -> None:
+        super().__init__(place, reference, start)
+        self._storage_bytes = storage_bytes
+        self._read = reader(size)
+        self._before: bytes = self._read(place[0]).raw
+
+    def change(self) -> _Change | None:
+        """Return what was written since this was asked last, None if nothing was."""
+        storage = self._there()
+        if storage is None:
+            return None
+        before, self._before = self._before, self._read(self.place[0]).raw
+        if before == self._before:
+            return None
+        if storage.nbytes() != self._storage_bytes:
+            return _ALL
+        return _Change(self._storage_bytes, self.place[0] - self._start, before, self._before)
+
+
+class _LargeAlias(_HostAlias):
+    """A large memory, and the checksum of what lay there when it was looked at last."""
+
+    __slots__ = ("_before", "_bits")
+
+    def __init__(
+        self, place: tuple[int, torch.Size], reference: weakref.ref[Any], start: int, bits: Callable[[], Any]
+    ) -> None:
+        super().__init__(place, reference, start)
+        self._bits = bits
+        self._before = zlib.crc32(bits())
+
+    def change(self) -> _Change | None:
+        """Return whether other bytes lie there than when this was asked last."""
+        if self._there() is None:
+            return None
+        before, self._before = self._before, zlib.crc32(self._bits())
+        return None if before == self._before else _ALL

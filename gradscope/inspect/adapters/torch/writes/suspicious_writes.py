@@ -34,7 +34,7 @@ from ..functorch import innermost
 from ..numpy_conversion import bits_of
 from ..observed_backward import edge_of, walk
 from ..operator_calls import grad_fn_of, tensors_in
-from ..saved_tensors import unpacked_of, written_by_itself
+from ..saved_tensors import held_of, written_by_itself
 from ..torch_compile import leave_uncompiled
 from .handed_memory import HandedMemory
 
@@ -241,9 +241,9 @@ class _SuspicionWatch:
                 return
             for node, number in zip(nodes, numbers, strict=True):
                 unread = written_by_itself(node)
-                for name, tensor in unpacked_of(node):
-                    key = None if tensor is None or name in unread else _storage_of(tensor)
-                    if tensor is not None and key is not None:
+                for name, tensor in held_of(node):
+                    key = None if name in unread else _storage_of(tensor)
+                    if key is not None:
                         saved.append((key, number, tensor))
             if self._handed.changed_since(saved):
                 self._tell()
@@ -276,9 +276,11 @@ class _SuspicionWatch:
                     self._hand_out(statistics, statistics)
 
     def _module_left(self, module: Any, args: Any, output: Any) -> None:
-        if _unseen() or not self._thread.modules:
+        modules = self._thread.modules
+        if _unseen() or not modules:
             return
-        written = _written(self._thread.modules.pop())
+        given = modules.pop()
+        written = given and _written(given)
         if written:
             returned = {_storage_of(tensor) for tensor in tensors_in(output)}
             if any(_storage_of(tensor) not in returned for tensor in written):
@@ -291,11 +293,14 @@ class _SuspicionWatch:
                 return run(*args, **kwargs)
             given = _given(args)
             result = run(*args, **kwargs)
-            nodes = [node for node in map(grad_fn_of, tensors_in(result)) if getattr(node, "_forward_cls", None) is cls]
+            outputs = (result,) if type(result) is _TENSOR else tuple(tensors_in(result))
+            nodes = [node for node in map(grad_fn_of, outputs) if getattr(node, "_forward_cls", None) is cls]
             if any(grad_fn_of(tensor) not in nodes for tensor in _written(given)):  # it was not given to mark_dirty()
                 self._tell()
             for node in nodes[:1]:
-                node.metadata[_KEPT] = dict(_kept_on(node, (*args, *tensors_in(result))))
+                kept = _kept_on(node, (*args, *outputs))
+                if kept:
+                    node.metadata[_KEPT] = dict(kept)
             return result
 
         return apply
@@ -304,8 +309,8 @@ class _SuspicionWatch:
         """Return the method that runs a custom backward."""
 
         def apply(node: Any, *grads: Any) -> Any:
-            before = node.metadata.get(_KEPT, {})
-            if any(before.get(name, now) != now for name, now in _checksums(vars(node), before)):
+            before = node.metadata.get(_KEPT)
+            if before and any(before.get(name, now) != now for name, now in _checksums(vars(node), before)):
                 self._tell()
             given = _versions(grads)
             try:
@@ -351,7 +356,11 @@ def _unseen() -> bool:
 
 def _given(values: Iterable[Any]) -> _Given:
     """Return the results among what is given to code of the program, with their versions."""
-    return _versions(value for value in values if type(value) is _TENSOR and grad_fn_of(value) is not None)
+    return [
+        (value, value._version)
+        for value in values
+        if type(value) is _TENSOR and value.requires_grad and grad_fn_of(value) is not None
+    ]
 
 
 def _versions(values: Iterable[Any]) -> _Given:
@@ -380,13 +389,12 @@ def _owner_of(value: Any) -> Any:
 
 def _kept_on(node: Any, values: Iterable[Any]) -> list[tuple[str, int]]:
     """Return the inputs and outputs that are attributes of ``ctx``, with their checksums."""
+    attributes = vars(node)
+    names = [name for name, value in attributes.items() if isinstance(value, _TENSOR) and not name.startswith("_")]
+    if not names:
+        return []
     memories = {_storage_of(value) for value in values if isinstance(value, _TENSOR)}
-    names = [
-        name
-        for name, value in vars(node).items()
-        if not name.startswith("_") and isinstance(value, _TENSOR) and _storage_of(value) in memories
-    ]
-    return _checksums(vars(node), names)
+    return _checksums(attributes, [name for name in names if _storage_of(attributes[name]) in memories])
 
 
 def _checksums(attributes: dict[str, Any], names: Iterable[str]) -> list[tuple[str, int]]:

@@ -83,6 +83,44 @@ def test_other_bytes_than_those_that_were_saved_are_told_apart_in_what_is_small(
     assert not changed(handed, x[:0], saved[0]) or not small
 
 
+@pytest.mark.parametrize("elements", [8, 8_000])
+def test_any_number_of_changes_are_told_apart(elements):
+    x = torch.zeros(elements)
+    handed = HandedMemory()
+    before = []
+    for turn in range(300):
+        before.append(now())
+        record()
+        part = x[turn % 4 :: 4] if turn % 3 else x[turn % 8 : turn % 8 + 1]
+        alias = x.detach()
+        handed.hand_out(x, alias)
+        part += 1
+        del alias
+    last_of_place = {place: max(t for t in range(300) if not t % 3 and t % 8 == place) for place in range(8)}
+    last_of_lane = {lane: max(t for t in range(300) if t % 3 and t % 4 == lane) for lane in range(4)}
+    for place in range(8):
+        last = max(last_of_place[place], last_of_lane[place % 4])
+        assert changed(handed, x[place], before[last])
+        assert not changed(handed, x[place], before[last] + 1)
+
+
+def test_of_a_storage_that_grows_all_counts_as_written():
+    x = torch.zeros(4)
+    handed, alias = HandedMemory(), x.detach()
+    handed.hand_out(x, alias)
+    saved = now()
+    record()
+    alias[0] = 1
+    assert not changed(handed, x[1:], saved)
+    x.untyped_storage().resize_(400)
+    assert changed(handed, x[1:], saved)
+    larger = x.new_empty(0).set_(x.untyped_storage(), 0, (100,))
+    handed.hand_out(larger, larger)
+    larger.fill_(7)
+    assert changed(handed, larger, saved)
+    del alias
+
+
 @pytest.mark.parametrize("kept", [True, False])
 def test_of_a_device_s_memory_the_alias_tells(kept):
     x = torch.ones(3, device="meta")

@@ -90,6 +90,27 @@ def stepped(w, **how):
     return optimizer
 
 
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad
+
+
+def test_a_function_that_has_released_what_it_saved_may_lie_in_a_graph(seen):
+    x, w = leaf(), leaf()
+    square = Square.apply(x)
+    square.sum().backward()
+    x.data.fill_(2)
+    (grad,) = torch.autograd.grad((square * w).sum(), [w])
+    assert torch.equal(grad, square)
+
+
 def test_a_step_between_forward_and_backward_is_suspected(seen):
     w = leaf()
     loss = (w * w).sum()
