@@ -241,8 +241,8 @@ def _is_library(module: types.ModuleType) -> bool:
 
 
 def _frames() -> Iterator[types.FrameType]:
+    frame: types.FrameType | None
     for frame in sys._current_frames().values():
-        current: types.FrameType | None = frame
-        while current is not None:
-            yield current
-            current = current.f_back
+        while frame is not None:  # none is kept: this one's own would tie a cycle, with what its callers hold
+            yield frame
+            frame = frame.f_back
