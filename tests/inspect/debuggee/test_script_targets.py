@@ -39,11 +39,12 @@ def folder(tmp_path, monkeypatch):
         made.writestr("__main__.py", SOURCE)
         made.writestr("helper.py", "value = 43\n")
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    yield tmp_path
+    forget()
 
 
 def forget():
-    for name in [n for n in sys.modules if n.partition(".")[0] in ("helper", "package")]:
+    for name in [n for n in sys.modules if n.partition(".")[0] in ("helper", "package", "script")]:
         del sys.modules[name]
 
 
