@@ -12,6 +12,7 @@
 - :mod:`~.signals`: its signals, on a thread
 - :mod:`~.whereabouts`: where the main thread is while it runs
 - :mod:`~.interrupts`: Ctrl-C
+- :mod:`~.fork_warning`: Python's warning of a fork, where it is of gradscope's threads
 - :mod:`~.exits`: how it ends: ``os._exit``; its own ``atexit``, on a thread
 - :mod:`~.processes`: processes that it starts
 - :mod:`~.broadcast`: what a session tells its listeners

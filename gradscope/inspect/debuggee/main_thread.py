@@ -8,6 +8,7 @@ from types import ModuleType
 
 from ..source.source_paths import started_here
 from .broadcast import OutputWriter
+from .fork_warning import unwarned_forks
 from .interrupts import KILLED_BY_SIGINT, interrupting_the_script_only
 from .pause_gate import ProgramAborted
 from .processes import StartedProcesses
@@ -57,7 +58,7 @@ def run_on_main_thread(
         What was reported.
     """
     threads = threads or ThreadFamily()
-    with as_main(target, arguments) as module, threads.gathering(), processes.gathering():
+    with as_main(target, arguments) as module, threads.gathering(), processes.gathering(), unwarned_forks():
         error: BaseException | None = None
         try:
             status, error = _execute(target, module, report)
