@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ..check.suppression.baseline import Baseline
     from ..inspect import Location
     from ..inspect.ranks.live_agreement import LiveAgreement
+    from ..inspect.ranks.live_hangs import HangWatcher
+    from ..inspect.records.before_step.forward_log import ForwardAccount
 
 __all__ = ["PLACE", "add_parser", "run"]
 
@@ -204,8 +206,10 @@ def _check_ranks(args: argparse.Namespace) -> int:
         return FAILED
     limit = _TIMEOUT if args.timeout is None else args.timeout
     try:
-        with LiveAgreement(place) as watch, _watching(watch, limit):
+        with LiveAgreement(place, _note) as watch, _watching(watch, limit) as hangs:
             result = run_script(args.script, args.args, module=args.module)
+            if hangs is not None and result.error is not None:
+                hangs.failed(result.error)
     except (OSError, ImportError) as error:
         say(f"gradscope check: {error}", file=sys.stderr)
         return FAILED
@@ -214,6 +218,9 @@ def _check_ranks(args: argparse.Namespace) -> int:
         return FOUND
     if result.error is not None:
         print_uncaught(result.error)
+        if hangs is not None and isinstance(result.error, RuntimeError):
+            for told in hangs.others_before():
+                _note(told)
     elif place.rank != watch.first:
         compared = f"{watch.steps} steps agreed with rank {watch.first}'s"
         if watch.steps and not watch.tensors:
@@ -222,21 +229,22 @@ def _check_ranks(args: argparse.Namespace) -> int:
     return FAILED if result.exit_code else NOTHING_FOUND
 
 
-def _watching(watch: LiveAgreement, limit: float) -> contextlib.AbstractContextManager[object]:
+def _note(text: str) -> None:
+    say(f"gradscope check: {text}", file=sys.stderr)
+
+
+def _watching(watch: LiveAgreement, limit: float) -> contextlib.AbstractContextManager[HangWatcher | None]:
     """Return what ends the process when the ranks hang, which no exception could: the main thread is in C++."""
     # The instruments load when the command runs.
     from ..inspect.ranks.live_hangs import hang_text
 
-    def end(places: Mapping[int, str]) -> None:
-        say(hang_text(places, limit))
+    def end(places: Mapping[int, str], accounts: Mapping[int, ForwardAccount]) -> None:
+        say(hang_text(places, limit, accounts))
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(FOUND)
 
-    def note(text: str) -> None:
-        say(f"gradscope check: {text}", file=sys.stderr)
-
-    return watch.watcher(limit, hangs=end, note=note) if limit else contextlib.nullcontext()
+    return watch.watcher(limit, hangs=end, note=_note) if limit else contextlib.nullcontext()
 
 
 def _words_of(error: Exception) -> str:

@@ -8,7 +8,7 @@ import threading
 import traceback
 from types import FrameType
 
-__all__ = ["is_library", "main_thread_stack", "whereabouts"]
+__all__ = ["is_library", "main_thread_frame", "main_thread_stack", "whereabouts"]
 
 _COLLECTIVES = os.path.join("torch", "distributed")
 _WRAPPER = os.path.join("torch", "nn", "parallel", "distributed.py")
@@ -22,7 +22,7 @@ def whereabouts() -> str:
 
     A collective of DistributedDataParallel's reducer has no frame: then it is in a backward. Nothing is stopped for it.
     """
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    frame = main_thread_frame()
     waits = called = ""
     while frame is not None and is_library(frame):
         called = frame.f_code.co_name
@@ -44,7 +44,7 @@ def main_thread_stack() -> str:
 
     Nothing is stopped for it.
     """
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    frame = main_thread_frame()
     frames = []
     while frame is not None:
         frames.append((frame, frame.f_lineno))
@@ -52,6 +52,11 @@ def main_thread_stack() -> str:
     while frames and is_library(frames[-1][0]):  # what has started the program
         frames.pop()
     return "".join(traceback.StackSummary.extract(iter(frames[::-1])).format())
+
+
+def main_thread_frame() -> FrameType | None:
+    """Return what the main thread runs now."""
+    return sys._current_frames().get(threading.main_thread().ident or 0)
 
 
 def is_library(frame: FrameType) -> bool:

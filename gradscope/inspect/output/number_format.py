@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = ["count", "format_bytes", "format_duration", "format_shape", "repeated_factor", "several"]
+__all__ = ["count", "format_bytes", "format_duration", "format_shape", "numbered", "repeated_factor", "several"]
 
 _LARGEST_LOG = 709.0
 """The largest logarithm of a float64."""
@@ -25,6 +25,17 @@ def count(number: int, one: str, several: str = "") -> str:
     ('1 node', '2 nodes')
     """
     return f"{number:,} {one if number == 1 else several or one + 's'}"
+
+
+def numbered(one: str, numbers: Sequence[int]) -> str:
+    """Return some things of a kind by their numbers.
+
+    Examples
+    --------
+    >>> numbered("rank", [1]), numbered("rank", [0, 2])
+    ('rank 1', 'ranks 0, 2')
+    """
+    return f"{one}{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 
 
 def format_bytes(number: int) -> str:

@@ -16,6 +16,7 @@
 - :mod:`~.live_agreement`: the same while they train
 - :mod:`~.live_hangs`: whether they wait for each other, while they run
 - :mod:`~.disagreement_causes`: why they do not
+- :mod:`~.uneven_loops`: which of them runs fewer backwards than others: it skips iterations, or leaves its loop
 - :mod:`~.rank_difference`: where two of them part, by tolerance
 - :mod:`~.agreement_report`: both as text and JSON
 - :mod:`~.lake`: recordings as a Parquet dataset, and questions to it in SQL

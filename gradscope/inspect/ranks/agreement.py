@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,7 +20,7 @@ from ..output.number_format import several
 from ..recording import RecordingError
 from ..recording.file.step_rows import StepRecord
 from ..records.step_looks import BROADCAST, BUFFER, IGNORED, OUTSIDE, REDUCED, HeldTensor, StepLook
-from ..source.source_paths import shown_path
+from ..source.source_paths import shown_line
 from .rank_ends import rank_ends
 from .recorded_ranks import RecordedRanks
 from .replicas import Group, groups_of, replicas, replicas_text
@@ -190,7 +190,7 @@ def agreement(ranks: RecordedRanks) -> Agreement:
             notes += _shorter(ranks, taken)
             if not any(member.running for member in ranks.members):  # one that runs may be a step ahead
                 notes += _waited_for(taken, _last_steps(streams))
-    ends = rank_ends(ranks, _last_steps(streams))
+    ends = rank_ends(ranks, _last_steps(streams), comparison.skipped)
     return Agreement(tuple(streams), comparison.steps, len(comparison.seen), parted, (*notes, *ends.notes), ends.hang)
 
 
@@ -291,6 +291,7 @@ class Comparison:
         self.steps = 0
         self.seen: set[tuple[str, str, int]] = set()
         self.notes: list[str] = []
+        self.skipped: dict[int, list[str]] = defaultdict(list)
         self._layouts: dict[tuple[int, ...], Any] = {}
         self._noted: set[tuple[int, ...]] = set()  # the layouts of which all is in `seen`
 
@@ -321,6 +322,7 @@ class Comparison:
                 if not self._skip(found.steps):
                     return found
                 continue
+            self._note_skipped(steps)
             for rank in steps:
                 self._streams[rank].take()
             self.steps += 1
@@ -384,6 +386,14 @@ class Comparison:
             self._noted.add(key)
             self._note_seen(steps, (held for held, wanted in zip(first.tensors, compared) if wanted))
         return True
+
+    def _note_skipped(self, steps: Mapping[int, StepRecord]) -> None:
+        """Note which ranks have skipped more iterations since the step before than others that hold the same."""
+        for part in self._of_parts(steps):
+            skipped = {rank: step.look.skipped for rank, step in part.items()}
+            least = min(map(len, skipped.values()), default=0)
+            for rank, skips in skipped.items():
+                self.skipped[rank] += (skip.text() for skip in skips[least:])
 
     def _note_seen(self, part: Mapping[int, StepRecord], tensors: Iterable[HeldTensor]) -> None:
         """Note what was the same on all ranks of a part; those of stages may have one name."""
@@ -501,8 +511,7 @@ def _waited_for(taken: Mapping[int, int], last: Mapping[int, StepRecord]) -> Ite
         tensors = [step.look.tensors[place] for place in backward.unreached]
         names = [held.name for held in tensors if held.kind == REDUCED]
         if names:
-            file, _, line = backward.forward.rpartition(":")
-            place = f", called at {shown_path(file)}:{line}," if line else ""
+            place = f", called at {shown_line(backward.forward)}," if backward.forward else ""
             yield (
                 f"rank {rank} did not use {several(names)} in the forward{place} before step {step.look.number}: "
                 "without find_unused_parameters=True DistributedDataParallel waits for their gradients on the others"

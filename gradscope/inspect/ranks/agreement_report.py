@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..debugging.prompt.plain_text import number
+from ..output.number_format import numbered
 from ..output.terminal_text import one_line
-from ..source.source_paths import shown_path
+from ..source.source_paths import shown_line
 from .agreement import Agreement, Disagreement, Held
 from .disagreement_causes import Site, likely_cause
 
@@ -78,9 +79,7 @@ def _cause_lines(parted: Disagreement) -> Iterator[str]:
 
 def _site_text(site: Site) -> str:
     """Return a line of the program, what it does, and on which ranks."""
-    file, _, line = one_line(site.place).rpartition(":")
-    ranks = f"rank{'s' if len(site.ranks) > 1 else ''} {', '.join(map(str, site.ranks))}"
-    return f"{shown_path(file)}:{line}  {one_line(site.what)}, on {ranks}"
+    return f"{shown_line(one_line(site.place))}  {one_line(site.what)}, on {numbered('rank', site.ranks)}"
 
 
 def agreement_json(found: Agreement) -> dict[str, Any]:

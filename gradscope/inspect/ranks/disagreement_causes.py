@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from ..output.number_format import numbered
 from ..recording.file.step_rows import StepRecord
 from ..records.step_looks import OUTSIDE, REDUCED
 from .agreement import Disagreement
@@ -117,7 +118,7 @@ def _began_apart(found: Disagreement) -> Iterator[LikelyCause]:
         return
     if found.tensor.kind == REDUCED:
         often = _written_more_often(found)
-        told = f": {found.name} was written more often on {_ranks(often)}" if often else ""
+        told = f": {found.name} was written more often on {numbered('rank', often)}" if often else ""
         yield LikelyCause(
             f"the parameters were changed on some ranks after DistributedDataParallel had made them equal{told}",
             "Initialise and load weights before the model is wrapped, or on all ranks alike.",
@@ -171,9 +172,28 @@ def _left_out_of_an_optimizer(found: Disagreement) -> Iterator[LikelyCause]:
     ]
     if without and len(without) < len(found.steps):
         yield LikelyCause(
-            f"the optimizer of {_ranks(without)} does not hold {found.name}",
+            f"the optimizer of {numbered('rank', without)} does not hold {found.name}",
             "Make the optimizer of the same parameters on all ranks.",
             _sites("step() without it", found.steps, _step, without),
+        )
+
+
+def _skipped(found: Disagreement) -> Iterator[LikelyCause]:
+    skips = {rank: step.look.skipped for rank, step in found.steps.items()}
+    least = min(map(len, skips.values()))
+    ranks = [rank for rank, skipped in skips.items() if len(skipped) > least]
+    if ranks:
+        loss = skips[ranks[0]][-1].loss
+        told = f", whose loss was {loss}" if loss else ""
+        yield LikelyCause(
+            f"{numbered('rank', ranks)} skipped an iteration that others ran: no backward followed its forward{told}",
+            "Skip on all ranks or on none: all_reduce the condition first.",
+            (
+                *_sites(
+                    "forward that no backward follows", found.steps, lambda step: step.look.skipped[-1].forward, ranks
+                ),
+                *_sites("backward()", found.steps, _last_backward, [rank for rank in skips if rank not in ranks]),
+            ),
         )
 
 
@@ -231,7 +251,7 @@ def _written_alone(found: Disagreement) -> Iterator[LikelyCause]:
             after = _sites("forward after which it was written", found.steps, _first_forward, wrote)
             step = _sites("step() before which it was written", found.steps, _step, wrote)
             yield LikelyCause(
-                f"{_ranks(wrote)} wrote into {found.name} {what}, and others did not",
+                f"{numbered('rank', wrote)} wrote into {found.name} {what}, and others did not",
                 "Write on all ranks alike, or on one and broadcast it.",
                 after + step if which else before + forward,
             )
@@ -254,7 +274,7 @@ def _missing(found: Disagreement) -> Iterator[LikelyCause]:
     without = [rank for rank, held in found.held.items() if held.checksum is None]
     if without and len(without) < len(found.held):
         yield LikelyCause(
-            f"{found.name} has no gradient on {_ranks(without)}: it was not used there",
+            f"{found.name} has no gradient on {numbered('rank', without)}: it was not used there",
             "Use it on all ranks, or reduce a zero for it where it was not used "
             "(DistributedDataParallel does with find_unused_parameters=True).",
             (
@@ -311,8 +331,8 @@ def _from_an_earlier_backward(found: Disagreement) -> Iterator[LikelyCause]:
     ranks = [rank for rank, step in found.steps.items() if earlier(step) is not None]
     if ranks:
         yield LikelyCause(
-            f"the gradient of {found.name} on {_ranks(ranks)} came in an earlier backward of the iteration, under "
-            "no_sync(); the last one, which is reduced, did not use it",
+            f"the gradient of {found.name} on {numbered('rank', ranks)} came in an earlier backward of the iteration, "
+            "under no_sync(); the last one, which is reduced, did not use it",
             "Use all parameters in the last backward before a step, or reduce in every one of them.",
             (
                 *_sites("the earlier backward()", found.steps, lambda step: earlier(step) or "", ranks),
@@ -327,8 +347,8 @@ def _waiting_bucket(found: Disagreement) -> Iterator[LikelyCause]:
         return
     name = next(iter(waited.values()))
     ranks = [rank for rank, other in waited.items() if other == name]
-    told = f"the backward on {_ranks(ranks)} did not reach {name}, which DistributedDataParallel waits for: it has not "
-    told += f"reduced the bucket with {found.name}"
+    told = f"the backward on {numbered('rank', ranks)} did not reach {name}, which DistributedDataParallel waits for: "
+    told += f"it has not reduced the bucket with {found.name}"
     remedy = "Use all parameters in each forward, or pass find_unused_parameters=True."
     if any(found.steps[rank].look.is_checkpointed(name) for rank in ranks):
         told += (
@@ -350,7 +370,8 @@ def _not_synchronised(found: Disagreement) -> Iterator[LikelyCause]:
     without = [rank for rank, step in found.steps.items() if step.look.facts.get("synchronised") is False]
     if without:
         yield LikelyCause(
-            f"the last forward before the step ran under no_sync() on {_ranks(without)}: nothing reduced its gradients",
+            f"the last forward before the step ran under no_sync() on {numbered('rank', without)}: nothing reduced its "
+            "gradients",
             "Leave no_sync() before the forward of the last micro-batch.",
             _sites("forward under no_sync()", found.steps, _last_forward, without),
         )
@@ -406,7 +427,7 @@ def _stopped(found: Disagreement) -> Iterator[LikelyCause]:
     fewest = [rank for rank, count in found.taken.items() if count == min(found.taken.values())]
     others = [rank for rank in found.taken if rank not in fewest]
     yield LikelyCause(
-        f"{_ranks(fewest)} ran as many backwards as the others and took fewer steps",
+        f"{numbered('rank', fewest)} ran as many backwards as the others and took fewer steps",
         "Call optimizer.step() on all ranks: DistributedDataParallel reduces gradients, it copies no parameters.",
         _sites("step() that others do not reach", found.steps, _step, others),
     )
@@ -414,17 +435,13 @@ def _stopped(found: Disagreement) -> Iterator[LikelyCause]:
 
 _CAUSES: dict[str, tuple[Cause, ...]] = {
     "parameter": (
-        _began_apart, _left_out_of_an_optimizer, _stepped_apart, _left_out_a_step, _in_a_gap, _written_alone,
+        _began_apart, _left_out_of_an_optimizer, _stepped_apart, _skipped, _left_out_a_step, _in_a_gap, _written_alone,
         _written_apart,
     ),
     "gradient": (
-        _missing, _outside, _left_out_a_step, _from_an_earlier_backward, _not_synchronised, _waiting_bucket,
+        _missing, _outside, _skipped, _left_out_a_step, _from_an_earlier_backward, _not_synchronised, _waiting_bucket,
         _checkpointed, _rounded, _changed_after,
     ),
     "buffer": (_unsynchronised_buffer,),
     "steps": (_stopped,),
 }  # fmt: skip
-
-
-def _ranks(ranks: list[int]) -> str:
-    return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks))}"

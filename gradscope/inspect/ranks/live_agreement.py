@@ -18,6 +18,7 @@ import msgspec
 from ..adapters import Adapter, AnyAdapter, Observer
 from ..recording import RecordingError
 from ..recording.file.step_rows import StepRecord, layout_text, read_layout, read_step, step_row
+from ..records.before_step.forward_log import ForwardAccount
 from ..records.module_tracking import Tracker
 from ..records.optimizer_steps import OptimizerHooks
 from ..records.own_rank import OwnRank
@@ -26,6 +27,7 @@ from .agreement import Agreement, Comparison, Disagreement, Steps
 from .agreement_report import agreement_text
 from .live_hangs import HangWatcher
 from .replicas import first_of
+from .uneven_loops import skipped_apart
 
 __all__ = ["LiveAgreement", "RanksDisagreeError"]
 
@@ -50,6 +52,8 @@ class LiveAgreement:
     ----------
     place : OwnRank
         Which rank this process is.
+    tell : callable, optional
+        Called with a line where a rank skips an iteration that others run: nothing that they hold differs.
 
     Attributes
     ----------
@@ -61,8 +65,10 @@ class LiveAgreement:
         Why nothing is compared any more; empty while all is well.
     """
 
-    def __init__(self, place: OwnRank) -> None:
+    def __init__(self, place: OwnRank, tell: Callable[[str], object] = str) -> None:
         self.note = ""
+        self._tell = tell
+        self._told_of: set[int] = set()
         self.first = 0
         self._rank, self._world = place.rank or 0, place.world
         self._adapter: Adapter = AnyAdapter()
@@ -79,13 +85,21 @@ class LiveAgreement:
         self._session = _next_session()
 
     def watcher(
-        self, limit: float, *, hangs: Callable[[Mapping[int, str]], None], note: Callable[[str], None]
+        self,
+        limit: float,
+        *,
+        hangs: Callable[[Mapping[int, str], Mapping[int, ForwardAccount]], None],
+        note: Callable[[str], None],
     ) -> HangWatcher:
         """Return what watches for ranks that wait for each other; its arguments are passed on."""
         return HangWatcher(
-            self._rank, self._world, limit, name=f"{self._session}/stands", store=self._adapter.rank_store,
-            progress=self._looker.progress, hangs=hangs, note=note,
+            self._rank, self._world, limit, name=f"{self._session}/stands", store=self._find_store,
+            progress=self._looker.progress, account=self._looker.account, hangs=hangs, note=note,
         )  # fmt: skip
+
+    def _find_store(self) -> Any:
+        """Return the store, which is there still when the program has left its process group."""
+        return self._store or self._adapter.rank_store()
 
     @property
     def tensors(self) -> int:
@@ -148,10 +162,20 @@ class LiveAgreement:
                 if time.monotonic() - started >= waits:
                     break
                 time.sleep(_POLL)
+        self._tell_of_skips()
         self._patience = _PATIENCE if self._mine.peek() is None else 0.0
         if parted is not None:
             found = Agreement((self.first, self._rank), self.steps, self.tensors, parted)
             raise RanksDisagreeError(agreement_text(found))
+
+    def _tell_of_skips(self) -> None:
+        """Tell, once for each rank, that it has skipped an iteration; several ranks may see that of one."""
+        for rank, skips in self._comparison.skipped.items():
+            if skips and rank not in self._told_of:
+                self._told_of.add(rank)
+                if self._store.add(f"{self._session}/skipped/{rank}", 1) == 1:
+                    told = {self.first: (), self._rank: (), rank: skips}
+                    self._tell(next(skipped_apart(told)))
 
     def _parted(self) -> Disagreement | None:
         """Return the first disagreement in what has come of both."""

@@ -7,24 +7,34 @@ is said, and nothing is ended.
 
 from __future__ import annotations
 
-import sys
+import json
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from types import FrameType
 from typing import Any
 
-from ..debuggee.whereabouts import whereabouts
-from .rank_ends import apart, left_waiting, waits_in
+from ..debuggee.whereabouts import main_thread_frame, whereabouts
+from ..recording.recorder.hang_watch import raised_text
+from ..records.before_step.forward_log import ForwardAccount, SkippedForward
+from .rank_ends import apart, waits_in
+from .uneven_loops import ended_early, left_the_loop, skipped_apart
 
 __all__ = ["ENDED", "HangWatcher", "MainThread", "hang_text"]
 
 ENDED = "has come to its end"
 """What is said of a rank whose script is over, instead of where it stands."""
 
+_FAILED = "failed: "
+"""How it begins what is said of one whose script has raised an exception."""
+
 _MOVES = "goes on"
 _LOOKS = 4
 """How often a rank looks in the time after which it is said to stand; once a second at least."""
+_AFTERTHOUGHT = 2.0
+"""Seconds for which a rank that has failed waits to hear that another came to its end: that may be why."""
 _SAME = 3
 """Looks in a row that must find the same before it counts: what other ranks say is one look old."""
 
@@ -45,7 +55,7 @@ class MainThread:
 
     def stands(self) -> float:
         """Return for how many seconds it has been there, at the looks that were taken."""
-        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        frame = main_thread_frame()
         at = frame, -1 if frame is None else frame.f_lasti, self._progress()
         # The frame itself is held until the next look: each call has a new one, also where its number is used again.
         if at[0] is not self._at[0] or at[1:] != self._at[1:]:
@@ -68,8 +78,10 @@ class HangWatcher:
         Returns the store, or None as long as there is none.
     progress : callable
         As for :class:`MainThread`.
+    account : callable
+        Returns how far this rank has come, given the frame at which it stands, or None at its end.
     hangs : callable
-        Called, on the watching thread, with where each rank stands.
+        Called, on the watching thread, with where each rank stands, and how far each has come.
     note : callable
         Called once with a line, where this rank waits and others go on.
     """
@@ -83,7 +95,8 @@ class HangWatcher:
         name: str,
         store: Callable[[], Any],
         progress: Callable[[], object],
-        hangs: Callable[[Mapping[int, str]], None],
+        account: Callable[[FrameType | None], ForwardAccount],
+        hangs: Callable[[Mapping[int, str], Mapping[int, ForwardAccount]], None],
         note: Callable[[str], None],
     ) -> None:
         self._rank, self._world, self._limit = rank, world, limit
@@ -91,8 +104,9 @@ class HangWatcher:
         self._find_store = store
         self._store: Any = None
         self._main = MainThread(progress)
-        self._hangs, self._note = hangs, note
+        self._account, self._hangs, self._note = account, hangs, note
         self._said = ""
+        self._end = ENDED
         self._found: Mapping[int, str] = {}
         self._times = 0
         self._noted = False
@@ -106,8 +120,29 @@ class HangWatcher:
     def __exit__(self, *raised: object) -> None:
         self._over.set()
         self._thread.join(self._limit)
+        if self._store is None:
+            self._store = self._find_store()
         if self._store is not None and not self._thread.is_alive():
-            self._say(ENDED)
+            with suppress(RuntimeError):  # the store has gone with the rank that held it
+                self._say(self._end)
+
+    def failed(self, error: BaseException) -> None:
+        """Note what the script has raised, which is how it ends."""
+        self._end = f"{_FAILED}{raised_text(error)}"
+
+    def others_before(self) -> Iterator[str]:
+        """Yield what others have done that came to their ends, to a rank that has failed: a collective may have."""
+        last = time.monotonic() + _AFTERTHOUGHT
+        with suppress(RuntimeError):
+            while not (
+                ended := [rank for rank, told in self._places().items() if rank != self._rank and _is_end(told)]
+            ):
+                if self._store is None or time.monotonic() > last:
+                    return
+                time.sleep(0.05)
+            places = self._places()
+            yield from (f"rank {rank} {places[rank]}" for rank in ended if places[rank] != ENDED)
+            yield from uneven_causes({}, [rank for rank in ended if places[rank] == ENDED], self.accounts())
 
     def _watch(self) -> None:
         try:
@@ -130,7 +165,7 @@ class HangWatcher:
         waiting = [other for other, told in places.items() if waits_in(told)]
         if not waiting and _MOVES in places.values():
             return
-        here = waiting or [other for other, told in places.items() if told != ENDED]
+        here = waiting or [other for other, told in places.items() if not _is_end(told)]
         if min(here) != self._rank:  # one tells for all
             return
         self._times = self._times + 1 if places == self._found else 1
@@ -140,13 +175,13 @@ class HangWatcher:
         if not waiting:
             self._note_stand(places)
             return
-        elsewhere = {other: told for other, told in places.items() if told != ENDED and not waits_in(told)}
+        elsewhere = {other: told for other, told in places.items() if not _is_end(told) and not waits_in(told)}
         if elsewhere:
             self._note_wait(place, elsewhere)
-        elif any(told == ENDED or told.startswith("waits in ") for told in places.values()):
+        elif any(_is_end(told) or told.startswith("waits in ") for told in places.values()):
             # All may be in a backward that takes long, and then none waits for another.
             self._over.set()
-            self._hangs(places)
+            self._hangs(places, self.accounts())
 
     def _note_wait(self, place: str, elsewhere: Mapping[int, str]) -> None:
         """Say once for whom this rank waits: they may come yet."""
@@ -167,6 +202,9 @@ class HangWatcher:
 
     def _say(self, place: str) -> None:
         if place != self._said:
+            if place != _MOVES:
+                told = self._account(None if _is_end(place) else main_thread_frame())
+                self._store.set(f"{self._key(self._rank)}/account", json.dumps(told))
             self._store.set(self._key(self._rank), place)
             self._said = place
 
@@ -178,6 +216,11 @@ class HangWatcher:
             for rank, key in keys.items()
         }
 
+    def accounts(self) -> dict[int, ForwardAccount]:
+        """Return how far each rank has come, of those that have stood somewhere, or have ended."""
+        keys = {rank: f"{self._key(rank)}/account" for rank in range(self._world)}
+        return {rank: _account(self._store.get(key)) for rank, key in keys.items() if self._store.check([key])}
+
     def _key(self, rank: int) -> str:
         return f"{self._name}/{rank}"
 
@@ -187,8 +230,27 @@ def _own_connection(store: Any) -> Any:
     return store.clone() if hasattr(store, "clone") else store
 
 
-def hang_text(places: Mapping[int, str], limit: float) -> str:
+def _is_end(place: str) -> bool:
+    """Whether it is said of a rank that its script is over."""
+    return place == ENDED or place.startswith(_FAILED)
+
+
+def _account(text: bytes) -> ForwardAccount:
+    step, stepped, skipped, count = json.loads(text)
+    return ForwardAccount(step, stepped, tuple(SkippedForward(*skip) for skip in skipped), count)
+
+
+def hang_text(places: Mapping[int, str], limit: float, accounts: Mapping[int, ForwardAccount] | None = None) -> str:
     """Return that a job hangs, where each rank stands, and whom they wait for, in a few lines.
+
+    Parameters
+    ----------
+    places : mapping of int to str
+        Where each rank stands.
+    limit : float
+        For how many seconds, at least.
+    accounts : mapping of ForwardAccount, optional
+        How far each has come.
 
     Examples
     --------
@@ -205,6 +267,19 @@ def hang_text(places: Mapping[int, str], limit: float) -> str:
     lines += (f"  rank {', '.join(map(str, ranks)):<6} {place}" for place, ranks in standing.items())
     waiting = {rank: call for rank, place in places.items() if (call := waits_in(place))}
     ended = [rank for rank, place in places.items() if place == ENDED]
-    causes = [*apart(waiting, named=False), *left_waiting(ended)]
-    causes = causes or ["all ranks wait in one call: of tensors of other shapes, or the network between them is down"]
+    causes = (
+        [*uneven_causes(waiting, ended, accounts or {})]
+        or [*apart(waiting, named=False)]
+        or ["all ranks wait in one call: of tensors of other shapes, or the network between them is down"]
+    )
     return "\n".join([*lines, *(f"likely cause: {cause}" for cause in causes)])
+
+
+def uneven_causes(
+    waiting: Mapping[int, str], ended: Sequence[int], accounts: Mapping[int, ForwardAccount]
+) -> Iterator[str]:
+    """Yield that ranks have run unlike: one has skipped what others ran, has ended, or has left its loop."""
+    skipped = {rank: [skip.text() for skip in account.skipped] for rank, account in accounts.items()}
+    counts = {rank: account.skips for rank, account in accounts.items()}
+    found = [*skipped_apart(skipped, counts)] if len(accounts) > 1 else []
+    yield from found or [*ended_early(ended, accounts), *left_the_loop(waiting, accounts)]

@@ -8,10 +8,12 @@ from typing import NamedTuple
 from ..debugging.prompt.plain_text import place_of
 from ..recording import EventRecord
 from ..recording.file.step_rows import StepRecord
-from ..recording.recorder.hang_watch import RAISED, SILENT
+from ..recording.recorder.hang_watch import RAISED, SILENT, SKIPPED
+from ..records.before_step.forward_log import ForwardAccount
 from .recorded_ranks import RankRecording, RecordedRanks
+from .uneven_loops import ended_early, left_the_loop, skipped_apart
 
-__all__ = ["RankEnds", "apart", "left_waiting", "rank_ends", "waits_in"]
+__all__ = ["RankEnds", "apart", "rank_ends", "waits_in"]
 
 _HOW = "waits in ", "is in "
 """How :func:`.whereabouts` begins of a collective, and of a backward, in which a reducer may wait."""
@@ -32,36 +34,49 @@ class RankEnds(NamedTuple):
     hang: bool
 
 
-def rank_ends(ranks: RecordedRanks, last: Mapping[int, StepRecord]) -> RankEnds:
+def rank_ends(
+    ranks: RecordedRanks, last: Mapping[int, StepRecord], skipped: Mapping[int, Sequence[str]] | None = None
+) -> RankEnds:
     """Return how the ranks of a run came to their ends.
 
     Parameters
     ----------
     last : mapping of StepRecord
         The last step of each rank.
+    skipped : mapping, optional
+        What each rank has skipped before its steps and others have not, in words.
     """
     notes: list[str] = []
     waiting: dict[int, str] = {}
+    skips = {member.rank: [*(skipped or {}).get(member.rank, ())] for member in ranks.members}
     ended = []
     hang = False
     for member in ranks.members:
+        at = last.get(member.rank)
         events = {event.kind: event for event in member.recording.events() if event.run == member.run.id}
         raised = events.get(RAISED)
         notes += _failed(member, raised)
+        skip = events.get(SKIPPED)
+        if skip is not None and (at is None or at.time < skip.time):
+            skips[member.rank].append(skip.text)
         if member.run.state == "finished" and raised is None:
             ended.append(member.rank)
             continue
         silent = events.get(SILENT)
-        if silent is not None and not _went_on(member, last.get(member.rank), silent):
+        if silent is not None and not _went_on(member, at, silent):
             notes.append(f"rank {member.rank}{'' if member.running else ', when last seen:'} {silent.text}")
             if call := waits_in(silent.text):
                 waiting[member.rank] = call
                 hang = hang or not member.running
         notes += _last_node(member)
+    uneven = [*skipped_apart(skips)]
+    accounts = {} if uneven else {rank: ForwardAccount(at.look.number, at.look.line) for rank, at in last.items()}
     # All may be in a backward that takes long, and then none waits for another.
     in_backward = all(call.startswith("backward()") for call in waiting.values())
-    waits = [] if in_backward else [*apart(waiting), *left_waiting(ended)]
-    return RankEnds((*notes, *waits), hang or bool(waits))
+    waits = [] if in_backward else [*apart(waiting), *left_the_loop(waiting, accounts)]
+    if hang or not in_backward or _is_left_alone(ranks, ended):
+        waits += ended_early(ended, accounts)
+    return RankEnds((*notes, *uneven, *waits), hang or bool(waits))
 
 
 def waits_in(place: str) -> str:
@@ -88,6 +103,13 @@ def _failed(member: RankRecording, raised: EventRecord | None) -> Iterator[str]:
         yield f"rank {member.rank} failed in {where}: {failed.error}"
     elif raised is not None:
         yield f"rank {member.rank} failed: {raised.text}"
+
+
+def _is_left_alone(ranks: RecordedRanks, ended: Sequence[int]) -> bool:
+    """Whether a rank has failed in a backward that those which have ended never ran: they did not take part in it."""
+    ran = [max((task.number for task in ranks.member(rank).tasks()), default=0) for rank in ended]
+    failed = (task.number for member in ranks.members for task in member.tasks() if task.state == "failed")
+    return bool(ran) and any(number > max(ran) for number in failed)
 
 
 def _went_on(member: RankRecording, last: StepRecord | None, silent: EventRecord) -> bool:
@@ -128,10 +150,3 @@ def apart(waiting: Mapping[int, str], *, named: bool = True) -> Iterator[str]:
         told = "; ".join(f"rank {rank} in {call}" for rank, call in waiting.items())
         others = f" ({told})" if named else ""
         yield f"they wait for each other{others}: all ranks must call the same collectives in the same order"
-
-
-def left_waiting(ended: Sequence[int]) -> Iterator[str]:
-    """Yield which ranks have come to their ends while others wait."""
-    if ended:
-        left = f"rank{'s' if len(ended) > 1 else ''} {', '.join(map(str, ended))}"
-        yield f"{left} came to the end of the program while others wait in a collective"

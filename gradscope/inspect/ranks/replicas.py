@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..output.number_format import numbered
 from ..recording import RecordingError
 from ..recording.file.step_rows import StepRecord
 from ..records.step_looks import BROADCAST, IGNORED, OUTSIDE, REDUCED, HeldTensor
@@ -55,7 +56,7 @@ def replicas_text(parts: Sequence[Sequence[int]]) -> str:
     >>> replicas_text([(0, 2), (1, 3)])
     'each of these is compared for itself, as a stage of a pipeline: ranks 0, 2; ranks 1, 3'
     """
-    told = "; ".join(f"rank{'s' if len(part) > 1 else ''} {', '.join(map(str, part))}" for part in parts)
+    told = "; ".join(numbered("rank", part) for part in parts)
     return f"each of these is compared for itself, as a stage of a pipeline: {told}"
 
 

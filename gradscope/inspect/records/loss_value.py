@@ -15,7 +15,7 @@ from ..source.source_syntax import syntax_tree
 __all__ = ["loss_names", "loss_value"]
 
 
-def loss_value(adapter: Adapter, frame: FrameType) -> float | None:
+def loss_value(adapter: Adapter, frame: FrameType, line: int | None = None, *, waits: bool = True) -> float | None:
     """Return the loss of the backward that a function calls; None where it has no name or is not one number.
 
     Parameters
@@ -24,11 +24,18 @@ def loss_value(adapter: Adapter, frame: FrameType) -> float | None:
         Knows what a tensor is.
     frame : frame
         Of the function that has called backward().
+    line : int, optional
+        Of the call, where that is not what runs now.
+    waits : bool
+        Whether to wait for a device, whose loss is not known otherwise.
     """
-    bound = (_bound(frame, name) for name in loss_names(frame.f_code.co_filename, frame.f_lineno))
+    called = frame.f_lineno if line is None else line
+    bound = (_bound(frame, name) for name in loss_names(frame.f_code.co_filename, called))
     value: Any = next(filter(adapter.is_tensor, bound), None)
     # A tensor of many ranks would be gathered, which all ranks would have to take part in.
     if value is None or value.numel() != 1 or hasattr(value, "device_mesh"):
+        return None
+    if not waits and adapter.spec(value).device != "cpu":
         return None
     try:
         return float(adapter.to_host(value).reshape(()).real)

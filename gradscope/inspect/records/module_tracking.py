@@ -99,6 +99,10 @@ class Tracker(Observer):
         alive = ((label, reference()) for label, reference in list(self._roots.items()))
         return {label: root for label, root in alive if root is not None}
 
+    def is_root(self, module: Any) -> bool:
+        """Whether a module is one of :meth:`roots`."""
+        return any(reference() is module for reference in list(self._roots.values()))
+
     @property
     def count(self) -> int:
         """How many modules :meth:`modules` returns, sooner told."""

@@ -6,13 +6,15 @@ import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy
 
 from ..adapters import Adapter, DataParallel
 from .before_step.backward_log import BackwardLog, LoggedBackward
-from .before_step.call_lines import CallLines, own_line
+from .before_step.call_lines import CallLines, line_of_frame, own_frame, own_line
+from .before_step.forward_log import ForwardAccount, ForwardLog, SkippedForward
 from .before_step.parameter_writes import ParameterWrites, Written
 from .module_tracking import Tracker, module_of_parameter
 from .optimizer_steps import held_by
@@ -75,8 +77,9 @@ class StepLook:
         ``'synchronised'`` (whether the last forward was one whose gradients DistributedDataParallel reduces; not there
         without one), ``'backwards'`` (how many had begun), ``'passes'`` (of those since the step before, as
         :class:`.LoggedBackward` has it), ``'line'`` (which calls ``step()``), ``'written'`` (which tensors others have
-        written since the step before, as :class:`.Written` has it), ``'versions'`` (of all, before the first step) and
-        ``'checkpointed'`` (which tensors' modules a re-entrant checkpoint calls; not there where there is none).
+        written since the step before, as :class:`.Written` has it), ``'versions'`` (of all, before the first step),
+        ``'checkpointed'`` (which tensors' modules a re-entrant checkpoint calls) and ``'skipped'`` (of the time since
+        the step before, as :class:`.SkippedForward` has it); the last two are not there where there is none.
     """
 
     optimizer: int
@@ -98,6 +101,11 @@ class StepLook:
     def line(self) -> str:
         """The line that calls ``step()``, as ``'file:line'``; empty where it is not known."""
         return str(self.facts.get("line", ""))
+
+    @property
+    def skipped(self) -> list[SkippedForward]:
+        """The forwards since the step before that no backward followed."""
+        return [SkippedForward(*skip) for skip in self.facts.get("skipped", ())]
 
     @property
     def written(self) -> Written:
@@ -135,6 +143,7 @@ class StepLooker:
 
     def __init__(self, adapter: Adapter, tracker: Tracker) -> None:
         self._log = BackwardLog(adapter)
+        self._forwards = ForwardLog(adapter)
         self._lines = CallLines(adapter, tracker)
         self._writes = ParameterWrites()
         self._adapter = adapter
@@ -150,6 +159,8 @@ class StepLooker:
         """Note the call of a module, for the tracker too."""
         if self._lines.module_entered(module):
             self._writes.forward_begins()
+            if self._tracker.is_root(module):  # others that are called alone are computed again for a checkpoint
+                self._forwards.entered(module, self._lines.forward)
 
     def progress(self) -> tuple[int, int]:
         """Return what grows as the program goes on: the calls of modules, and the backwards."""
@@ -157,7 +168,18 @@ class StepLooker:
 
     def backward_started(self, task: Any, *, inside: bool) -> None:
         """Note a backward that begins, or one that begins inside of another."""
-        self._log.started(task, inside=inside, forward=self._lines.forward, called="" if inside else own_line())
+        frame = None if inside else own_frame(sys._getframe(1))
+        self._log.started(task, inside=inside, forward=self._lines.forward, called=line_of_frame(frame))
+        if not inside:
+            self._forwards.followed(frame)
+
+    def skipped(self, frame: FrameType | None = None) -> list[SkippedForward]:
+        """Return the forwards since the newest step that no backward follows: see :meth:`.ForwardLog.after_step`."""
+        return self._forwards.after_step(frame)
+
+    def account(self, frame: FrameType | None = None) -> ForwardAccount:
+        """Return how far the rank has come: see :meth:`.ForwardLog.account`."""
+        return self._forwards.account(frame)
 
     def stepped(self, optimizer: Any) -> None:
         """Note that an optimizer has stepped."""
@@ -182,6 +204,9 @@ class StepLooker:
         facts: dict[str, Any] = {"lr": [float(group.get("lr", 0.0)) for group in optimizer.param_groups]}
         facts.update(adapter.generator_facts())
         facts.update(backwards=self._log.count, passes=self._passes(which, tensors, described), line=own_line())
+        skipped = self._forwards.before_step(number, facts["line"])
+        if skipped:
+            facts["skipped"] = skipped
         facts.update(self._written(which, number, adapter, tensors))
         checkpointed = self._lines.checkpointed()
         if checkpointed:

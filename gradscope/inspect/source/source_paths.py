@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["program_name", "relative_path", "shown_path", "start_directory", "started_here"]
+__all__ = ["program_name", "relative_path", "shown_line", "shown_path", "start_directory", "started_here"]
 
 
 def _working_directory() -> str:
@@ -74,3 +74,15 @@ def shown_path(filename: str) -> str:
     """Return a path as it is shown: from where the program was started, of what is below; else as it is."""
     relative = relative_path(filename)
     return filename if relative.startswith(os.pardir) else relative
+
+
+def shown_line(place: str) -> str:
+    """Return a line, as ``'file:line'``, with its path as :func:`shown_path` has it.
+
+    Examples
+    --------
+    >>> shown_line("train.py:9")
+    'train.py:9'
+    """
+    file, colon, line = place.rpartition(":")
+    return f"{shown_path(file)}{colon}{line}"

@@ -283,6 +283,10 @@ BROKEN = {
         "gradient module.0.weight", 3, "rank 1 has left out a step",
         [("backward()", (1,)), ("optimizer.step()", (0,))],
     ),
+    "skipped_micro_batch": (
+        "gradient module.0.weight", 2, "rank 1 skipped an iteration that others ran: no backward followed its forward, "
+        "whose loss was nan", [("loss = model(", (1,)), ("loss.backward()", (0,))],
+    ),
     "scaled_on_each_rank": (
         "gradient module.0.weight", 1, "reduced and then changed on each rank",
         [("loss.backward()", (0, 1)), ("optimizer.step()", (0, 1))],
@@ -358,7 +362,8 @@ def test_a_rank_that_does_not_step_is_named(runs):
 HEALTHY = {
     "plain": (4, 4), "accumulation": (4, 4), "accumulation_of_branches": (4, 4), "unequal_batches": (6, 4),
     "checkpointed": (4, 4), "averaged_weights": (4, 4), "batch_norm": (4, 6), "dropout": (4, 4),
-    "other_branches": (4, 4), "two_networks": (8, 8), "state_spread_over_ranks": (4, 4), "reduced_by_hand": (4, 4),
+    "other_branches": (4, 4), "two_networks": (8, 8), "skipped_in_turns": (4, 4),
+    "state_spread_over_ranks": (4, 4), "reduced_by_hand": (4, 4),
     "unchanged": (4, 6),
 }  # fmt: skip
 
@@ -368,6 +373,18 @@ HEALTHY = {
 def test_nothing_is_said_of_a_healthy_program(runs, name):
     found = compared(runs / name)
     assert (found.parted, (found.steps, found.tensors)) == (None, HEALTHY[name])
+
+
+@pytest.mark.torch
+def test_ranks_that_skip_an_iteration_alone_are_told_while_they_train(runs):
+    told = (runs / "skipped_in_turns" / "live.txt").read_text().splitlines()
+    assert [line.partition(" (")[0] for line in told] == [
+        "rank 1 skipped an iteration after step 1", "rank 0 skipped an iteration after step 3",
+    ]  # fmt: skip
+    for line in told:
+        place = line.partition("no backward followed the forward at ")[2].partition(",")[0]
+        assert "loss = model(" in source_at(str(Path(__file__).parents[3] / place))
+        assert ", whose loss was nan; the others ran theirs. Since then it is 1 backward behind" in line
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ import pytest
 from gradscope.cli import main
 from gradscope.inspect.ranks import live_hangs
 from gradscope.inspect.ranks.live_hangs import ENDED, HangWatcher, MainThread, hang_text
-from tests.inspect.ranks.test_rank_ends import HANGS, PROGRAM
+from gradscope.inspect.records.before_step.forward_log import ForwardAccount, SkippedForward
+from tests.inspect.ranks.test_rank_ends import HANGS, PROGRAM, SKIPS
 
 REDUCE, BARRIER = "waits in all_reduce, called at train.py:9", "waits in barrier, called at train.py:12"
 BACKWARD = "is in backward(), called at train.py:8"
@@ -39,18 +40,23 @@ class Ranks:
     """Ranks that stand where a test puts them."""
 
     def __init__(self, monkeypatch, world):
-        self.places, self.told = {}, []
+        self.places, self.told, self.accounts = {}, [], []
+        self.account = ForwardAccount()
         store = Store()
         self.watchers = []
         for rank in range(world):
             watcher = HangWatcher(
-                rank, world, 5, name="0", store=lambda: store, progress=tuple, hangs=self.told.append,
-                note=self.told.append,
+                rank, world, 5, name="0", store=lambda: store, progress=tuple, account=lambda frame: self.account,
+                hangs=self.hangs, note=self.told.append,
             )  # fmt: skip
             watcher._store = store
             self.watchers.append(watcher)
         monkeypatch.setattr(live_hangs, "whereabouts", lambda: self.places[self.now])
         monkeypatch.setattr(MainThread, "stands", lambda _: 9.0 if self.places.get(self.now) else 0.0)
+
+    def hangs(self, places, accounts):
+        self.told.append(places)
+        self.accounts.append(accounts)
 
     def look(self, times=1, **places):
         """Let all look; a rank stands at its place, and goes on where it has none."""
@@ -90,6 +96,38 @@ def test_ranks_that_all_stand_at_lines_are_told_once_and_not_ended(monkeypatch):
     assert note.startswith(
         "no rank has moved for 5 s: rank 0 is at train.py:9, rank 1 has come to its end, rank 2 is at train.py:7; "
     )
+
+
+def test_how_far_each_rank_has_come_is_told_with_the_hang(monkeypatch):
+    ranks = Ranks(monkeypatch, 2)
+    skip = SkippedForward(3, "/a/train.py:9", "/a/train.py:5", "nan")
+    ranks.account = ForwardAccount(5, "/a/train.py:9", (skip,), 2)
+    ranks.look(times=4, rank0=BACKWARD, rank1=ENDED)
+    assert ranks.accounts == [{0: ranks.account, 1: ranks.account}]
+
+
+def test_a_rank_that_has_failed_hears_of_one_that_ended_before_it(monkeypatch):
+    ranks = Ranks(monkeypatch, 2)
+    ranks.account = ForwardAccount(4, "/a/train.py:9")
+    first, other = ranks.watchers
+    other._end = ENDED
+    with other:
+        pass
+    (told,) = first.others_before()
+    assert told.startswith("rank 1 came to the end of the program after step 4 (/a/train.py:9) while others wait")
+
+
+def test_a_rank_that_has_failed_hears_of_one_that_failed_too(monkeypatch):
+    ranks = Ranks(monkeypatch, 2)
+    first, other = ranks.watchers
+    with other:
+        other.failed(ZeroDivisionError("division by zero"))
+    assert list(first.others_before()) == ["rank 1 failed: ZeroDivisionError: division by zero"]
+
+
+def test_a_rank_that_has_failed_waits_for_no_others_for_long(monkeypatch):
+    monkeypatch.setattr(live_hangs, "_AFTERTHOUGHT", 0.0)
+    assert list(Ranks(monkeypatch, 2).watchers[0].others_before()) == []
 
 
 def test_a_long_backward_is_no_hang(monkeypatch):
@@ -147,6 +185,12 @@ def test_the_text_names_each_rank_with_its_line():
     assert told[3:] == [
         "likely cause: they wait for each other: all ranks must call the same collectives in the same order"
     ]
+    skip = SkippedForward(3, "/a/train.py:9", "/a/train.py:5", "nan")
+    accounts = {0: ForwardAccount(5, "/a/train.py:9"), 1: ForwardAccount(5, "/a/train.py:9", (skip,), 1)}
+    (cause,) = hang_text({0: BACKWARD, 1: ENDED}, 60, accounts).splitlines()[3:]
+    assert cause.startswith(
+        "likely cause: rank 1 skipped an iteration after step 3 (/a/train.py:9): no backward followed"
+    )
     over = hang_text({0: ENDED, 1: BACKWARD}, 60).splitlines()
     assert over[3:] == ["likely cause: rank 0 came to the end of the program while others wait in a collective"]
     alike = hang_text({0: REDUCE, 1: REDUCE}, 60)
@@ -170,7 +214,20 @@ def test_a_job_that_hangs_is_ended_with_who_waits_where(torch, tmp_path, how):
     told = done.stdout[done.stdout.index("2 ranks hang: none has moved for 2 s\n") :].splitlines()
     for line, rank, place in zip(told[1:], range(2), HANGS[how]):
         assert (line.split()[1], line.partition(" in ")[2]) == (str(rank), place)
-    assert told[3].startswith("likely cause: they wait for each other")
+    cause = (
+        "they wait for each other" if how == "barrier" else "rank 1 left its training loop after step 2 (train.py:30)"
+    )
+    assert told[3].startswith(f"likely cause: {cause}")
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize("how", SKIPS)
+def test_a_rank_that_runs_fewer_backwards_is_named_as_the_cause(torch, tmp_path, how):
+    done = check(tmp_path, PROGRAM.replace("seconds=8", "seconds=300"), how)
+    assert done.returncode == 1, done.stderr
+    told = done.stdout.partition("likely cause: ")[2]
+    assert told.startswith(SKIPS[how])
 
 
 LATE = """\

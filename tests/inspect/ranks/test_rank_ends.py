@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from gradscope.inspect.ranks.agreement import agreement
 from gradscope.inspect.ranks.recorded_ranks import open_ranks
 from gradscope.inspect.recording import RecordingError
 from gradscope.inspect.recording.recorder import hang_watch
+from gradscope.inspect.source.source_paths import started_here
 from tests.inspect.ranks.jobs import being_rank
 from tests.inspect.recording.programs import mlp, train
 
@@ -44,18 +46,23 @@ dist.init_process_group("gloo", timeout=timedelta(seconds=8))
 rank = dist.get_rank()
 torch.manual_seed(0)
 model = nn.Linear(4, 2)
-if how == "leaves_before_a_backward":
+if how in ("leaves_before_a_backward", "skips"):
     model = DistributedDataParallel(model)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for step in range(4):
-    if rank == 1 and step == 2:
+    if rank == 1 and step == 2 and how != "skips":
         if how == "barrier":
             dist.barrier()
         else:
             break
     optimizer.zero_grad()
-    model(torch.full((2, 4), 1.0 + rank)).square().mean().backward()
-    if how != "leaves_before_a_backward":
+    loss = model(torch.full((2, 4), 1.0 + rank)).square().mean()
+    if rank == 1 and step == 2 and how == "skips":
+        loss = loss * float("nan")
+    if not loss.isfinite():
+        continue
+    loss.backward()
+    if how not in ("leaves_before_a_backward", "skips"):
         for p in model.parameters():
             dist.all_reduce(p.grad)
     optimizer.step()
@@ -139,7 +146,49 @@ def test_a_rank_that_has_come_to_its_end_is_waited_for(tmp_path, impatient):
     with being_rank(1, 2), gi.record(f"{tmp_path}/"):
         train(mlp(), 1)
     assert found_in(tmp_path).hang
-    assert found_in(tmp_path).notes[-1] == "rank 1 came to the end of the program while others wait in a collective"
+    note = found_in(tmp_path).notes[-1]
+    assert note.startswith("rank 1 came to the end of the program after step 1 (")
+    assert ") while others wait in a collective: fewer batches, or a break?" in note
+
+
+def test_a_rank_that_skips_an_iteration_and_ends_leaves_one_that_fails(tmp_path, capsys):
+    """No rank need be silent for it: the connection to the one that has ended breaks at once."""
+    for rank in range(2):
+        with being_rank(rank, 2), suppress(ConnectionError), gi.record(f"{tmp_path}/"):
+            skipping(mlp(), 1 if rank else None)
+    status, first = status_of(capsys, tmp_path)
+    assert (status, first.endswith(" in 2 steps, and hang then")) == (1, True)
+    notes = found_in(tmp_path).notes
+    assert notes[0] == "rank 0 failed in backward 3 of iteration 3: ConnectionError: closed by peer"
+    (skip,) = [note for note in notes if note.startswith("rank 1 skipped an iteration after step 1 (")]
+    assert f":{skipping.__code__.co_firstlineno + 5}, whose loss was nan; the others ran theirs" in skip
+    assert notes[-1] == "rank 1 came to the end of the program while others wait in a collective"
+
+
+@pytest.mark.parametrize("skips", [(1, 1), (None, None)])
+def test_ranks_that_skip_alike_are_not_named(tmp_path, skips):
+    for rank, skip in enumerate(skips):
+        with being_rank(rank, 2), suppress(ConnectionError), gi.record(f"{tmp_path}/"):
+            skipping(mlp(), skip)
+    assert not any("skipped" in note for note in found_in(tmp_path).notes)
+
+
+def skipping(model, skip):
+    """Train three iterations, or skip one of them; a third step fails, as where the others are gone."""
+    optimizer = gs.optim.SGD(model.parameters(), lr=0.1)
+    for number in range(3):
+        optimizer.zero_grad()
+        loss = model(gs.ones(2, 3) * (float("nan") if number == skip else 1.0)).sum()
+        if not loss.isfinite():
+            continue
+        if number == 2 and skip is None:
+            loss.register_hook(closed)
+        loss.backward()
+        optimizer.step()
+
+
+def closed(grad):
+    raise ConnectionError("closed by peer")
 
 
 def test_a_rank_that_waited_and_went_on_is_not_named(tmp_path, impatient):
@@ -165,23 +214,52 @@ def test_what_one_process_alone_raises_is_no_event(tmp_path):
 
 
 HANGS = {
-    "leaves_early": ("all_reduce, called at train.py:24", "barrier, called at train.py:26"),
-    "barrier": ("all_reduce, called at train.py:24", "barrier, called at train.py:17"),
-    "leaves_before_a_backward": ("backward(), called at train.py:21", "barrier, called at train.py:26"),
+    "leaves_early": ("all_reduce, called at train.py:29", "barrier, called at train.py:31"),
+    "barrier": ("all_reduce, called at train.py:29", "barrier, called at train.py:17"),
+    "leaves_before_a_backward": ("backward(), called at train.py:26", "barrier, called at train.py:31"),
 }
+
+SKIPS = {
+    "skips": (
+        "rank 1 skipped an iteration after step 2 (train.py:30): no backward followed the forward at train.py:21, "
+        "whose loss was nan; the others ran theirs. Since then it is 1 backward behind"
+    ),
+    "leaves_before_a_backward": (
+        "rank 1 left its training loop after step 2 (train.py:30), and others are in it still: fewer batches, or a "
+        "break?"
+    ),
+}
+"""What is said of a rank that runs fewer backwards than others."""
 
 
 @pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.parametrize("how", HANGS)
 def test_a_job_that_hangs_says_who_waits_where(torch, tmp_path, how):
-    (tmp_path / "train.py").write_text(PROGRAM)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command += ["-m", "gradscope", "record", "-o", "run/", "train.py", how]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280)
-    assert done.returncode == 1, done.stderr
+    record_hang(tmp_path, how)
     zero, one = HANGS[how]
     assert f"they wait for each other (rank 0 in {zero}; rank 1 in {one}): all ranks must call the same" in "\n".join(
         found_in(tmp_path / "run").notes
     )
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize("how", SKIPS)
+def test_a_rank_that_ran_fewer_backwards_is_named(torch, tmp_path, monkeypatch, how):
+    record_hang(tmp_path, how)
+    monkeypatch.chdir(tmp_path)
+    started_here()
+    found = found_in(tmp_path / "run")
+    assert any(note.startswith(SKIPS[how]) for note in found.notes), found.notes
+    assert found.hang
+
+
+def record_hang(folder, how):
+    """Record a job that hangs until its collectives time out."""
+    (folder / "train.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += ["-m", "gradscope", "record", "-o", "run/", "train.py", how]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 1, done.stderr

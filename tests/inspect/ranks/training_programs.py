@@ -264,6 +264,22 @@ def step_left_out_on_one_rank() -> None:
 
 
 @program
+def skipped_micro_batch() -> None:
+    model = DistributedDataParallel(layers())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for number, batch in enumerate(batches(6)):
+        last = number % 2 == 1
+        with nullcontext() if last else model.no_sync():
+            loss = model(batch * float("nan") if rank() == 1 and number == 3 else batch).square().mean()
+            if not loss.isfinite():
+                continue
+            loss.backward()
+        if last:
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+@program
 def scaled_on_each_rank() -> None:
     model = DistributedDataParallel(layers())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -420,6 +436,19 @@ def state_spread_over_ranks() -> None:
 
 
 @program
+def skipped_in_turns() -> None:
+    model = DistributedDataParallel(layers())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for number, batch in enumerate(batches(5)):
+        optimizer.zero_grad()
+        loss = model(batch * float("nan") if (rank(), number) in ((1, 1), (0, 3)) else batch).square().mean()
+        if not loss.isfinite():
+            continue
+        loss.backward()
+        optimizer.step()
+
+
+@program
 def reduced_by_hand() -> None:
     model = layers()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -476,7 +505,7 @@ def other_models() -> None:
 HEALTHY = {
     "plain": 4, "accumulation": 4, "accumulation_of_branches": 4, "unequal_batches": 6, "checkpointed": 4,
     "averaged_weights": 4, "batch_norm": 4, "dropout": 4, "other_branches": 4, "two_networks": 8,
-    "state_spread_over_ranks": 4, "reduced_by_hand": 4,
+    "skipped_in_turns": 4, "state_spread_over_ranks": 4, "reduced_by_hand": 4,
 }  # fmt: skip
 """Programs of which nothing is to be said, and how many steps are compared."""
 
@@ -521,6 +550,11 @@ def main(folder: str) -> None:
         if rank() == 1:
             Path(folder, name, "live.txt").write_text(listening.told)
         dist.barrier()
+    told: list[str] = []
+    with LiveAgreement(own_rank(), told.append):
+        skipped_in_turns()
+    if rank() == 1:
+        Path(folder, "skipped_in_turns", "live.txt").write_text("\n".join(told))
     with LiveAgreement(own_rank()) as watch:
         other_models()
     assert bool(watch.note) == (rank() == 1)

@@ -130,5 +130,8 @@ def _check_facts(facts: Mapping[str, Any], tensors: int) -> None:
         raise ValueError(f"{written!r} are no tensors that were written")
     if not all(0 <= place < tensors for place in facts.get("checkpointed", ())):
         raise ValueError("a checkpoint calls the module of a tensor that there is not")
+    for step, *lines in facts.get("skipped", ()):
+        if not isinstance(step, int) or len(lines) != 3 or not all(isinstance(line, str) for line in lines):
+            raise ValueError(f"{lines!r} are no lines of an iteration that was skipped")
     if not all(version is None or isinstance(version, int) for version in facts.get("versions", ())):
         raise ValueError("a version is no number")

@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 from ...debuggee.whereabouts import is_library, whereabouts
 
-__all__ = ["RAISED", "SILENT", "HangWatch", "raised_text"]
+__all__ = ["RAISED", "SILENT", "SKIPPED", "HangWatch", "raised_text"]
 
-SILENT, RAISED = "silent", "raised"
-"""Kinds of events: where the main thread has been for a while, and the exception that the program did not catch."""
+SILENT, RAISED, SKIPPED = "silent", "raised", "skipped"
+"""Kinds of events: where the main thread has been for a while, the exception that the program did not catch, and that
+no backward has followed its last forward."""
 
 _PATIENCE = 2.0
 """Seconds at one place after which it is noted."""

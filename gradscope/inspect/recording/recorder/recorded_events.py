@@ -9,11 +9,13 @@ import time
 import traceback
 from collections.abc import Callable
 from math import isnan
+from types import FrameType
 from typing import Any
 
 import numpy
 
 from ...adapters import Adapter, Observer
+from ...debuggee.whereabouts import main_thread_frame
 from ...output.terminal_text import printable
 from ...records.loss_value import loss_value
 from ...records.module_tracking import Tracker, module_of_parameter
@@ -26,7 +28,7 @@ from ..file.node_pages import Batch
 from ..file.step_rows import STEP_COLUMNS, layout_text, step_row
 from ..file.store import IterationChange, RowUpdate
 from .gradient_capture import ROW_LENGTH, Flow, GradientCapture, RowBuffer
-from .hang_watch import RAISED, SILENT, HangWatch, raised_text
+from .hang_watch import RAISED, SILENT, SKIPPED, HangWatch, raised_text
 from .iteration_marks import IterationCounter
 from .keep_policy import Policy
 from .plan_cache import MOST_NODES, CachedPlan, NodePlan, PlanCache
@@ -169,8 +171,13 @@ class EventRecorder(Observer):
         if self._looks:
             self._looker = StepLooker(self._adapter, self._tracker)
             self.module_entered = self._looker.module_entered  # type: ignore[method-assign]
-        row = self._next["events"]()
-        self._writer.quiet = HangWatch(lambda place: self._replace_event(row, SILENT, place)).quiet
+        silent, self._skip_row = self._next["events"](), self._next["events"]()
+
+        def note(place: str) -> None:
+            self._replace_event(silent, SILENT, place)
+            self._note_skipped(main_thread_frame())
+
+        self._writer.quiet = HangWatch(note).quiet
 
     # --- a backward ---
 
@@ -489,6 +496,7 @@ class EventRecorder(Observer):
     def close(self) -> None:
         """Hand over what is left, and note the end of the last iteration."""
         self.flush()
+        self._note_skipped(None)
         self._end_iteration()
 
     def mark(self, text: str, kind: str = "mark") -> None:
@@ -500,6 +508,12 @@ class EventRecorder(Observer):
         """Note what the program did not catch, where other ranks may wait for this one."""
         if self._one_of_many and isinstance(error, Exception):
             self._event(RAISED, raised_text(error), None, None)
+
+    def _note_skipped(self, frame: FrameType | None) -> None:
+        """Note that no backward has followed the last forward, at which the program stands, or has ended."""
+        skipped = [] if self._looker is None else self._looker.skipped(frame)
+        if skipped:
+            self._replace_event(self._skip_row, SKIPPED, skipped[-1].text())
 
     def _replace_event(self, row: int, kind: str, text: str) -> None:
         """Write an event of which the last alone is kept; it belongs to no iteration, with which it would go."""

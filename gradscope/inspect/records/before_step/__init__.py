@@ -2,5 +2,6 @@
 
 - :mod:`~.backward_log`: which parameters the backwards reached
 - :mod:`~.call_lines`: at which lines modules, backwards and steps are called
+- :mod:`~.forward_log`: which forwards no backward follows: the iterations that are skipped
 - :mod:`~.parameter_writes`: which parameters others than the optimizer write
 """

@@ -14,7 +14,7 @@ from ...adapters import Adapter
 from ...source.call_sites import user_frames
 from ..module_tracking import Tracker
 
-__all__ = ["CallLines", "own_line"]
+__all__ = ["CallLines", "line_of_frame", "own_frame", "own_line"]
 
 _CHECKPOINT = "CheckpointFunction.forward"
 
@@ -32,12 +32,18 @@ def own_line() -> str:
     >>> own_line().rpartition(":")[2]
     '1'
     """
-    frames = list(user_frames(sys._getframe(1)))
+    return line_of_frame(own_frame(sys._getframe(1)))
+
+
+def own_frame(start: FrameType) -> FrameType | None:
+    """Return the frame of :func:`own_line`, from `start` outwards; None where none is the program's."""
+    frames = list(user_frames(start))
     own = (frame for frame in frames if not is_installed_file(frame.f_code.co_filename))
-    return _line(next(own, frames[0] if frames else None))
+    return next(own, frames[0] if frames else None)
 
 
-def _line(frame: FrameType | None) -> str:
+def line_of_frame(frame: FrameType | None) -> str:
+    """Return the line that a frame runs, as ``'file:line'``; empty without one."""
     return "" if frame is None else f"{source_name(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
@@ -90,7 +96,7 @@ class CallLines:
         return outermost and called.trained
 
     def _called_first(self, module: Any, frame: FrameType) -> _Called:
-        line = _line(next(user_frames(frame), None))
+        line = line_of_frame(next(user_frames(frame), None))
         trained = bool(self._adapter.named_parameters(module))
         return _Called(weakref.ref(module), line, trained, trained and _inside_checkpoint(frame))
 
