@@ -148,15 +148,17 @@ _sets_aside = False
 
 @contextmanager
 def setting_aside() -> Iterator[None]:
-    """Set aside what is made in great number under :func:`no_collection` while a block runs: no collection walks it.
+    """Set aside what there is, and what is made in great number under :func:`no_collection` while a block runs.
 
-    A full collection walks all else that there is, and comes whenever a quarter as much has been made: where somebody
-    waits, each stops the process for as long as the records of a large graph take. Such a block is for a process that
-    runs nobody's program: what is garbage in a circle when objects are set aside stays until
+    No collection walks it. Else a full one walks all that there is, and comes whenever a quarter as much has been made:
+    where somebody waits, each stops the process for as long as the records of a large graph take. Such a block is for a
+    process that runs nobody's program: what is garbage in a circle when objects are set aside stays until
     :func:`collect_set_aside`, or until the end of the block.
     """
     global _sets_aside
     _sets_aside = not gc.get_freeze_count()  # what somebody else has frozen is left so
+    if _sets_aside:
+        gc.freeze()
     try:
         yield
     finally:

@@ -2,6 +2,7 @@
 
 from unittest.mock import patch
 
+import pytest
 from textual.events import Resize
 from textual.geometry import Size
 from textual.screen import Screen
@@ -31,22 +32,42 @@ def test_two_sizes_that_come_together_do_not_take_turns():
     play(scenario, size=(100, 24))
 
 
-def test_another_focus_paints_the_two_panes_and_their_keys_once(monkeypatch):
-    monkeypatch.setattr(paint_delay, "LONGEST", 60)
+@pytest.fixture
+def painted(monkeypatch):
+    """What is painted, each time the names of the widgets that asked for it."""
+    paintings = []
 
-    async def scenario(app, pilot):
+    def note(screen):
+        paintings.append({type(widget).__name__ for widget in screen._dirty_widgets})
+        screen._dirty_widgets.clear()
+
+    async def begin(app, pilot):
         await until(pilot, lambda: "PAUSED" in text_of(app) and not app.watcher.is_looking)
         await pilot.pause()
-        painted = []
+        monkeypatch.setattr(paint_delay, "LONGEST", 60)
+        monkeypatch.setattr(Screen, "_compositor_refresh", note)
+        return paintings
 
-        def note(screen):
-            painted.append({type(widget).__name__ for widget in screen._dirty_widgets})
-            screen._dirty_widgets.clear()
+    return begin
 
-        with patch.object(Screen, "_compositor_refresh", note):
-            await pilot.press("tab")
-            await until(pilot, lambda: painted)
-            await pilot.pause()
-        assert painted == [{"GraphPane", "InspectorPane", "KeyBar"}]
+
+def test_another_focus_paints_the_two_panes_and_their_keys_once(painted):
+    async def scenario(app, pilot):
+        paintings = await painted(app, pilot)
+        await pilot.press("tab")
+        await until(pilot, lambda: paintings)
+        await pilot.pause()
+        assert paintings == [{"GraphPane", "InspectorPane", "KeyBar"}]
+
+    play(scenario, size=(160, 48))
+
+
+def test_a_pane_that_takes_the_place_of_another_is_painted_once_in_its_size(painted):
+    async def scenario(app, pilot):
+        paintings = await painted(app, pilot)
+        await pilot.press("6")
+        await until(pilot, lambda: paintings)
+        await pilot.pause()
+        assert paintings == [{"WatchesPane"}]  # the others have told what is to be painted before the layout
 
     play(scenario, size=(160, 48))

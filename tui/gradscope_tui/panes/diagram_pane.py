@@ -118,7 +118,6 @@ class DiagramPane(LinePane, inherit_bindings=False):
 
     def on_resize(self, event: events.Resize) -> None:
         """Draw anew: what fits has changed."""
-        super().on_resize(event)
         self._draw_anew()
 
     def update(self, snapshot: Snapshot) -> None:

@@ -162,7 +162,6 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     def on_resize(self, event: events.Resize) -> None:
         """Measure again: bars and headings may have room now."""
-        super().on_resize(event)
         self._label_scale()
         headings = self.scrollable_content_region.width >= _ROOMY
         if headings != self._headings:

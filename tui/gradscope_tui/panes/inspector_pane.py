@@ -246,7 +246,6 @@ class InspectorPane(CursorPane):
 
     def on_click(self, event: events.Click) -> None:
         """Follow a link that is clicked."""
-        super().on_click(event)
         if event.get_content_offset(self) is not None:
             self.call_later(self.switch_clicked)
 

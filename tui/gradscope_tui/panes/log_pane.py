@@ -81,7 +81,6 @@ class LogPane(LinePane):
 
     def on_resize(self, event: events.Resize) -> None:
         """Give the terminal of the program the size of the pane."""
-        super().on_resize(event)
         self.set_room(self.scrollable_content_region.size)
 
     def set_room(self, room: Size) -> None:

@@ -183,7 +183,6 @@ class SourcePane(LinePane):
 
     def on_resize(self, event: events.Resize) -> None:
         """Find the middle again: there is another one."""
-        super().on_resize(event)
         self.centre()
 
     def line_count(self) -> int:

@@ -62,8 +62,7 @@ class GuidedApp(GradscopeApp):
         yield from super().compose()
 
     def on_mount(self) -> None:
-        """Show the first step."""
-        super().on_mount()
+        """Show the first step; Textual calls the app's own `on_mount` too."""
         self._show_step()
 
     async def run_action(self, action: Any, *arguments: Any, **options: Any) -> bool:

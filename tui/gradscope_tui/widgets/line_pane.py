@@ -34,6 +34,9 @@ __all__ = ["CursorPane", "LinePane", "PaneGrid", "Place", "WholeCells", "wanted_
 _BETWEEN = " │ "
 """What stands between the names of other panes in the border."""
 
+_NO_FOOTING: tuple[str, list[tuple[str, int]]] = ("", [])
+"""What stands between names of other panes, and these, each with its number, where there are none."""
+
 _SEARCH_KEYS = {"step": "Next match", "step_back": "Match before", "show_all": "End of the search"}
 """What the keys of these actions do while something is looked for."""
 
@@ -188,7 +191,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     _wanted: re.Pattern[str] | None = None
     _found_row: int = -1
     _title: str = ""
-    _footing: tuple[str, Sequence[tuple[str, int]]] = ("", ())
+    _footing: tuple[str, list[tuple[str, int]]] = _NO_FOOTING
     _hidden: Sequence[LinePane] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -375,8 +378,9 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
             between = between.strip()
             headings = _fitting(headings, room, len(between))
         footing = [(heading, pane.NUMBER) for heading, pane in zip(headings, hidden)]
-        if (between, footing) != self._footing:
-            self._footing = between, footing
+        named = (between, footing) if footing else _NO_FOOTING  # a pane that hides none may say something else there
+        if named != self._footing:
+            self._footing = named
             tabs = (Text(heading, Style(meta={"@click": f"app.pane({number})"})) for heading, number in footing)
             self.border_subtitle = Text(between).join(tabs)
 
