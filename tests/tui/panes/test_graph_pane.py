@@ -49,6 +49,19 @@ def test_lanes_that_have_no_room_are_counted_in_a_column_of_their_own():
     play(scenario, FakeSession(nodes))
 
 
+def test_many_lanes_leave_room_for_the_operator_beside_the_numbers():
+    nodes = [replace(node, norm=1.0, module="") for node in chain(40)]
+    nodes[0] = replace(nodes[0], edges=tuple(EdgeRecord(1000 + n, 0) for n in range(1, 40)))
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "1.0e+00 ███" in text_of(app))
+        row = next(line for line in text_of(app).split("\n") if "Addmm" in line)
+        assert "+" in row.split("Addmm")[0]
+        assert "1.0e+00" in row.split("Addmm")[1]
+
+    play(scenario, FakeSession(nodes), size=(120, 40))
+
+
 def test_a_click_moves_the_cursor():
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes)

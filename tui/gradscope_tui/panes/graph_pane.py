@@ -653,7 +653,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
             text.append(cell, style if at_node else self.color(f"lane-{owner % _LANE_COLORS}") if cell != " " else None)
         if self._lanes > lanes:
             beyond = lane.hidden + (lane.below >> lanes).bit_count()
-            text.append(f"{f'+{beyond}' if beyond else '':<{len(str(self._lanes)) + 2}}", self.color("dim"))
+            text.append(f"{f'+{beyond}' if beyond else '':<{self._beyond()}}", self.color("dim"))
 
     def _append_kind(self, text: Text, module: str, dim: Style) -> None:
         """Append what a module is, where that is known."""
@@ -757,7 +757,18 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     def _drawn_lanes(self) -> int:
         width = self.scrollable_content_region.width
-        return min(self._lanes, MAX_LANES, max(3, (width - (36 if width >= _WIDE else 24)) // 2))
+        if width < _WIDE:
+            return min(self._lanes, MAX_LANES, max(3, (width - 24) // 2))
+        # Numbers stand to the right of the operator, which is indented below the name of its module.
+        numbers = 1 + sum(self.shown_columns().values())
+        left = width - max(36, self._gutter() + 2 + _NARROW_OPERATOR + numbers)
+        if self._lanes > min(MAX_LANES, max(3, left // 2)):
+            left -= self._beyond()
+        return min(self._lanes, MAX_LANES, max(3, left // 2))
+
+    def _beyond(self) -> int:
+        """Return the cells that tell how many lanes are not drawn."""
+        return len(str(self._lanes)) + 2
 
 
 def _count_run(nodes: Sequence[NodeRecord]) -> int:
