@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ...adapters import Adapter, SavedView
 from ...diagnosis.explanation import at
 from ...diagnosis.nan.forward_origin import forward_origin
+from ...diagnosis.nan.nan_causes import Cause, masked_rows
 from ...output.number_format import several
 from ...records.records import Location
 from ...records.tensor_statistics import count_bad
@@ -50,7 +51,10 @@ def inherited_nan(adapter: Adapter, view: TaskView, index: int, begin: BadBegin 
     if not found.leaves:
         node = view.record(found.index)
         where = f"the saved `{found.saved}` of {node.name}{at(node.location)}"
-        return Inherited(f"Of what the forward pass has saved, {where} has it first.", node.location)
+        text = f"Of what the forward pass has saved, {where} has it first"
+        cause = _made_by_softmax(adapter, nodes[found.index], node.operator, found.saved)
+        more = f": {cause.text}.\n{cause.help}" if cause is not None else "."
+        return Inherited(text + more, node.location)
     names = [f"`{view.record(place).parameter or 'a leaf'}`" for place in found.leaves]
     text = f"It is in the parameters already: {several(names)}."
     if begin is None or begin.backward == view.number:
@@ -58,6 +62,14 @@ def inherited_nan(adapter: Adapter, view: TaskView, index: int, begin: BadBegin 
     what = "NaN" if begin.kind == "nan" else "infinity"
     made = f"The first {what} was made in backward {begin.backward}, by {begin.name}{at(begin.location)}."
     return Inherited(f"{text}\n{made}", begin.location)
+
+
+def _made_by_softmax(adapter: Adapter, node: object, operator: str, name: str) -> Cause | None:
+    """Return of what a softmax has made NaN, where it is its result that has one first."""
+    if operator not in ("Softmax", "LogSoftmax") or name != "result":
+        return None
+    results = [one.data for one in adapter.saved(node) if one.name == name]
+    return masked_rows(adapter.to_host(results[0])) if results else None
 
 
 def _is_bad_saved(adapter: Adapter, saved: SavedView) -> bool:

@@ -9,7 +9,18 @@ from typing import Any
 
 import numpy
 
-__all__ = ["Cause", "backward_cause", "element_of", "forward_cause", "infinity_cause", "is_elementwise", "singular_at"]
+from ...output.number_format import count
+
+__all__ = [
+    "Cause",
+    "backward_cause",
+    "element_of",
+    "forward_cause",
+    "infinity_cause",
+    "is_elementwise",
+    "masked_rows",
+    "singular_at",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +243,28 @@ def _softmax(values: Any, index: tuple[int, ...]) -> Cause | None:
             return Cause("every entry of the row is -inf (all of it is masked)", _MASKED)
     if bool(numpy.any(numpy.isposinf(values))):
         return Cause("a row has an entry of +inf: inf - inf", _SAFE_EXP)
+    return None
+
+
+def masked_rows(result: Any) -> Cause | None:
+    """Say of what a softmax has made rows that are NaN throughout beside others that are not; None where none are.
+
+    Parameters
+    ----------
+    result : array
+        Of a softmax that was given no NaN; what else it was given is not known.
+
+    Examples
+    --------
+    >>> masked_rows(numpy.array([[0.5, 0.5], [numpy.nan, numpy.nan]])).text
+    'of 1 of 2 rows every entry was -inf (all of it is masked), or one was +inf'
+    """
+    bad = numpy.isnan(result)
+    for axis in reversed(range(bad.ndim)):
+        rows = bad.all(axis)
+        if rows.any() and not rows.all() and bool((rows == bad.any(axis)).all()):
+            of = f"of {rows.sum():,} of {count(rows.size, 'row')}"
+            return Cause(f"{of} every entry was -inf (all of it is masked), or one was +inf", _MASKED)
     return None
 
 

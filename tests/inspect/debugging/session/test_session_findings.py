@@ -389,6 +389,26 @@ def test_a_nan_that_an_operator_of_the_forward_pass_made_is_told_with_its_line()
         assert found.location.source == "root = w.sqrt()"
 
 
+@pytest.mark.parametrize("name", ["gradscope", "torch"])
+def test_a_row_that_a_mask_leaves_nothing_of_is_told(request, name):
+    lib = gs if name == "gradscope" else request.getfixturevalue("torch")
+
+    def run():
+        scores = lib.ones((3, 2, 4), requires_grad=True)
+        padded = lib.tensor([[False] * 4, [True] * 4, [False, False, True, True]])
+        weights = (scores * 2).masked_fill(padded[:, None], float("-inf")).softmax(-1)
+        (weights * weights).sum().backward()
+
+    with debugging(run) as session:
+        session.cont()
+        wait(session)
+        (found,) = session.findings()
+        assert found.location.source.startswith("weights = (scores * 2)")
+        told = " ".join(found.text.split())
+        assert "has it first: of 2 of 6 rows every entry was -inf (all of it is masked), or one was +inf." in told
+        assert "Leave one entry of each row unmasked" in told
+
+
 def test_the_two_models_of_a_gan_are_not_called_unreached():
     def run(*, trained):
         generator, critic = gs.nn.Linear(2, 3), gs.nn.Linear(3, 1)
