@@ -63,6 +63,10 @@ class _NoAnswerError(SessionError):
     """A program, which a signal may have stopped, leaves a question open that waits for nothing."""
 
 
+class _HeldError(_NoAnswerError):
+    """A signal has stopped the program: what has been sent to it waits for it to go on."""
+
+
 def connect(address: Address, token: bytes = b"") -> RemoteDebugger:
     """Attach to a program.
 
@@ -348,9 +352,16 @@ class RemoteDebugger:
         SessionState
             ``RUNNING`` after a timeout, in seconds.
         """
-        self._waiters.wait(lambda: self._standing.state is not SessionState.RUNNING, timeout)
+        self._waiters.wait(self._stands, timeout)
         with self._changed:  # with the state come the nodes, and all else that has changed
             return self._standing.state
+
+    def _stands(self) -> bool:
+        """Whether the program is paused or has ended; where a signal holds it instead, that is said."""
+        if self._standing.state is not SessionState.RUNNING:
+            return True
+        self._look_whether_held()
+        return False
 
     def wait_for_end(self, timeout: float) -> bool:
         """Return whether the program has ended, or is gone, after so many seconds at most."""
@@ -539,7 +550,7 @@ class RemoteDebugger:
         try:
             place = str(self._ask(m.Whereabouts()))
         except _NoAnswerError as error:
-            return str(error)
+            return str(error).removeprefix(f"{self.title} has been ")
         return f"{place}; it will stop when that returns" if self._pausing and place.startswith("waits in") else place
 
     def main_thread_stack(self) -> str:
@@ -676,9 +687,12 @@ class RemoteDebugger:
             if isinstance(verb, GOING_ON):  # the program has gone on, and has ended
                 return None
             raise SessionError(f"{self._gone or _GONE}: it has not answered") from None
+        except _HeldError:
+            if not isinstance(verb, GOING_ON) or isinstance(verb, m.Abort):
+                raise
+            self._count_as_running()  # it goes on with that as soon as it can: that it is held has been told
+            return None
         except _NoAnswerError:
-            if isinstance(verb, m.Start | m.Pause):  # it is at work, as far as it goes: that it is held has been told
-                return None
             raise
         except BaseException:
             self._give_up(number)
@@ -697,8 +711,9 @@ class RemoteDebugger:
             if isinstance(verb, m.Abort) and self.owned:  # to end, it must run
                 let_go_on(self.pid)
             self._look_whether_held()
-            if self._held:  # what nobody takes would fill the connection, and hold the front too
-                raise _NoAnswerError(self._held)
+            if self._held and not isinstance(verb, GOING_ON):
+                # What nobody takes would fill the connection, and hold the front too.
+                raise _HeldError(self._held)
         if isinstance(verb, m.Abort | m.Whereabouts | m.MainThreadStack) or self._silent:  # it waits for nothing else
             self._channel.send(request)
             if isinstance(verb, m.Abort) and self.owned:
@@ -726,17 +741,21 @@ class RemoteDebugger:
                 return future.result(0 if self._held else min(left, _GLANCE))
             self._look_whether_held()
             if self._held:
-                raise _NoAnswerError(self._held)
+                raise _HeldError(self._held)
             if not left:
                 raise _NoAnswerError(f"{self.title} (process {self.pid}) does not answer: has it been stopped?")
 
     def _look_whether_held(self) -> None:
         """Note whether a signal holds the program, and say so where that is new."""
-        before, self._held = self._held, ""
-        if self.here and is_stopped(self.pid):
-            self._held = f"{self.title} has been stopped by a signal; `kill -CONT {self.pid}` lets it go on"
-            if not before:
-                self._add_to_log((self._held,))
+        text = f"{self.title} has been stopped by a signal; `kill -CONT {self.pid}` lets it go on"
+        before, self._held = self._held, text if self.here and is_stopped(self.pid) else ""
+        if self._held and not before:
+            self._add_to_log((self._held,))
+
+    def _count_as_running(self) -> None:
+        with self._changed:
+            self._standing = msgspec.structs.replace(self._standing, state=SessionState.RUNNING)
+        self._broadcast.tell(DebuggerEvent("state", self.state, self.reason))
 
     def _send(self, request: m.Request, future: Future[Any]) -> None:
         try:

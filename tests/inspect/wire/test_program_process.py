@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import threading
 import time
 
@@ -244,7 +245,45 @@ def test_a_program_that_a_signal_holds_is_not_waited_for(stopping):
         with pytest.raises(SessionError, match=rf"stopped by a signal; `kill -CONT {debugger.pid}` lets it go on"):
             debugger.evaluate_text("1 + 1")
     assert len(debugger.log) == 1  # it may have been noticed, and said, before anybody asked
-    assert debugger.whereabouts() == debugger.log[0]
+    assert debugger.whereabouts() == f"stopped by a signal; `kill -CONT {debugger.pid}` lets it go on"
+
+
+def held(debugger):
+    """Stop a program by a signal."""
+    os.kill(debugger.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, debugger.pid, os.WSTOPPED | os.WNOWAIT)
+
+
+@needs_process_table
+def test_a_step_of_a_program_that_a_signal_holds_is_taken_when_it_goes_on(run):
+    debugger = run(SCRIPT).debugger
+    debugger.start()
+    assert debugger.wait(30).paused
+    held(debugger)
+    debugger.step()
+    assert debugger.wait(0.01) is SessionState.RUNNING
+    assert debugger.log == [f"{debugger.title} has been stopped by a signal; `kill -CONT {debugger.pid}` lets it go on"]
+    os.kill(debugger.pid, signal.SIGCONT)
+    assert debugger.wait(30).paused
+    assert debugger.current == 1
+    held(debugger)
+    with pytest.raises(SessionError):
+        debugger.evaluate_text("1 + 1")
+    debugger.step()
+    os.kill(debugger.pid, signal.SIGCONT)
+    assert debugger.wait(30).paused
+    assert (debugger.current, len(debugger.log)) == (2, 2)
+
+
+@needs_process_table
+def test_whoever_waits_for_a_program_is_told_that_a_signal_holds_it(run):
+    process = run("while True: pass\n")
+    debugger = process.debugger
+    debugger.cont()
+    assert debugger.state is SessionState.RUNNING
+    held(debugger)
+    assert debugger.wait(0.01) is SessionState.RUNNING
+    assert debugger.log == [f"{debugger.title} has been stopped by a signal; `kill -CONT {debugger.pid}` lets it go on"]
 
 
 @needs_process_table
