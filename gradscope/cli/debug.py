@@ -278,9 +278,9 @@ def _run_app(process: ProgramProcess) -> tuple[int, str]:
         process.end()
         return 2, f"gradscope debug: the terminal UI cannot be loaded ({error}); use `gradscope debug --line SCRIPT`"
     failed = run_app(process.debugger)  # type: ignore[arg-type] # it has the same verbs
-    traceback = process.debugger.traceback
+    # What the program has printed is said again when the screen is gone, its traceback too, but not in a browser.
+    traceback = process.debugger.traceback if serves_browser() else ""
     status, text = process.conclude()
-    # The UI showed the traceback on a screen that is gone.
     return failed if failed > _SIGNALLED else status or failed, traceback + text
 
 

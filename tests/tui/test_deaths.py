@@ -243,6 +243,18 @@ def test_a_program_that_ends(tmp_path, name):
 
 
 @pytest.mark.slow
+def test_a_traceback_is_there_once_when_the_screen_is_gone(tmp_path):
+    with debugged(tmp_path, "raise ValueError('no data')") as terminal:
+        terminal.press("c")
+        terminal.until(b"FAILED")
+        terminal.press("q")
+        assert terminal.status() == 1
+        left = terminal.text.rpartition(b"\x1b[?1049l")[2]
+        assert left.count(b"ValueError: no data") == 1
+        assert left.rstrip().endswith(b"script.py raised ValueError (exit status 1)")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", quick(KILLING, USUAL))
 def test_a_program_that_is_killed_at_the_prompt(tmp_path, name):
     assert outcome_at_prompt(tmp_path, killed_by(name)) == 128 + getattr(signal, name)
