@@ -33,6 +33,8 @@
 - :mod:`~.testing`: assertions, Hypothesis strategies, the pytest plugin
 - :mod:`~.utils`: data loaders, checkpoints, DLPack
 - :mod:`~.version`: the version, and versions of what PyTorch is built with
+
+It may be imported before pytest is, which is not to warn that it cannot rewrite it: PYTEST_DONT_REWRITE.
 """
 
 from __future__ import annotations

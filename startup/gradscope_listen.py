@@ -4,6 +4,8 @@
 where that variable is set. This module stands alone: to import the package is to listen. The program does so when it
 first calls a module or runs a backward, and not when it imports PyTorch: a launcher does that too, ``torchrun`` among
 them, and what it starts is the program.
+
+It may be imported before pytest is, which is not to warn that it cannot rewrite it: PYTEST_DONT_REWRITE.
 """
 
 from __future__ import annotations

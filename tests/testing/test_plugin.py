@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from _pytest.assertion.rewrite import AssertionRewriter
 
 from tests.quick_cases import quick
 
@@ -96,6 +98,13 @@ def test_unless_it_is_asked_it_watches_nothing(output: str) -> None:
 def test_pytest_rewrites_none_of_the_modules(output: str) -> None:
     """That takes seconds where nobody has done it before."""
     assert "test_modules_are_imported_as_they_are" not in output
+
+
+@pytest.mark.parametrize("file", ["gradscope/__init__.py", "startup/gradscope_listen.py"])
+def test_pytest_does_not_warn_of_a_module_that_is_imported_before_it(file: str) -> None:
+    """Where warnings are errors, no test would run under ``gradscope check -m pytest``."""
+    docstring = ast.get_docstring(ast.parse((ROOT / file).read_text(encoding="utf-8")))
+    assert AssertionRewriter.is_rewrite_disabled(docstring or "")
 
 
 def test_the_fixture_gradcheck_asserts(output: str) -> None:
