@@ -11,6 +11,7 @@ from typing import Any
 
 from ...inspect.output.terminal_text import json_text
 from ..findings.finding_records import Finding
+from .line_comments import without_comment
 from .notices import Notice
 
 __all__ = ["Baseline", "fingerprint"]
@@ -27,8 +28,8 @@ Fingerprint = tuple[str, str, str, str]
 def fingerprint(finding: Finding, directory: str) -> Fingerprint:
     """Return by what a finding is known again: its code, and file, function and text of its primary line.
 
-    Of what happened in a library, the function there is named too.
-    The number of the line is not in it, so that a change above does not make a known finding new.
+    Of what happened in a library, the function there is named too. Neither the number of the line is in it nor its
+    comment: no change above, and no note beside it, makes a known finding new.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def fingerprint(finding: Finding, directory: str) -> Fingerprint:
         except ValueError:  # the two paths are on different drives
             filename = Path(filename).as_posix()
     function = " > ".join([place.function, *(frame.function for frame in finding.frames[1:][-1:])])
-    return finding.code, filename, function, " ".join(place.source.split())
+    return finding.code, filename, function, without_comment(" ".join(place.source.split()))
 
 
 class Baseline:
@@ -128,7 +129,8 @@ def _entries(filename: str, facts: Any) -> Iterator[Fingerprint]:
         words = [known[field] for field in _FIELDS if isinstance(known.get(field), str)]
         if len(words) != len(_FIELDS):
             raise ValueError(f"{filename}: no baseline: finding {number} needs the texts {', '.join(_FIELDS)}")
-        yield (words[0], words[1], words[2], words[3])
+        code, file, function, source = words
+        yield code, file, function, without_comment(source) if file else source
 
 
 def _count(number: int) -> str:

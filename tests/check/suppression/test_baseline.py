@@ -25,6 +25,14 @@ def test_what_was_written_is_known_again_when_its_line_has_moved(tmp_path):
     assert list(later.notices()) == []
 
 
+@pytest.mark.parametrize("then", ["out += skip", "out += skip  # in place", "out += skip # type: ignore"])
+@pytest.mark.parametrize("now", ["out += skip", "out += skip  # known since May", "out += skip  # noqa: PLW0642"])
+def test_a_comment_beside_it_makes_no_finding_new(tmp_path, then, now):
+    entry = {"code": "GS101", "file": "train.py", "function": "f", "source": then}
+    (tmp_path / "known.json").write_text(json.dumps({"schema": 1, "findings": [entry]}))
+    assert Baseline.read(str(tmp_path / "known.json")).knows(at(tmp_path / "train.py", source=now))
+
+
 def test_the_file_is_the_same_wherever_the_project_lies(tmp_path):
     texts = []
     for name in ("here", "there"):
