@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from .formats.report_format_registry import format_named
-from .suppression.code_selection import codes_of
+from .suppression.baseline import Baseline
+from .suppression.code_selection import CodeSelection, codes_of
 from .suppression.notices import meant
+from .suppression.silences import Silences
+from .suppression.suppressions_file import SuppressionsFile
 
 __all__ = ["Settings", "read_settings"]
 
@@ -72,6 +76,35 @@ class Settings:
         codes_of((*self.select, *self.ignore))
         format_named(self.format)
         return self
+
+    def silences(self, *, update_baseline: bool = False) -> Silences:
+        """Return what silences findings by these settings, beside the comments in the sources.
+
+        Parameters
+        ----------
+        update_baseline : bool
+            The baseline is to be written: it knows nothing yet.
+
+        Raises
+        ------
+        OSError, ValueError
+            If suppressions or baseline cannot be read.
+        """
+        return Silences(
+            CodeSelection(self.select, self.ignore),
+            SuppressionsFile.read(self.suppressions) if self.suppressions else None,
+            self._read_baseline(update_baseline),
+        )
+
+    def _read_baseline(self, update: bool) -> Baseline | None:
+        filename = os.path.abspath(self.baseline) if self.baseline else ""
+        if not filename:
+            return None
+        if update:
+            return Baseline(filename)
+        if not os.path.exists(filename):
+            raise ValueError(f"there is no baseline {self.baseline!r}; --update-baseline writes one")
+        return Baseline.read(filename)
 
 
 def read_settings(directory: str) -> Settings:

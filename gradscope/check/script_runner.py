@@ -32,6 +32,8 @@ class ScriptResult:
         The working directory it was started in; empty when not known.
     unseen : str
         Which processes it has started, that nobody looked into; empty for none.
+    filename : str
+        The file that ran as ``__main__``; empty when not known.
 
     See Also
     --------
@@ -54,6 +56,7 @@ class ScriptResult:
     exit_code: int
     directory: str = ""
     unseen: str = ""
+    filename: str = ""
 
 
 def check_script(
@@ -154,7 +157,7 @@ def run_script(
     processes = StartedProcesses()
 
     def result(error: BaseException | None, status: int) -> ScriptResult:
-        return ScriptResult(path, tuple(arguments), error, status, directory, processes.unseen)
+        return ScriptResult(path, tuple(arguments), error, status, directory, processes.unseen, target.filename)
 
     def leave(status: int) -> int:
         return status if on_exit is None else on_exit(result(None, status))

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from ..check import Report, Sanitizer, ScriptResult, Settings
     from ..check.exact.line_finder import SavedOnce
-    from ..check.suppression.baseline import Baseline
     from ..inspect import Location
     from ..inspect.ranks.live_agreement import LiveAgreement
     from ..inspect.ranks.live_hangs import HangWatcher
@@ -292,9 +291,7 @@ class _Check:
 
     def __init__(self, args: argparse.Namespace) -> None:
         # The instruments load when the command runs.
-        from ..check import Silences, format_named
-        from ..check.suppression.code_selection import CodeSelection
-        from ..check.suppression.suppressions_file import SuppressionsFile
+        from ..check import format_named
 
         self._args = args
         if args.static and (args.module or any(path.startswith("-") for path in args.args)):
@@ -305,29 +302,11 @@ class _Check:
         if args.statistics and settings.format not in ("text", "concise"):
             raise ValueError(f"--statistics is text; leave --format {settings.format} out")
         self._format = format_named(settings.format)
-        self._baseline = self._read_baseline()
-        self._silences = Silences(
-            CodeSelection(settings.select, settings.ignore),
-            SuppressionsFile.read(settings.suppressions) if settings.suppressions else None,
-            self._baseline,
-        )
+        self._silences = settings.silences(update_baseline=args.update_baseline)
         # Named from where the command is started, and found to be writable before the script has run for a day.
         self._output_file = _writable(settings.output_file)
         if args.update_baseline:
             _writable(settings.baseline)
-
-    def _read_baseline(self) -> Baseline | None:
-        # The instruments load when the command runs.
-        from ..check.suppression.baseline import Baseline
-
-        filename = os.path.abspath(self._settings.baseline) if self._settings.baseline else ""
-        if not filename:
-            return None
-        if self._args.update_baseline:
-            return Baseline(filename)
-        if not os.path.exists(filename):
-            raise ValueError(f"there is no baseline {self._settings.baseline!r}; --update-baseline writes one")
-        return Baseline.read(filename)
 
     def stream(self) -> contextlib.AbstractContextManager[TextIO]:
         """Return where the report goes if it is not to go to a file: a stream that the script cannot take away."""
@@ -391,8 +370,7 @@ class _Check:
         status = self._status(sanitizer, result)
         if status == FAILED and result.error is None:
             say(f"gradscope check: {self._args.script} ended with exit status {result.exit_code}", file=sys.stderr)
-        script = "" if self._args.module else os.path.join(result.directory, self._args.script)
-        notices = () if self._updated_baseline() else tuple(self._silences.notices(script))
+        notices = () if self._updated_baseline() else tuple(self._silences.notices(result.filename))
         self._write(make_report(sanitizer, result, status, notices), stream)
         return status
 
@@ -411,9 +389,10 @@ class _Check:
 
     def _updated_baseline(self) -> bool:
         """Write what was found into the baseline, where that is asked for."""
-        if not self._args.update_baseline or self._baseline is None:
+        baseline = self._silences.baseline
+        if not self._args.update_baseline or baseline is None:
             return False
-        count = self._baseline.write()
+        count = baseline.write()
         findings = "finding" if count == 1 else "findings"
         say(f"gradscope check: {count} {findings} in {self._settings.baseline}", file=sys.stderr)
         return True

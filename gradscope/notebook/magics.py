@@ -14,8 +14,6 @@ from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.display import display
 
 from ..check import Sanitizer, ScriptResult, Silences, make_report, read_settings, symptoms_of
-from ..check.suppression.code_selection import CodeSelection
-from ..check.suppression.suppressions_file import SuppressionsFile
 from ..inspect import Doctor, open_recording, record
 from ..inspect.debuggee.program import hide_instruments
 from ..inspect.diagnosis.limits import limits_from
@@ -142,9 +140,7 @@ class GradscopeMagics(Magics):
 def _silences(options: argparse.Namespace) -> Silences:
     """Return which findings are not told: as the project's settings say, with the options before them."""
     given = {name: codes for name in ("select", "ignore") if (codes := getattr(options, name)) is not None}
-    settings = replace(read_settings(os.getcwd()), **given).check()
-    suppressions = SuppressionsFile.read(settings.suppressions) if settings.suppressions else None
-    return Silences(CodeSelection(settings.select, settings.ignore), suppressions)
+    return replace(read_settings(os.getcwd()), **given).check().silences()
 
 
 def _shown(found: Any, error: BaseException | None) -> Any:

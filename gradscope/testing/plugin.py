@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from ..check import Silences
     from ..inspect import Recorder
 
 __all__ = [
@@ -89,12 +90,23 @@ def pytest_configure(config: pytest.Config) -> None:
         # It takes the instruments, which nobody else needs.
         from .suite_watch import SuiteWatch
 
-        config.pluginmanager.register(SuiteWatch(), "gradscope-watch")
+        config.pluginmanager.register(SuiteWatch(_silences(config)), "gradscope-watch")
     elif check:
         # So does this.
         from .suite_recheck import SuiteRecheck
 
-        config.pluginmanager.register(SuiteRecheck(config), "gradscope-check")
+        config.pluginmanager.register(SuiteRecheck(config, _silences(config)), "gradscope-check")
+
+
+def _silences(config: pytest.Config) -> Silences:
+    """Return what is not told, by the settings of the project that is tested."""
+    # As for the suite's hooks.
+    from ..check import read_settings
+
+    try:
+        return read_settings(str(config.rootpath)).silences()
+    except (OSError, ValueError) as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 
-from ..check import Sanitizer
+from ..check import Silences
 from ..inspect.adapters.both_frameworks import load_torch_adapter, warn_too_old
 from ..inspect.adapters.import_watch import when_imported
-from .suite_watch import SECTION, SuiteWatch
+from .suite_watch import SuiteWatch, tell, told_in
 
 __all__ = ["SuiteRecheck"]
 
@@ -34,14 +34,16 @@ class SuiteRecheck(SuiteWatch):
     ----------
     config : pytest.Config
         Of the run.
+    silences : Silences
+        What is not told.
     """
 
-    def __init__(self, config: pytest.Config) -> None:
-        super().__init__(Sanitizer(torch=False))
+    def __init__(self, config: pytest.Config, silences: Silences) -> None:
+        super().__init__(silences, torch=False)
         self._config = config
         self._suspected = False
         self._suspects: list[pytest.Item] = []
-        self._found: dict[str, str] = {}
+        self._found: dict[str, list[tuple[str, str]]] = {}
         self._undo = contextlib.ExitStack()
 
     def begin(self) -> None:
@@ -102,16 +104,16 @@ class SuiteRecheck(SuiteWatch):
         stopped, session.shouldfail, session.shouldstop = (session.shouldfail, session.shouldstop), False, False
         # Under -x fixtures of the next test may be there still.
         session._setupstate.teardown_exact(None)
-        watch = SuiteWatch()
+        watch = SuiteWatch(self._silences)
         self._config.pluginmanager.unregister(self, "gradscope-check")
         self._config.pluginmanager.register(watch, "gradscope-watch")
         watch.begin()
         try:
             for item, following in zip(suspects, [*suspects[1:], None], strict=True):
                 reports = runtestprotocol(item, log=False, nextitem=following)
-                told = [text for report in reports for name, text in report.sections if name == SECTION]
+                told = [one for report in reports for one in told_in(report)]
                 if told:
-                    self._found[item.nodeid] = "\n".join(dict.fromkeys(told))
+                    self._found[item.nodeid] = list(dict.fromkeys(told))
         finally:
             watch.end()
             self._config.pluginmanager.unregister(watch, "gradscope-watch")
@@ -132,10 +134,9 @@ class SuiteRecheck(SuiteWatch):
             self._config.workeroutput[_FOUND] = self._found
         reporter: Any = self._config.pluginmanager.get_plugin("terminalreporter")
         for report in _reports(reporter):
-            text = self._found.get(report.nodeid)
-            if text is not None and (report.when == "call" or report.failed):
-                report.sections = [section for section in report.sections if section[0] != SECTION]
-                report.sections.append((SECTION, text))
+            told = self._found.get(report.nodeid)
+            if told is not None and (report.when == "call" or report.failed):
+                tell(report, told)
 
 
 def _reports(reporter: Any) -> Iterator[pytest.TestReport]:

@@ -9,20 +9,23 @@ meant.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import pytest
 
-from ..check import Finding, Sanitizer, finding_as_text
+from ..check import Finding, Sanitizer, Silences, finding_as_text
 from ..inspect.adapters import AnyAdapter
 from ..inspect.debuggee.program import hide_instruments
 from ..inspect.diagnosis.functions.failed_backward import failed_backward
 
-__all__ = ["SECTION", "SuiteWatch"]
+__all__ = ["SECTION", "SuiteWatch", "tell", "told_in"]
 
 SECTION = "gradscope"
 """The title of what is said in the report of a test."""
+
+_NAMED = 3  # tests that met one finding, in the summary
+_TOLD = "gradscope_told"
 
 _failed = pytest.StashKey[str]()
 _found = pytest.StashKey[Sequence[Finding]]()
@@ -33,12 +36,15 @@ class SuiteWatch:
 
     Parameters
     ----------
-    sanitizer : Sanitizer, optional
-        One that watches all, by default.
+    silences : Silences
+        What is not told.
+    torch : bool
+        Whether PyTorch is watched beside gradscope's own runtime.
     """
 
-    def __init__(self, sanitizer: Sanitizer | None = None) -> None:
-        self._sanitizer = sanitizer or Sanitizer()
+    def __init__(self, silences: Silences, *, torch: bool = True) -> None:
+        self._silences = silences
+        self._sanitizer = Sanitizer(silences, torch=torch)
         self._open = False
 
     def pytest_sessionstart(self) -> None:
@@ -94,20 +100,54 @@ class SuiteWatch:
         report = yield
         if call.when == "call" or report.failed:
             found = [f for f in item.stash.get(_found, ()) if report.failed or f.severity != "error"]
-            told = [item.stash.get(_failed, ""), *map(finding_as_text, found)]
-            if any(told):
-                report.sections.append((SECTION, "\n".join(filter(None, told))))
+            told = [(repr(finding.cause), finding_as_text(finding)) for finding in found]
+            failed = item.stash.get(_failed, "")
+            if failed:
+                told.insert(0, (failed, failed))
+            if told:
+                tell(report, told)
         return report
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Say what was found in tests that have passed."""
-        passed = [(r.nodeid, text) for r in terminalreporter.stats.get("passed", ()) for text in _sections(r)]
-        if not passed:
+        """Say what was found in tests that have passed, each finding once."""
+        met: dict[str, tuple[str, list[str]]] = {}
+        for report in terminalreporter.stats.get("passed", ()):
+            for cause, text in told_in(report):
+                met.setdefault(cause, (text, []))[1].append(report.nodeid)
+        if not met:
             return
         terminalreporter.section("gradscope: found in tests that passed")
-        for nodeid, text in passed:
-            terminalreporter.write_line(f"{nodeid}\n{text}")
+        above: list[str] = []
+        for text, tests in met.values():
+            if tests != above:
+                above = tests
+                _name(tests, terminalreporter)
+            terminalreporter.write_line(text)
 
 
-def _sections(report: pytest.TestReport) -> Iterable[str]:
-    return (text for name, text in report.sections if name == SECTION)
+def tell(report: pytest.TestReport, told: Sequence[tuple[str, str]]) -> None:
+    """Put what there is to say into a report, instead of what it says already.
+
+    Parameters
+    ----------
+    told : sequence of (str, str)
+        What is equal for findings of one cause, in whichever test, and the text.
+    """
+    others = [section for section in report.sections if section[0] != SECTION]
+    report.sections = [*others, (SECTION, "\n".join(text for _, text in told))]
+    # pytest-xdist hands attributes over that are made of lists and texts.
+    setattr(report, _TOLD, [list(one) for one in told])
+
+
+def told_in(report: pytest.TestReport) -> list[tuple[str, str]]:
+    """Return what was put into a report."""
+    return [(cause, text) for cause, text in getattr(report, _TOLD, ())]
+
+
+def _name(tests: Sequence[str], terminalreporter: Any) -> None:
+    named = tests if terminalreporter.verbosity > 0 else tests[:_NAMED]
+    for nodeid in named:
+        terminalreporter.write_line(nodeid)
+    others = len(tests) - len(named)
+    if others:
+        terminalreporter.write_line(f"and {others} more test{'s' * (others > 1)}, which -v names")

@@ -67,6 +67,17 @@ def test_a_write_that_nothing_counts(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("form", [["-m", "script"], ["-m", "package"], ["script.py"], ["./script.py"]])
+def test_the_comments_of_what_runs_are_looked_at(tmp_path, form):
+    commented = BUG.replace("y += 1", "y += 1  # gradscope: ignore[GS106]")
+    (tmp_path / "script.py").write_text(commented)
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__main__.py").write_text(commented)
+    done = gradscope("check", *form, cwd=tmp_path)
+    file = "package/__main__.py" if "package" in form else "script.py"
+    assert done.stdout.splitlines()[-1] == f"warning: {file}:6: ignore[GS106] has silenced nothing in this run"
+
+
 def test_places_are_named_from_where_the_script_was_started(tmp_path):
     done = check(tmp_path, BUG.replace("y += 1", "import os; os.chdir('/'); y += 1"))
     assert "\n  script.py:6  " in done.stdout

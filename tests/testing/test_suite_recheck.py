@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -125,6 +126,69 @@ def test_workers_of_xdist_hand_over_what_they_find(tmp_path: Path) -> None:
     run = Run(tmp_path, "--gradscope-check", "-n", "2")
     assert run.output.count("GS101 error: `y`") == 2
     assert run.passed_with_findings() == ["test_wrong"]
+
+
+OFTEN = """
+import pytest, torch
+
+
+def spoil(y):
+    y.data.add_(1)
+
+
+@pytest.mark.parametrize("size", range(1, 7))
+def test_one(size):
+    y = torch.ones(size, requires_grad=True).exp()
+    spoil(y)
+    y.sum().backward()
+
+
+def test_another():
+    y = torch.ones(3, requires_grad=True).exp()
+    y.data.mul_(2)
+    y.sum().backward()
+"""
+
+
+@pytest.mark.parametrize("options", [[], pytest.param(["-n", "2"], marks=pytest.mark.slow)], ids=["here", "xdist"])
+def test_what_many_tests_have_met_is_told_once(tmp_path: Path, options: list[str]) -> None:
+    run = Run(tmp_path, "--gradscope-check", *options, suite=OFTEN)
+    assert len(run.passed_with_findings()) == 4
+    assert "\nand 3 more tests, which -v names\nGS106 silent-wrong: `y`" in run.output
+    assert run.output.count("GS106 silent-wrong: `y`") == 2
+
+
+def test_each_of_them_is_named_where_that_is_asked_for(tmp_path: Path) -> None:
+    run = Run(tmp_path, "--gradscope-check", "-vv", suite=OFTEN)
+    assert run.passed_with_findings() == [*[f"test_one[{size}]" for size in range(1, 7)], "test_another"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ('select = ["GS106"]', 1),
+        ('ignore = ["GS1"]', 0),
+        ('suppressions = "third_party.txt"', 0),
+        ('baseline = "known.json"', 0),
+    ],
+)
+@pytest.mark.parametrize("option", ["--gradscope-check", "--gradscope-watch"])
+def test_what_the_project_silences_is_not_told(tmp_path: Path, setting: str, told: int, option: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n[tool.gradscope.check]\n{setting}\n")
+    (tmp_path / "third_party.txt").write_text("GS106:test_suite.py\n")
+    known = {"code": "GS106", "file": "test_suite.py", "function": "test_wrong", "source": "w.data.clamp_(0, 0.5)"}
+    (tmp_path / "known.json").write_text(json.dumps({"schema": 1, "findings": [known]}))
+    (tmp_path / "tests").mkdir()
+    run = Run(tmp_path, option, "-k", "test_wrong")
+    assert len(run.passed_with_findings()) == told, run.output
+
+
+def test_settings_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\n[tool.gradscope.check]\nignor = ["GS106"]\n')
+    run = Run(tmp_path, "--gradscope-check")
+    assert run.status == 4
+    assert "no setting 'ignor': did you mean 'ignore'?" in run.errors
+    assert Run(tmp_path).status == 1  # they are not read where nothing is asked
 
 
 def test_a_setting_asks_for_it(tmp_path: Path) -> None:

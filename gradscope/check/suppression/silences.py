@@ -39,7 +39,7 @@ class Silences:
 
     See Also
     --------
-    read_settings
+    Settings : as a project has them.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Silences:
     ) -> None:
         self._selection = selection or CodeSelection()
         self._suppressions = suppressions
-        self._baseline = baseline
+        self.baseline = baseline
         self._comments = LineComments()
 
     def looks_for(self, code: str) -> bool:
@@ -71,7 +71,7 @@ class Silences:
             return SilenceReason.SUPPRESSED
         if self._suppressions is not None and self._suppressions.silence(finding.code, finding.frames):
             return SilenceReason.SUPPRESSED
-        return SilenceReason.KNOWN if self._baseline is not None and self._baseline.knows(finding) else None
+        return SilenceReason.KNOWN if self.baseline is not None and self.baseline.knows(finding) else None
 
     def notices(self, script: str = "", *, sources: Sequence[str] | None = None) -> Iterator[Notice]:
         """Yield what is wrong with what silences, and what has silenced nothing.
@@ -85,17 +85,17 @@ class Silences:
         """
         for filename in _files_of_the_program(script) if sources is None else sources:
             yield from self._comments.notices(filename, read=sources is not None, looked_for=self._selection)
-        for file in (self._suppressions, self._baseline):
+        for file in (self._suppressions, self.baseline):
             if file is not None:
                 yield from file.notices(self._selection)
 
 
 def _files_of_the_program(script: str) -> list[str]:
     """Return the files of the program itself: no framework's, and nothing that has been installed."""
-    files = {script: None} if script.endswith(".py") else {}
-    for module in list(sys.modules.values()):
-        filename = getattr(module, "__file__", None)
-        installed = filename is None or "site-packages" in filename or "dist-packages" in filename
-        if filename is not None and not installed and filename.endswith(".py") and not is_library_file(filename):
-            files[filename] = None
-    return list(files)
+    modules = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    return list(dict.fromkeys(filename for filename in (script, *modules) if filename and _is_own(filename)))
+
+
+def _is_own(filename: str) -> bool:
+    installed = "site-packages" in filename or "dist-packages" in filename
+    return filename.endswith(".py") and not installed and not is_library_file(filename)

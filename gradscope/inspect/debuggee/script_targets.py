@@ -39,11 +39,18 @@ class LoadedScript(NamedTuple):
 
 
 class Target(Protocol):
-    """Something to run as ``__main__``."""
+    """Something to run as ``__main__``.
+
+    Attributes
+    ----------
+    filename : str
+        The file of its code; that of a module is known when it has been loaded, and empty before.
+    """
 
     title: str
     argv0: str
     path0: str
+    filename: str
 
     def load(self) -> LoadedScript:
         """Compile it; its packages are imported for that, so their code runs here."""
@@ -55,20 +62,20 @@ class FileTarget:
     def __init__(self, path: str) -> None:
         self.title = self.argv0 = path
         # The path is absolute everywhere but in sys.argv, as python has it.
-        self._file = os.path.abspath(path)
+        self.filename = os.path.abspath(path)
         self.path0 = os.path.dirname(os.path.realpath(path))
 
     def load(self) -> LoadedScript:
         """Compile the file."""
-        with io.open_code(self._file) as file:
+        with io.open_code(self.filename) as file:
             source = file.read()
         facts = {
-            "__file__": self._file,
+            "__file__": self.filename,
             "__cached__": None,
-            "__loader__": SourceFileLoader("__main__", self._file),
+            "__loader__": SourceFileLoader("__main__", self.filename),
             "__package__": None,
         }
-        return LoadedScript(compile(source, self._file, "exec", dont_inherit=True), facts, self.argv0)
+        return LoadedScript(compile(source, self.filename, "exec", dont_inherit=True), facts, self.argv0)
 
 
 class _FoundTarget:
@@ -77,12 +84,14 @@ class _FoundTarget:
     title: str
     argv0: str
     path0: str
+    filename = ""
 
     def _loaded(self, spec: ModuleSpec, argv0: str) -> LoadedScript:
         get_code = getattr(spec.loader, "get_code", None)
         code = None if get_code is None else get_code(spec.name)
         if code is None:
             raise ImportError(f"No code object available for {spec.name}")
+        self.filename = spec.origin or ""
         facts = {
             "__file__": spec.origin,
             "__cached__": spec.cached,
