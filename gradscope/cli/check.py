@@ -411,7 +411,7 @@ class _Check:
 
     def _write(self, report: Report, stream: TextIO) -> None:
         # The instruments load when the command runs.
-        from ..check.formats.text_report import statistics
+        from ..check.formats.text_report import statistics, summary
 
         text = statistics(report) if self._args.statistics else self._format.write(report)
         if not self._output_file:
@@ -419,3 +419,4 @@ class _Check:
             return
         with open(self._output_file, "w", encoding="utf-8") as file:
             say(text, end="", file=file)
+        say(f"gradscope check: {summary(report)} The report is in {self._settings.output_file}.", file=sys.stderr)

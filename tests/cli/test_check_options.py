@@ -42,7 +42,9 @@ def test_codes_are_selected_and_ignored(project, arguments, found):
 
 def test_a_report_in_a_file_leaves_the_output_to_the_script(project):
     done = check(project, "--format", "sarif", "--output-file", "report.sarif")
-    assert (done.returncode, done.stdout, done.stderr) == (1, "training []\nwent on\n", "")
+    assert (done.returncode, done.stdout) == (1, "training []\nwent on\n")
+    found = "1 error and 1 silently wrong gradient in 2 backward passes, 2 in-place writes."
+    assert done.stderr == f"gradscope check: Found {found} The report is in report.sarif.\n"
     (run,) = json.loads((project / "report.sarif").read_text())["runs"]
     assert [result["ruleId"] for result in run["results"]] == ["GS101", "GS106"]
     assert run["results"][0]["fixes"][0]["artifactChanges"][0]["replacements"][0]["insertedContent"] == {

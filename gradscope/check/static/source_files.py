@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from ...inspect.debuggee.script_targets import NOTEBOOK
 from ..findings.finding_codes import CODES
 from ..findings.finding_records import Finding
 from ..suppression.silences import SilenceReason, Silences
@@ -120,6 +121,8 @@ def _python_files(directory: str) -> Iterator[str]:
 
 def _source(filename: str, rules: Iterable[SourceRule]) -> SourceText | None:
     """Return a file for the rules to look at; None where there is nothing to find for any, though it is Python."""
+    if filename.endswith(NOTEBOOK):  # its JSON would pass for Python in which there is nothing to find
+        raise ValueError("it is a notebook; `jupyter nbconvert --to script` makes it a script")
     with tokenize.open(filename) as file:
         text = file.read()
     with warnings.catch_warnings():

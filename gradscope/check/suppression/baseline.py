@@ -11,7 +11,7 @@ from typing import Any
 
 from ...inspect.output.terminal_text import json_text
 from ..findings.finding_records import Finding
-from .line_comments import without_comment
+from ..findings.source_fixes import without_comment
 from .notices import Notice
 
 __all__ = ["Baseline", "fingerprint"]

@@ -14,7 +14,7 @@ from ...inspect.source.source_syntax import syntax_tree
 from ..findings.finding_codes import CODES, all_codes
 from .notices import Notice, meant
 
-__all__ = ["LineComments", "without_comment"]
+__all__ = ["LineComments"]
 
 _IGNORE = re.compile(r"#\s*gradscope:\s*ignore\b(?:\[([^\]]*)\])?")
 _IS_THERE = re.compile(r"gradscope:\s*ignore")
@@ -98,18 +98,6 @@ def _comments_in(filename: str, text: str) -> tuple[_Comment, ...]:
             words = None if match[1] is None else tuple(filter(None, re.split(r"[\s,]+", match[1].upper())))
             found.append(_Comment(line, first, last, words or None))
     return tuple(found)
-
-
-def without_comment(line: str) -> str:
-    """Return a line of source without the comment at its end.
-
-    Examples
-    --------
-    >>> without_comment('say("#")  # gradscope: ignore[GS101]')
-    'say("#")'
-    """
-    comments = _comment_tokens(line)
-    return line.rstrip().removesuffix(comments[-1][1]).rstrip() if comments else line
 
 
 def _comment_tokens(text: str) -> list[tuple[int, str]]:

@@ -15,6 +15,7 @@ from types import CodeType, ModuleType
 from typing import Any, NamedTuple, Protocol
 
 __all__ = [
+    "NOTEBOOK",
     "AppTarget",
     "FileTarget",
     "LoadedScript",
@@ -25,6 +26,9 @@ __all__ = [
     "execute",
     "find_target",
 ]
+
+NOTEBOOK = ".ipynb"
+"""How the name of a notebook ends."""
 
 _RECORDING = b"SQLite format 3\0"
 """What the file of a recording begins with."""
@@ -204,7 +208,7 @@ def check_script(path: str) -> None:
     Raises
     ------
     FileNotFoundError, IsADirectoryError, PermissionError, OSError
-        In words for a person; the last where it is a recording.
+        In words for a person; the last where it is a recording or a notebook.
     """
     if os.path.isdir(path):
         if PathFinder.find_spec("__main__", [os.path.abspath(path)]) is None:
@@ -215,6 +219,11 @@ def check_script(path: str) -> None:
         raise PermissionError(f"the script {path!r} cannot be read")
     elif is_recording(path):
         raise OSError(f"{path!r} is a recording, not a script\n`gradscope view {path}` opens it.")
+    elif path.endswith(NOTEBOOK):
+        raise OSError(
+            f"{path!r} is a notebook, not a script\n"
+            "`%load_ext gradscope` has these commands for its cells; `jupyter nbconvert --to script` makes it a script."
+        )
 
 
 def is_recording(path: str) -> bool:

@@ -231,3 +231,11 @@ def test_fixes_are_changes_of_the_source(tmp_path):
     assert (
         lines[line - 1][: column - 1] + fix.text + lines[line - 1][column - 1 :] == "    optimizer.zero_grad()  # clear"
     )
+
+
+def test_a_notebook_is_not_taken_for_source_without_findings(tmp_path):
+    (tmp_path / "explore.ipynb").write_text('{"cells": [{"source": ["optimizer.zero_grad"]}]}')
+    told = check_sources([str(tmp_path / "explore.ipynb")])
+    assert told.files == []
+    assert told.unread[0].startswith(f"{tmp_path / 'explore.ipynb'}, which cannot be read: it is a notebook;")
+    assert check_sources([str(tmp_path)]).unread == ()

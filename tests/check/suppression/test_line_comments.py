@@ -1,6 +1,6 @@
 import pytest
 
-from gradscope.check.suppression.line_comments import LineComments, without_comment
+from gradscope.check.suppression.line_comments import LineComments
 
 
 @pytest.fixture
@@ -76,18 +76,3 @@ def test_a_code_that_has_silenced_nothing_is_warned_of(comments_in):
     silenced, notices = comments_in("x.add_(1)  # gradscope: ignore[GS101, GS106]\n")
     assert silenced(1, "GS106")
     assert notices() == [(1, "ignore[GS101] has silenced nothing in this run")]
-
-
-@pytest.mark.parametrize(
-    ("line", "code"),
-    [
-        ("x += 1  # why", "x += 1"),
-        ("x = '# none'", "x = '# none'"),
-        ("x = f(a,  # of a call", "x = f(a,"),
-        ("# alone", ""),
-        ('x = """a # b', 'x = """a # b'),
-        ("`y` was written", "`y` was written"),
-    ],
-)
-def test_a_line_without_its_comment(line, code):
-    assert without_comment(line) == code

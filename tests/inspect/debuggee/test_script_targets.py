@@ -123,6 +123,12 @@ def test_an_import_error_inside_of_a_package_is_its_own(folder):
     assert err.endswith("ModuleNotFoundError: No module named 'surely_not_there'\n")
 
 
+def test_a_notebook_is_no_script(tmp_path):
+    (tmp_path / "explore.ipynb").write_text('{"cells": []}')
+    with pytest.raises(OSError, match=r"is a notebook, not a script\n`%load_ext gradscope` has these commands"):
+        check_script(str(tmp_path / "explore.ipynb"))
+
+
 def test_a_recording_is_no_script(tmp_path):
     with gi.record(tmp_path / "run.gscope"):
         pass
