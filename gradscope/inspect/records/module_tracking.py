@@ -34,9 +34,10 @@ class Tracker(Observer):
     """Follows modules as they run, and notes their path on the nodes made inside.
 
     Paths are those of ``named_modules()`` of the outermost module that was called, or of which a method (Lightning's
-    ``training_step()``) has called a part. The only such module with parameters gives plain paths (``layers.0``); where
-    the program has several, each is told apart by the variable that holds it (``discriminator.layers.0``), or else by
-    its class (``CrossEntropyLoss``).
+    ``training_step()``) has called a part; a part that the program calls itself, ``model.encoder(x)``, has the path
+    that it has in the model. The only such module with parameters gives plain paths (``layers.0``); where the program
+    has several, each is told apart by the variable that holds it (``discriminator.layers.0``), or else by its class
+    (``CrossEntropyLoss``).
     """
 
     def __init__(self, adapter: Adapter) -> None:
@@ -187,23 +188,40 @@ class Tracker(Observer):
             return free_label(type(root).__name__, self._roots)
         found = ((name_of(root, frame), frame) for frame in user_frames(sys._getframe(1)))
         variable, frame = next((pair for pair in found if pair[0]), ("", None))
+        if not variable and (path := self._path_in_whole(root)):
+            return free_label(path, self._roots)
         if "" not in self._roots and (frame is None or not self._has_others(root, frame)):
             return ""
         return free_label(variable.removeprefix("self.") or type(root).__name__, self._roots)
 
+    def _path_in_whole(self, part: Any) -> str:
+        """Return the path of a module in the smallest one that is in a variable and holds it; empty where none does."""
+        adapter = self._adapter
+        for frame in user_frames(sys._getframe(1)):
+            wholes = [(other, adapter.named_modules(other)) for other in self._held_in(frame)]
+            found = [(len(own), path, whole) for whole, own in wholes for path, one in own if one is part and path]
+            if found:
+                _, path, whole = min(found, key=lambda place: place[:2])
+                variable = name_of(whole, frame).removeprefix("self.") if self._has_others(whole, frame) else ""
+                return join(variable, path)
+        return ""
+
     def _has_others(self, root: Any, frame: FrameType) -> bool:
         """Whether a variable of a frame holds a module with parameters that is no part of `root`, nor has it as one."""
-        adapter, kinds = self._adapter, self._adapter.module_classes()
+        adapter = self._adapter
         inside = {id(part) for _, part in adapter.named_modules(root)}
-        local = variables_of(frame)
         return any(
-            issubclass(type(other), kinds)
-            and id(other) not in inside
+            id(other) not in inside
             and adapter.named_parameters(other)
             and not any(part is root for _, part in adapter.named_modules(other))
-            for scope in (local, fields_of(local.get("self")), frame.f_globals)
-            for other in list(scope.values())
+            for other in self._held_in(frame)
         )
+
+    def _held_in(self, frame: FrameType) -> Iterator[Any]:
+        """Yield the modules that variables of a frame hold, and those of the object whose method it runs."""
+        kinds, local = self._adapter.module_classes(), variables_of(frame)
+        for scope in (local, fields_of(local.get("self")), frame.f_globals):
+            yield from (other for other in list(scope.values()) if issubclass(type(other), kinds))
 
 
 def latest_tracker() -> Tracker | None:

@@ -171,8 +171,27 @@ def test_a_module_whose_method_calls_its_parts_gives_their_paths():
     assert tracker.parameter_paths()[id(model.head.weight)] == "head.weight"
 
 
-def test_a_part_that_is_called_alone_keeps_its_own_paths():
+def test_a_part_that_is_called_alone_has_the_path_that_it_has_in_the_whole_and_no_more():
     model = Lightning()
     with gi.track() as tracker:
-        model.head(gs.ones(1, 2)).sum()
-    assert tracker.parameter_paths() == {id(model.head.weight): "weight", id(model.head.bias): "bias"}
+        loss = model.head(gs.ones(1, 2)).sum()
+    assert tracker.parameter_paths() == {id(model.head.weight): "head.weight", id(model.head.bias): "head.bias"}
+    assert ("Addmm", "head") in modules(loss)
+
+
+def test_parts_of_two_models_are_told_apart_by_the_variables_of_these():
+    one, other = Lightning(), Lightning()
+    with gi.track() as tracker:
+        one.encoder(other.head(gs.ones(1, 2)).expand(1, 2))
+    assert set(tracker.roots()) == {"one.encoder", "other.head"}
+
+
+def test_parts_that_are_called_before_the_whole_leave_their_places_to_it():
+    model = Lightning()
+    model.forward = lambda x: model.head(model.encoder(x))
+    with gi.track() as tracker:
+        model.head(model.encoder(gs.ones(1, 2)))
+        assert set(tracker.roots()) == {"encoder", "head"}
+        model(gs.ones(1, 2))
+    assert set(tracker.roots()) == {""}
+    assert set(tracker.parameter_paths().values()) == {name for name, _ in model.named_parameters()}
