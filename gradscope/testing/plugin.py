@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from ..check import Silences
     from ..inspect import Recorder
 
 __all__ = [
@@ -88,25 +87,15 @@ def pytest_configure(config: pytest.Config) -> None:
         check, watch = (config.getini(f"gradscope_{name}") for name in ("check", "watch"))
     if watch:
         # It takes the instruments, which nobody else needs.
-        from .suite_watch import SuiteWatch
+        from .suite_watch import SuiteWatch, project_silences
 
-        config.pluginmanager.register(SuiteWatch(_silences(config)), "gradscope-watch")
+        config.pluginmanager.register(SuiteWatch(project_silences(config)), "gradscope-watch")
     elif check:
         # So does this.
         from .suite_recheck import SuiteRecheck
+        from .suite_watch import project_silences
 
-        config.pluginmanager.register(SuiteRecheck(config, _silences(config)), "gradscope-check")
-
-
-def _silences(config: pytest.Config) -> Silences:
-    """Return what is not told, by the settings of the project that is tested."""
-    # As for the suite's hooks.
-    from ..check import read_settings
-
-    try:
-        return read_settings(str(config.rootpath)).silences()
-    except (OSError, ValueError) as error:
-        raise pytest.UsageError(str(error)) from None
+        config.pluginmanager.register(SuiteRecheck(config, project_silences(config)), "gradscope-check")
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from ..check import Finding, Sanitizer, Silences, finding_as_text
+from ..check import Finding, Sanitizer, Silences, finding_as_text, read_settings
 from ..inspect.adapters import AnyAdapter
 from ..inspect.debuggee.program import hide_instruments
 from ..inspect.diagnosis.functions.failed_backward import failed_backward
 
-__all__ = ["SECTION", "SuiteWatch", "tell", "told_in"]
+__all__ = ["SECTION", "SuiteWatch", "project_silences", "tell", "told_in"]
 
 SECTION = "gradscope"
 """The title of what is said in the report of a test."""
@@ -29,6 +29,20 @@ _TOLD = "gradscope_told"
 
 _failed = pytest.StashKey[str]()
 _found = pytest.StashKey[Sequence[Finding]]()
+
+
+def project_silences(config: pytest.Config) -> Silences:
+    """Return what is not told, by the settings of the project that is tested.
+
+    Raises
+    ------
+    pytest.UsageError
+        If they cannot be read.
+    """
+    try:
+        return read_settings(str(config.rootpath)).silences()
+    except (OSError, ValueError) as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 class SuiteWatch:
