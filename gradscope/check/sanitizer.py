@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from ..inspect.adapters import AnyAdapter, NativeAdapter
 from ..inspect.adapters.both_frameworks import load_torch_adapter, warn_too_old
@@ -86,6 +86,8 @@ class Sanitizer:
     ('GS101', 'ExpBackward0')
     """
 
+    _open: ClassVar[int] = 0
+
     def __init__(
         self,
         silences: Silences | None = None,
@@ -161,7 +163,13 @@ class Sanitizer:
     def _continuing(self) -> list[ContinuingWatcher]:
         return [watch for watch in (self._native, self._torch) if isinstance(watch, ContinuingWatcher)]
 
+    @classmethod
+    def is_open(cls) -> bool:
+        """Return whether some sanitizer watches this process now."""
+        return cls._open > 0
+
     def __enter__(self) -> Sanitizer:
+        Sanitizer._open += 1
         adapter = AnyAdapter() if self._watches_torch else NativeAdapter()
         shared_writes = self._shared_writes = SharedWriteWatch(self._judge, adapter)
         self._following = events.following_libraries()
@@ -175,6 +183,7 @@ class Sanitizer:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
+        Sanitizer._open -= 1
         self._give_up()
         if self._first_operator is not None:
             self._first_operator.unsubscribe()

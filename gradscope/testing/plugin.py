@@ -85,17 +85,17 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError("--gradscope-watch watches all tests, --gradscope-check some: leave one out")
     if not (check or watch):
         check, watch = (config.getini(f"gradscope_{name}") for name in ("check", "watch"))
-    if watch:
-        # It takes the instruments, which nobody else needs.
-        from .suite_watch import SuiteWatch, project_silences
+    if not (check or watch):
+        return
+    # They take the instruments, which nobody else needs.
+    from .suite_recheck import SuiteRecheck
+    from .suite_watch import SuiteWatch, is_watched, project_silences
 
-        config.pluginmanager.register(SuiteWatch(project_silences(config)), "gradscope-watch")
-    elif check:
-        # So does this.
-        from .suite_recheck import SuiteRecheck
-        from .suite_watch import project_silences
-
-        config.pluginmanager.register(SuiteRecheck(config, project_silences(config)), "gradscope-check")
+    if is_watched(config):
+        return
+    silences = project_silences(config)
+    hooks = SuiteWatch(silences) if watch else SuiteRecheck(config, silences)
+    config.pluginmanager.register(hooks, "gradscope-watch" if watch else "gradscope-check")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from ..inspect.adapters import AnyAdapter
 from ..inspect.debuggee.program import hide_instruments
 from ..inspect.diagnosis.functions.failed_backward import failed_backward
 
-__all__ = ["SECTION", "SuiteWatch", "project_silences", "tell", "told_in"]
+__all__ = ["SECTION", "SuiteWatch", "is_watched", "project_silences", "tell", "told_in"]
 
 SECTION = "gradscope"
 """The title of what is said in the report of a test."""
@@ -29,6 +29,14 @@ _TOLD = "gradscope_told"
 
 _failed = pytest.StashKey[str]()
 _found = pytest.StashKey[Sequence[Finding]]()
+
+
+def is_watched(config: pytest.Config) -> bool:
+    """Return whether all tests are watched already, as by ``gradscope check -m pytest``: what they do is told once.
+
+    The workers of pytest-xdist are other processes, in which nobody watches yet.
+    """
+    return Sanitizer.is_open() and config.getoption("dist", "no") == "no"
 
 
 def project_silences(config: pytest.Config) -> Silences:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,10 @@ def test_of_something_else():
 class Run:
     """A suite that has run: what was printed, and how often each test has run."""
 
-    def __init__(self, folder: Path, *options: str, suite: str = SUITE) -> None:
+    def __init__(self, folder: Path, *options: str, suite: str = SUITE, under: Sequence[str] = ()) -> None:
         (folder / "test_suite.py").write_text(suite)
-        command = [sys.executable, "-m", "pytest", "-p", "gradscope.testing.plugin", "-p", "no:cacheprovider", "-q"]
+        command = [sys.executable, "-m", *under, "pytest"]
+        command += ["-p", "gradscope.testing.plugin", "-p", "no:cacheprovider", "-q"]
         environment = {**os.environ, "PYTEST_ADDOPTS": "", "COLUMNS": "160"}
         run = subprocess.run(
             [*command, *options], cwd=folder, env=environment, capture_output=True, text=True, check=False
@@ -189,6 +191,12 @@ def test_settings_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     assert run.status == 4
     assert "no setting 'ignor': did you mean 'ignore'?" in run.errors
     assert Run(tmp_path).status == 1  # they are not read where nothing is asked
+
+
+def test_where_all_tests_are_watched_already_none_runs_again(tmp_path: Path) -> None:
+    run = Run(tmp_path, "--gradscope-check", "-k", "test_wrong", under=["gradscope", "check", "-m"])
+    assert (run.passed_with_findings(), run.times["test_wrong"]) == ([], 1)
+    assert run.output.count("GS106 silent-wrong: ") == 1
 
 
 def test_a_setting_asks_for_it(tmp_path: Path) -> None:
