@@ -61,6 +61,7 @@ def assert_gradients(
     >>> x = gs.tensor([0.5, 2.0], dtype=gs.float64, requires_grad=True)
     >>> gs.testing.assert_gradients(lambda x: x.exp() * x, x, order=2)
     """
+    __tracebackhide__ = True  # pytest shows the line that has called it
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2, got {order!r}\nHigher orders: check the function's gradient itself.")
     refuse_others(inputs)

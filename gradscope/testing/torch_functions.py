@@ -59,7 +59,8 @@ def _bridge(function: Callable[..., Any]) -> type[Function]:
 
     def product(count: int, graded: Sequence[int]) -> Callable[..., Any]:
         def of_inputs_and_gradients(*given: Any) -> Any:
-            values, grads = given[:count], given[count:]
+            # A backward may write into what it is given, which a leaf refuses.
+            values, grads = given[:count], [grad.clone() for grad in given[count:]]
             results = as_tuple(function(*values))
             chosen = [results[nr] for nr in graded]
             found = torch.autograd.grad(chosen, values, grads, create_graph=True, allow_unused=True)

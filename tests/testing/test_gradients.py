@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -46,6 +49,16 @@ def test_a_failure_names_the_function_the_inputs_and_the_worst_elements() -> Non
     assert "  input 0: float64 [2, 2], requires grad\n  input 1: float32 [2]\n" in text
     assert "Jacobian mismatch for output 0 with respect to input 0," in text
     assert "Hint: the gradient is 0.5 times the right one at every wrong element: a factor is missing" in text
+
+
+def test_pytest_shows_the_line_that_asserts(tmp_path: Path) -> None:
+    source = "import gradscope as gs\ndef test():\n    x = gs.ones(2, dtype=gs.float64, requires_grad=True)\n"
+    (tmp_path / "test_it.py").write_text(f"{source}    gs.testing.assert_gradients(lambda x: x * x.detach(), x)\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    assert ">   " in said
+    assert "gs.testing.assert_gradients(lambda" in said
+    assert "raise AssertionError" not in said
 
 
 class Square(gs.autograd.Function):

@@ -72,6 +72,19 @@ def test_a_wrong_backward_is_named_with_its_worst_elements(torch: Any) -> None:
     assert failure(lambda x: square.apply(x) + 1, leaf(torch)).endswith(f"{place} is wrong by itself")
 
 
+def test_a_backward_may_write_into_the_gradient_that_it_is_given(torch: Any) -> None:
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad.mul_(2)
+
+    assert_gradients(Double.apply, leaf(torch))
+
+
 def test_a_second_derivative_that_is_cut_off(torch: Any) -> None:
     class Cut(torch.autograd.Function):
         @staticmethod
