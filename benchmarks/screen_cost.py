@@ -61,6 +61,7 @@ class Screen:
     def __init__(self, script: str, line: tuple[float, float], columns: int = 160, rows: int = 48) -> None:
         self._bytes_a_second, self.delay = line[0] * 1e6 / 8, line[1] / 1000
         self.began = time.perf_counter()
+        self._said = b""
         self.pid, self._terminal = pty.fork()
         if not self.pid:
             os.environ.update(TERM="xterm-256color", COLORTERM="truecolor")
@@ -78,10 +79,18 @@ class Screen:
         return data
 
     def until(self, text: bytes) -> float:
-        """Read until something has been written, and return the seconds since the start."""
-        said = b""
-        while text not in said:
-            said = said[-len(text) :] + self.read(60)
+        """Read until something has been written since the start, and return the seconds since then.
+
+        Raises
+        ------
+        EOFError
+            If the screen has gone before.
+        """
+        while text not in self._said:
+            part = self.read(60)
+            if not part:
+                raise EOFError(f"the screen has not shown {text.decode()}: {self._said[-400:]!r}")
+            self._said += part
         return time.perf_counter() - self.began
 
     def settle(self, patience: float = QUIET) -> tuple[int, float]:
