@@ -250,7 +250,7 @@ BROKEN = {
         [("model(batch + micro)", (1,))],
     ),
     "unused_on_one_rank": (
-        "gradient Linear.weight", 2, "Linear.weight has no gradient on rank 1",
+        "gradient 1.weight", 2, "1.weight has no gradient on rank 1",
         [("model[3](hidden)", (1,)), ("model[1](hidden)", (0,))],
     ),
     "dropout_without_reduction": (
