@@ -34,7 +34,7 @@
 - :mod:`~.utils`: data loaders, checkpoints, DLPack
 - :mod:`~.version`: the version, and versions of what PyTorch is built with
 
-It may be imported before pytest is, which is not to warn that it cannot rewrite it: PYTEST_DONT_REWRITE.
+PYTEST_DONT_REWRITE: it may be imported before pytest, which warns then that it cannot rewrite its assertions.
 """
 
 from __future__ import annotations

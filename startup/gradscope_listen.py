@@ -5,7 +5,7 @@ where that variable is set. This module stands alone: to import the package is t
 first calls a module or runs a backward, and not when it imports PyTorch: a launcher does that too, ``torchrun`` among
 them, and what it starts is the program.
 
-It may be imported before pytest is, which is not to warn that it cannot rewrite it: PYTEST_DONT_REWRITE.
+PYTEST_DONT_REWRITE: it may be imported before pytest, which warns then that it cannot rewrite its assertions.
 """
 
 from __future__ import annotations

@@ -169,7 +169,6 @@ class Sanitizer:
         return cls._open > 0
 
     def __enter__(self) -> Sanitizer:
-        Sanitizer._open += 1
         adapter = AnyAdapter() if self._watches_torch else NativeAdapter()
         shared_writes = self._shared_writes = SharedWriteWatch(self._judge, adapter)
         self._following = events.following_libraries()
@@ -180,6 +179,7 @@ class Sanitizer:
             self._early_writes = EarlyWriteWatch(self._judge, adapter)
         if self._watches_torch:
             self._give_up = when_imported("torch", partial(self._torch_imported, shared_writes))
+        Sanitizer._open += 1
         return self
 
     def __exit__(self, *exc_info: object) -> None:

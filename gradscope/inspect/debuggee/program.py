@@ -140,10 +140,12 @@ def own_traceback(error: BaseException) -> str:
     about the program.
     """
     whole = [(part, part.__traceback__) for part in _with_causes(error)]
-    hide_instruments(error)
-    told = traceback.TracebackException.from_exception(error)
-    for part, trace in whole:
-        part.__traceback__ = trace
+    try:
+        hide_instruments(error)
+        told = traceback.TracebackException.from_exception(error)
+    finally:
+        for part, trace in whole:
+            part.__traceback__ = trace
     if isinstance(error, KeyboardInterrupt):
         while told.stack and told.stack[-1].filename.startswith((str(_GRADSCOPE), "<gradscope ")):
             del told.stack[-1]

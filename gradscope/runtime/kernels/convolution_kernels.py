@@ -1,7 +1,8 @@
 """Convolution and its two adjoints on the host, as products of a matrix of weights with rows of a flat grid of images.
 
 NumPy's form gathers the rows that the taps of a kernel meet, in blocks that stay in the processor's cache, and leaves
-the product to BLAS. The compiled form reads them where they lie.
+the product to BLAS; to the gradient of few inputs it scatters the products of many outputs instead. The compiled form
+reads the rows where they lie.
 """
 
 from __future__ import annotations

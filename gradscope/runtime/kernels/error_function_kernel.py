@@ -86,15 +86,15 @@ def gelu_backward(g: Array, x: Array, out: Array | None = None) -> Array:
     [0.5, 1.0]
     """
     # The slope is 1/2 more than an odd function, which is computed at |x| and takes the sign of x.
-    size = numpy.abs(x)
-    t = size * _HASTINGS_AT
+    magnitude = numpy.abs(x)
+    t = magnitude * _HASTINGS_AT
     t += 1
     numpy.divide(1, t, out=t)
     result = _polynomial(_HASTINGS, t)
-    result -= size
-    size *= size
-    size *= numpy.float32(-0.5)
-    result *= numpy.exp(size, out=size)
+    result -= magnitude
+    exponent = numpy.multiply(magnitude, magnitude, out=magnitude)
+    exponent *= numpy.float32(-0.5)
+    result *= numpy.exp(exponent, out=exponent)
     result *= -_DENSITY
     result += numpy.float32(0.5)
     bits = result.view(numpy.int32)
