@@ -89,6 +89,37 @@ def test_what_is_traced_afterwards_runs():
     assert (run.stdout, run.stderr) == ("called\n", "")
 
 
+THROWN_UNDER_A_PROFILER = """
+import sys, threading
+from gradscope.inspect.debuggee.program_thread import Interrupter
+
+def sleep(interrupter, inside):
+    try:
+        with interrupter:
+            inside.set()
+            interrupter.sleep(1000)
+    except ValueError:
+        pass
+
+sys.setprofile(lambda *unused: None)  # of this thread alone
+for _ in range(50):
+    interrupter, inside = Interrupter(), threading.Event()
+    sleeper = threading.Thread(target=sleep, args=(interrupter, inside))
+    sleeper.start()
+    inside.wait()
+    interrupter.throw(ValueError)
+    sleeper.join()
+print("awake")
+"""
+
+
+def test_a_sleeper_wakes_up_when_the_caller_is_profiled():
+    run = subprocess.run(
+        [sys.executable, "-c", THROWN_UNDER_A_PROFILER], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (run.stdout, run.stderr) == ("awake\n", "")
+
+
 def test_end_insists():
     caught = []
 
