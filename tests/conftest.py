@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import importlib.util
 import os
 import shutil
@@ -11,10 +12,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 # Before NumPy loads: the tests are many small ones, and threads of BLAS would be in the way of the other workers.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -31,24 +33,50 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Examples take as long as the machine lets them; CI, which is not waited for, tries twice as many.
 _EXAMPLES = 100 if os.environ.get("CI") else 50
-settings.register_profile("loaded", max_examples=_EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("loaded")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have modules loaded at the speed of Python's own.
+    """Have modules loaded at the speed of Python's own, and properties tried as often as there is time for.
 
-    Pytest writes the assertions of a package that has a plugin anew, in all of its modules: this one's are no tests,
-    and each process would take half a minute for them. The programs that tests start share their bytecode, where the
-    environment keeps Python from writing any.
+    Pytest writes the assertions of a package that has a plugin anew, in all of its modules: those of gradscope and of
+    Hypothesis are no tests, and each process would take half a minute for them. The programs that tests start share
+    their bytecode, where the environment keeps Python from writing any.
     """
-    config.pluginmanager.rewrite_hook._must_rewrite.discard("gradscope")  # type: ignore[attr-defined]
+    config.pluginmanager.rewrite_hook._must_rewrite -= {"gradscope", "hypothesis"}  # type: ignore[attr-defined]
+    from hypothesis import HealthCheck, settings  # loaded as it is, because nothing is written anew by now
+
+    settings.register_profile(
+        "loaded", max_examples=_EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("loaded")
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
         folder = os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="gradscope-bytecode-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 PYTORCH = importlib.util.find_spec("torch") is not None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return one worker more than there are processors: many tests wait for a program that they have started."""
+    return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Have every second worker of a whole run load the test files from the last to the first.
+
+    Each needs all of them with their assertions written anew, and keeps what it has written beside the file: so they
+    meet in the middle and find there what the other has done.
+    """
+    worker = getattr(session.config, "workerinput", {}).get("workerid", "gw0")
+    if session.config.args != session.config.getini("testpaths") or int(worker.removeprefix("gw")) % 2 == 0:
+        return
+    root = session.config.rootpath
+    for path in sorted(Path(root, "tests").rglob("test_*.py"), reverse=True):
+        with suppress(Exception, pytest.skip.Exception):  # said where the file is collected
+            importlib.import_module(".".join(path.relative_to(root).with_suffix("").parts))
 
 
 def pytest_report_header() -> str | None:
