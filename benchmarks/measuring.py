@@ -205,8 +205,8 @@ def measure_peak(order: dict[str, Any]) -> dict[str, int] | None:
     """Return the most memory that a training step holds in one library, beyond what the library itself takes, in bytes.
 
     It is what the system sees of anonymous memory (arrays and objects, no pages of a library's file) over two steps,
-    after two that create the optimizer's state. The library itself is what is there when its smallest training step
-    has run: PyTorch imports its compiler when the first optimizer is made.
+    after two that create the optimizer's state. The library itself is what is there when the smallest step has run for
+    which it loads what it loads late.
     """
     from workloads import CASES
 
@@ -228,10 +228,17 @@ def measure_peak(order: dict[str, Any]) -> dict[str, int] | None:
 
 
 def smallest_step(lib: Any) -> None:
-    """Train a layer of one weight for a step."""
-    layer = lib.nn.Linear(1, 1)
-    optimizer = lib.optim.Adam(layer.parameters())
-    lib.nn.functional.mse_loss(layer(lib.ones(1, 1)), lib.ones(1, 1)).backward()
+    """Train a layer of one weight for a step, by a gradient's gradient and that of a table of which rows are read.
+
+    PyTorch imports its compiler when the first optimizer is made, gradscope the functions of `autograd` with the first
+    of them, and SciPy's sparse matrices when the first thousand rows are added at indices.
+    """
+    layer, table = lib.nn.Linear(1, 1), lib.zeros(1, 64, requires_grad=True)
+    optimizer = lib.optim.Adam([*layer.parameters(), table])
+    rows = lib.nn.functional.embedding(lib.zeros(1024, dtype=lib.int64), table)
+    loss = lib.nn.functional.mse_loss(layer(lib.ones(1, 1)), lib.ones(1, 1)) + rows.sum()
+    (slope,) = lib.autograd.grad(loss, layer.weight, create_graph=True)
+    (loss + slope.sum()).backward()
     optimizer.step()
 
 
