@@ -152,6 +152,24 @@ def test_linear(torch: Any) -> None:
     same_complaint(torch, lambda lib: lib.nn.functional.linear(lib.zeros(2, 3), lib.zeros(2, 3, dtype=lib.float64)))
 
 
+@given(
+    rows=st.integers(1, 40),
+    inputs=st.integers(1, 300),
+    outputs=st.integers(1, 90),
+    turned=st.booleans(),
+    data=st.data(),
+)
+def test_linear_by_few_rows_and_many(rows: int, inputs: int, outputs: int, turned: bool, data: st.DataObject) -> None:
+    """Few and long rows go another way to BLAS: the result is the same, and lies in memory as others do."""
+    x = rng.normal(size=(rows, inputs)).astype("f")
+    w = rng.normal(size=(inputs, outputs)).astype("f").T if turned else rng.normal(size=(outputs, inputs)).astype("f")
+    b = rng.normal(size=data.draw(st.sampled_from([(outputs,), (1,), (rows, outputs)]))).astype("f")
+    result = gs.nn.functional.linear(*map(gs.from_numpy, (x, w, b)))
+    numpy.testing.assert_allclose(result.numpy(), x.astype("d") @ w.T + b, rtol=0, atol=1e-4)
+    assert result.stride() == (outputs, 1)
+    assert result._array.base is None
+
+
 def test_the_weight_takes_over_its_gradient() -> None:
     """The product of the gradients has the weight's layout, and nobody else holds it: no copy is made."""
     x, w = gs.ones(4, 3), gs.ones(5, 3, requires_grad=True)
