@@ -24,7 +24,7 @@ from .node_hooks import hang
 from .saved_tensors import RELEASED, saved_of, tell_checkpoint_violation, tell_violation, versions_in
 from .torch_compile import CompiledRun, is_compiled, leave_uncompiled, see_compiled
 
-__all__ = ["TorchCall", "TorchTask", "edge_of", "walk"]
+__all__ = ["TorchCall", "TorchTask", "edge_of", "reached", "walk"]
 
 _ACCUMULATE_GRAD = torch._C._functions.AccumulateGrad
 _current_node = torch._C._current_autograd_node
@@ -397,7 +397,7 @@ def _leads_nowhere(tensor: torch.Tensor) -> bool:
 
 
 def walk(roots: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    """Return all nodes that gradients from `roots` can reach, in an order that depends on the graph alone.
+    """Return all nodes that gradients from `roots` can reach, as :func:`reached` does, and their edges.
 
     Returns
     -------
@@ -406,16 +406,20 @@ def walk(roots: Iterable[Any]) -> tuple[list[Any], list[Any]]:
     edges : list of tuple
         Of each of them ``next_functions``.
     """
-    # Python's objects for nodes are made anew when nobody holds them: these are held, so each node has one.
+    nodes = reached(roots)
+    return nodes, [node.next_functions for node in nodes]
+
+
+def reached(roots: Iterable[Any]) -> list[Any]:
+    """Return each node that gradients from `roots` can reach once, in an order that depends on the graph alone."""
+    # Python's objects for nodes are made anew when nobody holds them: these are held, so each node has one. Their edges
+    # are not: of a large graph there would be so many tuples that the garbage collector looked at all there is.
     found = list(dict.fromkeys(roots))
     seen = {None, *found}
-    edges = []
     for node in found:
-        behind = node.next_functions
-        edges.append(behind)
-        for child, _ in behind:
+        for child, _ in node.next_functions:
             if child not in seen:
                 seen.add(child)
                 found.append(child)
     cut_rows(found)
-    return found, edges
+    return found

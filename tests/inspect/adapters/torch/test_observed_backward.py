@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 from torch.autograd.graph import get_gradient_edge  # noqa: E402
 
 from gradscope.inspect.adapters.torch import engine_wrapper  # noqa: E402
+from gradscope.inspect.adapters.torch.observed_backward import reached, walk  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -62,6 +63,18 @@ def test_a_backward_from_its_start_to_its_end(watching):
     names = ["SumBackward0", "MulBackward0", "ExpBackward0", "AccumulateGrad"]
     told = [(kind, name) for name in names for kind in ("entered", "exited")]
     assert watching.events == [("started", 1), *told, ("finished",)]
+
+
+def test_nodes_are_reached_without_an_object_for_each_edge():
+    total = leaf().sum()
+    for _ in range(500):
+        total = total * 2 + total
+    gc.collect()
+    before = len(gc.get_objects())
+    nodes = reached([total.grad_fn])
+    assert len(nodes) == 1002
+    assert len(gc.get_objects()) - before < 1100  # the edges would be 3,000 tuples, of which the collector hears
+    assert walk([total.grad_fn])[0] == nodes
 
 
 def test_all_ways_to_run_a_backward(watching):

@@ -24,15 +24,15 @@ import numpy
 import torch
 from torch.autograd import Function
 from torch.autograd.function import BackwardCFunction
-from torch.nn.modules import batchnorm, module
+from torch.nn.modules import Module, batchnorm
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.hooks import BackwardHook
 
 from ..engine_wrapper import ENGINE, HOLDERS, blindness, is_compiling
-from ..forward_pass import CONVERSIONS, ignore_global_hooks, lies_in, replace
+from ..forward_pass import CONVERSIONS, lies_in, replace
 from ..functorch import innermost
 from ..numpy_conversion import bits_of
-from ..observed_backward import edge_of, walk
+from ..observed_backward import edge_of, reached
 from ..operator_calls import grad_fn_of, tensors_in
 from ..saved_tensors import held_of, written_by_itself
 from ..torch_compile import leave_uncompiled
@@ -69,8 +69,7 @@ def suspect_writes(tell: Callable[[], None]) -> Callable[[], None]:
     ['a suspicion']
     """
     watch = _SuspicionWatch(tell)
-    undo = [ignore_global_hooks(), *watch.see_memory(), *watch.see_steps()]
-    undo += [*watch.see_calls(), *watch.see_backwards()]
+    undo = [*watch.see_memory(), *watch.see_steps(), *watch.see_calls(), *watch.see_backwards()]
 
     def end() -> None:
         while undo:
@@ -84,14 +83,11 @@ class _OfThread(threading.local):
 
     Attributes
     ----------
-    modules : list
-        What was given to the modules that it is in, the outermost first.
     step : list or None
         While an optimizer steps: what was handed out by ``.data``, the key of its storage and a reference to the alias.
     """
 
     def __init__(self) -> None:
-        self.modules: list[_Given] = []
         self.step: list[tuple[int, weakref.ref[torch.Tensor]]] | None = None
 
 
@@ -235,7 +231,7 @@ class _SuspicionWatch:
         roots = [edge[0] for edge in map(edge_of, outputs) if edge is not None]
         saved: list[tuple[int, int, torch.Tensor]] = []
         with torch._C.DisableTorchFunction():
-            nodes = walk(roots)[0]
+            nodes = reached(roots)
             numbers = [node._sequence_nr() for node in nodes]
             if not self._handed.concerns(min(numbers, default=0)):
                 return
@@ -252,39 +248,43 @@ class _SuspicionWatch:
 
     def see_calls(self) -> list[Callable[[], None]]:
         """Patch what gives tensors to the program's code; return what undoes it."""
-        before = module.register_module_forward_pre_hook(self._module_entered)
-        after = module.register_module_forward_hook(self._module_left, always_call=True)
-        backward = BackwardCFunction.apply
+        backward, call = BackwardCFunction.apply, Module._call_impl
         return [
-            before.remove,
-            after.remove,
+            replace(Module, "_call_impl", call, self._calling(call)),
             replace(Function, "apply", vars(Function)["apply"], classmethod(self._applying(vars(Function)["apply"]))),
             replace(BackwardCFunction, "apply", backward, self._running(backward)),
             replace(_TENSOR, "register_hook", _TENSOR.register_hook, self._registering(_TENSOR.register_hook)),
             replace(BackwardHook, "__init__", BackwardHook.__init__, self._hooking(BackwardHook.__init__)),
         ]
 
-    def _module_entered(self, module: Any, args: Any) -> None:
-        if _unseen():
-            return
-        recording = torch.is_grad_enabled()
-        self._thread.modules.append(_given(args) if recording else [])
-        if recording and not module.training and isinstance(module, batchnorm._BatchNorm):
-            # What batch_norm is about to save it writes, counting no version, when it runs in training.
-            for statistics in (module.running_mean, module.running_var):
-                if statistics is not None:
-                    self._hand_out(statistics, statistics)
+    def _calling(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the method that calls a module: global hooks, even such as do nothing, take twice its time."""
+        recording = torch.is_grad_enabled
 
-    def _module_left(self, module: Any, args: Any, output: Any) -> None:
-        modules = self._thread.modules
-        if _unseen() or not modules:
-            return
-        given = modules.pop()
-        written = given and _written(given)
-        if written:
-            returned = {_storage_of(tensor) for tensor in tensors_in(output)}
-            if any(_storage_of(tensor) not in returned for tensor in written):
-                self._tell()
+        def _call_impl(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if not recording() or _unseen():
+                return original(module, *args, **kwargs)
+            if not module.training and isinstance(module, batchnorm._BatchNorm):
+                # What batch_norm is about to save it writes, counting no version, when it runs in training.
+                for statistics in (module.running_mean, module.running_var):
+                    if statistics is not None:
+                        self._hand_out(statistics, statistics)
+            given = _given(args)
+            if not given:
+                return original(module, *args, **kwargs)
+            output = None
+            try:
+                output = original(module, *args, **kwargs)
+                return output
+            finally:
+                written = _written(given)
+                if written:
+                    returned = {_storage_of(tensor) for tensor in tensors_in(output)}
+                    if any(_storage_of(tensor) not in returned for tensor in written):
+                        self._tell()
+
+        leave_uncompiled(_call_impl, calls=False)
+        return _call_impl
 
     def _applying(self, original: Any) -> Callable[..., Any]:
         def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:

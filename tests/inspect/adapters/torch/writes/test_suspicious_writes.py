@@ -181,6 +181,49 @@ def test_evaluation_after_training_is_not_suspected(seen):
     assert seen == []
 
 
+class Writes(torch.nn.Module):
+    """Writes the tensor that it is given, and returns another one."""
+
+    def forward(self, x, fail=False):
+        x.mul_(2)
+        assert not fail
+        return x + 1
+
+
+@pytest.mark.parametrize("fail", [False, True])
+def test_a_module_that_writes_what_it_is_given_is_suspected(seen, fail):
+    h = leaf() * 1
+    try:
+        Writes()(h, fail=fail)
+    except AssertionError:
+        assert fail
+    assert seen == ["suspicion"]
+    with torch.no_grad():
+        Writes()(h)
+    assert seen == ["suspicion"]
+
+
+def test_modules_run_as_fast_as_modules_without_hooks_do(seen):
+    calls = torch.nn.modules.module
+    tables = [calls._global_forward_hooks, calls._global_forward_pre_hooks]
+    assert not any(tables)  # with any, each call of each module goes through PyTorch's slow path
+
+
+def test_a_module_is_compiled_into_one_graph_as_without(seen):
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append([node.target for node in graph.graph.nodes if node.op == "call_function"])
+        return graph.forward
+
+    layer = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.BatchNorm1d(3), Writes())
+    x = torch.ones(2, 3)
+    torch.compile(layer, fullgraph=True, backend=backend)(x).sum().backward()
+    torch._dynamo.reset()
+    assert len(graphs) == 1
+    assert seen == []
+
+
 def test_modules_under_transforms_run_as_they_do_without(seen):
     layer = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU(True))
     total = torch.func.grad(lambda x: torch.func.vmap(layer)(x).sum())(torch.ones(2, 3))
@@ -233,9 +276,9 @@ def test_a_trace_has_the_operators_that_it_has_without():
 
 def test_nothing_is_left_behind():
     names = ("data", "numpy", "__dlpack__", "__setitem__", "register_hook")
-    before = [vars(torch.Tensor).get(name) for name in names]
+    before = [torch.nn.Module._call_impl, *(vars(torch.Tensor).get(name) for name in names)]
     suspect_writes(lambda: None)()
-    assert [vars(torch.Tensor).get(name) for name in names] == before
+    assert [torch.nn.Module._call_impl, *(vars(torch.Tensor).get(name) for name in names)] == before
     w = leaf()
     loss = (w * w).sum()
     w.data.zero_()
