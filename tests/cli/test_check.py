@@ -232,6 +232,7 @@ def test_sources_are_read_and_not_run(tmp_path):
     ("arguments", "message"),
     [
         (["missing"], "there is no file or directory 'missing'"),
+        (["."], "gradscope check: there is no Python file in '.'"),
         (["-m"], "--static takes files and directories, and options before them: no -m, and no arguments"),
         (["src", "--format=json"], "--static takes files and directories, and options before them"),
     ],

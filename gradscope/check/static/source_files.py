@@ -65,7 +65,7 @@ def check_sources(paths: Iterable[str], silences: Silences | None = None) -> Sta
     Raises
     ------
     FileNotFoundError
-        If there is no such file or directory.
+        If there is no such file or directory, or no Python file at any of the paths.
 
     See Also
     --------
@@ -83,7 +83,7 @@ def check_sources(paths: Iterable[str], silences: Silences | None = None) -> Sta
     """
     silences = silences or Silences()
     rules = [rule for rule in CODES.values() if isinstance(rule, SourceRule)]
-    told = StaticCheck()
+    told, paths = StaticCheck(), list(paths)
     for filename in _files_in(paths):
         try:
             source = _source(filename, rules)
@@ -97,6 +97,8 @@ def check_sources(paths: Iterable[str], silences: Silences | None = None) -> Sta
             told.known += reason is SilenceReason.KNOWN
             if reason is None:
                 told.findings.append(finding)
+    if paths and not (told.files or told.unread):
+        raise FileNotFoundError(f"there is no Python file in {' or '.join(map(repr, paths))}")
     return told
 
 
