@@ -94,6 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if is_watched(config):
         return
     silences = project_silences(config)
+    watch = watch or silences.looks_for("GS112")  # only who hears of each operator meets it
     hooks = SuiteWatch(silences) if watch else SuiteRecheck(config, silences)
     config.pluginmanager.register(hooks, "gradscope-watch" if watch else "gradscope-check")
 

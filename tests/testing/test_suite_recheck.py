@@ -185,6 +185,24 @@ def test_what_the_project_silences_is_not_told(tmp_path: Path, setting: str, tol
     assert len(run.passed_with_findings()) == told, run.output
 
 
+EARLY = """
+import torch
+
+
+def test_one():
+    h = torch.ones(3, requires_grad=True) * 2
+    h.data.clamp_(0, 1)
+    h.sum().backward()
+"""
+
+
+@pytest.mark.parametrize(("codes", "told"), [('"GS", "GS112"', ["test_one"]), ('"GS"', [])])
+def test_a_code_that_no_suspicion_leads_to_has_all_tests_watched(tmp_path: Path, codes: str, told: list[str]) -> None:
+    (tmp_path / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n[tool.gradscope.check]\nselect = [{codes}]\n")
+    run = Run(tmp_path, "--gradscope-check", suite=EARLY)
+    assert run.passed_with_findings() == told, run.output
+
+
 def test_settings_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\n[tool.gradscope.check]\nignor = ["GS106"]\n')
     run = Run(tmp_path, "--gradscope-check")
