@@ -23,7 +23,6 @@ from .model_queries import ModelQueries
 from .node_sequence import MOST_RECORDS
 from .pause_context import PauseContext
 from .session_errors import ProgramEndedError, SessionError
-from .session_findings import SessionFindings
 from .session_records import WhatIf
 from .tensor_queries import TensorQueries
 
@@ -32,7 +31,7 @@ __all__ = ["Debugger", "ProgramEndedError", "SessionError"]
 _GO_TO_A_NODE = "step() goes to the first node of a backward, back() and goto() to one that was recorded."
 
 
-class Debugger(TimeTravel, StopSettings, SessionFindings, ModelQueries, TensorQueries):
+class Debugger(TimeTravel, StopSettings, ModelQueries, TensorQueries):
     """A session with one program.
 
     Parameters

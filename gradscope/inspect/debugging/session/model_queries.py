@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .model_records import module_records
-from .session_queries import SessionQueries
+from .pause_context import PauseContext
+from .session_findings import SessionFindings
 from .session_records import ModuleRecord, ParameterRecord
 
 __all__ = ["ModelQueries"]
 
 
-class ModelQueries(SessionQueries):
+class ModelQueries(SessionFindings):
     """What a session knows of the model of the program."""
 
     def modules(self) -> tuple[ModuleRecord, ...]:
@@ -58,9 +61,15 @@ class ModelQueries(SessionQueries):
         >>> session.parameters()[0].norm
         4.0
         """
+
+        def at_stop(place: PauseContext) -> tuple[ParameterRecord, ...]:
+            left_out = self._left_out_at(place)
+            known = self._session.parameters()
+            return tuple(replace(one, unreached=False) if one.path in left_out else one for one in known)
+
         if self.ended:
             return self._session.parameters()
-        return self._at_stop(lambda place: self._session.parameters())
+        return self._at_stop(at_stop)
 
     def losses(self) -> tuple[float, ...]:
         """Return the losses of the latest backwards, at most 120, the oldest first.

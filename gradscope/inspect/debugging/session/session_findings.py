@@ -38,6 +38,7 @@ class SessionFindings(SessionQueries):
     """What a session finds wrong with the backward that it shows."""
 
     _of_graph: tuple[object, tuple[BackwardFinding, ...]] = (None, ())
+    _left_out: tuple[object, frozenset[str]] = (None, frozenset())
     _limits = Limits()
 
     @property
@@ -220,11 +221,21 @@ class SessionFindings(SessionQueries):
         for name in missing:
             groups.setdefault(name.partition(".")[0] if "." in name else "", []).append(name)
         reasons = {group[0]: self._reason_of(place, view, missing[group[0]], group[0]) for group in groups.values()}
+        meant = [group for group in groups.values() if absent.issuperset(group) and _is_meant(reasons[group[0]])]
+        self._left_out = view, frozenset(name for group in meant for name in group)
         return tuple(
-            _not_reached(group, len(named), reasons[group[0]])
-            for group in groups.values()
-            if not (absent.issuperset(group) and _is_meant(reasons[group[0]]))
+            _not_reached(group, len(named), reasons[group[0]]) for group in groups.values() if group not in meant
         )
+
+    def _left_out_at(self, place: PauseContext) -> frozenset[str]:
+        """Return the parameters that the backward which is shown leaves out on purpose, as the first one of a GAN does.
+
+        They are those of which :meth:`findings` says nothing.
+        """
+        view = self._session.shown[0]
+        if view is not None and view.live and self._left_out[0] is not view and 0 < len(view.order) <= MOST_NODES:
+            self._unreached(place, view)
+        return self._left_out[1] if self._left_out[0] is view else frozenset()
 
     def _absent(self, view: TaskView, reached: set[str]) -> set[str]:
         """Return the parameters of models that may have a backward of their own, as the two of a GAN have.

@@ -53,7 +53,8 @@ class ParameterRecord:
     norm : float or None
         The 2-norm of what that node brings; None where it is not known yet.
     unreached : bool
-        Whether it requires a gradient, has none, and gets none from this backward nor got one from the latest.
+        Whether it requires a gradient, has none, and gets none from this backward nor got one from the latest; not so
+        where another model than the backward's is cut off on purpose, as that of a GAN which has its turn later.
     recent : tuple of float
         The 2-norms of what the latest backwards brought it, the oldest first.
 

@@ -420,12 +420,21 @@ def test_the_two_models_of_a_gan_are_not_called_unreached():
                 generator.zero_grad()
                 critic(fake).sum().backward()
 
+    def unreached(session):
+        return [one.path for one in session.parameters() if one.unreached]
+
+    lost = ["generator.weight", "generator.bias"]
     for trained in (True, False):
         with debugging(lambda trained=trained: run(trained=trained)) as session:
             started(session)
+            assert unreached(session) == []  # whichever of the two is asked first
             assert kinds(session) == []
+            session.step()
+            wait(session)
+            assert unreached(session) == []
             session.next_backward()
             wait(session)
+            assert unreached(session) == ([] if trained else lost)
             assert kinds(session) == ([] if trained else ["unreached"])
             session.cont()
             assert wait(session) == "finished"
