@@ -204,6 +204,9 @@ def test_tab_completes_what_is_typed():
         assert "mod:layers.0" in prompt.completions
         await pilot.press("0")
         await until(pilot, lambda: not prompt.completions)
+        app.focused.value = "explain inp"
+        await pilot.press("end", "tab")
+        await until(pilot, lambda: app.focused.value == "explain inplace ")
         await pilot.press("escape")
         await until(pilot, lambda: not prompt.display)
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ...diagnosis.topics import TOPICS
 from .prompt_verbs import VERBS
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ def complete(debugger: Debugger, line: str) -> list[str]:
     >>> import gradscope as gs
     >>> from gradscope.inspect import Debugger
     >>> session = Debugger.for_call(gs.ones(2, requires_grad=True).sum().backward)
-    >>> complete(session, "reverse-"), complete(session, "b bac"), complete(session, "catch ex")
-    (['reverse-continue', 'reverse-step'], ['backward:'], ['exception'])
+    >>> complete(session, "reverse-"), complete(session, "b bac"), complete(session, "explain inp")
+    (['reverse-continue', 'reverse-step'], ['backward:'], ['inplace'])
     """
     head, space, word = line.lstrip().rpartition(" ")
     verbs = {name: verb for verb in VERBS for name in verb.names}
@@ -72,6 +73,7 @@ _ASKED: dict[str, Callable[[Debugger], list[str]]] = {
     "limit": lambda debugger: [f"{name}=" for name in debugger.limits],
     "record": lambda debugger: ["on", "off"],
     "list": lambda debugger: ["all"],
+    "explain": lambda debugger: list(TOPICS),
     "help": lambda debugger: [name for verb in VERBS for name in verb.names],
     "unwatch": lambda debugger: [str(watch.id) for watch in debugger.watches],
     "why": lambda debugger: debugger.parameter_names(),
