@@ -294,6 +294,7 @@ class GradscopeApp(App[int]):
         if self.screen_stack:
             room = self.size.width * 9 // 10 - 2  # what the style of toasts leaves for their text
             self.screen.set_class("\n" in message or cell_len(message) > room, "-long-toast")
+            self.screen.set_class(self.size.height < LOW, "-low")
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
 
     def _redraw(self) -> None:
@@ -462,6 +463,10 @@ class GradscopeApp(App[int]):
     @on(PaneGrid.Dragged)
     def _border_dragged(self, event: PaneGrid.Dragged) -> None:
         self.pane_layout.drag(event.column, event.row)
+
+    @on(LogPane.AnswerWanted)
+    def _answer_wanted(self) -> None:
+        self.command_line.action_type()
 
     @on(LogPane.Resized)
     def _log_resized(self, event: LogPane.Resized) -> None:

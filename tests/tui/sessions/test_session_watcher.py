@@ -9,7 +9,8 @@ from gradscope.inspect.records.records import DebuggerEvent
 from gradscope_tui.panes.inspector_pane import InspectorPane
 from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.sessions import session_watcher
-from tests.tui.fake import FakeSession, play, text_of, until
+from gradscope_tui.widgets.prompt_line import Prompt
+from tests.tui.fake import FakeSession, play, text_of, type_in, until
 
 
 async def start(app, pilot):
@@ -39,6 +40,23 @@ def test_a_question_of_the_script_is_seen_before_it_is_answered():
         session.write("Ada\n")
         await until(pilot, lambda: "name? Ada " in text_of(app))
         assert app.query_one(LogPane).text.count("name?") == 1
+
+    play(scenario, session)
+
+
+def test_enter_in_the_log_answers_a_question_of_the_script():
+    session = FakeSession()
+    session.types, session.type_line = True, (answers := []).append
+
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        await pilot.press("5", "enter")
+        assert not app.query_one(Prompt).display  # nothing reads while the script is paused
+        session.write("name? ")
+        session.unfinished, session.state = "name? ", "running"
+        await until(pilot, lambda: "Enter Answer" in text_of(app))
+        await type_in(pilot, "Ada", "enter")
+        await until(pilot, lambda: answers == ["Ada"])
 
     play(scenario, session)
 

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len, chop_cells
 from rich.text import Text
@@ -16,6 +16,9 @@ from textual.message import Message
 
 from gradscope_tui.terminal.terminal_emulator import TerminalEmulator
 from gradscope_tui.widgets.line_pane import LinePane, Place, wanted_text
+
+if TYPE_CHECKING:
+    from gradscope_tui.sessions.session_protocol import Session
 
 __all__ = ["LogPane", "printable"]
 
@@ -53,6 +56,9 @@ class LogPane(LinePane):
             self.columns = columns
             self.rows = rows
 
+    class AnswerWanted(Message):
+        """A line is to be typed for the program, which may be waiting for one."""
+
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._terminal = TerminalEmulator(1, 1)
@@ -78,6 +84,17 @@ class LogPane(LinePane):
         if asks != self._asks:
             self._asks = asks
             self._show_live()
+            self.post_message(self.KeysChanged())
+
+    @property
+    def keys(self) -> Mapping[str, str]:
+        """What matters most in the pane now: to answer, where the program may wait for that."""
+        return {"open": "Answer", **self.KEYS} if self._asks and not self.searching else super().keys
+
+    def open(self, session: Session) -> None:
+        """Type a line for the program, which reads none where it stands still."""
+        if session.state == "running":
+            self.post_message(self.AnswerWanted())
 
     def on_resize(self, event: events.Resize) -> None:
         """Give the terminal of the program the size of the pane."""
