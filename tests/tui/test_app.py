@@ -7,6 +7,7 @@ from textual import events
 
 from gradscope.inspect.debugging.session.session_records import BackwardFinding
 from gradscope.inspect.records.records import SessionState, StopReason
+from gradscope_tui import refusal
 from gradscope_tui.actions import ACTIONS
 from gradscope_tui.panes import PANES
 from gradscope_tui.panes.breakpoints_pane import BreakpointsPane
@@ -314,9 +315,9 @@ def test_maximise_gives_a_pane_the_screen_and_takes_it_back():
     async def scenario(app, pilot):
         await until(pilot, lambda: status(app).total)
         await pilot.press("2", "m")
-        await until(pilot, lambda: app.pane.region.size == (80, 21))
+        await until(pilot, lambda: app.pane.region.size == (80, 21) and "m All panes" in text_of(app))
         await pilot.press("m")
-        await until(pilot, lambda: app.query_one(GraphPane).display)
+        await until(pilot, lambda: app.query_one(GraphPane).display and "All panes" not in text_of(app))
 
     play(scenario)
 
@@ -563,31 +564,51 @@ def test_names_of_panes_become_other_words_where_there_is_little_room():
     play(scenario)
 
 
+@pytest.fixture
+def lasting(monkeypatch):
+    """Let what is said in passing stay, however long a busy machine takes to draw it."""
+    monkeypatch.setattr(refusal, "SECONDS", 3600)
+
+
+def changed_rows(before, app):
+    """The rows of the screen in which something else stands than before."""
+    return [row for row, (old, new) in enumerate(zip(before, text_of(app).split("\n"))) if old != new]
+
+
+@pytest.mark.usefixtures("lasting")
 def test_what_is_said_in_passing_lies_over_a_border():
     async def scenario(app, pilot):
         await until(pilot, lambda: "▶   1" in text_of(app))
         await pilot.press("3")
         before = text_of(app).split("\n")
         await pilot.press("d")
-        await until(pilot, lambda: "d removes the breakpoint" in text_of(app))
-        changed = [row for row, (old, new) in enumerate(zip(before, text_of(app).split("\n"))) if old != new]
-        assert changed == [22]
+        await until(pilot, lambda: "d removes the breakpoint" in text_of(app) and changed_rows(before, app) == [22])
 
     play(scenario, size=(120, 24))
 
 
+@pytest.mark.usefixtures("lasting")
 def test_what_is_said_in_two_lines_lies_over_the_keys_too_and_over_no_pane():
     async def scenario(app, pilot):
         await until(pilot, lambda: "▶   1" in text_of(app))
         before = text_of(app).split("\n")
         refuse(app, "what cannot be done here " * 4)
-        await until(pilot, lambda: "cannot be done here" in text_of(app))
-        changed = [row for row, (old, new) in enumerate(zip(before, text_of(app).split("\n"))) if old != new]
-        assert changed == [22, 23]
+        await until(pilot, lambda: "cannot be done here" in text_of(app) and changed_rows(before, app) == [22, 23])
         refuse(app, "one line")
         await until(pilot, lambda: "one line" in text_of(app).split("\n")[22])
 
     play(scenario, size=(80, 24))
+
+
+@pytest.mark.usefixtures("lasting")
+def test_what_is_said_on_a_tiny_screen_leaves_room_for_what_it_shows():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "PAUSED" in text_of(app))
+        before = text_of(app).split("\n")
+        refuse(app, "what cannot be done here " * 4)
+        await until(pilot, lambda: "cannot be" in text_of(app) and changed_rows(before, app) == [3, 4])
+
+    play(scenario, size=(20, 5))
 
 
 def test_the_end_of_a_scrollbar_is_no_part_of_a_cell():

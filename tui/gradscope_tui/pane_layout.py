@@ -109,8 +109,9 @@ class PaneLayout:
             self.pane.screen.set_focus(self.pane, scroll_visible=False)
 
     def label_keys(self) -> None:
-        """Name, in the key bar, the keys of the pane that has the focus."""
-        self._app.query_one(KeyBar).show_pane(self.pane.keys)
+        """Name, in the key bar, the keys of the pane that has the focus; among them the one that leads out of `m`."""
+        out = {"maximise": "All panes"} if self.maximised else {}
+        self._app.query_one(KeyBar).show_pane({**self.pane.keys, **out})
 
     def label_tabs(self) -> None:
         """Name, in the border of the dock, the panes that it hides."""

@@ -10,11 +10,14 @@ from gradscope_tui.sessions.session_protocol import Session, why_not
 
 __all__ = ["can", "refuse"]
 
+SECONDS = 4
+"""How long it is said."""
+
 
 def refuse(app: App[Any], text: str) -> None:
     """Say why something cannot be done."""
     app.clear_notifications()
-    app.notify(text, severity="warning", timeout=4, markup=False)
+    app.notify(text, severity="warning", timeout=SECONDS, markup=False)
 
 
 def can(app: App[Any], session: Session, action: str) -> bool:
