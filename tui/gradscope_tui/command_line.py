@@ -15,7 +15,7 @@ from textual.app import App
 from textual.worker import Worker
 
 from gradscope.inspect.debugging.prompt.completion import complete as completions
-from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError, find_verb
+from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError, backward_to_compare, find_verb
 from gradscope.inspect.diagnosis.flow.backward_comparison import node_pairs
 from gradscope_tui.commands.compare_command import recorded_nodes
 from gradscope_tui.commands.explain_command import explain
@@ -23,6 +23,7 @@ from gradscope_tui.navigation import Navigation
 from gradscope_tui.pane_layout import PaneLayout
 from gradscope_tui.pane_verbs import PaneVerbs
 from gradscope_tui.panes.breakpoints_pane import BreakpointsPane
+from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.panes.watches_pane import WatchesPane
 from gradscope_tui.refusal import can, refuse
@@ -329,26 +330,36 @@ class CommandLine:
         self._app.push_screen(WhatIfScreen(found, expression, self._session.nodes[index]))
 
     async def _compare(self, argument: str) -> None:
-        """Show the backward beside the one before, another, the same one of another rank, or one of a recording."""
+        """Show the backward beside the one before, another, one of another rank or a recording, or two nodes of it."""
         session, here = self._session, self._session.task_index
         shown = f"backward {here}"
-        word, _, rank = argument.partition(" ")
+        word, _, rest = argument.partition(" ")
+        if word == "node":
+            await self._compare_nodes(_number(rest.strip(), "NODE"))
+            return
         records: Callable[[int, int], Sequence[NodeRecord]] | None = getattr(session, "rank_records", None)
         if word == "rank" and records is not None:
-            number = _number(rank.strip(), "RANK")
+            number = _number(rest.strip(), "RANK")
             shown, name = f"rank {getattr(session, 'rank', 0)}", f"rank {number}"
             other = await on_thread(lambda: records(number, here))
         elif argument and not argument.isdecimal():
             name = f"backward {here} of {argument}"
             other = await on_thread(lambda: recorded_nodes(argument, here))
         else:
-            number = _number(argument, "BACKWARD") if argument else here - 1
-            if number < 1 or number == here:
-                raise UsageError(f"backward {here} is shown: compare it with another, such as `compare {here + 1}`")
+            number = backward_to_compare(_number(argument, "BACKWARD") if argument else None, here)
             name = f"backward {number}"
             other = await on_thread(lambda: session.backward_records(number))
         pairs = node_pairs(await on_thread(lambda: session.backward_records(here)), other)
-        self._app.push_screen(ComparisonScreen(pairs, shown, name, self._watcher.scale), self._go_to_compared)
+        screen = ComparisonScreen.of_backwards(pairs, shown, name, self._watcher.scale)
+        self._app.push_screen(screen, self._go_to_compared)
+
+    async def _compare_nodes(self, other: int) -> None:
+        """Show the node under the cursor of the graph beside another of the backward."""
+        here = self._app.query_one(GraphPane).node
+        if here is None:
+            raise UsageError("there is no node yet to compare")
+        left, right = await on_thread(lambda: [self._session.inspect(index) for index in (here.index, other)])
+        self._app.push_screen(ComparisonScreen.of_nodes(left, right), self._go_to_compared)
 
     def _go_to_compared(self, index: int | None) -> None:
         if index is not None and index >= 0:

@@ -45,7 +45,7 @@ def test_two_iterations_and_two_recordings(tmp_path):
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes)
         await pilot.press("v")
-        await until(pilot, lambda: "compare it with another" in text_of(app))
+        await until(pilot, lambda: "there is none before it" in text_of(app))
         await pilot.press("]", "v")
         await until(pilot, lambda: isinstance(app.screen, ComparisonScreen))
         table = app.screen.query_one(DataTable)
@@ -60,3 +60,19 @@ def test_two_iterations_and_two_recordings(tmp_path):
 
     with gi.open_recording(tmp_path / "one.gscope") as recording:
         play(scenario, RecordedSession(recording), size=(120, 40))
+
+
+def test_the_node_under_the_cursor_beside_another():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        await pilot.press("j")
+        here = app.query_one(GraphPane).index
+        await type_in(pilot, "compare node 4", ":")
+        await until(pilot, lambda: isinstance(app.screen, ComparisonScreen))
+        await until(pilot, lambda: f"#{here} " in text_of(app) and "and #4 " in text_of(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.query_one(GraphPane).index == 4)
+        await type_in(pilot, "compare node x", ":")
+        await until(pilot, lambda: "NODE is a number" in text_of(app))
+
+    play(scenario, FakeSession(), size=(120, 40))

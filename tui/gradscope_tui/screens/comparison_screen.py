@@ -1,9 +1,9 @@
-"""Two backwards side by side: the norms that come to each node, and where they part."""
+"""Two backwards side by side, by the norms that come to each node, or two nodes, in numbers: and where they part."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rich.text import Text
 from textual import on
@@ -13,7 +13,8 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import DataTable
 
-from gradscope.inspect.diagnosis.flow.backward_comparison import NodePair, first_difference
+from gradscope.inspect.diagnosis.flow.backward_comparison import NodePair, ratio_text
+from gradscope.inspect.diagnosis.flow.node_comparison import FactPair, fact_pairs, fact_text, node_title
 from gradscope_tui.widgets.norm_columns import NormScale, norm_columns
 
 if TYPE_CHECKING:
@@ -28,17 +29,35 @@ _FAR = 10.0
 """By what norms must differ for their ratio to be set off."""
 
 
-class ComparisonScreen(ModalScreen[int]):
-    """Shows the nodes of two backwards beside each other; ends with the node to go to, -1 for none.
+class Row(NamedTuple):
+    """A line of a comparison.
 
     Parameters
     ----------
-    pairs : sequence of NodePair
-        The left ones are those of the backward that is shown.
-    left, right : str
+    cells : sequence of Text
+        What stands in it, behind the sign of a difference.
+    differs : bool
+        Whether the two sides differ in it.
+    node : int
+        The node that Enter goes to; -1 for none.
+    """
+
+    cells: Sequence[Text]
+    differs: bool
+    node: int
+
+
+class ComparisonScreen(ModalScreen[int]):
+    """Shows two things beside each other, line by line, the first difference marked; ends with the node to go to.
+
+    Parameters
+    ----------
+    titles : (str, str)
         What the two are called.
-    scale : NormScale
-        What the bars stand for.
+    columns : sequence of str
+        What stands above the cells of a row.
+    rows : sequence of Row
+        The lines.
     """
 
     BINDINGS = [
@@ -53,9 +72,36 @@ class ComparisonScreen(ModalScreen[int]):
         Binding("N", "difference(-1)", "Difference before", show=False),
     ]
 
-    def __init__(self, pairs: Sequence[NodePair], left: str, right: str, scale: NormScale) -> None:
+    def __init__(self, titles: tuple[str, str], columns: Sequence[str], rows: Sequence[Row]) -> None:
         super().__init__()
-        self._pairs, self._titles, self._scale = pairs, (left, right), scale
+        self._titles, self._columns, self._rows = titles, columns, rows
+
+    @classmethod
+    def of_backwards(cls, pairs: Sequence[NodePair], left: str, right: str, scale: NormScale) -> Self:
+        """Show the nodes of two backwards: the left ones are those of the backward that is shown.
+
+        Parameters
+        ----------
+        left, right : str
+            What the two are called.
+        scale : NormScale
+            What the bars stand for.
+        """
+        rows = [
+            Row(_node_cells(pair, scale), pair.differs, -1 if pair.left is None else pair.left.index) for pair in pairs
+        ]
+        return cls((left, right), ("#", "operator", "where", left, "", right, "", "right/left"), rows)
+
+    @classmethod
+    def of_nodes(cls, left: NodeRecord, right: NodeRecord) -> Self:
+        """Show two nodes of the backward that is shown; Enter goes to the right one."""
+        titles = node_title(left), node_title(right)
+        pairs = fact_pairs(left, right)
+        rows = [
+            Row(_fact_cells(pair, repeated), pair.differs, right.index)
+            for pair, repeated in zip(pairs, _repeated([pair.tensor for pair in pairs]))
+        ]
+        return cls(titles, ("tensor", "", *titles, "right/left"), rows)
 
     def compose(self) -> ComposeResult:
         """Lay out the table."""
@@ -66,11 +112,12 @@ class ComparisonScreen(ModalScreen[int]):
 
     def on_mount(self) -> None:
         """Fill it, and go to the first difference."""
-        table, (left, right) = self.query_one(DataTable), self._titles
-        table.add_columns("", "#", "operator", "where", left, "", right, "", "right/left")
-        first = first_difference(self._pairs)
-        for place, pair in enumerate(self._pairs):
-            table.add_row(*_cells(pair, "▶" if place == first else "≠" if pair.differs else "", self._scale))
+        table = self.query_one(DataTable)
+        table.add_columns("", *self._columns)
+        first = next((place for place, row in enumerate(self._rows) if row.differs), -1)
+        for place, row in enumerate(self._rows):
+            sign = "▶" if place == first else "≠" if row.differs else ""
+            table.add_row(Text(sign, "bold"), *row.cells)
         table.move_cursor(row=max(0, first))
         table.focus()
 
@@ -80,28 +127,40 @@ class ComparisonScreen(ModalScreen[int]):
 
     def action_go(self, row: int) -> None:
         """Go to the first or the last row."""
-        self.query_one(DataTable).move_cursor(row=row % max(1, len(self._pairs)))
+        self.query_one(DataTable).move_cursor(row=row % max(1, len(self._rows)))
 
     def action_difference(self, step: int) -> None:
         """Go to the next pair that differs, or to the one before."""
         table = self.query_one(DataTable)
         here = table.cursor_row
-        places = range(here + 1, len(self._pairs)) if step > 0 else range(here - 1, -1, -1)
-        table.move_cursor(row=next((place for place in places if self._pairs[place].differs), here))
+        places = range(here + 1, len(self._rows)) if step > 0 else range(here - 1, -1, -1)
+        table.move_cursor(row=next((place for place in places if self._rows[place].differs), here))
 
     @on(DataTable.RowSelected)
     def _chosen(self, event: DataTable.RowSelected) -> None:
-        left = self._pairs[event.cursor_row].left
-        self.dismiss(-1 if left is None else left.index)
+        self.dismiss(self._rows[event.cursor_row].node)
 
 
-def _cells(pair: NodePair, sign: str, scale: NormScale) -> list[Text]:
+def _node_cells(pair: NodePair, scale: NormScale) -> list[Text]:
     node = pair.node
-    ratio = "" if pair.ratio is None else f"×{pair.ratio:.3g}"
-    far = pair.ratio is not None and not 1 / _FAR < abs(pair.ratio) < _FAR
-    cells = [Text(sign, "bold"), Text(str(node.index), justify="right"), Text(node.operator, "bold")]
-    cells += [Text(node.parameter or node.module), *_norm_cells(pair.left, scale), *_norm_cells(pair.right, scale)]
-    return [*cells, Text(ratio, "bold" if far else "dim", justify="right")]
+    cells = [Text(str(node.index), justify="right"), Text(node.operator, "bold"), Text(node.parameter or node.module)]
+    cells += [*_norm_cells(pair.left, scale), *_norm_cells(pair.right, scale)]
+    return [*cells, _ratio_cell(pair.ratio)]
+
+
+def _fact_cells(pair: FactPair, repeated: bool) -> list[Text]:
+    facts = [Text(fact_text(fact), "" if fact is not None else "dim", justify="right") for fact in pair[2:]]
+    return [Text("" if repeated else pair.tensor, "bold"), Text(pair.name), *facts, _ratio_cell(pair.ratio)]
+
+
+def _repeated(words: Sequence[str]) -> list[bool]:
+    """Return for each word whether it is the one before."""
+    return [place > 0 and words[place - 1] == word for place, word in enumerate(words)]
+
+
+def _ratio_cell(ratio: float | None) -> Text:
+    far = ratio is not None and not 1 / _FAR < abs(ratio) < _FAR
+    return Text("" if ratio is None else f"×{ratio_text(ratio)}", "bold" if far else "dim", justify="right")
 
 
 def _norm_cells(node: NodeRecord | None, scale: NormScale) -> list[Text]:

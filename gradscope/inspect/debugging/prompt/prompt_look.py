@@ -20,7 +20,7 @@ from .plain_text import (
     write_line,
 )
 from .prompt_core import PromptCore
-from .prompt_verbs import UsageError
+from .prompt_verbs import UsageError, backward_to_compare
 
 __all__ = ["InspectVerbs"]
 
@@ -135,11 +135,16 @@ class InspectVerbs(PromptCore):
     def _do_compare(self, argument: str) -> None:
         # The diagnosis loads when it is asked for.
         from ...diagnosis.flow.backward_comparison import comparison_text, node_pairs
+        from ...diagnosis.flow.node_comparison import node_comparison_text
 
+        word, _, node = argument.partition(" ")
+        if word == "node":
+            here, other = self.debugger.current, self.number(node.strip().removeprefix("#"), "NODE")
+            nodes = [self.debugger.inspect(index) for index in (here, other)]
+            self.page(node_comparison_text(*nodes))
+            return
         here = self.debugger.task_index
-        other = self.number(argument, "BACKWARD") if argument else here - 1
-        if not 0 < other != here:
-            raise UsageError(f"backward {here} is shown: compare it with another, such as `compare {here + 1}`")
+        other = backward_to_compare(self.number(argument, "BACKWARD") if argument else None, here)
         pairs = node_pairs(self.debugger.backward_records(here), self.debugger.backward_records(other))
         self.page(comparison_text(pairs, f"backward {here}", f"backward {other}"))
 

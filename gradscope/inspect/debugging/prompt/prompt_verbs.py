@@ -12,6 +12,7 @@ __all__ = [
     "VERBS",
     "UsageError",
     "Verb",
+    "backward_to_compare",
     "find_verb",
     "help_text",
     "read_commands",
@@ -24,6 +25,34 @@ _MOST = 1 << 20  # the characters of a file of commands that are read
 
 class UsageError(ValueError):
     """A command that cannot be understood."""
+
+
+def backward_to_compare(number: int | None, here: int) -> int:
+    """Return the backward that is put beside the one that is shown: by default the one before.
+
+    Parameters
+    ----------
+    number : int or None
+        The one that is asked for.
+    here : int
+        The one that is shown.
+
+    Raises
+    ------
+    UsageError
+        If it is the one that is shown, or there is none.
+
+    Examples
+    --------
+    >>> backward_to_compare(None, 3), backward_to_compare(5, 3)
+    (2, 5)
+    """
+    if number is None and here <= 1:
+        raise UsageError(f"backward {here} is shown: there is none before it to compare it with")
+    other = here - 1 if number is None else number
+    if not 0 < other != here:
+        raise UsageError(f"backward {here} is shown: compare it with another, such as `compare {here - 1 or 2}`")
+    return other
 
 
 def read_commands(path: str) -> list[str]:
@@ -122,7 +151,7 @@ SECTIONS: tuple[tuple[str, tuple[Verb, ...]], ...] = (
         Verb(("findings", "wrong"), "", "what is wrong with this backward, the worst first, each with its line"),
         Verb(("limit", "limits"), "[NAME[=VALUE]]", "the numbers beyond which there is a finding; set one", "optional"),
         Verb(("parameters", "params"), "[PATTERN]", "every parameter, with its gradient's norm over time", "optional"),
-        Verb(("compare",), "[BACKWARD]", "this backward beside the one before or another: where they part", "optional"),
+        Verb(("compare",), "[BACKWARD | node N]", "a backward beside the one before or another; two nodes", "optional"),
         Verb(("explain",), "[TOPIC]", "why it has stopped here; or a short text, such as explain nan", "optional"),
         Verb(("memory",), "[LOSS]", "what the graph of this backward, or of LOSS, keeps in memory", "optional"),
         Verb(("flow",), "[MODEL]", "how gradients have flowed so far, through all modules or MODEL", "optional"),

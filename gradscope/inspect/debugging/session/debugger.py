@@ -332,6 +332,8 @@ class Debugger(TimeTravel, StopSettings, ModelQueries, TensorQueries):
         shown = self._session.shown[0]
         view = shown if shown is not None and shown.number == number else self._session.history.backward(number)
         if view is None or not view.order:
+            if number > self.task_count:
+                raise SessionError(f"backward {number} has not begun: the latest is {self.task_count}")
             raise SessionError(
                 f"nothing is recorded of backward {number}\n"
                 "What runs free keeps the norms of the last backward: `record on` records all from now on."

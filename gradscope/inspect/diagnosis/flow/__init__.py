@@ -10,5 +10,6 @@
 - :mod:`~.bounded_chain`: operators in a row that must make the gradient vanish
 - :mod:`~.signal_fading`: values that fade on their way forward, layer by layer
 - :mod:`~.backward_comparison`: two backwards side by side, and where they part
+- :mod:`~.node_comparison`: two nodes side by side, in numbers
 - :mod:`~.backward_replay`: a backward run again, node by node, beside the program
 """

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...records.node_identity import Identity, node_identities
 from ...records.records import NodeRecord
 
-__all__ = ["NodePair", "comparison_text", "first_difference", "node_pairs"]
+__all__ = ["NodePair", "comparison_text", "first_difference", "node_pairs", "ratio_text", "same_number"]
+
+_Identify = Callable[[Sequence[NodeRecord]], list[Identity]]
 
 _TOLERANCE = 1e-6
 """By which part of themselves norms may differ that count as the same: float32 rounds at 2 ** -24."""
@@ -58,14 +60,40 @@ class NodePair(NamedTuple):
         left, right = self.norms
         if left is None or right is None:
             return False
-        both_bad = not math.isfinite(left) and str(left) == str(right)
-        return not (both_bad or math.isclose(left, right, rel_tol=_TOLERANCE))
+        return not same_number(left, right)
+
+
+def same_number(left: float, right: float) -> bool:
+    """Whether two numbers are the same but for rounding; two NaNs are.
+
+    Examples
+    --------
+    >>> same_number(1.0, 1.0 + 1e-9), same_number(1.0, 1.001)
+    (True, False)
+    """
+    both_bad = not math.isfinite(left) and str(left) == str(right)
+    return both_bad or math.isclose(left, right, rel_tol=_TOLERANCE)
+
+
+def ratio_text(ratio: float | None) -> str:
+    """Write a ratio in three digits, or in as many as show that it is not 1; nothing for None.
+
+    Examples
+    --------
+    >>> ratio_text(7.7391), ratio_text(1.0000001), ratio_text(0.99987), ratio_text(None)
+    ('7.74', '1', '0.9999', '')
+    """
+    if ratio is None:
+        return ""
+    digits = range(3, 3 if same_number(ratio, 1.0) else 8)
+    return next((text for count in digits if (text := f"{ratio:.{count}g}") != "1"), f"{ratio:.3g}")
 
 
 def node_pairs(left: Sequence[NodeRecord], right: Sequence[NodeRecord]) -> list[NodePair]:
     """Put the nodes of two backwards side by side.
 
-    A node is the same as another by operator, module, parameter, the text of its line, and how many such came before.
+    A node is the same as another by operator, module, parameter, the text of its line, and how many such came before;
+    between two that are, by these without the line, which another version of the program may have elsewhere.
 
     Parameters
     ----------
@@ -81,14 +109,20 @@ def node_pairs(left: Sequence[NodeRecord], right: Sequence[NodeRecord]) -> list[
     >>> [(pair.left is not None, pair.right is not None, pair.differs) for pair in pairs]
     [(True, False, True), (True, True, False)]
     """
-    matcher = difflib.SequenceMatcher(None, _identities(left), _identities(right), autojunk=False)
+    return _paired(left, right, (_identities, _kinds))
+
+
+def _paired(left: Sequence[NodeRecord], right: Sequence[NodeRecord], identify: Sequence[_Identify]) -> list[NodePair]:
+    """Pair nodes by the first of some identities, and what stands between two such pairs by the next."""
+    if not (left and right and identify):
+        return [*(NodePair(node, None) for node in left), *(NodePair(None, node) for node in right)]
+    matcher = difflib.SequenceMatcher(None, identify[0](left), identify[0](right), autojunk=False)
     pairs: list[NodePair] = []
     for kind, first, last, begin, end in matcher.get_opcodes():
         if kind == "equal":
             pairs += map(NodePair, left[first:last], right[begin:end])
         else:
-            pairs += [NodePair(node, None) for node in left[first:last]]
-            pairs += [NodePair(None, node) for node in right[begin:end]]
+            pairs += _paired(left[first:last], right[begin:end], identify[1:])
     return pairs
 
 
@@ -123,7 +157,7 @@ def comparison_text(pairs: Sequence[NodePair], left: str, right: str) -> str:
     rows = [("", "", "node", "left", "right", "right/left")]
     for place, pair in enumerate(pairs):
         norms = (_norm_text(pair.left), _norm_text(pair.right))
-        ratio = "" if pair.ratio is None else f"{pair.ratio:.3g}"
+        ratio = ratio_text(pair.ratio)
         label = f"{pair.node.operator} {pair.node.parameter or pair.node.module}".rstrip()
         rows.append((">" if place == first else " ", str(pair.node.index), label, *norms, ratio))
     widths = [max(len(row[column]) for row in rows) for column in range(6)]
@@ -143,3 +177,7 @@ def _norm_text(node: NodeRecord | None) -> str:
 
 def _identities(nodes: Sequence[NodeRecord]) -> list[Identity]:
     return node_identities((node.module, node.parameter, node.name, node.location) for node in nodes)
+
+
+def _kinds(nodes: Sequence[NodeRecord]) -> list[Identity]:
+    return node_identities((node.module, node.parameter, node.name, None) for node in nodes)

@@ -262,10 +262,19 @@ def test_why_takes_paths_modules_and_losses():
 def test_backwards_are_compared_where_they_are_recorded():
     lines = ["compare", "record on", "nb", "nb", "compare", "compare 3", "compare 9"]
     first, *_, beside, itself, nothing = answers(lambda: train(mlp(), 3), *lines)
-    assert first == "*** backward 1 is shown: compare it with another, such as `compare 2`"
+    assert first == "*** backward 1 is shown: there is none before it to compare it with"
     assert beside.startswith("backward 3 and backward 2: no difference in the 1 of 9 nodes")
-    assert itself == "*** backward 3 is shown: compare it with another, such as `compare 4`"
-    assert nothing.startswith("*** nothing is recorded of backward 9")
+    assert itself == "*** backward 3 is shown: compare it with another, such as `compare 2`"
+    assert nothing.startswith("*** backward 9 has not begun")
+
+
+def test_two_nodes_are_compared_in_numbers():
+    *_, beside, none = answers(lambda: train(mlp(), 1), "n", "n", "compare node 1", "compare node 99")
+    title, _, *rows = beside.splitlines()
+    assert re.fullmatch(r"#2 \w+.* and #1 \w+.*", title)
+    assert sum(row.startswith(">") for row in rows) == 1
+    assert sum("grad in norm" in row for row in rows) == 1
+    assert none == "*** there is no node 99 in this backward: it has 9 nodes"
 
 
 def test_parameters_are_listed_and_chosen_by_a_pattern():

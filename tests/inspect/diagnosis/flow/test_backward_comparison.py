@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradscope.inspect.diagnosis.flow.backward_comparison import comparison_text, first_difference, node_pairs
-from gradscope.inspect.records.records import NodeRecord, TensorSpec
+from gradscope.inspect.records.records import Location, NodeRecord, TensorSpec
 
 NORMS = st.lists(st.none() | st.floats(0, 1e30) | st.just(math.nan) | st.just(math.inf), max_size=12)
 
@@ -52,3 +52,23 @@ def test_a_missing_node_another_norm_and_another_shape_are_differences():
 def test_a_ratio_is_told_where_it_says_something():
     pairs = node_pairs(backward([2.0, 0.0, None, 1.0]), backward([1.0, 1.0, 1.0, math.inf]))
     assert [pair.ratio for pair in pairs] == [0.5, None, None, None]
+
+
+def test_nodes_whose_lines_differ_are_the_same_between_two_that_are():
+    def version(file, norm):
+        lines = ["loss = x.mean()", "y = 2 * x", "y = x + 1"]
+        nodes = zip(backward([1.0, norm, norm]), lines)
+        return [replace(node, location=Location(file, 3, "train", line)) for node, line in nodes]
+
+    moved = version("old.py", 2.0), version("new.py", 4.0)
+    pairs = node_pairs(*moved)
+    assert [(pair.left.index, pair.right.index) for pair in pairs] == [(0, 0), (1, 1), (2, 2)]
+    assert [pair.ratio for pair in pairs] == [1.0, 2.0, 2.0]
+    added = [moved[1][0], replace(moved[1][1], name="SinBackward0", operator="Sin"), *moved[1][1:]]
+    assert [pair.left and pair.left.index for pair in node_pairs(moved[0], added)] == [0, None, 1, 2]
+
+
+def test_a_difference_too_small_for_three_digits_is_seen_in_the_ratio():
+    (line,) = [line for line in comparison_text(node_pairs(backward([2.0]), backward([2.0005])), "a", "b").splitlines()
+               if line.startswith(">")]  # fmt: skip
+    assert line.split()[-1] == "1.0003"
