@@ -441,7 +441,7 @@ class NativeAdapter:
         # In a chain what one node has made is what the next is given.
         last: Callable[[], Any] = _nothing
         last_norm = 0.0
-        recent = RecentNorms()
+        recent: RecentNorms[float] = RecentNorms()
 
         def norm_of_given(array: Any) -> float | None:
             if array is None:

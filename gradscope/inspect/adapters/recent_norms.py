@@ -1,18 +1,20 @@
-"""The norms of gradients that nodes have made, for the nodes to which they are given next."""
+"""What is known of gradients that nodes have made, for the nodes to which they are given next."""
 
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 __all__ = ["RecentNorms"]
 
 _KEPT = 16
-"""Gradients that are remembered: what one node makes is given to the next few."""
+"""Gradients that are remembered at least: what one node makes is given to the next few."""
+
+Known = TypeVar("Known")
 
 
-class RecentNorms:
-    """Remembers the norms of the latest gradients, and keeps none of them alive.
+class RecentNorms(Generic[Known]):
+    """Remembers the norms of the latest gradients, or more of each, and keeps none of them alive.
 
     Held by a reference that counts, a gradient would be copied where it can be taken as it is.
 
@@ -21,32 +23,30 @@ class RecentNorms:
     >>> import numpy
     >>> recent, grad = RecentNorms(), numpy.ones(4)
     >>> recent.note(grad, 2.0)
-    >>> recent.of(grad), recent.of(grad, version=1), recent.of(numpy.ones(4))
-    (2.0, None, None)
+    >>> recent.of(grad), recent.of(numpy.ones(4))
+    (2.0, None)
     """
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[weakref.ref[Any], int, float]] = {}  # by identity, the oldest first
+        self._known: dict[int, tuple[weakref.ref[Any], Known]] = {}  # by identity
 
-    def note(self, gradient: Any, norm: float, version: int = 0) -> None:
-        """Remember the norm of a gradient.
+    def note(self, gradient: Any, known: Known) -> None:
+        """Remember what is known of a gradient.
 
         Parameters
         ----------
         gradient : object
             Something that a weak reference can refer to.
-        version : int
-            That of its memory; written since, it has another norm.
+        known : object
+            Its norm, or what tells besides whether it is still that.
         """
-        known, identity = self._known, id(gradient)
-        known.pop(identity, None)  # that of one which has died, perhaps
-        known[identity] = weakref.ref(gradient), version, norm
-        if len(known) > _KEPT:
-            del known[next(iter(known))]
+        kept = self._known
+        kept[id(gradient)] = weakref.ref(gradient), known  # in the place of one which has died, perhaps
+        if len(kept) > 4 * _KEPT:  # seldom, so that it costs little
+            for identity in list(kept)[: -2 * _KEPT]:
+                del kept[identity]
 
-    def of(self, gradient: Any, version: int = 0) -> float | None:
-        """Return the norm of a gradient, None where it is not among the latest."""
-        known = self._known.get(id(gradient))
-        if known is None or known[1] != version or known[0]() is not gradient:
-            return None
-        return known[2]
+    def of(self, gradient: Any) -> Known | None:
+        """Return what is known of a gradient, None where it is not among the latest."""
+        kept = self._known.get(id(gradient))
+        return None if kept is None or kept[0]() is not gradient else kept[1]

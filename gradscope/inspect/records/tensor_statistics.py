@@ -206,7 +206,7 @@ def quick_norm(array: numpy.ndarray) -> float:
             norm = math.hypot(*(array if array.ndim == 1 else array.ravel()).tolist())
             if norm < math.inf:
                 return norm
-        flat = array.ravel("K")  # a transposed array's elements are read where they lie
+        flat = array if array.ndim == 1 else array.ravel("K")  # a transposed array's elements are read where they lie
         squares = dot_in_pieces(flat, flat)
         if _LEAST_NARROW < squares < _MOST_NARROW:
             return math.sqrt(squares)

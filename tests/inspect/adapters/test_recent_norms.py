@@ -12,20 +12,14 @@ from gradscope.inspect.adapters.recent_norms import RecentNorms
 
 def test_the_latest_are_remembered_and_not_kept_alive():
     recent = RecentNorms()
-    grads = [numpy.ones(2) for _ in range(20)]
+    grads = [numpy.ones(2) for _ in range(80)]
     for number, grad in enumerate(grads):
         recent.note(grad, float(number))
-    assert [recent.of(grad) for grad in grads[-2:]] == [18.0, 19.0]
+    assert [recent.of(grad) for grad in grads[-2:]] == [78.0, 79.0]
     assert recent.of(grads[0]) is None
     alive = weakref.ref(grads.pop())
     del grad
     assert alive() is None
-
-
-def test_one_that_was_written_meanwhile_has_another_norm():
-    recent, grad = RecentNorms(), numpy.ones(2)
-    recent.note(grad, 1.0, version=3)
-    assert (recent.of(grad, 3), recent.of(grad, 4)) == (1.0, None)
 
 
 @pytest.mark.parametrize("lib", ["gradscope", pytest.param("torch", marks=pytest.mark.torch)])

@@ -36,6 +36,9 @@ _NUMBERS = {
 _Place: TypeAlias = tuple[int, int, torch.dtype, int]
 """Where the numbers of a gradient lie without a gap: address, how many, dtype, and the version of the memory."""
 
+_Known: TypeAlias = tuple[float, _Place | None, int]
+"""The norm of a gradient, its place, and the version of the memory that has that norm."""
+
 
 class PassingNorms:
     """Looks at what the nodes of a backward were given and have made, as `Adapter.passing_norms` does.
@@ -57,7 +60,7 @@ class PassingNorms:
 
     def __init__(self, quiet: Callable[[], AbstractContextManager[Any]]) -> None:
         self._quiet = quiet
-        self._recent = RecentNorms()
+        self._recent: RecentNorms[_Known] = RecentNorms()
         # The latest gradient of a few numbers, which may be held: that is quicker.
         self._few: Any = None
         self._few_norm: float | None = None
@@ -66,44 +69,48 @@ class PassingNorms:
     def __call__(self, given: Sequence[Any], made: Sequence[Any]) -> tuple[float | None, bool]:
         """Return the norm of what a node was given, and whether it has made no NaN and no infinity."""
         with torch._C.DisableTorchFunction():
-            source = given[0] if len(given) == 1 else None
-            norm = combined_norm(map(self._norm_of_given, given)) if source is None else self._norm_of_given(source)
-            finite = self._are_finite(made, source, norm)
+            if len(given) == 1:
+                norm, there = self._of_given(given[0])
+            else:
+                norm, there = combined_norm([self._of_given(grad)[0] for grad in given]), None
+            finite = not made or self._are_finite(made, norm, there)  # the node of a leaf makes nothing
         if not finite and not is_finite(norm):
             with self._quiet():
                 finite = not makes_bad(*([to_host(t) for t in grads if t is not None] for grads in (given, made)))
         return norm, finite
 
-    def _norm_of_given(self, tensor: Any) -> float | None:
-        """Return the norm of a gradient that has arrived: as a rule, of one that was made a moment ago."""
+    def _of_given(self, tensor: Any) -> tuple[float | None, _Place | None]:
+        """Return the norm of a gradient that has arrived, and where it lies: as a rule, of one made a moment ago."""
         if tensor is None:
-            return None
+            return None, None
         if tensor is self._few and tensor._version == self._few_version:
-            return self._few_norm
+            return self._few_norm, None
+        known = self._recent.of(tensor)
+        if known is not None and known[2] == tensor._version:
+            return known[0], known[1]
         place = _place_of(tensor)
-        norm = None if place is None else self._recent.of(tensor, place[3])
-        return self._read(tensor, place) if norm is None else norm
+        return self._read(tensor, place), place
 
-    def _are_finite(self, made: Sequence[Any], source: Any, norm: float | None) -> bool:
+    def _are_finite(self, made: Sequence[Any], norm: float | None, there: _Place | None) -> bool:
         """Whether there is no NaN and no infinity in what a node has made.
 
         Parameters
         ----------
-        source : Tensor or None
-            The only gradient that it was given, whose norm is `norm`.
+        norm : float or None
+            That of the only gradient that the node was given.
+        there : tuple or None
+            Where that lies, if that is known.
         """
-        self._few, finite, there = None, True, None
+        self._few, finite = None, True
         for tensor in made:
             if tensor is None:
                 continue
             place = _place_of(tensor)
-            if place is not None and place[1] > _FEW and source is not None:
-                there = there or _place_of(source)
-                if place == there and norm is not None:  # it was handed on
-                    self._recent.note(tensor, norm, place[3])
-                    finite = finite and norm < math.inf
-                    continue
-            now = self._read(tensor, place)
+            if place is None or place != there or norm is None:
+                now = self._read(tensor, place)
+            else:  # it was handed on
+                self._recent.note(tensor, (norm, place, place[3]))
+                now = norm
             if now is not None and not now < math.inf:
                 finite = False
         return finite
@@ -122,7 +129,7 @@ class PassingNorms:
         if kind is None:
             return self._read_elsewhere(tensor)
         norm = quick_norm(numpy.frombuffer(reader(count * kind.itemsize)(address), kind))
-        self._recent.note(tensor, norm, version)
+        self._recent.note(tensor, (norm, place, version))
         return norm
 
     def _read_elsewhere(self, tensor: Any) -> float | None:
@@ -133,7 +140,7 @@ class PassingNorms:
             with self._quiet():
                 norm = norm_at(tensor)
         if norm is not None and type(tensor) is _TENSOR and not tensor.is_inference():
-            self._recent.note(tensor, norm, tensor._version)
+            self._recent.note(tensor, (norm, None, tensor._version))
         return norm
 
 
@@ -143,12 +150,13 @@ def _place_of(tensor: Any) -> _Place | None:
         return None
     try:
         address, count = tensor.data_ptr(), tensor.numel()
+        if not address:  # zeros without memory
+            return None
         if not tensor.is_contiguous():
             # Only strides that somebody has chosen by number cover a memory without reaching all of it.
             span = sum([(size - 1) * step for size, step in zip(tensor.shape, tensor.stride())]) + 1
             if span != count:
                 return None
-        # Zeros without memory have no address.
-        return (address, count, tensor.dtype, tensor._version) if address else None
+        return address, count, tensor.dtype, tensor._version
     except RuntimeError:  # it is sparse, one of inference mode, or inside of a functorch transform
         return None
