@@ -739,11 +739,11 @@ def user_site(skip: int = 1) -> CallSite:
     frame: FrameType | None = sys._getframe(skip)
     while frame is not None:
         code = frame.f_code
-        place = id(code), frame.f_lasti
-        site = _innermost.get(place)
-        if site is not None:
-            return site
         if not is_library_file(code.co_filename):
+            place = id(code), frame.f_lasti
+            site = _innermost.get(place)
+            if site is not None:
+                return site
             if _following and is_installed_file(code.co_filename):
                 return _site_through_libraries(frame)
             if len(_innermost) >= _MOST_KEPT:
