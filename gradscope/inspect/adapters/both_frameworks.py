@@ -230,9 +230,18 @@ class AnyAdapter:
         """Return where the memory of a tensor begins: what arrays that share it share too."""
         return self._of(tensor).address(tensor)
 
-    def memory(self, tensor: Any) -> Any:
-        """Return the object that lives as long as a tensor's memory; None if it has no memory of its own."""
-        return self._of(tensor).memory(tensor)
+    def memory(self, tensor: Any) -> tuple[Hashable, Any]:
+        """Return what tensors that share memory share, and what lives as long as it; None if it has none of its own."""
+        adapter = self._of(tensor)
+        key, owner = adapter.memory(tensor)
+        return (adapter.name, key), owner
+
+    def memories(self, tensors: Sequence[Any]) -> Sequence[tuple[Hashable, Any]]:
+        """Return the same of several tensors of one framework."""
+        if not tensors:
+            return ()
+        adapter = self._of(tensors[0])
+        return [((adapter.name, key), owner) for key, owner in adapter.memories(tensors)]
 
     def region(self, tensor: Any) -> Region | None:
         """Return which bytes a tensor looks at; None if it has no memory of its own."""

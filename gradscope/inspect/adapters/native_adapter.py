@@ -309,9 +309,14 @@ class NativeAdapter:
         """Return where the memory of a tensor begins, for arrays too."""
         return self.memory_key(tensor) or ("empty", id(tensor))
 
-    def memory(self, tensor: Any) -> Any:
-        """Return the array that owns the memory that a tensor looks at."""
-        return memory_of(tensor._memory)
+    def memory(self, tensor: Any) -> tuple[Hashable, Any]:
+        """Return the address of the memory that a tensor looks at, and the array that owns it."""
+        owner = memory_of(tensor._memory)
+        return device.address(owner), owner
+
+    def memories(self, tensors: Sequence[Any]) -> Sequence[tuple[Hashable, Any]]:
+        """Return the same of several tensors."""
+        return [self.memory(tensor) for tensor in tensors]
 
     def region(self, tensor: Any) -> Region | None:
         """Return which bytes a tensor looks at."""

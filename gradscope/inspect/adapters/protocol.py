@@ -307,6 +307,11 @@ class Observer:
     def tensor_written(self, write: Write) -> None:
         """A tensor has been written in place."""
 
+    def tensors_written(self, writes: Sequence[Write]) -> None:
+        """One call has written these, an optimizer's step as a rule: each is told by :meth:`tensor_written`."""
+        for write in writes:
+            self.tensor_written(write)
+
     def memory_shared(self, share: MemoryShare) -> None:
         """The memory of a tensor can now be written without a version being counted."""
 
@@ -588,11 +593,14 @@ class Adapter(Protocol):
     def address(self, tensor: Any) -> Hashable:
         """Return where the memory of a tensor begins: what arrays that share it share too; its own key without any."""
 
-    def memory(self, tensor: Any) -> Any:
-        """Return the one object, to which weak references can be made, that lives as long as a tensor's memory.
+    def memory(self, tensor: Any) -> tuple[Hashable, Any]:
+        """Return what :meth:`memory_key` does, and the one object that lives as long as a tensor's memory.
 
-        None if it has no memory of its own.
+        Weak references can be made to that; it is None if the tensor has no memory of its own.
         """
+
+    def memories(self, tensors: Sequence[Any]) -> Sequence[tuple[Hashable, Any]]:
+        """Return the same of several tensors of one framework."""
 
     def region(self, tensor: Any) -> Region | None:
         """Return which bytes a tensor looks at; None if it has no memory of its own."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -151,7 +151,17 @@ class WriteAccount:
         flags = write.grad_enabled, tensor.requires_grad, bool(optimizer)
         fact = self._fact(operator, module, write.location, flags)
         region = adapter.region(tensor) if regions else None
-        self.add(adapter.memory_key(tensor), write.version, fact, region, adapter.memory(tensor))
+        memory, owner = adapter.memory(tensor)
+        self.add(memory, write.version, fact, region, owner)
+
+    def note_all(self, adapter: Adapter, writes: Sequence[Write]) -> None:
+        """Note what an adapter tells of one call that has written several tensors."""
+        location = writes[0].location
+        memories = adapter.memories([write.tensor for write in writes])
+        with self._lock:
+            for write, (memory, owner) in zip(writes, memories):
+                flags = write.grad_enabled, write.tensor.requires_grad, False
+                self._add(memory, write.version, self._fact(write.operator, "", location, flags), None, owner)
 
     def _fact(self, operator: str, module: str, location: Location | None, flags: tuple[bool, bool, bool]) -> WriteFact:
         """Return a fact, the same one as long as one step of an optimizer writes parameter after parameter."""
@@ -173,19 +183,22 @@ class WriteAccount:
         What lives as long as the memory does may be given as `alive`: what had the address before is then forgotten.
         """
         with self._lock:
-            self.clock += 1
-            known = self._memories.get(memory)
-            if known is None or known.gone():
-                known = self._memories[memory] = _Memory(alive, partial(self._forget, memory))
-            self._memories.move_to_end(memory)
-            entries = known.entries
-            if entries and _same(entries[-1].fact, fact) and entries[-1].last < version:
-                entries[-1].repeat(version, self.clock, region)
-                return
-            entries.append(_Entry(fact, version, version, self.clock, [(version, region)]))
-            del entries[:-_WRITES_KEPT]
-            if len(self._memories) > _MEMORIES_KEPT:
-                self._memories.popitem(last=False)
+            self._add(memory, version, fact, region, alive)
+
+    def _add(self, memory: Hashable, version: int, fact: WriteFact, region: Region | None, alive: Any) -> None:
+        self.clock += 1
+        known = self._memories.get(memory)
+        if known is None or known.gone():
+            known = self._memories[memory] = _Memory(alive, partial(self._forget, memory))
+        self._memories.move_to_end(memory)
+        entries = known.entries
+        if entries and _same(entries[-1].fact, fact) and entries[-1].last < version:
+            entries[-1].repeat(version, self.clock, region)
+            return
+        entries.append(_Entry(fact, version, version, self.clock, [(version, region)]))
+        del entries[:-_WRITES_KEPT]
+        if len(self._memories) > _MEMORIES_KEPT:
+            self._memories.popitem(last=False)
 
     def between(self, memory: Hashable, saved: int, current: int) -> list[WriteFact]:
         """Return the writes that took a memory from one version to another, the first one first.

@@ -156,3 +156,33 @@ def test_what_is_kept_of_a_memory_goes_with_it(lib):
     gc.collect()
     assert account.between(key, 0, 200) == []
     assert not account._memories
+
+
+class HeardAtOnce(Heard):
+    """Hands on all that a call has written."""
+
+    def tensors_written(self, writes):
+        self.account.note_all(self.adapter, writes)
+
+
+def test_what_a_call_has_written_is_noted_as_each_write_would_be(lib):
+    accounts = WriteAccount(), WriteAccount()
+    tensors = [lib.ones(3, requires_grad=True), lib.ones(2, 2, requires_grad=True), lib.ones(1)]
+    adapter = adapter_for(tensors[0])
+    observers = [kind(account, adapter) for kind, account in zip((Heard, HeardAtOnce), accounts)]
+    optimizer = lib.optim.SGD(tensors[:2], lr=0.1)
+    for tensor in tensors[:2]:
+        tensor.grad = lib.ones(*tensor.shape)
+    with (
+        adapter.observe(observers[0], forward=False, backward=False, own_writes=True),
+        adapter.observe(observers[1], forward=False, backward=False, own_writes=True),
+    ):
+        for _ in range(3):
+            optimizer.step()
+            tensors[2].add_(1)
+    for tensor in tensors:
+        key, version = adapter.memory_key(tensor), tensor._version
+        one, other = (account.between(key, 0, version) for account in accounts)
+        assert one == other
+        assert len(one) == 1
+    assert accounts[0].clock == accounts[1].clock

@@ -319,11 +319,11 @@ class ForwardTap:
             self.switch(True)
 
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        self._step_left()
-        if self.own_writes:
-            with torch._C.DisableTorchFunction():  # else the mode would be asked of each parameter
+        if self.own_writes:  # the mode, if it is on again, is asked of each parameter that is looked at
+            with torch._C.DisableTorchFunction():
                 parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
             self.wrote(f"{type(optimizer).__name__}.step", parameters)
+        self._step_left()
 
     # --- modules ---
 
@@ -428,12 +428,12 @@ class ForwardTap:
         if self.muted.depth:
             return
         with torch._C.DisableTorchFunction():
-            writes = [TorchWrite(tensor, operator, tensor._version) for tensor in tensors if not tensor.is_inference()]
-        site = user_site(3) if writes else None
-        for write in writes:
-            write.site = site
+            versions = [(tensor, tensor._version) for tensor in tensors if not tensor.is_inference()]
+        if versions:
+            site = user_site(3)
+            writes = [TorchWrite(tensor, operator, version, site) for tensor, version in versions]
             for observer in self.own_writes:
-                observer.tensor_written(write)
+                observer.tensors_written(writes)
 
     def shared(self, tensor: torch.Tensor, how: str) -> None:
         """Tell of memory that can now be written without a version being counted."""

@@ -200,11 +200,7 @@ class TorchAdapter:
 
     def memory_key(self, tensor: torch.Tensor) -> Hashable:
         """Return the address of PyTorch's storage; of a tensor without one, its own."""
-        try:
-            with torch._C.DisableTorchFunction():
-                return innermost(tensor).untyped_storage()._cdata
-        except (RuntimeError, NotImplementedError):
-            return id(tensor)
+        return self.memory(tensor)[0]
 
     def address(self, tensor: torch.Tensor) -> Hashable:
         """Return where the memory of a tensor begins, for arrays too; of one without memory its own key."""
@@ -214,13 +210,14 @@ class TorchAdapter:
         except (RuntimeError, NotImplementedError, ValueError):  # the tensor is sparse, or not yet initialised
             return "none", id(tensor)
 
-    def memory(self, tensor: torch.Tensor) -> Any:
-        """Return PyTorch's storage, of which there is one object; None for a tensor without one."""
-        try:
-            with torch._C.DisableTorchFunction():
-                return innermost(tensor).untyped_storage()
-        except (RuntimeError, NotImplementedError):
-            return None
+    def memory(self, tensor: torch.Tensor) -> tuple[Hashable, Any]:
+        """Return the same, and PyTorch's storage, of which there is one object; None for a tensor without one."""
+        return self.memories((tensor,))[0]
+
+    def memories(self, tensors: Sequence[torch.Tensor]) -> Sequence[tuple[Hashable, Any]]:
+        """Return the same of several tensors."""
+        with torch._C.DisableTorchFunction():
+            return [_memory_of(tensor) for tensor in tensors]
 
     def region(self, tensor: torch.Tensor) -> Region | None:
         """Return which bytes a tensor looks at; None if it has no memory of its own."""
@@ -491,6 +488,15 @@ def _unobserved(function: Callable[[Any], Any], argument: Any) -> Any:
         if "out of memory" not in str(error):  # so say CUDA and Triton too, which have no class for it
             raise
         return None
+
+
+def _memory_of(tensor: torch.Tensor) -> tuple[Hashable, Any]:
+    """Return the address of a tensor's storage, and that; of a tensor without one, its own, and None."""
+    try:
+        storage = innermost(tensor).untyped_storage()
+    except (RuntimeError, NotImplementedError):
+        return id(tensor), None
+    return storage._cdata, storage
 
 
 class _NoRecording:

@@ -319,6 +319,15 @@ class SessionObserver(Observer):
         if self._breakpoints.on_writes:
             self._stop_at_write(write)
 
+    def tensors_written(self, writes: Sequence[Write]) -> None:
+        """A call of the program has written several tensors, or one."""
+        if self.deaf():
+            return
+        self._writes.note_all(self.adapter, writes)
+        if self._breakpoints.on_writes:
+            for write in writes:
+                self._stop_at_write(write)
+
     def _stop_at_write(self, write: Write) -> None:
         """Stop where the program has written a saved tensor that a breakpoint watches."""
         memory = self.adapter.memory_key(write.tensor)
@@ -895,9 +904,8 @@ class SessionObserver(Observer):
             if saved[name].released:
                 raise BreakpointError(f"node {index} {record.name} has released `{name}`")
             data = saved[name].data
-            owner = self.adapter.memory(data)
-            alive = (lambda: True) if owner is None else weakref.ref(owner)
-            return WatchedMemory(self.adapter.memory_key(data), alive)
+            memory, owner = self.adapter.memory(data)
+            return WatchedMemory(memory, (lambda: True) if owner is None else weakref.ref(owner))
 
     def inspected(self, view: TaskView, index: int) -> NodeRecord:
         """Return the full record of a node, with who has written what it saved; for the parked thread."""

@@ -241,6 +241,28 @@ def test_what_a_step_has_written_is_told_without_a_call_for_each_parameter(adapt
     assert len(heard.of("written")) == 11
 
 
+class Calls(Observer):
+    """Notes how many tensors one call has written."""
+
+    def __init__(self):
+        self.written = []
+
+    def tensors_written(self, writes):
+        assert len({id(write.site) for write in writes}) == 1
+        self.written.append([(write.operator, write.version) for write in writes])
+
+
+def test_what_a_call_has_written_is_told_at_once(adapter):
+    parameters, observer = [leaf(), leaf()], Calls()
+    for parameter in parameters:
+        parameter.grad = torch.ones(2)
+    with adapter.observe(observer, forward=True, backward=False, own_writes=True):
+        torch.optim.SGD(parameters, lr=0.1).step()
+        parameters[0].detach().mul_(2)
+        torch.stack(parameters)
+    assert observer.written == [[("SGD.step", 1), ("SGD.step", 1)], [("mul_", 2)]]
+
+
 class Operators(Observer):
     """Notes the operators that it is told of, those in steps where `steps` says so."""
 

@@ -30,10 +30,10 @@ SHARING: dict[Any, str] = {
 class TorchWrite:
     """A tensor that has been written in place."""
 
-    site: CallSite | None = None
+    __slots__ = ("grad_enabled", "operator", "site", "tensor", "version")
 
-    def __init__(self, tensor: torch.Tensor, operator: str, version: int) -> None:
-        self.tensor, self.operator, self.version = tensor, operator, version
+    def __init__(self, tensor: torch.Tensor, operator: str, version: int, site: CallSite | None = None) -> None:
+        self.tensor, self.operator, self.version, self.site = tensor, operator, version, site
         self.grad_enabled = torch.is_grad_enabled()
 
     @property
