@@ -342,6 +342,9 @@ class Observer:
     def node_reached(self, call: Any) -> None:
         """A leaf or a node of Python is about to run, told in passing; see :meth:`Observation.pass_by`."""
 
+    def leaf_filled(self, task: Any, node: Any) -> None:
+        """A leaf that had no gradient has been given one, told in passing where :meth:`node_reached` was not."""
+
     def node_passed(self, task: Any, given: Sequence[Any], made: Sequence[Any]) -> bool:
         """A node has run, told in passing: what it was given and has made as the framework has it, not to be kept.
 

@@ -164,7 +164,8 @@ class TorchTask:
         gc.disable()
         try:
             if self._passes_by(self._observers):
-                announced = [node for node in self.nodes if type(node) is _ACCUMULATE_GRAD or _is_of_python(node)]
+                with torch._C.DisableTorchFunction():
+                    announced = [node for node in self.nodes if _is_announced(node)]
                 self._take_off = hang(self.nodes, self._passed, self._reached, announced)
             elif self._entering:
                 self._take_off = hang(self.nodes, self._exited, self._entered)
@@ -269,8 +270,10 @@ class TorchTask:
         """Tell in passing of a node that has run."""
         if _current_id() != self._id and not self._mine():
             return None
-        if self._running:
-            self._running.pop(threading.get_ident(), None)
+        reached = self._running.pop(threading.get_ident(), None) if self._running else None
+        if not produced and reached is None:
+            for observer in self._observers:
+                observer.leaf_filled(self, _current_node())
         if self._kept is not None:
             self._kept.append(_current_node())
         closer: list[Observer] = []
@@ -343,9 +346,18 @@ class TorchTask:
                 node.register_prehook(_refuse)
 
 
-def _is_of_python(node: Any) -> bool:
-    """Whether a node is that of a custom Function: its code may fail, and is looked into when it does."""
-    return isinstance(node, BackwardCFunction)
+def _is_announced(node: Any) -> bool:
+    """Whether a node is told of before it runs, in passing too.
+
+    Those are nodes of custom Functions, whose code may fail, and is looked into when it does, and leaves of which it
+    matters what they were before: they have a gradient, or hooks that are called when they have been given one.
+    """
+    if type(node) is not _ACCUMULATE_GRAD:
+        return isinstance(node, BackwardCFunction)
+    leaf = node.variable
+    if not leaf.is_leaf:
+        return True
+    return leaf.grad is not None or bool(leaf._post_accumulate_grad_hooks)
 
 
 def _replaced(grads: Sequence[Any], before: tuple[Any, ...]) -> tuple[Any, ...] | None:

@@ -49,6 +49,10 @@ class GradBackup:
                 grad = self._adapter.copy(grad)
         self._before[id(leaf)] = (leaf, grad)
 
+    def keep_nothing(self, leaf: Any) -> None:
+        """Note that a leaf had no gradient."""
+        self._before[id(leaf)] = leaf, None
+
     def restore(self) -> int:
         """Put the gradients back; return in how many leaves."""
         count = len(self._before)

@@ -412,6 +412,18 @@ class SessionObserver(Observer):
         elif view.adapter.variable(call.node) is None:
             view.announced(call)
 
+    def leaf_filled(self, task: Any, node: Any) -> None:
+        """A leaf without a gradient has got one while nobody looks."""
+        view = self._passed
+        if view is None or view.task is not task:
+            view = self._come_to(task)
+            if view is None:
+                return
+        leaf = view.backup.leaf_of(node)
+        if leaf is not None:
+            view.note_leaf(leaf, node)
+            view.backup.keep_nothing(leaf)
+
     def node_passed(self, task: Any, given: Sequence[Any], made: Sequence[Any]) -> bool:
         """A node has run while nobody looks: keep the norm of what it was given, and look closer where that is due."""
         if not self._passing:

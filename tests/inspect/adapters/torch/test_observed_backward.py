@@ -86,6 +86,38 @@ def test_all_ways_to_run_a_backward(watching):
     assert watching.of("started") == [1, 2, 1, 1, 1]
 
 
+class Passing(Observer):
+    """Notes what it is told in passing."""
+
+    def __init__(self, adapter):
+        self.adapter, self.told = adapter, []
+
+    def node_reached(self, call):
+        self.told.append(("reached", self.adapter.variable(call.node)))
+
+    def leaf_filled(self, task, node):
+        self.told.append(("filled", self.adapter.variable(node)))
+
+    def node_passed(self, task, given, made):
+        self.told.append(("passed", len(made)))
+        return False
+
+
+def test_in_passing_a_leaf_is_told_of_before_only_where_that_matters(adapter):
+    empty, full, hooked = leaf(), leaf(), leaf()
+    full.grad = torch.ones(2)
+    hooked.register_post_accumulate_grad_hook(lambda leaf: None)
+    observer = Passing(adapter)
+    with adapter.observe(observer, forward=False, backward=True) as observation:
+        observation.pass_by(True)
+        for x in (empty, full, hooked):
+            x.sum().backward()
+        torch.autograd.grad(empty.sum(), [empty])
+    expected = [("filled", empty), ("passed", 0), ("reached", full), ("passed", 0), ("reached", hooked), ("passed", 0)]
+    heard = [one for one in observer.told if one != ("passed", 1)]
+    assert [(kind, id(what)) for kind, what in heard] == [(kind, id(what)) for kind, what in expected]
+
+
 def test_tensor_hooks_have_run_before(adapter):
     x = leaf()
     y = x.exp()

@@ -195,6 +195,23 @@ def test_an_abort_in_a_backward_that_runs_free_puts_gradients_back(framework):
     assert other.grad is None
 
 
+@pytest.mark.parametrize("hook", ["register_hook", "register_post_accumulate_grad_hook"])
+def test_an_abort_at_a_leaf_takes_away_the_gradients_that_leaves_have_got(framework, hook):
+    """A leaf without a gradient is told of when it has got one, unless a hook may end the program just then."""
+    leaves = first, second, third = [framework.ones(2, requires_grad=True) for _ in range(3)]
+    getattr(second, hook)(lambda _: session.abort())
+
+    def program():
+        (third.exp() * second * first).sum().backward()
+
+    with debugging(program) as session:
+        session.cont()
+        session.wait(20)
+        assert session.ended
+        assert "put back" in session.conclusion()[1]
+    assert [leaf.grad for leaf in leaves] == [None] * 3
+
+
 def test_the_gradients_at_a_node_of_python_that_fails_are_known(framework):
     class Fails(framework.autograd.Function):
         @staticmethod
