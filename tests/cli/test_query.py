@@ -45,3 +45,12 @@ def test_what_cannot_be_asked(lake, tmp_path, capsys):
     assert capsys.readouterr().err.startswith("gradscope query: Binder Error: ")
     assert main(["query", str(tmp_path), "select 1"]) == 2
     assert "is no dataset of recordings" in capsys.readouterr().err
+
+
+def test_who_asks_a_recording_is_told_to_export_it(lake, tmp_path, capsys):
+    for asked in (tmp_path / "run", tmp_path / "run" / "rank-0.gscope"):
+        assert main(["query", str(asked), "select 1"]) == 2
+        told, how = capsys.readouterr().err.splitlines()
+        assert told.startswith(f"gradscope query: {asked} is a ")
+        assert how == f"`gradscope export {asked} -o lake/` makes it, and `gradscope query lake/ SQL` asks."
+        assert main(["export", str(asked), "-o", lake, "--name", asked.name]) == 0

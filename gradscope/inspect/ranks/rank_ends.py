@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -17,6 +18,9 @@ __all__ = ["RankEnds", "apart", "rank_ends", "waits_in"]
 
 _HOW = "waits in ", "is in "
 """How :func:`.whereabouts` begins of a collective, and of a backward, in which a reducer may wait."""
+
+_SOURCE = re.compile(r"\[[^][]*\.cc:\d+\] ")
+_ADVICE = re.compile(r"\. This is typically caused by a remote worker crashing\..*?(?=, at |$)")
 
 
 class RankEnds(NamedTuple):
@@ -100,9 +104,23 @@ def _failed(member: RankRecording, raised: EventRecord | None) -> Iterator[str]:
     failed = next((task for task in member.tasks() if task.state == "failed"), None)
     if failed is not None:
         where = f"backward {failed.number} of iteration {failed.iteration}"
-        yield f"rank {member.rank} failed in {where}: {failed.error}"
+        yield f"rank {member.rank} failed in {where}: {_cause(failed.error or 'no message')}"
     elif raised is not None:
-        yield f"rank {member.rank} failed: {raised.text}"
+        yield f"rank {member.rank} failed: {_cause(raised.text)}"
+
+
+def _cause(error: str) -> str:
+    """Return an error without what gloo adds: the line of its own source, and where else one might look.
+
+    Examples
+    --------
+    >>> _cause(
+    ...     "RuntimeError: [/pytorch/gloo/pair.cc:553] Connection closed by peer [::1]:9. This is typically caused "
+    ...     "by a remote worker crashing. Check the logs of the remote worker before reporting an error., at a.py:3"
+    ... )
+    'RuntimeError: Connection closed by peer [::1]:9, at a.py:3'
+    """
+    return _ADVICE.sub("", _SOURCE.sub("", error))
 
 
 def _is_left_alone(ranks: RecordedRanks, ended: Sequence[int]) -> bool:

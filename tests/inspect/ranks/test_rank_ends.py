@@ -127,6 +127,38 @@ def test_ranks_in_different_collectives_wait_for_each_other(tmp_path, impatient,
     )
 
 
+GLOO = (
+    "[/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer "
+    "[127.0.0.1]:40839. This is typically caused by a remote worker crashing. Check the logs of the remote worker "
+    "before reporting an error. GLHF! \N{BEACH WITH UMBRELLA}\N{VARIATION SELECTOR-16}"
+)
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [(GLOO, "Connection closed by peer [127.0.0.1]:40839"), ("[1, 2] differ. Check", "[1, 2] differ. Check")],
+)
+@pytest.mark.parametrize("where", ["the loop", "a backward"])
+def test_an_error_is_quoted_without_what_gloo_adds_to_it(where, raised, told, tmp_path):
+    def fail(*_):
+        raise RuntimeError(raised)
+
+    def run():
+        train(mlp(), 1)
+        if where == "a backward":
+            x = gs.ones(1, requires_grad=True)
+            x.register_hook(fail)
+            x.exp().backward()
+        fail()
+
+    for rank in range(2):
+        with being_rank(rank, 2), pytest.raises(RuntimeError), gi.record(f"{tmp_path}/"):
+            run()
+    failed = next(note for note in found_in(tmp_path).notes if "failed" in note)
+    assert f"RuntimeError: {told}" in failed
+    assert failed.endswith(told) or failed.partition(f"{told}, at test_rank_ends.py:")[2].isdigit()
+
+
 def test_ranks_that_fail_before_their_first_step_say_so(tmp_path):
     for rank in range(2):
         with pytest.raises(ZeroDivisionError), being_rank(rank, 2), gi.record(f"{tmp_path}/"):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 from typing import NamedTuple
 
 from ...recording import RecordingError
+from ...recording.recorder.recording_names import ENDING
 
 __all__ = ["BLOCK", "MARKER", "TABLES", "VERSION", "Column", "check_lake", "schema_table"]
 
@@ -142,11 +144,8 @@ def check_lake(path: str) -> None:
     try:
         with open(os.path.join(path, MARKER), encoding="utf-8") as file:
             version = json.load(file)["version"]
-    except FileNotFoundError:
-        raise RecordingError(
-            f"{path} is no dataset of recordings: there is no {MARKER} in it\n"
-            f"Make one with `gradscope export run/ -o {path}`."
-        ) from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise RecordingError(_what_else(path)) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RecordingError(f"{os.path.join(path, MARKER)} cannot be read: {error}") from None
     if version != VERSION:
@@ -154,3 +153,15 @@ def check_lake(path: str) -> None:
             f"{path} has version {version!r} of the dataset, this gradscope reads and writes {VERSION}\n"
             "Use the gradscope that wrote it, or export into another directory."
         )
+
+
+def _what_else(path: str) -> str:
+    """Return what there is in place of a dataset, and how to come to one."""
+    if os.path.isfile(path) or glob.glob(os.path.join(glob.escape(path), f"*{ENDING}")):
+        kind = "a file" if os.path.isfile(path) else "a directory of recordings"
+        told = f"{path} is {kind}, and no dataset of recordings: SQL is asked of one that they were exported to"
+        return f"{told}\n`gradscope export {path} -o lake/` makes it, and `gradscope query lake/ SQL` asks."
+    return (
+        f"{path} is no dataset of recordings: there is no {MARKER} in it\n"
+        f"Make one with `gradscope export run/ -o {path}`."
+    )
