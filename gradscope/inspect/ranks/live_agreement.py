@@ -33,7 +33,8 @@ __all__ = ["LiveAgreement", "RanksDisagreeError"]
 
 _PATIENCE = 10.0  # seconds that others wait for rank 0's step, once: it may have no batch left
 _AFTERTHOUGHT = 3.0  # seconds in which parameters that differ may turn out to be those of a later step (join)
-_POLL = 0.002
+_POLLS = 0.0001, 0.002  # seconds between two looks, at first and at most
+_NONE = "none"  # no step is stored as this
 _KEPT = 128  # steps of a rank that the store keeps
 
 _next_session = itertools.count().__next__  # the numbers agree, as all ranks open sessions in the same order
@@ -150,6 +151,7 @@ class LiveAgreement:
     def _compare(self, exchange: _Exchange) -> None:
         """Compare what has come; wait for rank 0 where it is not here yet, but once only if it does not come."""
         started = time.monotonic()
+        pause, longest = _POLLS
         while True:
             look = exchange.next()  # one at a time: to ask for the one after it takes as long, and it is not there
             if look is not None:
@@ -161,7 +163,8 @@ class LiveAgreement:
             if look is None:
                 if time.monotonic() - started >= waits:
                     break
-                time.sleep(_POLL)
+                time.sleep(pause)
+                pause = min(2 * pause, longest)
         self._tell_of_skips()
         self._patience = _PATIENCE if self._mine.peek() is None else 0.0
         if parted is not None:
@@ -256,10 +259,11 @@ class _Exchange:
 
     def next(self) -> StepLook | None:
         """Return the next step that has been put in; None while it has not."""
-        key = self._key("step", self._steps)
-        if not self._store.check([key]):
+        # What this asks, and gets, in one round trip takes check() and get() three.
+        stored = self._store.compare_set(self._key("step", self._steps), _NONE, _NONE)
+        if stored == _NONE.encode():
             return None
-        optimizer, number, layout, *rest = msgspec.msgpack.decode(self._store.get(key))
+        optimizer, number, layout, *rest = msgspec.msgpack.decode(stored)
         if layout not in self._known:
             self._known[layout] = read_layout(self._store.get(self._key("layout", layout)))
         self._steps += 1

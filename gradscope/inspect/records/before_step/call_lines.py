@@ -81,6 +81,7 @@ class CallLines:
         self._adapter = adapter
         self._tracker = tracker
         self._called: dict[int, _Called] = {}
+        self._checkpoints = False  # whether any module was called first inside of a re-entrant checkpoint
 
     def module_entered(self, module: Any) -> bool:
         """Note the call of a module; return whether it is an outermost one with parameters."""
@@ -91,6 +92,7 @@ class CallLines:
         if called is None or called.module() is not module:
             called = self._called[id(module)] = self._called_first(module, sys._getframe(1))
             self.known += called.trained
+            self._checkpoints |= called.checkpointed
         if outermost and called.trained:
             self.forward = own_line()
         return outermost and called.trained
@@ -106,7 +108,7 @@ class CallLines:
 
     def checkpointed(self) -> set[str]:
         """Return the paths of the modules with parameters that were called first inside of a re-entrant checkpoint."""
-        return {path for path, called in self._living() if called.checkpointed}
+        return {path for path, called in self._living() if called.checkpointed} if self._checkpoints else set()
 
     def _living(self) -> Iterator[tuple[str, _Called]]:
         for called in list(self._called.values()):
