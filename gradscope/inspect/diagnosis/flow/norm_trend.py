@@ -23,6 +23,9 @@ VANISHING = Limits.vanishing_norm
 EXPLODING = Limits.exploding_norm
 """Norms above are shown as exploding, where nothing else is set."""
 
+_FAINT = {"float16": 1e-6, "float32": 1e-35, "float64": 1e-300}
+"""Norms below which what comes to a node is near the least that its type has a number for."""
+
 _UNKNOWN = "It may have been in what the node had saved, since the forward pass: that is not known here."
 
 
@@ -167,11 +170,31 @@ def _first_zero(nodes: Sequence[NodeRecord], sources: Mapping[int, NodeRecord]) 
         if node.parameter:
             hit[killers[node.index]].append(node.parameter)
     for index, parameters in hit.items():
-        name = by_index[index].operator
-        yield NormTrouble(
-            "zero", f"{name} makes the gradient zero everywhere", f"So it is for {several(parameters)}.", index,
-            tuple(parameters),
-        )  # fmt: skip
+        last, text = by_index[index], f"So it is for {several(parameters)}."
+        if _is_faint(last):
+            yield _run_dry(last, text, tuple(parameters), sources)
+        else:
+            title = f"{last.operator} makes the gradient zero everywhere"
+            yield NormTrouble("zero", title, text, index, tuple(parameters))
+
+
+def _is_faint(node: NodeRecord) -> bool:
+    """Whether so little comes to a node that its type has no smaller numbers for what the node makes of it."""
+    least = _FAINT.get(node.outputs[0].dtype, _FAINT["float32"]) if node.outputs else _FAINT["float32"]
+    return 0.0 < _size(node) < least
+
+
+def _run_dry(
+    last: NodeRecord, text: str, parameters: tuple[str, ...], sources: Mapping[int, NodeRecord]
+) -> NormTrouble:
+    """Say that the gradient has become zero little by little, and which operator does most of it."""
+    first = last
+    while (source := sources.get(first.key)) is not None:
+        first = source
+    index, why = _most_by_factors("vanishing", _factors_to(last, sources)) or (last.index, "")
+    sizes = f"{first.norm:.1e} at {first.operator}, {last.norm:.1e} at #{last.index}"
+    title = f"the gradient is vanishing until it is 0: {sizes}"
+    return NormTrouble("vanishing", title, f"{why}\n{text}".lstrip(), index, parameters)
 
 
 def _spread(nodes: Sequence[NodeRecord], sources: Mapping[int, NodeRecord], limits: Limits) -> Iterator[NormTrouble]:
@@ -264,8 +287,14 @@ def _most_of(kind: str, leaf: NodeRecord, sources: Mapping[int, NodeRecord]) -> 
             user.index,
             f"{user.norm:.1e} comes to {user.operator}, whose other input is {size}: look at the forward.",
         )
+    return _most_by_factors(kind, factors) or (leaf.index, "")
+
+
+def _most_by_factors(kind: str, factors: Mapping[str, list[tuple[float, NodeRecord]]]) -> tuple[int, str] | None:
+    """Return the strongest node of the operator that does most of it, and what it does; None where nothing is known."""
     if not factors:
-        return leaf.index, ""
+        return None
+    sign = 1 if kind == "exploding" else -1
     name = max(factors, key=lambda name: sign * sum(log for log, _ in factors[name]))
     logs = [log for log, _ in factors[name]]
     strongest = max(factors[name], key=lambda pair: sign * pair[0])[1]

@@ -56,6 +56,18 @@ def test_the_operator_that_makes_a_gradient_zero_is_told_once_for_all_that_get_i
     )  # fmt: skip
 
 
+def test_a_gradient_that_has_become_zero_little_by_little_has_vanished():
+    steps = [(("Mul", "Addmm")[place % 2], 10.0 ** -(place + 1), "") for place in range(44)]
+    (found,) = norm_trouble(chain(("Sum", 1.0, ""), *steps, ("Addmm", 0.0, ""), leaf(0.0, "embed.weight")))
+    assert found.kind == "vanishing"
+    assert found.text.startswith("Mul does most of it: it multiplies the norm 22 times, each time by about 0.1.")
+    assert found.title == "the gradient is vanishing until it is 0: 1.0e+00 at Sum, 1.0e-44 at #44"
+    assert found.parameters == ("embed.weight",)
+    assert found.text.endswith("So it is for embed.weight.")
+    (killed,) = norm_trouble(chain(("Sum", 1.0, ""), ("Relu", 1e-20, ""), leaf(0.0, "w")))
+    assert (killed.kind, killed.title) == ("zero", "Relu makes the gradient zero everywhere")
+
+
 def test_a_zero_that_no_parameter_gets_is_none_of_it():
     assert norm_trouble(chain(("Sum", 1.0, ""), ("Relu", 0.0, ""))) == []
 
