@@ -74,6 +74,18 @@ def test_a_filter_that_matches_nothing_or_cannot_be_understood_is_said_and_hides
     play(scenario)
 
 
+def test_while_others_are_hidden_the_line_of_keys_says_how_to_go_from_match_to_match():
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        await search(app, pilot, "op:Relu")
+        await until(pilot, lambda: ", . Match  Esc All nodes" in text_of(app).split("\n")[-1])
+        await pilot.press(".")
+        await pilot.press("escape")
+        await until(pilot, lambda: "Match" not in text_of(app).split("\n")[-1])
+
+    play(scenario)
+
+
 def test_a_stop_at_a_node_that_the_filter_hides_is_still_inspected():
     async def scenario(app, pilot):
         await start(app, pilot)

@@ -66,6 +66,8 @@ _ALONE = LaneRow(0, 0, 0, (), 0)
 
 Match = Callable[["NodeRecord"], bool]
 
+_FILTER_KEYS = {"next_match": "Match", "previous_match": "Match", "show_all": "All nodes"}
+
 
 class GraphPane(CursorPane, inherit_bindings=False):
     """The list of nodes; its cursor says which node the inspector and the source pane show.
@@ -216,6 +218,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         if shape != self._shape:
             self._shape = shape
             self._outline, self._found, self._only_found, self._sorted = NOTHING, [], False, None
+            self.post_message(self.KeysChanged())
             self._rows, self._layout, self._lanes = Rows(range(len(nodes))), [], 1
             self.content_changed()
             self.select(min(self.index, max(0, len(nodes) - 1)))
@@ -437,6 +440,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
             if shape == self._shape and match is self._match:
                 self._found, self._only_found = found, only and match is not None
                 self._arrange()
+                self.post_message(self.KeysChanged())
 
         return self.run_worker(find, group="search", exclusive=True)
 
@@ -454,6 +458,12 @@ class GraphPane(CursorPane, inherit_bindings=False):
         """Show the nodes again that do not match; those that do stay marked."""
         self._only_found = False
         self._arrange()
+        self.post_message(self.KeysChanged())
+
+    @property
+    def keys(self) -> Mapping[str, str]:
+        """What matters most in the pane now: while others are hidden, to go from match to match, and to show them."""
+        return _FILTER_KEYS if self.filtered else super().keys
 
     def seek(self, step: int) -> bool:
         """Go to the next match, or with ``step=-1`` to the one before; return whether there is one."""
