@@ -116,6 +116,7 @@ def test_the_columns_that_leave_bad_elements_out_are_named_beside_a_norm_that_do
     node = replace(chain()[0], grad_outputs=(summary(),), grad_inputs=(summary(nans=1),))
     assert any(line.startswith("Tensors float32 cpu, mean to max: finite only ──") for line in lines(node, 90))
     assert any(line.startswith("Tensors float32 cpu, min to max: finite only ─") for line in lines(node, 50))
+    assert any(line.startswith("Tensors float32 cpu, max: finite only ─") for line in lines(node, 40))
     assert any(line.startswith("Tensors float32 cpu ──") for line in lines(node, 35))
     clean = replace(node, grad_inputs=(summary(),))
     assert not any("finite" in line for line in lines(clean, 90))

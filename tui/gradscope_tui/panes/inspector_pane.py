@@ -532,7 +532,7 @@ def _cell(summary: TensorSummary | None, name: str) -> str:
 
 def _finite_only(columns: Sequence[str]) -> str:
     """Say of which columns the NaNs and infinities are left out, where others show them."""
-    return f"{columns[0]} to {columns[-1]}: finite only"
+    return f"{' to '.join(dict.fromkeys((columns[0], columns[-1])))}: finite only"
 
 
 def _bad(summary: TensorSummary, name: str) -> int:
