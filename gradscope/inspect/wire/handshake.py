@@ -25,6 +25,13 @@ _LARGEST = 4096
 _NONCE = 32
 
 
+_OTHER_TOKEN = "the token is not the one that the program was started with"
+_NO_TOKEN = (
+    "the program wants its token, and none was given\n"
+    "The environment variable GRADSCOPE_TOKEN gives it to `gradscope attach` and `gradscope dap`."
+)
+
+
 class HandshakeError(ChannelError):
     """The other side speaks another version, does not know the token, or has refused."""
 
@@ -67,7 +74,8 @@ def shake_hands(channel: Channel[Any], role: str, token: bytes, patience: float 
         channel.send(Proof(_digest(token, role, theirs.nonce, mine.nonce)))
     proof = _expect(channel, Proof)
     if not hmac.compare_digest(proof.digest, _digest(token, other, mine.nonce, theirs.nonce)):
-        _refuse(channel, "the token is not the one that the program was started with")
+        none = hmac.compare_digest(proof.digest, _digest(b"", other, mine.nonce, theirs.nonce))
+        _refuse(channel, _NO_TOKEN if none and role == "program" else _OTHER_TOKEN)
     if role == "program":
         channel.send(Proof(_digest(token, role, theirs.nonce, mine.nonce)))
     channel.largest = LARGEST

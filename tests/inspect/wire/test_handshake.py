@@ -38,6 +38,13 @@ def test_a_wrong_token_is_refused_by_the_program_before_anything_else(ends):
     assert str(front) == str(program) == "the token is not the one that the program was started with"
 
 
+def test_who_gives_no_token_hears_how_to_give_it(ends):
+    front, program = meet(ends, b"", b"secret")
+    assert str(front) == str(program)
+    assert str(front).startswith("the program wants its token, and none was given\n")
+    assert "GRADSCOPE_TOKEN" in str(front)
+
+
 def test_another_version_is_named(ends):
     here, there = ends()
     Channel(there, m.FromFront).send(m.Hello(99, "9.9", 1, b"x" * 32))
