@@ -83,6 +83,7 @@ def test_how_it_ends_is_told(run, name, paused):
     else:
         debugger.cont()
     assert debugger.wait(30).ended
+    process.wait_unseen()  # on a busy machine one that has closed its descriptors is not waited for before
     found, text = process.conclude()
     assert (found, text.endswith(said)) == (status, True), text
 
