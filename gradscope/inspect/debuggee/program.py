@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any
@@ -139,13 +140,8 @@ def own_traceback(error: BaseException) -> str:
     After Ctrl-C the traceback ends with the program's own line: where in gradscope the interrupt came says nothing
     about the program.
     """
-    whole = [(part, part.__traceback__) for part in _with_causes(error)]
-    try:
-        hide_instruments(error)
+    with _instruments_hidden(error):
         told = traceback.TracebackException.from_exception(error)
-    finally:
-        for part, trace in whole:
-            part.__traceback__ = trace
     if isinstance(error, KeyboardInterrupt):
         while told.stack and told.stack[-1].filename.startswith((str(_GRADSCOPE), "<gradscope ")):
             del told.stack[-1]
@@ -165,7 +161,8 @@ def print_uncaught(error: BaseException) -> str:
         _to_stderr(text)
         return text
     try:
-        sys.excepthook(type(error), error, _without_ours(error.__traceback__))
+        with _instruments_hidden(error):  # Python's own hook, which others call, prints what the error has
+            sys.excepthook(type(error), error, error.__traceback__)
     except ProgramAborted:
         raise
     except SystemExit:
@@ -214,6 +211,18 @@ def hide_instruments(error: BaseException) -> None:
     """
     for part in _with_causes(error):
         part.__traceback__ = _without_ours(part.__traceback__)
+
+
+@contextmanager
+def _instruments_hidden(error: BaseException) -> Iterator[None]:
+    """Have an error and what led to it without the instruments' frames in the block."""
+    whole = [(part, part.__traceback__) for part in _with_causes(error)]
+    try:
+        hide_instruments(error)
+        yield
+    finally:
+        for part, trace in whole:
+            part.__traceback__ = trace
 
 
 def _with_causes(error: BaseException) -> Iterator[BaseException]:

@@ -115,6 +115,16 @@ def test_an_uncaught_error_goes_to_the_programs_own_hook(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_a_hook_that_calls_pythons_own_prints_the_programs_frames_alone(monkeypatch, capsys):
+    """So does that of torch.distributed, which says which rank it is: what is printed is what the error has."""
+    program, _ = run(fail)
+    error = program.error
+    whole = error.__traceback__
+    monkeypatch.setattr(sys, "excepthook", lambda *raised: sys.__excepthook__(*raised))
+    assert print_uncaught(error) == capsys.readouterr().err
+    assert error.__traceback__ is whole
+
+
 @pytest.mark.parametrize("stream", [None, object()])
 def test_an_uncaught_error_without_a_stderr_is_kept(monkeypatch, stream):
     monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
