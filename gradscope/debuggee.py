@@ -89,7 +89,7 @@ class _Debuggee:
         connection.set_inheritable(False)
         server = DebugServer(self._debugger, None, Address(path=""), on_coming=self._debugger.attached)
         server.on_leaving = self._left
-        server.adopt(connection)
+        server.adopt(connection, patience=None)  # it may load its screen first, from a cold disk
         return server
 
     def wait_for_leave(self) -> None:

@@ -36,7 +36,7 @@ class HandshakeError(ChannelError):
     """The other side speaks another version, does not know the token, or has refused."""
 
 
-def shake_hands(channel: Channel[Any], role: str, token: bytes, patience: float = PATIENCE) -> Hello:
+def shake_hands(channel: Channel[Any], role: str, token: bytes, patience: float | None = PATIENCE) -> Hello:
     """Agree on the version, and let each side prove that it knows the token.
 
     Parameters
@@ -45,7 +45,7 @@ def shake_hands(channel: Channel[Any], role: str, token: bytes, patience: float 
         This side's: ``'front'`` or ``'program'``.
     token : bytes
         The secret; empty where the socket is its owner's alone.
-    patience : float
+    patience : float or None
         Seconds in which the first message must have come: a program that has just been started takes a while.
 
     Returns
@@ -72,7 +72,7 @@ def shake_hands(channel: Channel[Any], role: str, token: bytes, patience: float 
     other = "program" if role == "front" else "front"
     if role == "front":  # the program, which the token protects, proves last
         channel.send(Proof(_digest(token, role, theirs.nonce, mine.nonce)))
-    proof = _expect(channel, Proof)
+    proof = _expect(channel, Proof, patience)
     if not hmac.compare_digest(proof.digest, _digest(token, other, mine.nonce, theirs.nonce)):
         none = hmac.compare_digest(proof.digest, _digest(b"", other, mine.nonce, theirs.nonce))
         _refuse(channel, _NO_TOKEN if none and role == "program" else _OTHER_TOKEN)
@@ -86,7 +86,7 @@ def _digest(token: bytes, role: str, theirs: bytes, own: bytes) -> bytes:
     return hmac.digest(token, role.encode() + theirs + own, "sha256")
 
 
-def _expect(channel: Channel[Any], kind: type[Any], patience: float = PATIENCE) -> Any:
+def _expect(channel: Channel[Any], kind: type[Any], patience: float | None) -> Any:
     message = channel.receive(patience)
     if isinstance(message, kind):
         return message

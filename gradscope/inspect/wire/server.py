@@ -23,7 +23,7 @@ from ..debugging.session.debugger import Debugger
 from ..records.records import DebuggerEvent
 from .addresses import Address
 from .channel import Channel, ChannelError, ClosedHereError, MessageChannel, encode
-from .handshake import shake_hands
+from .handshake import PATIENCE, shake_hands
 from .messages import Cancel, Changed, Failure, FromFront, Leave, Logged, Nodes, Refused, Reply, Request, Welcome
 from .standing import StandingSource
 from .verb_table import AT_ONCE, VERBS, nodes
@@ -99,9 +99,15 @@ class DebugServer:
         """Accept fronts from now on, on threads of its own."""
         self._begin(self._accept, "gradscope-listener")
 
-    def adopt(self, connection: socket.socket) -> None:
-        """Take the front at the other end of a socket."""
-        self._begin(lambda: self._serve(connection), "gradscope-front")
+    def adopt(self, connection: socket.socket, patience: float | None = PATIENCE) -> None:
+        """Take the front at the other end of a socket.
+
+        Parameters
+        ----------
+        patience : float or None
+            Seconds in which each message of its handshake must have come; None waits as long as it lives.
+        """
+        self._begin(lambda: self._serve(connection, patience), "gradscope-front")
 
     def _begin(self, work: Callable[[], None], name: str) -> None:
         thread = threading.Thread(target=work, name=name, daemon=True)
@@ -117,10 +123,10 @@ class DebugServer:
                 return
             self.adopt(connection)
 
-    def _serve(self, connection: socket.socket) -> None:
+    def _serve(self, connection: socket.socket, patience: float | None) -> None:
         channel: Channel[Any] = Channel(connection, FromFront)
         try:
-            hello = shake_hands(channel, "program", self._token)
+            hello = shake_hands(channel, "program", self._token, patience)
             front = Front(self.debugger, channel, hello.pid)
             with self._changed:
                 self._changed.wait_for(lambda: self.front is None, _FAREWELL)  # the last front may be about to leave

@@ -11,6 +11,7 @@ import pytest
 from gradscope.inspect import SessionError, SessionState
 from gradscope.inspect.wire import program_process
 from gradscope.inspect.wire.channel import ChannelError
+from gradscope.inspect.wire.handshake import PATIENCE
 from gradscope.inspect.wire.program_process import ProgramProcess, exit_text
 from tests.quick_cases import quick
 
@@ -105,6 +106,19 @@ def test_one_that_becomes_another_program_is_waited_for(run, tmp_path, monkeypat
     process.wait_unseen()
     status, text = process.conclude()
     assert (status, text.endswith(", and has ended (exit status 5)")) == (5, True)
+
+
+@pytest.mark.slow
+def test_a_front_that_takes_long_to_load_is_waited_for(tmp_path):
+    """A screen loads its libraries after the program has been started: from a cold disk, or beside much other work."""
+    path = tmp_path / "script.py"
+    path.write_text(START + BACKWARD)
+    process = ProgramProcess([str(path)], terminal=False)
+    time.sleep(PATIENCE + 1)
+    process.debugger.start()
+    assert process.debugger.wait(30).paused
+    process.debugger.abort()
+    process.end()
 
 
 def test_the_script_is_the_main_program(run):
