@@ -68,7 +68,7 @@ class DebugServer:
     Attributes
     ----------
     on_leaving : callable
-        Called when a front has gone, with whether it said so.
+        Called when a front has gone, with whether it said so; the only one also where it has not introduced itself.
     front : Front or None
         The one that is attached.
     """
@@ -125,6 +125,7 @@ class DebugServer:
 
     def _serve(self, connection: socket.socket, patience: float | None) -> None:
         channel: Channel[Any] = Channel(connection, FromFront)
+        front: Front | None = None
         try:
             hello = shake_hands(channel, "program", self._token, patience)
             front = Front(self.debugger, channel, hello.pid)
@@ -146,6 +147,8 @@ class DebugServer:
         except ChannelError as error:
             with contextlib.suppress(ChannelError):
                 channel.send(Refused(str(error)))
+            if front is None and self._listener is None:  # nobody else can come
+                self.on_leaving(False)
         finally:
             channel.close()
 

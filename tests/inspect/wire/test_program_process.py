@@ -121,6 +121,16 @@ def test_a_front_that_takes_long_to_load_is_waited_for(tmp_path):
     process.end()
 
 
+def test_a_front_that_dies_while_it_loads_leaves_no_process(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(START + BACKWARD)
+    process = ProgramProcess([str(path)], terminal=False)
+    process._channel.close()
+    assert process._process.wait(60) == 0
+    with pytest.raises(ChannelError):
+        _ = process.debugger
+
+
 def test_the_script_is_the_main_program(run):
     process = run(
         "import sys, signal, threading\nimport gradscope as gs\n"
