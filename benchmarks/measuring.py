@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib
 import json
@@ -15,7 +16,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -212,13 +213,13 @@ def measure_peak(order: dict[str, Any]) -> dict[str, int] | None:
 
     lib = load(order["library"], order["threads"])
     smallest_step(lib)
-    gc.collect()
+    give_back()
     own = resident("RssAnon")
     prepare, body = CASES[order["case"]].build(lib)
     for _ in range(2):
         body(prepare())
     wait_for_background()
-    gc.collect()
+    give_back()
     if own is None or not reset_peak():
         return None
     for _ in range(2):
@@ -240,6 +241,13 @@ def smallest_step(lib: Any) -> None:
     (slope,) = lib.autograd.grad(loss, layer.weight, create_graph=True)
     (loss + slope.sum()).backward()
     optimizer.step()
+
+
+def give_back() -> None:
+    """Give memory that is free, of Python and of glibc's allocator, back to the system: no step holds that."""
+    gc.collect()
+    with suppress(AttributeError, OSError, TypeError):  # another C library than GNU's, or Windows
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def resident(field: str) -> int | None:
