@@ -16,9 +16,12 @@ import numpy
 
 from .. import dispatch
 from . import device
+from .allocator import keep_freed_memory
 from .bfloat16 import plain
 
 __all__ = ["Geometry", "Storage", "VersionCounter", "adopted", "strided_view"]
+
+keep_freed_memory()
 
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
 """Shape, strides and offset of a view, the latter two in elements."""

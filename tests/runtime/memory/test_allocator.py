@@ -1,0 +1,39 @@
+"""Memory of arrays that are freed is there for the next ones."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+
+STEPS = """
+import resource
+import numpy
+import gradscope as gs
+
+def step():
+    x = gs.ones(512, 1024, requires_grad=True)  # 2 MiB
+    for _ in range(8):
+        x = x * 1.5
+    x.sum().backward()
+
+step()
+step()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(5):
+    step()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator has rules of its own")
+@pytest.mark.parametrize("asked", [{}, {"MALLOC_TRIM_THRESHOLD_": "131072"}], ids=["as it comes", "as it is asked for"])
+def test_no_page_is_filled_anew(asked: dict[str, str]) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", STEPS], capture_output=True, text=True, check=True, env={**os.environ, **asked}
+    )
+    pages = int(run.stdout)  # 5 steps of some 10 arrays of 512 pages
+    assert pages > 5 * 512 if asked else pages < 512
