@@ -94,8 +94,11 @@ def assert_gradients(
 
 
 def refuse_others(inputs: Sequence[Any]) -> None:
-    """Raise when a tensor that requires grad is of another library, or when some are gradscope's and some PyTorch's."""
+    """Raise unless tensors require grad that are all gradscope's, or all PyTorch's."""
+    __tracebackhide__ = True
     wanted = [(i, value) for i, value in enumerate(inputs) if getattr(value, "requires_grad", False)]
+    if not wanted:
+        raise ValueError("assert_gradients expects an input to require gradient\nCall requires_grad_() on one.")
     for index, value in wanted:
         if not isinstance(value, Tensor) and not is_foreign(value):
             raise TypeError(
@@ -111,6 +114,7 @@ def refuse_others(inputs: Sequence[Any]) -> None:
 
 def refuse_written_inputs(function: Callable[..., Any], inputs: Sequence[Any], before: Sequence[Any]) -> None:
     """Raise when `function` has written its inputs: finite differences would then compare different points."""
+    __tracebackhide__ = True
     for index, (value, values) in enumerate(zip(inputs, before, strict=True)):
         if values is not None and not numpy.array_equal(device.to_host(value._array), values, equal_nan=True):
             raise AssertionError(

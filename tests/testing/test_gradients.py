@@ -52,13 +52,25 @@ def test_a_failure_names_the_function_the_inputs_and_the_worst_elements() -> Non
 
 
 def test_pytest_shows_the_line_that_asserts(tmp_path: Path) -> None:
-    source = "import gradscope as gs\ndef test():\n    x = gs.ones(2, dtype=gs.float64, requires_grad=True)\n"
-    (tmp_path / "test_it.py").write_text(f"{source}    gs.testing.assert_gradients(lambda x: x * x.detach(), x)\n")
+    source = """
+import gradscope as gs
+
+def test_wrong():
+    gs.testing.assert_gradients(lambda x: x * x.detach(), gs.ones(2, dtype=gs.float64, requires_grad=True))
+
+def test_nothing_to_check():
+    gs.testing.assert_gradients(lambda x: x * x, gs.ones(2, dtype=gs.float64))
+
+def test_written():
+    x = gs.ones(2, dtype=gs.float64, requires_grad=True)
+    gs.testing.assert_gradients(lambda x, y: x * y.add_(1), x, gs.ones(2))
+"""
+    (tmp_path / "test_it.py").write_text(source)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
-    assert ">   " in said
-    assert "gs.testing.assert_gradients(lambda" in said
-    assert "raise AssertionError" not in said
+    assert "3 failed" in said
+    assert said.count(">       gs.testing.assert_gradients(lambda") == 3
+    assert "raise " not in said
 
 
 class Square(gs.autograd.Function):
