@@ -115,7 +115,15 @@ class ForwardLog:
 
     def followed(self, frame: FrameType | None) -> None:
         """Note that a backward begins, which a function calls."""
-        self._trained.update(forward.line for forward in self._waiting.values())
+        waiting = list(self._waiting.values())
+        modules = [forward.module() for forward in waiting]
+        reduced = self._adapter.parallel_modules([module for module in modules if module is not None])
+        # An average that is looked at between two steps is no training, though a backward of the model follows.
+        self._trained.update(
+            forward.line
+            for forward, module in zip(waiting, modules)
+            if not reduced or any(module is one for one in reduced)
+        )
         self._waiting.clear()
         self._backward = None if frame is None else (frame.f_code, frame.f_lineno)
 
