@@ -57,12 +57,6 @@ def pytest_configure(config: pytest.Config) -> None:
 PYTORCH = importlib.util.find_spec("torch") is not None
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Return one worker more than there are processors: many tests wait for a program that they have started."""
-    return (os.cpu_count() or 1) + 1
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
     """Have every second worker of a whole run load the test files from the last to the first.

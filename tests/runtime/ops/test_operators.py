@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -563,39 +563,46 @@ REPEATABLE = [op for op in OPERATORS.values() if not op.draws and op.name != "tr
 LEFT_TO_SLOW = {"complex", "device", "gradgradcheck", "math_bits", "math_bits_inplace", "math_bits_out"}
 
 
-def marks_of(check: str) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.torch] * check.startswith("torch") + [pytest.mark.slow] * (check in LEFT_TO_SLOW)
+def checks_of(op: Operator) -> Iterator[Any]:
+    """Yield the checks that an operator must pass: the quick ones of its own, those beside PyTorch, each long one."""
+    apply = [check for check, (_, applies) in CHECKS.items() if applies(op)]
+    long = [check for check in apply if check in LEFT_TO_SLOW]
+    torch = [check for check in apply if check.startswith("torch")]
+    own = [check for check in apply if check not in long and check not in torch]
+    if torch:
+        yield pytest.param(op, torch, id=f"{op.name}-torch", marks=pytest.mark.torch)
+    yield pytest.param(op, own, id=op.name)
+    for check in long:
+        yield pytest.param(op, [check], id=f"{op.name}-{check}", marks=pytest.mark.slow)
 
 
-CASES = [
-    pytest.param(op, check, id=f"{op.name}-{check}", marks=marks_of(check))
-    for op in OPERATORS.values()
-    if op.samples is not None
-    for check, (_, applies) in CHECKS.items()
-    if applies(op)
-]
+SAMPLED = [op for op in OPERATORS.values() if op.samples is not None]
 
 
-@pytest.mark.parametrize(("op", "check"), CASES)
-def test_operator(op: Operator, check: str, request: pytest.FixtureRequest) -> None:
-    function = CHECKS[check][0]
-    with warnings.catch_warnings(), numpy.errstate(all="ignore"):
-        if check.startswith("torch"):
-            torch = request.getfixturevalue("torch")
-            warnings.simplefilter("ignore")
-            function(op, torch)
-        else:
-            function(op)
+@pytest.mark.parametrize(("op", "checks"), [case for op in SAMPLED for case in checks_of(op)])
+def test_operator(op: Operator, checks: list[str], request: pytest.FixtureRequest) -> None:
+    beside = [request.getfixturevalue("torch")] if checks[0].startswith("torch") else []
+    for check in checks:
+        with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+            if beside:
+                warnings.simplefilter("ignore")
+            try:
+                CHECKS[check][0](op, *beside)
+            except Exception as error:
+                error.add_note(f"It was the check {check!r}.")
+                raise
 
 
 SECOND = {"gradgradcheck": check_gradgradcheck, "complex": check_complex}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("op", "check"), [case for case in CASES if case.values[1] in SECOND])
+@pytest.mark.parametrize("check", SECOND)
+@pytest.mark.parametrize("op", SAMPLED, ids=lambda op: op.name)
 def test_second_derivatives_one_by_one(op: Operator, check: str) -> None:
-    with warnings.catch_warnings(), numpy.errstate(all="ignore"):
-        SECOND[check](op, fast_mode=False)
+    if CHECKS[check][1](op):
+        with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+            SECOND[check](op, fast_mode=False)
 
 
 @pytest.mark.parametrize("name", [name for name in OTHER_AT_EXTREMES if name != "lcm"])
