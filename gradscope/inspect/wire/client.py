@@ -181,6 +181,8 @@ class RemoteDebugger:
         self._left = False
         self._silent = self._pausing = False
         self._held = ""
+        # The request that a held program goes on with: answers to earlier ones tell where it stood before.
+        self._due = 0
         self.exit_status = None
         threading.Thread(target=self._take_all, args=(channel,), name="gradscope-wire", daemon=True).start()
 
@@ -690,7 +692,7 @@ class RemoteDebugger:
         except _HeldError:
             if not isinstance(verb, GOING_ON) or isinstance(verb, m.Abort):
                 raise
-            self._count_as_running()  # it goes on with that as soon as it can: that it is held has been told
+            self._count_as_running(number)  # it goes on with that as soon as it can: that it is held has been told
             return None
         except _NoAnswerError:
             raise
@@ -752,8 +754,9 @@ class RemoteDebugger:
         if self._held and not before:
             self._add_to_log((self._held,))
 
-    def _count_as_running(self) -> None:
+    def _count_as_running(self, number: int) -> None:
         with self._changed:
+            self._due = number
             self._standing = msgspec.structs.replace(self._standing, state=SessionState.RUNNING)
         self._broadcast.tell(DebuggerEvent("state", self.state, self.reason))
 
@@ -786,7 +789,8 @@ class RemoteDebugger:
     def _take(self, message: m.FromProgram) -> None:
         self._silent, self._held = False, ""
         if isinstance(message, m.Reply | m.Failure):
-            self._stand(message.standing)
+            if message.id >= self._due:
+                self._stand(message.standing)
             future = self._waiting.get(message.id)
             if future is not None and not future.done():
                 future.set_result(message)

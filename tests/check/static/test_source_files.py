@@ -238,4 +238,5 @@ def test_a_notebook_is_not_taken_for_source_without_findings(tmp_path):
     told = check_sources([str(tmp_path / "explore.ipynb")])
     assert told.files == []
     assert told.unread[0].startswith(f"{tmp_path / 'explore.ipynb'}, which cannot be read: it is a notebook;")
+    (tmp_path / "train.py").write_text("")
     assert check_sources([str(tmp_path)]).unread == ()
