@@ -187,10 +187,10 @@ class NativeAdapter:
 
     def outputs(self, node: Node) -> tuple[TensorSpec, ...]:
         """Return what the forward operator returned."""
-        place = _place_of(getattr(node, "kind", numpy.ndarray))
+        kind = getattr(node, "kind", _ARRAY)
         if not node.multi:
-            return (TensorSpec(tuple(node.shape), _name_of(node.dtype), place),)
-        return tuple([TensorSpec(tuple(shape), _name_of(kind), place) for shape, kind in node.output_specs()])
+            return _one_output(node.shape, node.dtype, kind)
+        return tuple([_one_output(shape, dtype, kind)[0] for shape, dtype in node.output_specs()])
 
     def saved(self, node: Node) -> Sequence[SavedView]:
         """Return the saved tensors."""
@@ -865,6 +865,12 @@ def _name_of(kind: Any) -> str:
 def _place_of(kind: type) -> str:
     """Return the device of arrays of a type, as its text."""
     return str(device.device_of_type(kind))
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _one_output(shape: Any, dtype: Any, kind: type) -> tuple[TensorSpec]:
+    """Return the outputs of a node that has one: they are the same object for nodes by the thousand."""
+    return (TensorSpec(tuple(shape), _name_of(dtype), _place_of(kind)),)
 
 
 def _history_is_lost(tensor: Any) -> bool:

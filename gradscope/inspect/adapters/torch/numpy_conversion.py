@@ -55,7 +55,16 @@ def outputs_of(node: Any) -> tuple[TorchSpec, ...]:
     if metadata is None:
         leaf = getattr(node, "variable", None)
         return () if leaf is None else (spec_of(leaf),)
-    return tuple(TorchSpec(_told_shape(m), dtype_name(m.dtype), str(m.device)) for m in metadata)
+    if len(metadata) == 1:
+        (only,) = metadata
+        return _one_output(_told_shape(only), only.dtype, only.device)
+    return tuple([_one_output(_told_shape(m), m.dtype, m.device)[0] for m in metadata])
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _one_output(shape: tuple[int, ...], dtype: torch.dtype, place: torch.device) -> tuple[TorchSpec]:
+    """Return the outputs of a node that has one: they are the same object for nodes by the thousand."""
+    return (TorchSpec(shape, dtype_name(dtype), str(place)),)
 
 
 def _told_shape(metadata: Any) -> tuple[int, ...]:

@@ -291,18 +291,17 @@ class TaskView:
             seen.state = "pending"  # the backward was aborted before the node ran
         if self.order:
             with no_collection():
-                shared: dict[Any, Any] = {}
-                self._finished = {key: self._finished_node(self._links[key], shared) for key in self.order}
+                self._finished = {key: self._finished_node(self._links[key]) for key in self.order}
         if self._release is not None:
             self._release()
         self.task = self.call = self._frame = self._release = self._names = None
         self._links, self._bare, self._leaves = {}, {}, []
         self.backup.clear()
 
-    def _finished_node(self, link: NodeLinks, shared: dict[Any, Any]) -> FinishedNode:
-        """Return what stays of a node; equal parts of many nodes are kept once."""
+    def _finished_node(self, link: NodeLinks) -> FinishedNode:
+        """Return what stays of a node."""
         adapter, node = self.adapter, link.node
-        parameter, outputs = self.parameter_of(node), adapter.outputs(node)
+        parameter = self.parameter_of(node)
         return FinishedNode(
             adapter.node_name(node),
             link.sequence_nr,
@@ -310,7 +309,7 @@ class TaskView:
             parameter,
             adapter.location(node),
             link.edges,
-            shared.setdefault(outputs, outputs),
+            adapter.outputs(node),
         )
 
     def _after(self, node: Any, saved: tuple[SavedRecord, ...]) -> tuple[SavedRecord, ...]:
