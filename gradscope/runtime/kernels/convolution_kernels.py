@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["convolved", "input_gradient", "suits", "weight_gradient"]
 
 _GRID = 1 << 17  # elements of a block of images, which stay in the cache
-_COLUMNS = 1 << 18  # elements of gathered rows: fewer calls are worth more than a smaller cache
-_SCATTERED = 1 << 18  # elements of products that are scattered
+_COLUMNS = 1 << 19  # elements of gathered rows: fewer calls are worth more than a smaller cache
+_SCATTERED = 1 << 19  # elements of products that are scattered
 _LEAST_ROW = 256  # elements that a gathered row has at least
 _FEW = 1.15  # how many pixels of a grid may be made for each one that is asked for
 _MANY_OUTPUTS = 2  # times as many as inputs: what they bring to the inputs is scattered, not gathered
