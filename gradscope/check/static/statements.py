@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -147,17 +148,27 @@ def attribute_call(node: ast.AST, *names: str) -> ast.expr | None:
     return None
 
 
-def stored_names(statement: ast.AST) -> Iterator[str]:
-    """Yield the names that a statement, or one inside of it, binds or deletes."""
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            yield node.id
+def stored_names(statement: ast.AST) -> tuple[str, ...]:
+    """Return the names that a statement, or one inside of it, binds or deletes."""
+    return _names_in(statement)[0]
 
 
 def mentions(node: ast.AST, *words: str) -> bool:
     """Whether an attribute, a name or a keyword inside of a node is one of some words."""
+    return not _names_in(node)[1].isdisjoint(words)
+
+
+@functools.lru_cache(maxsize=1 << 12)  # several rules ask of the same statements
+def _names_in(node: ast.AST) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return what is bound or deleted inside of a node, and all attributes, names and keywords there."""
+    stored, words = [], set()
     for inner in ast.walk(node):
-        found = getattr(inner, "attr", None) or getattr(inner, "id", None) or getattr(inner, "arg", None)
-        if found in words:
-            return True
-    return False
+        if isinstance(inner, ast.Name):
+            words.add(inner.id)
+            if not isinstance(inner.ctx, ast.Load):
+                stored.append(inner.id)
+        elif isinstance(inner, ast.Attribute):
+            words.add(inner.attr)
+        elif isinstance(inner, ast.keyword | ast.arg) and inner.arg is not None:
+            words.add(inner.arg)
+    return tuple(stored), frozenset(words)
