@@ -11,7 +11,6 @@ import pytest
 
 STEPS = """
 import resource
-import numpy
 import gradscope as gs
 
 def step():
