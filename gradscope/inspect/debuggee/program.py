@@ -15,6 +15,7 @@ from weakref import WeakSet
 from ...runtime.events import is_library_file
 from ...runtime.memory import device
 from ...runtime.notebook_cells import source_name
+from ..source.call_sites import current_line
 from .broadcast import OutputWriter
 from .pause_gate import Gate, ProgramAborted
 from .processes import StartedProcesses
@@ -36,6 +37,8 @@ _INSTRUMENTS = (str(_GRADSCOPE / "inspect"), str(_GRADSCOPE / "check"))
 _DISPATCHER = (os.path.join("torch", "_ops.py"), os.path.join("torch", "utils", "_stats.py"))
 
 _MODE_DISPATCHER = os.path.join("torch", "overrides.py")
+
+_NO_LINE = -1
 
 _PROGRAMS: WeakSet[Program] = WeakSet()
 
@@ -93,7 +96,7 @@ class Program:
         frame = sys._current_frames().get(self.interrupter.ident or 0)
         while frame is not None and is_library_file(frame.f_code.co_filename):
             frame = frame.f_back
-        return "" if frame is None else f"{source_name(frame.f_code.co_filename)}:{frame.f_lineno}"
+        return "" if frame is None else f"{source_name(frame.f_code.co_filename)}:{current_line(frame)}"
 
 
 class CallProgram(Program):
@@ -258,7 +261,9 @@ def _without_ours(trace: TracebackType | None) -> TracebackType | None:
         trace = trace.tb_next
     found: TracebackType | None = None
     for step in reversed(kept):
-        found = TracebackType(found, step.tb_frame, step.tb_lasti, step.tb_lineno)
+        # A signal may have come at an instruction that has no line, which the constructor has a number for.
+        line = _NO_LINE if step.tb_lineno is None else step.tb_lineno
+        found = TracebackType(found, step.tb_frame, step.tb_lasti, line)
     return found
 
 

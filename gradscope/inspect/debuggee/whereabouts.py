@@ -8,6 +8,8 @@ import threading
 import traceback
 from types import FrameType
 
+from ..source.call_sites import current_line
+
 __all__ = ["is_library", "main_thread_frame", "main_thread_stack", "whereabouts"]
 
 _COLLECTIVES = os.path.join("torch", "distributed")
@@ -33,7 +35,7 @@ def whereabouts() -> str:
         frame = frame.f_back
     if frame is None:
         return "outside the program's lines"
-    place = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+    place = f"{os.path.basename(frame.f_code.co_filename)}:{current_line(frame)}"
     if waits:
         return f"waits in {waits}, called at {place}"
     return f"is in {called}(), called at {place}" if called in ("backward", "grad") else f"is at {place}"
@@ -47,7 +49,7 @@ def main_thread_stack() -> str:
     frame = main_thread_frame()
     frames = []
     while frame is not None:
-        frames.append((frame, frame.f_lineno))
+        frames.append((frame, current_line(frame)))
         frame = frame.f_back
     while frames and is_library(frames[-1][0]):  # what has started the program
         frames.pop()

@@ -18,6 +18,7 @@ from .source_syntax import last_name, syntax_tree
 
 __all__ = [
     "caller",
+    "current_line",
     "fields_of",
     "line_of",
     "location_at",
@@ -76,9 +77,17 @@ def user_lines() -> tuple[Location, ...]:
     return tuple(location_at(frame, frame.f_lineno) for frame in user_frames(sys._getframe(1)))
 
 
-def location_at(frame: FrameType, lineno: int) -> Location:
-    """Return a line of the function that a frame runs."""
-    return line_of(frame.f_code.co_filename, lineno, frame.f_code.co_qualname)
+def current_line(frame: FrameType) -> int:
+    """Return the number of the line that a frame runs.
+
+    Another thread, and a signal, may find an instruction that has no line: then it is the function's first one.
+    """
+    return frame.f_lineno or frame.f_code.co_firstlineno
+
+
+def location_at(frame: FrameType, lineno: int | None) -> Location:
+    """Return a line of the function that a frame runs; the function's first one for an instruction without a line."""
+    return line_of(frame.f_code.co_filename, lineno or frame.f_code.co_firstlineno, frame.f_code.co_qualname)
 
 
 def line_of(filename: str, lineno: int, function: str = "") -> Location:

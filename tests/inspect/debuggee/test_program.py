@@ -4,6 +4,7 @@ import gc
 import sys
 import threading
 import time
+from types import TracebackType
 
 import pytest
 
@@ -130,6 +131,16 @@ def test_an_uncaught_error_without_a_stderr_is_kept(monkeypatch, stream):
     monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
     monkeypatch.setattr(sys, "stderr", stream)
     assert print_uncaught(ValueError("oh")) == "ValueError: oh\n"
+
+
+def test_the_traceback_of_a_signal_at_an_instruction_without_a_line_is_told():
+    frame = sys._getframe()
+    without = next(first for first, _, line in frame.f_code.co_lines() if line is None)
+    step = TracebackType(None, frame, without, -1)
+    assert step.tb_lineno is None
+    assert own_traceback(KeyboardInterrupt().with_traceback(step)).endswith("\nKeyboardInterrupt\n")
+    with pytest.raises(ValueError, match="oh"):  # the end of a block has instructions without a line
+        fail()
 
 
 def test_a_traceback_leaves_an_error_and_its_causes_as_they_are():

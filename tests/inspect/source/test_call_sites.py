@@ -5,7 +5,9 @@ import sys
 from gradscope.inspect import Location
 from gradscope.inspect.source.call_sites import (
     caller,
+    current_line,
     fields_of,
+    location_at,
     name_of,
     user_frame,
     user_frames,
@@ -21,6 +23,14 @@ def test_the_caller_is_the_users_line():
     here = caller()
     assert (here.filename, here.source) == (__file__, "here = caller()")
     assert user_frame() is sys._getframe()
+
+
+def test_an_instruction_without_a_line_is_at_the_first_one_of_its_function():
+    code = compile("\n\nframe = frame_of()", "train.py", "exec").replace(co_linetable=b"", co_firstlineno=3)
+    space = {"frame_of": lambda: sys._getframe(1)}
+    exec(code, space)
+    assert space["frame"].f_lineno is None
+    assert current_line(space["frame"]) == location_at(space["frame"], None).lineno == 3
 
 
 def test_names():
