@@ -15,11 +15,11 @@ from weakref import WeakSet
 from ...runtime.events import is_library_file
 from ...runtime.memory import device
 from ...runtime.notebook_cells import source_name
-from ..source.call_sites import current_line
 from .broadcast import OutputWriter
 from .pause_gate import Gate, ProgramAborted
 from .processes import StartedProcesses
 from .program_thread import Interrupter, aborts_unreported
+from .whereabouts import current_line
 
 __all__ = [
     "CallProgram",

@@ -8,9 +8,7 @@ import threading
 import traceback
 from types import FrameType
 
-from ..source.call_sites import current_line
-
-__all__ = ["is_library", "main_thread_frame", "main_thread_stack", "whereabouts"]
+__all__ = ["current_line", "is_library", "main_thread_frame", "main_thread_stack", "whereabouts"]
 
 _COLLECTIVES = os.path.join("torch", "distributed")
 _WRAPPER = os.path.join("torch", "nn", "parallel", "distributed.py")
@@ -54,6 +52,14 @@ def main_thread_stack() -> str:
     while frames and is_library(frames[-1][0]):  # what has started the program
         frames.pop()
     return "".join(traceback.StackSummary.extract(iter(frames[::-1])).format())
+
+
+def current_line(frame: FrameType) -> int:
+    """Return the number of the line that a frame runs.
+
+    Another thread, and a signal, may find an instruction that has no line: then it is the function's first one.
+    """
+    return frame.f_lineno or frame.f_code.co_firstlineno
 
 
 def main_thread_frame() -> FrameType | None:

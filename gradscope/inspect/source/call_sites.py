@@ -18,7 +18,6 @@ from .source_syntax import last_name, syntax_tree
 
 __all__ = [
     "caller",
-    "current_line",
     "fields_of",
     "line_of",
     "location_at",
@@ -75,14 +74,6 @@ def caller() -> Location | None:
 def user_lines() -> tuple[Location, ...]:
     """Return the lines of the user's functions that are running, the innermost first."""
     return tuple(location_at(frame, frame.f_lineno) for frame in user_frames(sys._getframe(1)))
-
-
-def current_line(frame: FrameType) -> int:
-    """Return the number of the line that a frame runs.
-
-    Another thread, and a signal, may find an instruction that has no line: then it is the function's first one.
-    """
-    return frame.f_lineno or frame.f_code.co_firstlineno
 
 
 def location_at(frame: FrameType, lineno: int | None) -> Location:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import pytest
 
-from gradscope.inspect.debuggee.whereabouts import main_thread_stack, whereabouts
+from gradscope.inspect.debuggee.whereabouts import current_line, main_thread_stack, whereabouts
 
 
 def test_the_line_of_the_main_thread_is_told():
@@ -45,3 +46,12 @@ def test_what_a_line_waits_in_is_told(filename, name, told):
     exec(compile(source, f"site-packages/{filename}", "exec"), space)
     space[name](thread)
     assert found[0].startswith(f"{told}test_whereabouts.py:")
+
+
+def test_an_instruction_without_a_line_is_at_the_first_one_of_its_function():
+    code = compile("\n\nframe = frame_of()", "train.py", "exec").replace(co_linetable=b"", co_firstlineno=3)
+    space = {"frame_of": lambda: sys._getframe(1)}
+    exec(code, space)
+    assert space["frame"].f_lineno is None
+    assert current_line(space["frame"]) == 3
+    assert current_line(sys._getframe()) == sys._getframe().f_lineno
