@@ -69,8 +69,10 @@ def test_the_program_ends_meanwhile(program):
     ("where", "said"),
     [
         ([], "no program of yours listens"),
-        (["1"], "no program listens at "),
-        (["tcp://nowhere"], "an address over TCP is tcp://HOST:PORT, got 'tcp://nowhere'"),
+        pytest.param(["1"], "no program listens at ", marks=pytest.mark.slow),
+        pytest.param(
+            ["tcp://nowhere"], "an address over TCP is tcp://HOST:PORT, got 'tcp://nowhere'", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_what_cannot_be_reached_is_said(runtime_directory, where, said):
@@ -79,5 +81,6 @@ def test_what_cannot_be_reached_is_said(runtime_directory, where, said):
     assert done.stderr.startswith(f"gradscope attach: {said}")
 
 
+@pytest.mark.slow
 def test_the_screen_needs_a_terminal(runtime_directory):
     assert "use --line for a prompt" in attach().stderr

@@ -201,6 +201,7 @@ loss.backward()
 """
 
 
+@pytest.mark.slow
 def test_a_second_run_finds_the_line_of_a_write_that_nothing_counts(tmp_path):
     done = check(tmp_path, EXACT, before=["--exact", "--format", "concise"])
     assert (done.returncode, done.stderr) == (1, "")

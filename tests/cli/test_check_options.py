@@ -176,6 +176,7 @@ def test_spoiled():
 """
 
 
+@pytest.mark.slow
 def test_a_test_suite_is_run_as_a_module(tmp_path):
     (tmp_path / "test_suite.py").write_text(SUITE)
     done = check(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_suite.py", script="")

@@ -300,6 +300,7 @@ def launched(editor, tmp_path, text, **arguments):
     return str(tmp_path / "program.py")
 
 
+@pytest.mark.slow
 def test_a_write_into_a_saved_tensor_stops_in_the_line_that_writes(editor, tmp_path):
     path = launched(editor, tmp_path, WRITES)
     editor.ask("setBreakpoints", source={"path": path}, breakpoints=[{"line": 3}])
@@ -534,6 +535,7 @@ def test_editors_come_to_a_port_one_after_the_other(script):
         server.stderr.close()
 
 
+@pytest.mark.slow
 def test_an_editor_that_dies_takes_its_program_along(tmp_path):
     (tmp_path / "loop.py").write_text(LOOP)
     with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -793,6 +795,7 @@ def test_what_is_asked_before_the_terminal_is_there_is_answered_afterwards(termi
     terminals.ask("disconnect")
 
 
+@pytest.mark.slow
 def test_an_editor_that_opens_no_terminal_is_told_why_there_is_no_program(terminals, script):
     terminals.refusal = "no terminal here"
     answer = terminals.request("launch", program=script, console="integratedTerminal")

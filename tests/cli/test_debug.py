@@ -79,7 +79,10 @@ model(gs.ones(2, 8)).sum().backward()
 """
 
 
-@pytest.mark.parametrize(("limit", "found"), [("1e-4", "7 Sigmoid in a row"), ("1e-6", "nothing wrong is seen")])
+@pytest.mark.parametrize(
+    ("limit", "found"),
+    quick([("1e-4", "7 Sigmoid in a row"), ("1e-6", "nothing wrong is seen")], {("1e-4", "7 Sigmoid in a row")}),
+)
 def test_limits_of_findings_are_set_on_the_command_line(tmp_path, limit, found):
     done = debug(tmp_path, DEEP, before=("--limit", f"bounded_chain={limit}", "-c", "findings; quit"))
     assert (done.returncode, done.stderr) == (0, "")
@@ -95,6 +98,7 @@ def test_a_limit_of_the_doctors_is_refused_before_anything_starts(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_commands_that_stop_before_the_end(tmp_path):
     done = debug(tmp_path, TRAIN, before=("-c", "b param:2.bias; c; p node.parameter; q"))
     assert done.returncode == 0
@@ -228,7 +232,11 @@ def test_a_script_that_raises_shows_its_own_traceback(tmp_path, source):
 
 
 @pytest.mark.parametrize(
-    ("source", "status"), [("import sys; sys.exit(3)", 3), ("raise SystemExit", 1), ("import sys; sys.exit('bad')", 1)]
+    ("source", "status"),
+    quick(
+        [("import sys; sys.exit(3)", 3), ("raise SystemExit", 1), ("import sys; sys.exit('bad')", 1)],
+        {("import sys; sys.exit(3)", 3)},
+    ),
 )
 def test_the_scripts_own_exit_status(tmp_path, source, status):
     assert debug(tmp_path, source, before=("-c", "continue")).returncode == status
@@ -365,6 +373,7 @@ def test_a_missing_module(tmp_path):
 # --- input, output, children ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_where_commands_come_through_stdin_the_script_has_none(tmp_path):
     source = "input('name? ')\n"
     done = debug(tmp_path, source, before=("--line",), text="continue\n")
@@ -372,6 +381,7 @@ def test_where_commands_come_through_stdin_the_script_has_none(tmp_path):
     assert "EOFError: EOF when reading a line" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_line_that_the_script_has_begun_is_not_written_on(tmp_path):
     source = TRAIN.replace("    loss.backward()", "    print('loss', end=' ')\n    loss.backward()")
     done = debug(tmp_path, source + "print('the end', end='')", before=("-c", "step; continue"))
@@ -381,6 +391,7 @@ def test_a_line_that_the_script_has_begun_is_not_written_on(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_the_debuggers_words_do_not_follow_stdout_into_the_scripts_file(tmp_path):
     source = "import os\nfile = open('log.txt', 'w')\nos.dup2(file.fileno(), 1)\nprint('logged')\n" + TRAIN
     done = debug(tmp_path, source, before=("-c", "step; continue"))

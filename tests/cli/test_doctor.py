@@ -153,6 +153,7 @@ def test_the_installation():
     assert done.stdout.endswith("Everything that gradscope needs is here.\n")
 
 
+@pytest.mark.slow
 def test_the_installation_as_json_imports_nothing_heavy():
     code = (
         "import sys; from gradscope.cli import main; status = main(['doctor', '--format', 'json'])\n"
@@ -164,6 +165,7 @@ def test_the_installation_as_json_imports_nothing_heavy():
     assert set(facts["parts"]) >= {"numpy", "networkx", "textual", "torch", "cupy", "matplotlib"}
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_said(monkeypatch, capsys):
     from gradscope.cli import doctor as command
 

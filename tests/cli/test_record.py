@@ -88,6 +88,7 @@ def test_a_script_that_raises(tmp_path):
     assert done.stderr.endswith("ValueError: no more\ngradscope: recorded 9 nodes in script.gscope\n")
 
 
+@pytest.mark.slow
 def test_a_module_and_another_thread(tmp_path):
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__init__.py").write_text("")

@@ -10,6 +10,7 @@ import pytest
 import gradscope.inspect as gi
 from tests.cli.sources import BUG
 from tests.gradscope_command import gradscope
+from tests.quick_cases import quick
 
 # Each ends the process, or says so, in one way.
 LEAVING = {
@@ -68,7 +69,7 @@ def test_the_graph_is_drawn_though_the_script_leaves_by_os_exit(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
 
 
-@pytest.mark.parametrize("status", [0, 9])
+@pytest.mark.parametrize("status", quick([0, 9], {9}))
 def test_the_debugger_ends_as_a_script_that_leaves_by_os_exit(status, tmp_path):
     done = run(tmp_path, f"print('last', flush=True)\nimport os; os._exit({status})\n", "debug", "-c", "continue")
     assert done.returncode == status, done.stderr
@@ -128,7 +129,11 @@ if __name__ == "__main__":
         (["check"], "Nothing was checked: the script uses neither gradscope nor PyTorch.\nNot looked into: 1 process "),
         (["doctor"], "No backward pass was seen.\nNot looked into: 1 process "),
         (["record"], "(the script never called backward())\ngradscope: not recorded: 1 process "),
-        (["debug", "--line", "-c", "continue"], "nothing to stop at.\nNot looked into: 1 process "),
+        pytest.param(
+            ["debug", "--line", "-c", "continue"],
+            "nothing to stop at.\nNot looked into: 1 process ",
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=lambda value: value[0],
 )

@@ -27,6 +27,7 @@ def command(*arguments):
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_left_is_no_error():
     reader, writer = os.pipe()
     os.close(reader)
@@ -53,6 +54,7 @@ def test_the_command_shows_function_node_and_legend():
         assert line in shown.splitlines()
 
 
+@pytest.mark.slow
 def test_unknown_names_are_told_with_near_ones_and_nothing_is_shown():
     status, shown, errors = command("show", "mul", "mull", "\x1b[31m")
     assert (status, shown) == (2, "")

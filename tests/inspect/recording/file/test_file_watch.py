@@ -278,6 +278,7 @@ def test_a_kill_while_the_log_is_moved_into_the_file_damages_nothing(tmp_path, w
     assert nodes_in(there) == recorder.nodes == 12 * 9
 
 
+@pytest.mark.slow
 def test_whoever_looks_at_the_file_for_a_moment_does_not_leave_it_with_a_log(tmp_path, monkeypatch):
     path = tmp_path / "run.gscope"
     with gi.record(path) as recorder:
