@@ -52,8 +52,17 @@ class Region(NamedTuple):
         """Return these bytes as an array, which is valid as long as the memory is."""
         return numpy.asarray(_Interface(self))
 
+    def bounds(self) -> tuple[int, int]:
+        """Return the address of the first byte, and the one behind the last."""
+        steps = [(size - 1) * stride for size, stride in zip(self.shape, self.strides)]
+        last = self.address + sum(step for step in steps if step > 0)
+        return self.address + sum(step for step in steps if step < 0), last + self.itemsize
+
     def apart(self, other: Region) -> bool:
         """Whether both have no byte in common; false where that would take long to find out."""
+        (first, end), (start, last) = self.bounds(), other.bounds()
+        if end <= start or last <= first:
+            return True
         try:
             return not numpy.shares_memory(self.array(), other.array(), max_work=_MOST_WORK)  # type: ignore[arg-type]
         except numpy.exceptions.TooHardError:

@@ -6,17 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy
-
 from ...adapters import Adapter
+from ...adapters.memory_fingerprint import Region
 from ...output.number_format import count, format_bytes
 from ...records.naming import named_tensors
 from ..explanation import Explanation, element_bytes, parameters_of, storage_bytes
 
 __all__ = ["GradientAliasing", "SharedMemory", "aliasing"]
-
-# Whether two strided layouts overlap can take very long to decide; past this many steps the answer is yes.
-_MOST_WORK = 10_000
 
 
 @dataclass(frozen=True)
@@ -139,20 +135,21 @@ def _by_memory(adapter: Adapter, pairs: Iterable[tuple[str, Any]]) -> dict[Any, 
 
 def _between(adapter: Adapter, grads: Sequence[tuple[str, Any]]) -> Iterable[SharedMemory]:
     for group in _by_memory(adapter, grads).values():
-        for i, j in _meeting([tensor for _, tensor in group]):
-            (first, a), (second, b) = group[i], group[j]
-            if _overlap(a, b):
+        regions = [_region(adapter, tensor) for _, tensor in group]
+        for i, j in _meeting(regions):
+            if not regions[i].apart(regions[j]):
+                first, second = group[i][0], group[j][0]
                 text = f"the gradients of `{first}` and `{second}` share memory: writing one changes the other"
                 yield SharedMemory("gradients", first, second, True, text)
 
 
-def _meeting(tensors: Sequence[Any]) -> list[tuple[int, int]]:
+def _meeting(regions: Sequence[Region]) -> list[tuple[int, int]]:
     """Return the pairs of places whose ranges of bytes meet: of the views of a bucket, which are many, few or none."""
-    starts = [int(tensor.data_ptr()) for tensor in tensors]
+    bounds = [region.bounds() for region in regions]
     found: list[tuple[int, int]] = []
     reaching: list[int] = []
-    for place in sorted(range(len(tensors)), key=starts.__getitem__):
-        reaching = [other for other in reaching if starts[other] + _reach(tensors[other]) > starts[place]]
+    for place in sorted(range(len(regions)), key=bounds.__getitem__):
+        reaching = [other for other in reaching if bounds[other][1] > bounds[place][0]]
         found += [(min(place, other), max(place, other)) for other in reaching]
         reaching.append(place)
     return sorted(found)
@@ -164,34 +161,11 @@ def _with(
     there = _by_memory(adapter, others)
     for name, grad in grads:
         for other_name, other in there.get(adapter.memory_key(grad), ()):
-            if _overlap(grad, other):
+            if not _region(adapter, grad).apart(_region(adapter, other)):
                 text = f"the gradient of `{name}` is in the memory of {what} `{other_name}`"
                 yield SharedMemory(kind, name, other_name, True, f"{text}: writing one changes the other")
 
 
-def _overlap(a: Any, b: Any) -> bool:
-    """Whether two tensors have a byte in common; two columns of one matrix have none."""
-    size = max(_reach(a), _reach(b))
-    first, second = int(a.data_ptr()), int(b.data_ptr())
-    start = min(first, second)
-    if first + _reach(a) <= second or second + _reach(b) <= first:
-        return False
-    # The same layout on the host, of memory that is never touched: the tensors may be on a device.
-    ground = numpy.empty(max(first, second) - start + size, numpy.uint8)
-    layouts = _layout(ground, a, first - start), _layout(ground, b, second - start)
-    try:
-        return numpy.shares_memory(*layouts, max_work=_MOST_WORK)  # type: ignore[arg-type]
-    except numpy.exceptions.TooHardError:
-        return True
-
-
-def _reach(tensor: Any) -> int:
-    """Return how many bytes lie from the first of a tensor to its last."""
-    steps = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride()))
-    return (int(steps) + 1) * int(tensor.element_size()) if tensor.numel() else 0
-
-
-def _layout(ground: Any, tensor: Any, offset: int) -> Any:
-    size = int(tensor.element_size())
-    strides = [int(step) * size for step in tensor.stride()]
-    return numpy.lib.stride_tricks.as_strided(ground[offset:], (*tensor.shape, size), (*strides, 1))
+def _region(adapter: Adapter, tensor: Any) -> Region:
+    """Return the bytes of a tensor; one that has no memory of its own, as a sparse one, shares with itself alone."""
+    return adapter.region(tensor) or Region(id(tensor), (1,), (1,), 1)

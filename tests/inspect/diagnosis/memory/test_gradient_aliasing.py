@@ -1,9 +1,11 @@
 """Gradients that share memory."""
 
-import importlib
 import json
 
+import pytest
+
 import gradscope.inspect as gi
+from gradscope.inspect.adapters.memory_fingerprint import Region
 
 
 def two(fw):
@@ -97,9 +99,8 @@ def test_two_models_with_the_same_parameters_share_nothing_unduly(fw):
 
 
 def test_views_of_a_large_bucket_are_compared_with_their_neighbours_only(fw, monkeypatch):
-    module = importlib.import_module("gradscope.inspect.diagnosis.memory.gradient_aliasing")
-    looks, overlap = [], module._overlap
-    monkeypatch.setattr(module, "_overlap", lambda a, b: looks.append(1) or overlap(a, b))
+    looks, apart = [], Region.apart
+    monkeypatch.setattr(Region, "apart", lambda a, b: looks.append(1) or apart(a, b))
     bucket, leaves = fw.zeros(300), [fw.ones(3, requires_grad=True) for _ in range(100)]
     for place, leaf in enumerate(leaves):
         leaf.grad = bucket[3 * place : 3 * place + 3]
@@ -107,3 +108,23 @@ def test_views_of_a_large_bucket_are_compared_with_their_neighbours_only(fw, mon
     found = gi.aliasing({f"w{place}": leaf for place, leaf in enumerate(leaves)})
     assert [(entry.first, entry.second) for entry in found.dangerous] == [("w6", "w7"), ("w7", "w50")]
     assert len(looks) == 2
+
+
+def test_sparse_gradients_have_no_memory_to_share_but_are_one_where_they_are_the_same(torch):
+    first, second = (torch.nn.Embedding(4, 2, sparse=True) for _ in range(2))
+    places = torch.tensor([1, 1])
+    (first(places).sum() + second(places).sum()).backward()
+    named = {"a": first.weight, "b": second.weight}
+    assert not gi.aliasing(named)
+    second.weight.grad = first.weight.grad
+    assert [(entry.first, entry.second) for entry in gi.aliasing(named).dangerous] == [("a", "b")]
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_the_doctor_looks_at_sparse_gradients(torch, batch):
+    bag, head = torch.nn.EmbeddingBag(4, 2, sparse=True, mode="sum"), torch.nn.Linear(2, 1)
+    places = torch.tensor([[1, 2]] * batch)
+    with gi.Doctor() as doctor:
+        for _ in range(2):
+            head(bag(places)).sum().backward()
+    assert doctor.diagnosis.symptoms == ()
