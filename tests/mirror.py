@@ -14,6 +14,7 @@ ACROSS = {
     "inspect/adapters/test_law_seven.py": "no instrument changes a number",
     "inspect/adapters/test_programs.py": "real models run unchanged under the debugger",
     "inspect/adapters/test_sequences.py": "an LSTM and a Transformer under the debugger",
+    "inspect/adapters/test_unusual_tensors.py": "sparse, lazy, nested and other tensors under every instrument",
     "inspect/debugging/session/test_violation_writers.py": "who wrote a tensor, from the runtime to the prompt",
     "inspect/diagnosis/rules/test_programs.py": "every rule's good and bad program, of check and of the doctor",
     "inspect/diagnosis/test_broken_programs.py": "programs as people break them: does the doctor name the cause",

@@ -35,6 +35,7 @@ from .functorch import is_wrapped
 from .graph_freeing import cut_row
 from .jit_tracing import TRACED, around_tracing
 from .node_hooks import note_hooks
+from .numpy_conversion import storage_of
 from .operator_calls import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
 from .saved_tensors_unpacked import note_thread
 from .torch_compile import blindness_of, leave_uncompiled
@@ -439,10 +440,10 @@ class ForwardTap:
         """Tell of memory that can now be written without a version being counted."""
         if self.muted.depth:
             return
-        try:
-            share = TorchShare(tensor, how, user_site(3))
-        except (RuntimeError, NotImplementedError):  # a sparse tensor, or one in a functorch transform, has no storage
+        storage = storage_of(tensor)
+        if storage is None:
             return
+        share = TorchShare(tensor, storage, how, user_site(3))
         for observer in self.writes:
             observer.memory_shared(share)
 

@@ -14,7 +14,7 @@ from ...records.records import TensorSpec, dtype_name
 from ...records.tensor_statistics import quick_norm
 from .. import memory_fingerprint
 from ..protocol import Converted
-from .functorch import is_wrapped, outside_of_transforms, unwrapped
+from .functorch import innermost, is_wrapped, outside_of_transforms, unwrapped
 from .torch_spec import TorchSpec
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "shape_of",
     "small_of",
     "spec_of",
+    "storage_of",
     "to_host",
     "to_host_told",
     "without_repeats",
@@ -277,6 +278,20 @@ def address_of(tensor: torch.Tensor) -> int:
         return tensor.data_ptr()
     except (RuntimeError, NotImplementedError):
         return 0
+
+
+def storage_of(tensor: torch.Tensor) -> Any:
+    """Return PyTorch's storage of a tensor, inside of a functorch transform too: there is one object of each.
+
+    Returns
+    -------
+    UntypedStorage or None
+        None of a tensor that is sparse, not yet initialised, or of a class that stands for what is not there.
+    """
+    try:
+        return innermost(tensor).untyped_storage()
+    except (RuntimeError, NotImplementedError, ValueError):
+        return None
 
 
 def region_of(tensor: torch.Tensor) -> memory_fingerprint.Region | None:

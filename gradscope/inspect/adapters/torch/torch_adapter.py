@@ -51,7 +51,7 @@ from .device import device_fingerprints, device_statistics
 from .engine_wrapper import backward_tap
 from .failed_node import failed_call
 from .forward_pass import SITE, WantedEvents, forward_tap
-from .functorch import innermost, is_wrapped
+from .functorch import is_wrapped
 from .graph_freeing import cut_row
 from .node_hooks import hooks_of
 from .numpy_conversion import (
@@ -62,6 +62,7 @@ from .numpy_conversion import (
     shape_of,
     small_of,
     spec_of,
+    storage_of,
     to_host,
     to_host_told,
     without_repeats,
@@ -492,11 +493,8 @@ def _unobserved(function: Callable[[Any], Any], argument: Any) -> Any:
 
 def _memory_of(tensor: torch.Tensor) -> tuple[Hashable, Any]:
     """Return the address of a tensor's storage, and that; of a tensor without one, its own, and None."""
-    try:
-        storage = innermost(tensor).untyped_storage()
-    except (RuntimeError, NotImplementedError):
-        return id(tensor), None
-    return storage._cdata, storage
+    storage = storage_of(tensor)
+    return (id(tensor), None) if storage is None else (storage._cdata, storage)
 
 
 class _NoRecording:

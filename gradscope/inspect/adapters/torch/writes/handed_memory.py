@@ -20,7 +20,7 @@ import numpy
 import torch
 
 from ..functorch import innermost
-from ..numpy_conversion import address_of, bits_there, reader
+from ..numpy_conversion import address_of, bits_there, reader, storage_of
 
 __all__ = ["HandedMemory"]
 
@@ -70,7 +70,7 @@ class HandedMemory:
         address = address_of(tensor) if on_host else 0
         if not (address or _is_on_device(tensor, holder)):
             return
-        storage = innermost(tensor).untyped_storage()
+        storage = storage_of(tensor)
         key = self._known(storage)
         place = address, tensor.shape
         for known in self._live.get(key, ()):
@@ -88,7 +88,9 @@ class HandedMemory:
 
     def replaced(self, tensor: torch.Tensor) -> None:
         """Note that a tensor lies in other memory now."""
-        self.written(self._known(innermost(tensor).untyped_storage()))
+        storage = storage_of(tensor)
+        if storage is not None:
+            self.written(self._known(storage))
 
     def written(self, key: int) -> None:
         """Note that all that lies in a storage, of which this is the key, is taken for written."""

@@ -12,7 +12,6 @@ from torch.utils import _python_dispatch as dispatch
 from .....runtime.events import CallSite
 from ....records.records import Location
 from ...native_adapter import location_of
-from ..functorch import innermost
 from ..operator_calls import tensors_in
 
 __all__ = ["SHARING", "TorchShare", "TorchWrite", "WriteMode", "called", "given_to_write"]
@@ -45,10 +44,10 @@ class TorchWrite:
 class TorchShare:
     """The memory of a tensor handed to where writes count no version of its own."""
 
-    def __init__(self, tensor: torch.Tensor, how: str, site: CallSite) -> None:
+    def __init__(self, tensor: torch.Tensor, storage: torch.UntypedStorage, how: str, site: CallSite) -> None:
         self.tensor, self.how = tensor, how
         # PyTorch gives a storage one object in Python, which lives as long as the storage.
-        self.memory = weakref.ref(innermost(tensor).untyped_storage())
+        self.memory = weakref.ref(storage)
         self._site = site
 
     @property

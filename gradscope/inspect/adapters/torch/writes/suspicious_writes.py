@@ -30,8 +30,7 @@ from torch.utils.hooks import BackwardHook
 
 from ..engine_wrapper import ENGINE, HOLDERS, blindness, is_compiling
 from ..forward_pass import CONVERSIONS, lies_in, replace
-from ..functorch import innermost
-from ..numpy_conversion import bits_of
+from ..numpy_conversion import bits_of, storage_of
 from ..observed_backward import edge_of, reached
 from ..operator_calls import grad_fn_of, tensors_in
 from ..saved_tensors import held_of, written_by_itself
@@ -372,11 +371,8 @@ def _written(given: _Given) -> list[torch.Tensor]:
 
 
 def _storage_of(tensor: torch.Tensor) -> int | None:
-    try:
-        key: int = innermost(tensor).untyped_storage()._cdata
-        return key
-    except (RuntimeError, NotImplementedError):  # the tensor is sparse, or stands for what is not there
-        return None
+    storage = storage_of(tensor)
+    return None if storage is None else storage._cdata
 
 
 def _owner_of(value: Any) -> Any:
