@@ -24,7 +24,7 @@ from .gradient_hooks import NodeHook
 from .import_watch import when_imported
 from .memory_fingerprint import Region
 from .native_adapter import NativeAdapter
-from .protocol import Adapter, DataParallel, FailedCall, InnerCalls, Observation, Observer, Plan, SavedView
+from .protocol import Adapter, DataParallel, FailedCall, InnerCalls, NodeFacts, Observation, Observer, Plan, SavedView
 
 __all__ = ["AnyAdapter", "adapter_for"]
 
@@ -322,6 +322,10 @@ class AnyAdapter:
     def task_reach(self, task: Any) -> tuple[Sequence[Any], AbstractSet[str]]:
         """Return the leaves that a backward may reach, and the names of the nodes that it may run."""
         return self._of(task).task_reach(task)
+
+    def facts(self, nodes: Sequence[Any]) -> NodeFacts:
+        """Return at once what tells nodes from others; they are of one framework."""
+        return (self._of(nodes[0]) if nodes else self._native).facts(nodes)
 
     def plan(self, task: Any) -> Plan:
         """Return the nodes that a backward may run, and what tells them from others."""

@@ -43,6 +43,7 @@ from .protocol import (
     DataParallel,
     FailedCall,
     InnerCalls,
+    NodeFacts,
     Observer,
     Plan,
     SavedView,
@@ -187,7 +188,7 @@ class NativeAdapter:
 
     def outputs(self, node: Node) -> tuple[TensorSpec, ...]:
         """Return what the forward operator returned."""
-        kind = getattr(node, "kind", _ARRAY)
+        kind = getattr(node, "kind", _ARRAY) if device.elsewhere or bfloat16.known else _ARRAY
         if not node.multi:
             return _one_output(node.shape, node.dtype, kind)
         return tuple([_one_output(shape, dtype, kind)[0] for shape, dtype in node.output_specs()])
@@ -406,6 +407,15 @@ class NativeAdapter:
         nodes = task.nodes
         return [node.variable for node in nodes if type(node) is AccumulateGrad], {node.node_name for node in nodes}
 
+    def facts(self, nodes: Sequence[Node]) -> NodeFacts:
+        """Return at once what tells nodes from others."""
+        return NodeFacts(
+            list(map(attrgetter("node_name"), nodes)),
+            _slots_of(nodes, "_site"),
+            [node.variable if type(node) is AccumulateGrad else None for node in nodes],
+            _slots_of(nodes, "_notes"),
+        )
+
     def plan(self, task: GraphTask) -> Plan:
         """Return the nodes that a backward may run, and what tells them from others."""
         nodes = task.nodes
@@ -414,11 +424,8 @@ class NativeAdapter:
         several = tuple in map(type, flat)  # such edges lead to outputs of nodes that have more than one
         return Plan(
             nodes,
-            list(map(attrgetter("node_name"), nodes)),
+            self.facts(nodes),
             list(map(attrgetter("seq"), nodes)),
-            _slots_of(nodes, "_site"),
-            [node.variable if type(node) is AccumulateGrad else None for node in nodes],
-            _slots_of(nodes, "_notes"),
             list(map(len, edges)),
             [edge[0] if type(edge) is tuple else edge for edge in flat] if several else flat,
             [edge[1] if type(edge) is tuple else 0 for edge in flat] if several else [0] * len(flat),

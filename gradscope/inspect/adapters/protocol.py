@@ -34,6 +34,7 @@ __all__ = [
     "InnerStep",
     "MemoryShare",
     "NodeCall",
+    "NodeFacts",
     "Observation",
     "Observer",
     "OperatorCall",
@@ -389,8 +390,8 @@ class Observation(AbstractContextManager["Observation"], Protocol):
         """Stop observing."""
 
 
-class Plan(NamedTuple):
-    """The nodes that a backward may run, in an order that depends on the graph alone: a column for each fact.
+class NodeFacts(NamedTuple):
+    """What tells nodes from others: a column for each fact.
 
     Attributes
     ----------
@@ -398,6 +399,21 @@ class Plan(NamedTuple):
         Where each was made: the same object for the same place. See :meth:`Adapter.location`.
     leaves : sequence of Tensor or None
         Of each AccumulateGrad.
+    notes : sequence of dict or None
+        See :meth:`Adapter.notes`; None where there are none.
+    """
+
+    names: Sequence[str]
+    sites: Sequence[Any]
+    leaves: Sequence[Any]
+    notes: Sequence[dict[Any, Any] | None]
+
+
+class Plan(NamedTuple):
+    """The nodes that a backward may run, in an order that depends on the graph alone, and their edges.
+
+    Attributes
+    ----------
     fans : sequence of int
         How many gradients each produces.
     receivers : sequence of node or None
@@ -407,11 +423,8 @@ class Plan(NamedTuple):
     """
 
     nodes: Sequence[Any]
-    names: Sequence[str]
+    facts: NodeFacts
     sequence_nrs: Sequence[int]
-    sites: Sequence[Any]
-    leaves: Sequence[Any]
-    notes: Sequence[dict[Any, Any] | None]
     fans: Sequence[int]
     receivers: Sequence[Any]
     inputs: Sequence[int]
@@ -665,6 +678,9 @@ class Adapter(Protocol):
 
     def task_reach(self, task: Any) -> tuple[Sequence[Any], AbstractSet[str]]:
         """Return the leaves that a backward may reach, and the names of the nodes that it may run: less than `plan`."""
+
+    def facts(self, nodes: Sequence[Any]) -> NodeFacts:
+        """Return at once what tells nodes from others."""
 
     def plan(self, task: Any) -> Plan:
         """Return the nodes that a backward under observation may run, and at once what tells them from others."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -85,6 +85,12 @@ class Tracker(Observer):
         if module or not self._users:
             return module
         return self._users.get(self._adapter.key(node), "")
+
+    def modules_of(self, keys: Sequence[int], notes: Sequence[dict[Any, Any] | None]) -> list[str]:
+        """Return the same of several nodes, of which keys and notes are known."""
+        found = [known.get(MODULE, "") if known else "" for known in notes]
+        users = self._users
+        return [module or users.get(key, "") for module, key in zip(found, keys)] if users else found
 
     def inside_module(self) -> bool:
         """Whether a module runs on this thread."""

@@ -285,7 +285,10 @@ class GraphTask:
     def release_kept(self) -> None:
         """Let go of the saved tensors of the nodes in :attr:`kept`."""
         for node in self.kept or ():
-            release_announced(node)
+            if events.closely:
+                release_announced(node)
+            else:
+                node.release()
         self.kept = None
 
     # --- running ---

@@ -9,6 +9,7 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
+from gradscope.inspect.records.execution_order import walk
 from tests.inspect.sessions import debugging, wait, where
 
 
@@ -43,6 +44,22 @@ def train(lib, model, steps=3):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+
+
+def test_what_is_told_of_all_nodes_at_once_is_what_is_told_of_each(lib):
+    model = mlp(lib)
+    with gi.track():
+        loss = (model(lib.ones(8, 3)) ** 2).mean()
+    adapter = gi.adapters.adapter_for(loss)
+    nodes = [link.node for link in walk(adapter, [loss.grad_fn]).values()]
+    for one in (adapter, gi.adapters.AnyAdapter()):
+        facts = one.facts(nodes)
+        assert list(facts.names) == list(map(adapter.node_name, nodes))
+        assert all(leaf is adapter.variable(node) for leaf, node in zip(facts.leaves, nodes, strict=True))
+        assert [notes or {} for notes in facts.notes] == list(map(adapter.notes, nodes))
+        places = dict(zip(map(id, facts.sites), map(adapter.location, nodes)))
+        assert [places[id(site)] for site in facts.sites] == list(map(adapter.location, nodes))
+    assert gi.adapters.AnyAdapter().facts([]).names == []
 
 
 # --- going on ---------------------------------------------------------------------------------------------------------

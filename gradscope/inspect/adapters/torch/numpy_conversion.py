@@ -72,7 +72,7 @@ def _told_shape(metadata: Any) -> tuple[int, ...]:
     """Return the shape in what a node keeps of its result; of a nested tensor PyTorch tells jagged ones alone."""
     if metadata.is_cpp_nested_tensor:
         return (-1,)
-    return tuple(n if isinstance(n, int) else -1 for n in metadata.shape)
+    return tuple([n if isinstance(n, int) else -1 for n in metadata.shape])
 
 
 def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:

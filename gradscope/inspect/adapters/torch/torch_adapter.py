@@ -30,6 +30,7 @@ from ..protocol import (
     DataParallel,
     FailedCall,
     InnerCalls,
+    NodeFacts,
     Observer,
     OnDevice,
     Plan,
@@ -301,18 +302,24 @@ class TorchAdapter:
         leaves = [node.variable for node in task.nodes if type(node) is _ACCUMULATE_GRAD]
         return leaves, {kind.__name__ for kind in set(map(type, task.nodes))}
 
-    def plan(self, task: TorchTask) -> Plan:
-        """Return the nodes that a backward may run, and what tells them from others."""
-        nodes = task.nodes
+    def facts(self, nodes: Sequence[Any]) -> NodeFacts:
+        """Return at once what tells nodes from others."""
         notes = [node.metadata for node in nodes]
-        flat = list(itertools.chain.from_iterable(task.edges))
-        return Plan(
-            nodes,
+        return NodeFacts(
             [_bare_names[node.name()] for node in nodes],
-            [node._sequence_nr() for node in nodes],
             [known.get(SITE) for known in notes],
             [node.variable if type(node) is _ACCUMULATE_GRAD else None for node in nodes],
             notes,
+        )
+
+    def plan(self, task: TorchTask) -> Plan:
+        """Return the nodes that a backward may run, and what tells them from others."""
+        nodes = task.nodes
+        flat = list(itertools.chain.from_iterable(task.edges))
+        return Plan(
+            nodes,
+            self.facts(nodes),
+            [node._sequence_nr() for node in nodes],
             list(map(len, task.edges)),
             list(map(itemgetter(0), flat)),
             list(map(itemgetter(1), flat)),
@@ -550,7 +557,7 @@ class TorchObservation:
             self._hear_forward()
 
     def pass_by(self, on: bool) -> None:
-        """Tell of nodes in passing, from the next backward on, or as usual, from the next node on."""
+        """Tell of nodes in passing, or as usual, from the next node on."""
         backward_tap.pass_by(self._observer, on)
 
     def close(self) -> None:

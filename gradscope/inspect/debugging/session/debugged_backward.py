@@ -22,7 +22,7 @@ from ...source.frame_variables import variables_of
 from ..history.gradient_restore import GradBackup
 from ..history.past_gradients import GradientCopies, ValueStore
 from ..stops import condition_names
-from .node_sequence import FinishedNode, FinishedNodeFacts, NodeList, record_of
+from .node_sequence import FinishedNodeFacts, FinishedNodes, NodeList
 from .session_records import BackwardFinding
 
 __all__ = ["CallFacts", "SeenNode", "TaskView"]
@@ -145,7 +145,7 @@ class TaskView:
         self._ran: dict[int, int] = {}
         self._bare: dict[int, NodeRecord] = {}
         self._links: dict[int, NodeLinks] = {}
-        self._finished: dict[int, FinishedNode] = {}
+        self._finished = FinishedNodes()
         self._names: dict[int, str] | None = None
         self._frame = frame
         self._called_by = threading.get_ident()
@@ -291,25 +291,31 @@ class TaskView:
             seen.state = "pending"  # the backward was aborted before the node ran
         if self.order:
             with no_collection():
-                self._finished = {key: self._finished_node(self._links[key]) for key in self.order}
+                self._finished = self._finished_nodes()
         if self._release is not None:
             self._release()
         self.task = self.call = self._frame = self._release = self._names = None
         self._links, self._bare, self._leaves = {}, {}, []
         self.backup.clear()
 
-    def _finished_node(self, link: NodeLinks) -> FinishedNode:
-        """Return what stays of a node."""
-        adapter, node = self.adapter, link.node
-        parameter = self.parameter_of(node)
-        return FinishedNode(
-            adapter.node_name(node),
-            link.sequence_nr,
-            self.tracker.module_of(node) or module_of_parameter(parameter),
-            parameter,
-            adapter.location(node),
-            link.edges,
-            adapter.outputs(node),
+    def _finished_nodes(self) -> FinishedNodes:
+        """Return what stays of the nodes; a list of each fact is made in a third of the time of an object a node."""
+        adapter = self.adapter
+        links = list(map(self._links.__getitem__, self.order))
+        nodes = [link.node for link in links]
+        facts = adapter.facts(nodes)
+        parameters = ["" if leaf is None else self._name_of(leaf) for leaf in facts.leaves]
+        modules = self.tracker.modules_of(self.order, facts.notes)
+        sites = list(map(id, facts.sites))
+        locations = {site: adapter.location(node) for site, node in dict(zip(sites, nodes)).items()}
+        return FinishedNodes(
+            facts.names,
+            [link.sequence_nr for link in links],
+            [module or (name and module_of_parameter(name)) for module, name in zip(modules, parameters)],
+            parameters,
+            list(map(locations.__getitem__, sites)),
+            [link.edges for link in links],
+            list(map(adapter.outputs, nodes)),
         )
 
     def _after(self, node: Any, saved: tuple[SavedRecord, ...]) -> tuple[SavedRecord, ...]:
@@ -404,7 +410,7 @@ class TaskView:
         """Return what a breakpoint may ask of a node."""
         key = self.order[index]
         link = self._links.get(key)
-        return FinishedNodeFacts(self._finished[key], index) if link is None else CallFacts(self, link.node, index)
+        return FinishedNodeFacts(self._finished, index) if link is None else CallFacts(self, link.node, index)
 
     def module_at(self, index: int) -> str:
         """Return the module path of a node, or that of its parameter's module."""
@@ -445,7 +451,7 @@ class TaskView:
     def edges(self, key: int) -> Sequence[tuple[int | None, int]]:
         """Return where the gradients of a node go: the key of the receiver, and which input."""
         link = self._links.get(key)
-        return self._finished[key].edges if link is None else link.edges
+        return self._finished.edges[self._positions[key]] if link is None else link.edges
 
     def live_node(self, key: int) -> Any:
         """Return the live node of a key, None when the backward has ended."""
@@ -472,7 +478,7 @@ class TaskView:
                 link=link,
             )
         elif record is None:
-            return record_of(self._finished[key], key, index, state)
+            return self._finished.record(index, key, state)
         elif record.index != index or record.state != state:
             record = self._bare[key] = replace(record, index=index, state=state)
         return record
@@ -484,7 +490,7 @@ class TaskView:
         found: dict[str, int] = {}
         for place, key in enumerate(self.order):
             link = self._links.get(key)
-            name = self._finished[key].parameter if link is None else self.parameter_of(link.node)
+            name = self._finished.parameters[place] if link is None else self.parameter_of(link.node)
             if name:
                 found.setdefault(name, place)
         return found
@@ -493,7 +499,8 @@ class TaskView:
         """Return the leaves with a name that it brings gradients to, or has brought as long as it is not laid out."""
         if not self.order:
             return {name: leaf for leaf, _, _ in self._leaves if (name := self._name_of(leaf))}
-        nodes = [link.node for key in self.order if (link := self._links.get(key)) is not None]
+        links = filter(None, map(self._links.get, self.order))
+        nodes = [link.node for link in links if not link.edges]
         return {name: self.adapter.variable(node) for node in nodes if (name := self.parameter_of(node))}
 
     def parameter_of(self, node: Any) -> str:

@@ -1,7 +1,7 @@
 """The nodes of a backward as a sequence that makes a record when somebody looks at it.
 
 A backward of a hundred thousand nodes is stopped in every iteration and looked at in a window of thirty lines: what is
-kept of a node is a tuple.
+kept of its nodes are columns.
 """
 
 from __future__ import annotations
@@ -16,80 +16,79 @@ from ..stops.node_specs import Candidate
 
 __all__ = [
     "MOST_RECORDS",
-    "FinishedNode",
     "FinishedNodeFacts",
+    "FinishedNodes",
     "NodeList",
     "RecordSource",
     "candidates_of",
-    "record_of",
 ]
 
 MOST_RECORDS = 20_000
 """Nodes of a backward up to which all records are returned at once."""
 
 
-class FinishedNode(NamedTuple):
-    """What stays of a node when its backward has ended."""
+class FinishedNodes(NamedTuple):
+    """What stays of the nodes of a backward that has ended, in the engine's order: a column for each fact."""
 
-    name: str
-    sequence_nr: int
-    module: str
-    parameter: str
-    location: Location | None
-    edges: tuple[tuple[int | None, int], ...]
-    outputs: tuple[TensorSpec, ...]
+    names: Sequence[str] = ()
+    sequence_nrs: Sequence[int] = ()
+    modules: Sequence[str] = ()
+    parameters: Sequence[str] = ()
+    locations: Sequence[Location | None] = ()
+    edges: Sequence[tuple[tuple[int | None, int], ...]] = ()
+    outputs: Sequence[tuple[TensorSpec, ...]] = ()
 
-
-def record_of(node: FinishedNode, key: int, index: int, state: str) -> NodeRecord:
-    """Return the record of a node that nobody has looked at."""
-    return NodeRecord(
-        index=index,
-        key=key,
-        name=node.name,
-        operator=operator_name(node.name),
-        sequence_nr=node.sequence_nr,
-        module=node.module,
-        parameter=node.parameter,
-        location=node.location,
-        edges=tuple(EdgeRecord(*edge) for edge in node.edges),
-        state=state,
-        outputs=node.outputs,
-    )
+    def record(self, place: int, key: int, state: str) -> NodeRecord:
+        """Return the record of a node that nobody has looked at."""
+        name = self.names[place]
+        return NodeRecord(
+            index=place,
+            key=key,
+            name=name,
+            operator=operator_name(name),
+            sequence_nr=self.sequence_nrs[place],
+            module=self.modules[place],
+            parameter=self.parameters[place],
+            location=self.locations[place],
+            edges=tuple(EdgeRecord(*edge) for edge in self.edges[place]),
+            state=state,
+            outputs=self.outputs[place],
+        )
 
 
 class FinishedNodeFacts:
     """What a breakpoint asks of a node whose backward has ended."""
 
-    __slots__ = ("_node", "index")
+    __slots__ = ("_nodes", "index")
 
-    def __init__(self, node: FinishedNode, index: int) -> None:
-        self._node = node
+    def __init__(self, nodes: FinishedNodes, index: int) -> None:
+        self._nodes = nodes
         self.index = index
 
     @property
     def name(self) -> str:
         """The node's name."""
-        return self._node.name
+        return self._nodes.names[self.index]
 
     @property
     def operator(self) -> str:
         """The operator's name."""
-        return operator_name(self._node.name)
+        return operator_name(self.name)
 
     @property
     def module(self) -> str:
         """The module's path."""
-        return self._node.module
+        return self._nodes.modules[self.index]
 
     @property
     def parameter(self) -> str:
         """The parameter's path."""
-        return self._node.parameter
+        return self._nodes.parameters[self.index]
 
     @property
     def location(self) -> Location | None:
         """The user's line that made the node."""
-        return self._node.location
+        return self._nodes.locations[self.index]
 
 
 class RecordSource(Protocol):

@@ -276,7 +276,7 @@ class GrowthWatch(Observer):
             if self._reaches_back(plan):
                 links = walk(self.adapter, [node for node, _ in self.adapter.task_roots(task)])
                 self._joint = self._find_joint(links) or self._joint
-            self._sample(plan.nodes, sum(leaf is None for leaf in plan.leaves), caller())
+            self._sample(plan.nodes, sum(leaf is None for leaf in plan.facts.leaves), caller())
 
     def task_finished(self, task: Any) -> None:
         """Note that a backward has ended."""
@@ -349,7 +349,7 @@ class GrowthWatch(Observer):
     def _reaches_back(self, plan: Plan) -> bool:
         """Whether a backward will run nodes of an earlier iteration."""
         now = self._living.now
-        born = {id(notes[_TOKEN]) for notes in plan.notes if notes is not None and _TOKEN in notes}
+        born = {id(notes[_TOKEN]) for notes in plan.facts.notes if notes is not None and _TOKEN in notes}
         return bool(born - {id(now)})
 
     def _find_joint(self, links: dict[int, NodeLinks]) -> Location | None:

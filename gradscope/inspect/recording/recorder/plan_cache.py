@@ -117,10 +117,11 @@ class PlanCache:
             The paths of parameters, by id.
         """
         places: dict[Any, Any] = dict(zip(plan.nodes, itertools.count()))
-        modules = [notes.get(MODULE, "") if notes else "" for notes in plan.notes]
-        parameters = ["" if leaf is None else names.get(id(leaf), "") for leaf in plan.leaves]
+        facts = plan.facts
+        modules = [notes.get(MODULE, "") if notes else "" for notes in facts.notes]
+        parameters = ["" if leaf is None else names.get(id(leaf), "") for leaf in facts.leaves]
         receivers = list(map(places.get, plan.receivers))
-        columns = plan.names, plan.sites, modules, parameters, plan.fans, receivers, plan.inputs
+        columns = facts.names, facts.sites, modules, parameters, plan.fans, receivers, plan.inputs
         root = tuple([column[0] for column in columns[:5]]) if places else None
         cached = self._plans.get(root)
         if cached is None or cached.columns != columns:

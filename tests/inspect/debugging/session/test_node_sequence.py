@@ -1,6 +1,9 @@
 """A backward's nodes as a sequence, and what breakpoints ask of them."""
 
+import gc
 import io
+import weakref
+from dataclasses import replace
 
 import pytest
 
@@ -34,6 +37,52 @@ def test_a_breakpoint_is_told_how_many_nodes_it_names_without_a_record_of_each()
         LineMode(session, stdin=io.StringIO(), stdout=said).obey("break param:*.bias")
         assert said.getvalue() == "breakpoint 1: param:*.bias, 2 of the nodes ahead in this backward\n"
         assert made == {}
+
+
+@pytest.mark.parametrize("name", ["gradscope", pytest.param("torch", marks=pytest.mark.torch)])
+def test_the_records_of_a_backward_that_has_ended_are_those_from_before(name):
+    lib = pytest.importorskip(name)
+    model = lib.nn.Sequential(lib.nn.Linear(3, 4), lib.nn.ReLU(), lib.nn.Linear(4, 2))
+
+    def program():
+        first, second = model(lib.ones(5, 3)).unbind(1)
+        (first * second.detach() + first.exp()).sum().backward()
+
+    with debugging(program) as session:
+        session.start()
+        wait(session)
+        before = list(session.nodes)
+        session.cont()
+        assert wait(session) == "finished"
+        assert {node.state for node in session.nodes} == {"done"}
+        seen = {"state": "", "saved": (), "grad_outputs": None, "grad_inputs": None, "norm": None, "duration": None}
+        assert [replace(node, **seen) for node in session.nodes] == [replace(node, **seen) for node in before]
+
+
+@pytest.mark.parametrize("name", ["gradscope", pytest.param("torch", marks=pytest.mark.torch)])
+def test_what_stays_of_a_backward_keeps_no_leaf_and_no_node(name):
+    lib = pytest.importorskip(name)
+    left = []
+
+    class Note:
+        """Lives as long as the node does."""
+
+    def program():
+        x = lib.ones(3, requires_grad=True)
+        y = x.exp()
+        y.grad_fn.metadata["note"] = note = Note()
+        left.extend(map(weakref.ref, (x, note)))
+        del note
+        y.sum().backward()
+
+    with debugging(program) as session:
+        session.start()
+        wait(session)
+        session.cont()
+        assert wait(session) == "finished"
+        gc.collect()
+        assert [reference() for reference in left] == [None, None]
+        assert [node.operator for node in session.nodes] == ["Sum", "Exp", "AccumulateGrad"]
 
 
 @pytest.mark.parametrize("start", [0, 2, 9])
