@@ -17,7 +17,7 @@ from torch.autograd import Function
 
 from ..gradient_hooks import NodeHook, hook_name
 
-__all__ = ["hang", "hooks_of", "note_hooks"]
+__all__ = ["HungHooks", "hang", "hooks_of", "note_hooks"]
 
 # PyTorch calls it for each hook of a node, with the node's dict of hooks, if it has one: it enters the hook there, and
 # returns the dict and a handle.
@@ -33,38 +33,66 @@ class _Hooks(dict[Any, Any]):
     __slots__ = ("__weakref__",)
 
 
+class HungHooks:
+    """Hooks that are on nodes, until they are taken off."""
+
+    def __init__(self, nodes: Sequence[Any]) -> None:
+        self.nodes = nodes
+        self.key = object()  # a handle's key would be a number
+        self.ran: list[dict[Any, Any]] = []
+        self.entered: list[dict[Any, Any]] = []
+        self.handles: list[Any] = []
+
+    def take_off(self) -> None:
+        """Take them off."""
+        for hooks in (*self.entered, *self.ran):
+            hooks.pop(self.key, None)
+        for handle in self.handles:
+            if handle is not None:  # another PyTorch may register hooks in another way
+                handle.remove()
+
+    def exchange(self, ran: Callable[..., Any], entered: Callable[..., Any]) -> bool:
+        """Put others into the place of those that are on all nodes, at a small part of what hanging costs.
+
+        Parameters
+        ----------
+        ran, entered : callable
+            As for :func:`hang`.
+
+        Returns
+        -------
+        bool
+            False where not all nodes have both, or hooks are registered in another way: then all is as it was.
+        """
+        count = len(self.nodes)
+        if (len(self.ran), len(self.entered)) != (count, count):
+            return False
+        for hooks in self.ran:
+            hooks[self.key] = ran
+        for hooks in self.entered:
+            hooks[self.key] = entered
+        return True
+
+
 def hang(
     nodes: Sequence[Any],
-    ran: Callable[..., Any],
+    ran: Callable[..., Any] | None,
     entered: Callable[..., Any] | None = None,
     entered_at: Sequence[Any] | None = None,
-) -> Callable[[], None]:
+) -> HungHooks:
     """Hook nodes.
 
     Parameters
     ----------
-    ran : callable
+    ran : callable or None
         As ``Node.register_hook`` takes it.
     entered : callable, optional
         As ``Node.register_prehook`` takes it.
     entered_at : sequence of node, optional
         The nodes that get `entered`; all by default.
-
-    Returns
-    -------
-    callable
-        Takes the hooks off.
     """
-    hung: list[dict[Any, Any]] = []
-    handles: list[Any] = []
-    key = object()  # a handle's key would be a number
-
-    def take_off() -> None:
-        for hooks in hung:
-            hooks.pop(key, None)
-        for handle in handles:
-            if handle is not None:  # another PyTorch may register hooks in another way
-                handle.remove()
+    hung = HungHooks(nodes)
+    key = hung.key
 
     with _lock:
         register: Any = getattr(Function, _REGISTER, None)
@@ -76,23 +104,25 @@ def hang(
             if hooks is None:
                 hooks = _Hooks()
             hooks[key] = hook
-            hung.append(hooks)
+            (hung.ran if hook is ran else hung.entered).append(hooks)
             return hooks, None
 
         setattr(Function, _REGISTER, staticmethod(enter))
         try:
             if entered is not None:
-                handles += [node.register_prehook(entered) for node in (nodes if entered_at is None else entered_at)]
-            handles += [node.register_hook(ran) for node in nodes]
+                entered_at = nodes if entered_at is None else entered_at
+                hung.handles += [node.register_prehook(entered) for node in entered_at]
+            if ran is not None:
+                hung.handles += [node.register_hook(ran) for node in nodes]
         except BaseException:  # Ctrl-C counts too
-            take_off()
+            hung.take_off()
             raise
         finally:
             if own is None:
                 delattr(Function, _REGISTER)
             else:
                 setattr(Function, _REGISTER, own)
-    return take_off
+    return hung
 
 
 def hooks_of(node: Any) -> list[NodeHook]:

@@ -20,8 +20,8 @@ from ....runtime.events import CallSite
 from ..protocol import Observer, hears
 from .functorch import is_wrapped
 from .graph_freeing import cut_rows
-from .node_hooks import hang
-from .saved_tensors import RELEASED, saved_of, tell_checkpoint_violation, tell_violation, versions_in
+from .node_hooks import HungHooks, hang
+from .saved_tensors import RELEASED, raw_names, saved_of, tell_checkpoint_violation, tell_violation, versions_in
 from .torch_compile import CompiledRun, is_compiled, leave_uncompiled, see_compiled
 
 __all__ = ["TorchCall", "TorchTask", "edge_of", "reached", "walk"]
@@ -47,9 +47,11 @@ class TorchCall:
         The same to look at: the engine's own tuples, until somebody asks for a list.
     skip : bool
         Set before it runs, it leaves the node out: it is given no gradients, and what it produces is dropped.
+    told : bool
+        Whether observers know that it runs.
     """
 
-    __slots__ = ("task", "node", "given", "made", "skip")
+    __slots__ = ("task", "node", "given", "made", "skip", "told")
 
     def __init__(self, task: TorchTask, node: Any, given: Sequence[Any], made: Sequence[Any]) -> None:
         self.task = task
@@ -57,6 +59,7 @@ class TorchCall:
         self.given = given
         self.made = made
         self.skip = False
+        self.told = True
 
     @property
     def grad_outputs(self) -> list[Any]:
@@ -133,7 +136,8 @@ class TorchTask:
         self._thread = threading.get_ident()
         self._id: int | None = None
         self._running: dict[int, TorchCall] = {}
-        self._take_off: Callable[[], None] | None = None
+        self._hung: HungHooks | None = None
+        self._announced: set[Any] = set()  # the nodes that are told of before they run, in passing too
         self._look_away: Callable[[], None] | None = None
         self._kept: list[Any] | None = None
         self.sent: tuple[Any, tuple[int, int], Any] | None = None
@@ -164,16 +168,19 @@ class TorchTask:
         gc.disable()
         try:
             if self._passes_by(self._observers):
-                with torch._C.DisableTorchFunction():
-                    announced = [node for node in self.nodes if _is_announced(node)]
-                self._take_off = hang(self.nodes, self._passed, self._reached, announced)
+                self._find_announced()
+                self._hung = hang(self.nodes, self._passed, self._reached, list(self._announced))
             elif self._entering:
-                self._take_off = hang(self.nodes, self._exited, self._entered)
+                self._hung = hang(self.nodes, self._exited, self._entered)
             elif self._exiting or self._kept is not None:
-                self._take_off = hang(self.nodes, self._ran)
+                self._hung = hang(self.nodes, self._ran)
         finally:
             if enabled:
                 gc.enable()
+
+    def _find_announced(self) -> None:
+        with torch._C.DisableTorchFunction():
+            self._announced = {node for node in self.nodes if _is_announced(node)}
 
     def finish(self) -> None:
         """Tell that it has ended."""
@@ -182,6 +189,8 @@ class TorchTask:
 
     def fail(self, error: BaseException) -> None:
         """Tell that it has ended by `error`, and of a refused saved tensor which it is."""
+        for call in self._running.values():
+            self._tell_reached(call)
         versions = versions_in(error)
         if versions is not None and not hasattr(error, "saved_name"):
             running = [call.node for call in self._running.values()]
@@ -196,9 +205,9 @@ class TorchTask:
         """Take the hooks off."""
         if self in _live:
             _live.remove(self)
-        if self._take_off is not None:
-            self._take_off()
-            self._take_off = None
+        if self._hung is not None:
+            self._hung.take_off()
+            self._hung = None
         if self._look_away is not None:
             self._look_away()
             self._look_away = None
@@ -250,7 +259,10 @@ class TorchTask:
         if call is None:  # the node got its hook while it ran
             return None
         call.made = [None] * len(produced) if call.skip else produced
-        return self._tell_exit(call, produced)
+        told = self._tell_exit(call, produced)
+        if self._passes_by(self._observers):
+            self._attend()
+        return told
 
     def _ran(self, produced: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """Tell of a node that has run, where no observer wants to hear of it before."""
@@ -259,10 +271,19 @@ class TorchTask:
         return self._tell_exit(TorchCall(self, _current_node(), grads, produced), produced)
 
     def _reached(self, grads: tuple[Any, ...]) -> None:
-        """Tell in passing of a node that is about to run."""
-        if self._mine():
-            call = TorchCall(self, _current_node(), grads, ())
-            self._running[threading.get_ident()] = call
+        """Note that a node is about to run, and tell in passing of one that is announced."""
+        if _current_id() != self._id and not self._mine():
+            return
+        node = _current_node()
+        self._running[threading.get_ident()] = call = TorchCall(self, node, grads, ())
+        call.told = False
+        if node in self._announced:
+            self._tell_reached(call)
+
+    def _tell_reached(self, call: TorchCall) -> None:
+        """Tell in passing of a node that is about to run, or has failed, where that has not been told yet."""
+        if not call.told:
+            call.told = True
             for observer in self._observers:
                 observer.node_reached(call)
 
@@ -271,7 +292,10 @@ class TorchTask:
         if _current_id() != self._id and not self._mine():
             return None
         reached = self._running.pop(threading.get_ident(), None) if self._running else None
-        if not produced and reached is None:
+        if reached is not None and reached.skip:  # it was left out while nodes were told of as usual
+            reached.made = [None] * len(produced)
+            return self._tell_exit(reached, produced)
+        if not produced and (reached is None or not reached.told):
             for observer in self._observers:
                 observer.leaf_filled(self, _current_node())
         if self._kept is not None:
@@ -289,10 +313,15 @@ class TorchTask:
         return None if call.made is produced else _replaced(call.made, produced)
 
     def _attend(self) -> None:
-        """Tell of nodes as usual from the next one on."""
-        if self._take_off is not None:
-            self._take_off()
-        self._hook()
+        """Tell of nodes as is wanted now, from the next one on."""
+        passes = self._passes_by(self._observers)
+        ran, entered = (self._passed, self._reached) if passes else (self._exited, self._entered)
+        if self._hung is None or not self._hung.exchange(ran, entered):
+            if self._hung is not None:
+                self._hung.take_off()
+            self._hook()
+        elif passes:
+            self._find_announced()
 
     def _tell_exit(self, call: TorchCall, produced: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if self._kept is not None:
@@ -340,10 +369,10 @@ class TorchTask:
 
     def _release(self) -> None:
         kept, self._kept = self._kept, None
-        for node in kept or ():
-            if RELEASED not in node.metadata and saved_of(node):
-                node.metadata[RELEASED] = True
-                node.register_prehook(_refuse)
+        saving = [node for node in kept or () if raw_names(type(node)) and RELEASED not in node.metadata]
+        for node in saving:
+            node.metadata[RELEASED] = True
+        hang(saving, None, _refuse)
 
 
 def _is_announced(node: Any) -> bool:
@@ -366,7 +395,9 @@ def _replaced(grads: Sequence[Any], before: tuple[Any, ...]) -> tuple[Any, ...] 
 
 
 def _refuse(grads: tuple[Any, ...]) -> None:
-    raise RuntimeError(_FREED)
+    """Refuse to run a node that counts as released; one that has saved nothing runs any number of times."""
+    if saved_of(_current_node()):
+        raise RuntimeError(_FREED)
 
 
 leave_uncompiled(

@@ -17,6 +17,7 @@ __all__ = [
     "RELEASED",
     "TorchSaved",
     "held_of",
+    "raw_names",
     "saved_of",
     "set_version",
     "tell_checkpoint_violation",

@@ -36,7 +36,7 @@ def ran_on(loss: Any) -> list[str]:
 
     _, found = loss
     names: list[str] = []
-    take_off = hang(found, lambda produced, grads: names.append(torch._C._current_autograd_node().name()))
+    take_off = hang(found, lambda produced, grads: names.append(torch._C._current_autograd_node().name())).take_off
     loss[0].backward(retain_graph=True)
     take_off()
     loss[0].backward(retain_graph=True)
@@ -63,7 +63,7 @@ def test_before_and_after_a_custom_function():
     y = Double.apply(torch.ones(2, requires_grad=True))
     seen: list[str] = []
     after = lambda produced, grads: seen.append(f"after {produced[0][0]:g} {grads[0][0]:g}")  # noqa: E731
-    take_off = hang([y.grad_fn], after, lambda grads: seen.append(f"before {grads[0][0]:g}"))
+    take_off = hang([y.grad_fn], after, lambda grads: seen.append(f"before {grads[0][0]:g}")).take_off
     y.backward(torch.ones(2), retain_graph=True)
     assert seen == ["before 1", "backward", "after 2 1"]
     take_off()
@@ -77,9 +77,8 @@ def test_only_some_nodes_are_told_of_before_they_run():
     loss, found = nodes()
     seen: list[str] = []
     name = lambda: torch._C._current_autograd_node().name().rpartition("::")[2]  # noqa: E731
-    take_off = hang(
-        found, lambda made, given: seen.append(name()), lambda given: seen.append(f"to {name()}"), found[1:2]
-    )
+    ran, reached = lambda made, given: seen.append(name()), lambda given: seen.append(f"to {name()}")
+    take_off = hang(found, ran, reached, found[1:2]).take_off
     loss.backward(retain_graph=True)
     assert seen == ["SumBackward0", "to SinBackward0", "SinBackward0", "ExpBackward0", "AccumulateGrad"]
     take_off()
@@ -98,7 +97,7 @@ def test_hooks_of_the_program_keep_their_order_and_their_handles():
         return lambda produced, grads: seen.append(text)
 
     first = node.register_hook(says("first"))
-    take_off = hang(found, says("ours"))
+    take_off = hang(found, says("ours")).take_off
     last = node.register_hook(says("last"))
     only = found[2].register_hook(says("only"))
     loss.backward(retain_graph=True)
@@ -122,7 +121,7 @@ def test_what_another_thread_registers_meanwhile_is_registered_as_ever():
     seen: list[str] = []
     handles: list[Any] = []
     other = Registers(lambda: handles.append(found[0].register_hook(lambda produced, grads: seen.append("theirs"))))
-    take_off = hang([other, *found], lambda produced, grads: seen.append("ours"))
+    take_off = hang([other, *found], lambda produced, grads: seen.append("ours")).take_off
     loss.backward(retain_graph=True)
     assert seen == ["theirs", "ours", "ours", "ours", "ours"]
     take_off()
@@ -142,7 +141,7 @@ def test_a_backward_that_a_signal_handler_runs_while_hooks_are_hung():
     seen: list[str] = []
     inner: list[str] = []
     interrupted = Registers(lambda: inner.extend(ran_on(nodes())))
-    take_off = hang([found[0], interrupted, *found[1:]], lambda produced, grads: seen.append("ours"))
+    take_off = hang([found[0], interrupted, *found[1:]], lambda produced, grads: seen.append("ours")).take_off
     assert len(inner) == 4
     loss.backward(retain_graph=True)
     assert seen == ["ours"] * 4
@@ -177,6 +176,37 @@ def test_a_pytorch_that_registers_hooks_in_another_way():
         def remove(self) -> None:
             removed.append("removed")
 
-    take_off = hang([Registers(Handle), Registers(Handle)], print)
+    take_off = hang([Registers(Handle), Registers(Handle)], print).take_off
     take_off()
     assert removed == ["removed", "removed"]
+
+
+def test_others_are_put_into_the_place_of_hooks_that_are_on_all_nodes():
+    from gradscope.inspect.adapters.torch.node_hooks import hang
+
+    loss, found = nodes()
+    seen: list[str] = []
+
+    def says(text: str) -> Any:
+        return lambda *grads: seen.append(text)
+
+    hung = hang(found, says("ran"), says("entered"))
+    assert hung.exchange(says("then ran"), says("then entered"))
+    loss.backward(retain_graph=True)
+    assert seen == ["then entered", "then ran"] * 4
+    hung.take_off()
+    seen.clear()
+    loss.backward()
+    assert not seen
+
+
+def test_hooks_that_are_not_on_all_nodes_stay_as_they_are():
+    from gradscope.inspect.adapters.torch.node_hooks import hang
+
+    loss, found = nodes()
+    seen: list[str] = []
+    hung = hang(found, lambda made, given: seen.append("ran"), lambda given: seen.append("entered"), found[:1])
+    assert not hung.exchange(print, print)
+    loss.backward()
+    assert seen == ["entered", "ran", "ran", "ran", "ran"]
+    hung.take_off()

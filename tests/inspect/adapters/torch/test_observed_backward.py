@@ -118,6 +118,80 @@ def test_in_passing_a_leaf_is_told_of_before_only_where_that_matters(adapter):
     assert [(kind, id(what)) for kind, what in heard] == [(kind, id(what)) for kind, what in expected]
 
 
+class PassingLater(Passing):
+    """Is told in passing after its first node, and as usual again after the next but one."""
+
+    def attach(self):
+        self.observation = self.adapter.observe(self, forward=False, backward=True)
+        return self.observation
+
+    def node_entered(self, call):
+        self.told.append(("entered", self.adapter.node_name(call.node)))
+
+    def node_exited(self, call):
+        self.told.append(("exited", self.adapter.node_name(call.node)))
+        self.observation.pass_by(sum(kind == "exited" for kind, _ in self.told) == 1)
+
+    def node_passed(self, task, given, made):
+        super().node_passed(task, given, made)
+        if sum(kind == "passed" for kind, _ in self.told) < 2:
+            return False
+        self.observation.pass_by(False)
+        return True
+
+
+def test_nodes_are_told_of_in_passing_and_as_usual_again_within_a_backward(adapter):
+    observer = PassingLater(adapter)
+    with observer.attach():
+        leaf().exp().sin().cos().sum().backward()
+    assert observer.told == [
+        ("entered", "SumBackward0"),
+        ("exited", "SumBackward0"),
+        ("passed", 1),
+        ("passed", 1),
+        ("exited", "SinBackward0"),
+        ("entered", "ExpBackward0"),
+        ("exited", "ExpBackward0"),
+        ("entered", "AccumulateGrad"),
+        ("exited", "AccumulateGrad"),
+    ]
+
+
+def test_a_node_that_is_left_out_stays_so_where_nodes_are_told_of_in_passing_meanwhile(adapter):
+    class LeavesOut(PassingLater):
+        def node_entered(self, call):
+            super().node_entered(call)
+            call.skip = True
+            self.observation.pass_by(True)
+            call.task._attend()  # as where another node has run, on the thread of a device
+
+        def node_exited(self, call):
+            self.told.append(("exited", call.grad_inputs))
+
+    x, observer = leaf(), LeavesOut(adapter)
+    with observer.attach():
+        x.sum().backward()
+    assert (observer.told[:2], x.grad) == ([("entered", "SumBackward0"), ("exited", [None])], None)
+
+
+def test_the_node_that_fails_and_its_gradients_are_known_where_nodes_are_told_of_in_passing_since_a_stop(adapter):
+    class Fails(PassingLater):
+        def node_reached(self, call):
+            self.told.append(("reached", self.adapter.node_name(call.node), call.grad_outputs[0].tolist()))
+
+        def task_failed(self, task, error):
+            self.told.append(("failed",))
+
+    observer = Fails(adapter)
+    hidden = leaf().exp()
+    loss = (hidden.sin() * 2).sum()
+    with torch.no_grad():
+        hidden.add_(1)
+    with observer.attach(), pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+    assert observer.told[2:] == [("passed", 2), ("reached", "SinBackward0", [2.0, 2.0]), ("failed",)]
+
+
 def test_tensor_hooks_have_run_before(adapter):
     x = leaf()
     y = x.exp()
@@ -417,6 +491,24 @@ def test_kept_saved_tensors_count_as_released_in_the_end(adapter):
             loss.backward()
     with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
         loss.backward()
+
+
+def test_a_node_that_has_saved_nothing_runs_again_after_its_saved_tensors_were_kept(adapter):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = leaf()
+    loss = Double.apply(x).sum()
+    with adapter.observe(Keeper(adapter), forward=False, backward=True):
+        loss.backward()
+    loss.backward()
+    assert x.grad.tolist() == [4.0, 4.0]
 
 
 def test_nothing_is_kept_where_the_program_keeps_it_itself_or_it_is_too_late(adapter):

@@ -145,6 +145,18 @@ def test_skip():
     assert x.grad.tolist() == [1.0, 1.0]
 
 
+def test_a_node_is_left_out_where_the_program_runs_free_from_there():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with debugging(lambda: (x.exp() * 2 + x).sum().backward()) as session:
+        session.start()
+        assert wait(session) == "paused before"
+        while session.nodes[session.current].operator != "Exp":
+            assert go(session, "step") == "paused before"
+        session.skip()
+        assert go(session, "cont") == "finished", session.traceback
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
 def test_post_mortem_finds_the_node_that_failed():
     hidden = torch.ones(2, requires_grad=True).exp()
     loss = (hidden * 3).sum() + hidden.tanh().sum()
