@@ -61,12 +61,17 @@ class PaneVerbs:
         self._watcher.refresh()
 
     def _tell_nodes(self, point: Breakpoint) -> None:
-        """Say at how many nodes a new breakpoint stops, where they are several."""
+        """Say at how many nodes a new breakpoint stops, where they are several, or none."""
         nodes = self._session.nodes
-        if len(nodes) <= MANY:
-            stops = sum(point.matches(node) for node in candidates_of(nodes))
-            if stops > 1:
-                self._app.notify(f"{point.spec} stops at {stops} nodes of this backward", timeout=4, markup=False)
+        if not 0 < len(nodes) <= MANY:
+            return
+        stops = sum(point.matches(node) for node in candidates_of(nodes))
+        if stops > 1:
+            self._app.notify(f"{point.spec} stops at {stops} nodes of this backward", timeout=4, markup=False)
+        elif not stops:
+            line = point.spec.removeprefix("line:")
+            text = f"no node of this backward was made at {line}: breakpoint {point.id} waits for one"
+            self._app.notify(text, timeout=6, markup=False)
 
     def break_on_line(self, location: Location) -> None:
         """Set or remove a breakpoint on the nodes that a line makes."""
@@ -75,7 +80,7 @@ class PaneVerbs:
         for number in there:
             self._session.remove_breakpoint(number)
         if not there:
-            self._session.add_breakpoint(f"line:{basename(location.filename)}:{location.lineno}")
+            self._tell_nodes(self._session.add_breakpoint(f"line:{basename(location.filename)}:{location.lineno}"))
         self._watcher.refresh()
 
     def action_delete(self) -> None:

@@ -97,3 +97,21 @@ def test_a_click_on_the_number_of_a_line_sets_a_breakpoint_and_another_removes_i
         assert app.session.breakpoints == []
 
     play(scenario, session_of(path, 1))
+
+
+def test_a_breakpoint_on_a_line_that_has_made_no_node_says_that_it_waits(tmp_path):
+    path = tmp_path / "other.py"
+    path.write_text("a = 1\nb = 2\n")
+    said = []
+
+    async def scenario(app, pilot):
+        app.notify = lambda text, **options: said.append(text)
+        await until(pilot, lambda: "   2  b = 2" in text_of(app))
+        await pilot.click(SourcePane, offset=(4, 1))
+        await until(pilot, lambda: "   1● a = 1" in text_of(app))
+        assert said == []
+        await pilot.click(SourcePane, offset=(4, 2))
+        await until(pilot, lambda: said)
+        assert said == ["no node of this backward was made at other.py:2: breakpoint 2 waits for one"]
+
+    play(scenario, session_of(path, 1))
