@@ -116,7 +116,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("skip", ("x",), "x", "Leave out", "Leave out the node that is about to run", CHANGE, "skip"),
     Action("what_if", ("i",), "i", "What if", "What the parameters would get from another gradient here", CHANGE,
            "what-if", 14),
-    Action("compare", ("v",), "v", "Compare", "Show this backward beside the one before; : takes another", CHANGE,
+    Action("compare", ("v",), "v", "Compare", "Show this backward beside the last of its loss; : takes another", CHANGE,
            "compare"),
     Action("threads", ("T",), "T", "Threads", "Show nested backwards, and choose the thread to follow", CHANGE,
            "threads"),

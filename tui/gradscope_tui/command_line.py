@@ -163,7 +163,7 @@ class CommandLine:
             self.obey("skip")
 
     def action_compare(self) -> None:
-        """Show the backward beside the one before."""
+        """Show the backward beside the last one before of the same loss."""
         self.obey("compare")
 
     def action_threads(self) -> None:
@@ -330,9 +330,9 @@ class CommandLine:
         self._app.push_screen(WhatIfScreen(found, expression, self._session.nodes[index]))
 
     async def _compare(self, argument: str) -> None:
-        """Show the backward beside the one before, another, one of another rank or a recording, or two nodes of it."""
+        """Show the backward beside the last of its loss, another, one of a rank or a recording, or two nodes of it."""
         session, here = self._session, self._session.task_index
-        shown = f"backward {here}"
+        shown, about = f"backward {here}", ""
         word, _, rest = argument.partition(" ")
         if word == "node":
             await self._compare_nodes(_number(rest.strip(), "NODE"))
@@ -346,11 +346,11 @@ class CommandLine:
             name = f"backward {here} of {argument}"
             other = await on_thread(lambda: recorded_nodes(argument, here))
         else:
-            number = backward_to_compare(_number(argument, "BACKWARD") if argument else None, here)
-            name = f"backward {number}"
-            other = await on_thread(lambda: session.backward_records(number))
+            asked = _number(argument, "BACKWARD") if argument else None
+            compared = await on_thread(lambda: backward_to_compare(session.backward_records, asked, here))
+            name, about, other = f"backward {compared.number}", compared.about, compared.nodes
         pairs = node_pairs(await on_thread(lambda: session.backward_records(here)), other)
-        screen = ComparisonScreen.of_backwards(pairs, shown, name, self._watcher.scale)
+        screen = ComparisonScreen.of_backwards(pairs, shown, name, self._watcher.scale, about)
         self._app.push_screen(screen, self._go_to_compared)
 
     async def _compare_nodes(self, other: int) -> None:

@@ -62,6 +62,24 @@ def test_two_iterations_and_two_recordings(tmp_path):
         play(scenario, RecordedSession(recording), size=(120, 40))
 
 
+def test_a_backward_stands_beside_the_last_of_the_same_loss(tmp_path):
+    x = gs.ones(3, requires_grad=True)
+    with gi.record(tmp_path / "two.gscope"):
+        for _ in range(2):
+            (x * 2).sum().backward()
+            x.exp().mean().backward()
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        await pilot.press("]", "]", "v")
+        await until(pilot, lambda: isinstance(app.screen, ComparisonScreen))
+        await until(pilot, lambda: "backward 3 and backward 1, the last of the same loss" in text_of(app))
+        await until(pilot, lambda: app.screen.query_one(DataTable).row_count == len(app.session.nodes))
+
+    with gi.open_recording(tmp_path / "two.gscope") as recording:
+        play(scenario, RecordedSession(recording), size=(120, 40))
+
+
 def test_the_node_under_the_cursor_beside_another():
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes)

@@ -77,7 +77,7 @@ class ComparisonScreen(ModalScreen[int]):
         self._titles, self._columns, self._rows = titles, columns, rows
 
     @classmethod
-    def of_backwards(cls, pairs: Sequence[NodePair], left: str, right: str, scale: NormScale) -> Self:
+    def of_backwards(cls, pairs: Sequence[NodePair], left: str, right: str, scale: NormScale, about: str = "") -> Self:
         """Show the nodes of two backwards: the left ones are those of the backward that is shown.
 
         Parameters
@@ -86,11 +86,14 @@ class ComparisonScreen(ModalScreen[int]):
             What the two are called.
         scale : NormScale
             What the bars stand for.
+        about : str
+            Why the right one is this one.
         """
         rows = [
             Row(_node_cells(pair, scale), pair.differs, -1 if pair.left is None else pair.left.index) for pair in pairs
         ]
-        return cls((left, right), ("#", "operator", "where", left, "", right, "", "right/left"), rows)
+        titles = left, f"{right}, {about}" if about else right
+        return cls(titles, ("#", "operator", "where", left, "", right, "", "right/left"), rows)
 
     @classmethod
     def of_nodes(cls, left: NodeRecord, right: NodeRecord) -> Self:

@@ -144,9 +144,11 @@ class InspectVerbs(PromptCore):
             self.page(node_comparison_text(*nodes))
             return
         here = self.debugger.task_index
-        other = backward_to_compare(self.number(argument, "BACKWARD") if argument else None, here)
-        pairs = node_pairs(self.debugger.backward_records(here), self.debugger.backward_records(other))
-        self.page(comparison_text(pairs, f"backward {here}", f"backward {other}"))
+        number, records = self.number(argument, "BACKWARD") if argument else None, self.debugger.backward_records
+        other = backward_to_compare(records, number, here)
+        about = f" ({other.about})" if other.about else ""
+        pairs = node_pairs(records(here), other.nodes)
+        self.page(comparison_text(pairs, f"backward {here}", f"backward {other.number}{about}"))
 
     def _do_memory(self, argument: str) -> None:
         self._answer("memory", argument)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import difflib
 import textwrap
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...records.node_identity import Identity, node_identities
+from ...records.records import NodeRecord
+from ..session.session_errors import SessionError
 
 __all__ = [
     "OF_THE_SHELL",
     "SECTIONS",
     "VERBS",
+    "ComparedBackward",
     "UsageError",
     "Verb",
     "backward_to_compare",
@@ -20,6 +27,7 @@ __all__ = [
 ]
 
 
+_LOSSES = 8  # backwards that are looked through for one of the same loss: as many as a program has losses, about
 _MOST = 1 << 20  # the characters of a file of commands that are read
 
 
@@ -27,11 +35,32 @@ class UsageError(ValueError):
     """A command that cannot be understood."""
 
 
-def backward_to_compare(number: int | None, here: int) -> int:
-    """Return the backward that is put beside the one that is shown: by default the one before.
+class ComparedBackward(NamedTuple):
+    """A backward that is put beside the one that is shown.
+
+    Attributes
+    ----------
+    about : str
+        Why it is this one, where that is not obvious.
+    """
+
+    number: int
+    nodes: Sequence[NodeRecord]
+    about: str = ""
+
+
+def backward_to_compare(
+    records: Callable[[int], Sequence[NodeRecord]], number: int | None, here: int
+) -> ComparedBackward:
+    """Return the backward that is put beside the one that is shown: by default the last one before of the same loss.
+
+    Losses are the same where the nodes at which the two begin are: by operator, module and the text of the line. Where
+    none of those before is, or is recorded, it is the one before.
 
     Parameters
     ----------
+    records : callable
+        Returns the nodes of a backward by its number; see :meth:`.Debugger.backward_records`.
     number : int or None
         The one that is asked for.
     here : int
@@ -41,18 +70,34 @@ def backward_to_compare(number: int | None, here: int) -> int:
     ------
     UsageError
         If it is the one that is shown, or there is none.
-
-    Examples
-    --------
-    >>> backward_to_compare(None, 3), backward_to_compare(5, 3)
-    (2, 5)
+    SessionError
+        If nothing of it is recorded.
     """
     if number is None and here <= 1:
         raise UsageError(f"backward {here} is shown: there is none before it to compare it with")
-    other = here - 1 if number is None else number
-    if not 0 < other != here:
+    if number is None:
+        return _last_of_same_loss(records, here)
+    if not 0 < number != here:
         raise UsageError(f"backward {here} is shown: compare it with another, such as `compare {here - 1 or 2}`")
-    return other
+    return ComparedBackward(number, records(number))
+
+
+def _last_of_same_loss(records: Callable[[int], Sequence[NodeRecord]], here: int) -> ComparedBackward:
+    root = _root(records(here))
+    for number in range(here - 1, max(0, here - 1 - _LOSSES), -1):
+        try:
+            nodes = records(number)
+        except SessionError:  # nothing is recorded of it
+            continue
+        if _root(nodes) == root:
+            return ComparedBackward(number, nodes, "" if number == here - 1 else "the last of the same loss")
+    return ComparedBackward(here - 1, records(here - 1), "of another loss")
+
+
+def _root(nodes: Sequence[NodeRecord]) -> Identity:
+    """Return what tells the node at which a backward begins from others."""
+    root = nodes[0]
+    return node_identities([(root.module, root.parameter, root.name, root.location)])[0]
 
 
 def read_commands(path: str) -> list[str]:
@@ -151,7 +196,7 @@ SECTIONS: tuple[tuple[str, tuple[Verb, ...]], ...] = (
         Verb(("findings", "wrong"), "", "what is wrong with this backward, the worst first, each with its line"),
         Verb(("limit", "limits"), "[NAME[=VALUE]]", "the numbers beyond which there is a finding; set one", "optional"),
         Verb(("parameters", "params"), "[PATTERN]", "every parameter, with its gradient's norm over time", "optional"),
-        Verb(("compare",), "[BACKWARD | node N]", "a backward beside the one before or another; two nodes", "optional"),
+        Verb(("compare",), "[BACKWARD | node N]", "a backward beside the last of its loss; two nodes", "optional"),
         Verb(("explain",), "[TOPIC]", "why it has stopped here; or a short text, such as explain nan", "optional"),
         Verb(("memory",), "[LOSS]", "what the graph of this backward, or of LOSS, keeps in memory", "optional"),
         Verb(("flow",), "[MODEL]", "how gradients have flowed so far, through all modules or MODEL", "optional"),

@@ -268,6 +268,23 @@ def test_backwards_are_compared_where_they_are_recorded():
     assert nothing.startswith("*** backward 9 has not begun")
 
 
+def two_losses():
+    """Train as a GAN is trained, with two losses in turns, and another at the end."""
+    real, fake = gs.ones(3, requires_grad=True), gs.ones(3, requires_grad=True)
+    for _ in range(2):
+        (real * fake.detach()).sum().backward()
+        (fake.exp() * 2).mean().backward()
+    real.exp().sum().backward()
+
+
+def test_a_backward_is_compared_with_the_last_of_the_same_loss():
+    lines = ["record on", "nb", "nb", "compare", "nb", "compare", "nb", "compare"]
+    second, third, last = answers(two_losses, *lines)[3::2]
+    assert second.startswith("backward 3 and backward 1 (the last of the same loss): no difference")
+    assert third.startswith("backward 4 and backward 2 (the last of the same loss): no difference")
+    assert last.startswith("backward 5 and backward 4 (of another loss): the first difference is at node 0")
+
+
 def test_two_nodes_are_compared_in_numbers():
     *_, beside, none = answers(lambda: train(mlp(), 1), "n", "n", "compare node 1", "compare node 99")
     title, _, *rows = beside.splitlines()
