@@ -169,7 +169,9 @@ class SessionFindings(SessionQueries):
         graph = self._of_graph[1] if self._of_graph[0] is view else ()
         coming = [one for one in graph if one.index not in at_stop and _stands(one, view.index)]
         trend = [] if stepping and len(view.order) > _MOST_AT_STEPS else trend_findings(view.nodes, self._limits)
-        return _ranked(stop, [*coming, *trend])
+        # Where a bad value comes from the forward pass, the node that had it there may still be ahead.
+        handed_on = all(one.kind in _BAD and view.record(one.index).inherited for one in stop)
+        return _ranked(stop, [*coming, *trend], slopes=handed_on)
 
     def _stopped(self, state: SessionState, reason: StopReason) -> None:
         view = self._session.shown[0]
@@ -301,10 +303,19 @@ def _bad_values(view: TaskView | None) -> Sequence[BackwardFinding]:
     return () if view is None else view.bad_values
 
 
-def _ranked(stops: Sequence[BackwardFinding], findings: Sequence[BackwardFinding] = ()) -> tuple[BackwardFinding, ...]:
-    """Put the stops first and then the worst, and leave out what another finding says better."""
+def _ranked(
+    stops: Sequence[BackwardFinding], findings: Sequence[BackwardFinding] = (), *, slopes: bool = False
+) -> tuple[BackwardFinding, ...]:
+    """Put the stops first and then the worst, and leave out what another finding says better.
+
+    Parameters
+    ----------
+    slopes : bool
+        Whether derivatives that will be infinite are told beside stops.
+    """
     kinds = {finding.kind for finding in findings}
-    said = {"nan", "inf", "slope"} if stops else set()
+    said = {"nan", "inf"} if stops else set()
+    said |= {"slope"} if stops and not slopes else set()
     said |= {"bounded"} if "vanishing" in kinds else set()
     said |= {"vanishing", "bounded"} if "faded" in kinds else set()
     others = [finding for finding in findings if finding.kind not in said]

@@ -310,6 +310,25 @@ def test_a_node_that_was_passed_while_nothing_is_caught_is_not_said_to_make_a_na
         assert "since the forward pass" in found.text
 
 
+@pytest.mark.parametrize("name", ["gradscope", pytest.param("torch", marks=pytest.mark.torch)])
+def test_what_has_made_a_bad_value_of_the_forward_pass_is_told_beside_the_node_that_hands_it_on(name):
+    lib = pytest.importorskip(name)
+
+    def run():
+        p = lib.tensor([0.0, 0.5], requires_grad=True)
+        (p * p.log()).sum().backward()
+
+    with debugging(run) as session:
+        started(session)
+        assert kinds(session) == ["slope"]
+        session.cont()
+        assert wait(session) == "paused after"
+        stop, cause = session.findings()
+        assert (stop.kind, session.nodes[stop.index].operator) == ("inf", "Mul")
+        assert (cause.kind, session.nodes[cause.index].operator) == ("slope", "Log")
+        assert "Keep the argument above 0" in cause.text
+
+
 @pytest.mark.parametrize("always", [False, True])
 def test_a_nan_that_enters_a_backward_is_caught_at_its_first_node(always):
     def run():
