@@ -17,6 +17,7 @@ from pathlib import Path
 
 import all_stop
 import free_run
+import run_to_end
 import screen_cost
 import step_latency
 from report import machine, table, write_part
@@ -65,6 +66,15 @@ def free(runs: int) -> str:
     return table(["program", "framework", *free_run.WAYS], rows)
 
 
+def end(runs: int) -> str:
+    """Return what a backward costs that runs to its end from a stop before its first node."""
+    rows = []
+    for framework in run_to_end.FRAMEWORKS:
+        for way, found in run_to_end.measure(framework, NODES[-1], max(3, runs // 4)).items():
+            rows.append([run_to_end.title(way), framework, *(f"{figure:.2f}" for figure in run_to_end.figures(found))])
+    return table(["way", "framework", "processor time (3)", *run_to_end.FIGURES[1:]], rows)
+
+
 def stop(runs: int) -> str:
     """Return how soon all ranks stand when one has stopped."""
     rows = []
@@ -74,7 +84,7 @@ def stop(runs: int) -> str:
     return table(["ranks", "median (200 ms)", "the longest", "stops"], rows)
 
 
-TABLES: dict[str, Callable[[int], str]] = {"wire": wire, "screen": screen, "free": free, "stop": stop}
+TABLES: dict[str, Callable[[int], str]] = {"wire": wire, "screen": screen, "free": free, "end": end, "stop": stop}
 """The function that makes each table of the page; it is told of how many runs."""
 
 

@@ -120,31 +120,39 @@ class Screen:
 
     def cpu(self) -> float:
         """Return the seconds of processor time of the front, without the program's."""
-        return _processor_time(self.pid)
+        return processor_time(self.pid)
 
     def work(self) -> float:
         """Return the seconds of processor time of the front and of the program."""
-        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        return self.cpu() + sum(map(_processor_time, children))
+        return self.cpu() + sum(map(processor_time, self.programs()))
+
+    def programs(self) -> list[str]:
+        """Return the process that runs the program, if it is there."""
+        return Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+
+    def send(self, key: bytes) -> None:
+        """Press a key, and wait for nothing."""
+        os.write(self._terminal, key)
 
     def press(self, key: bytes) -> tuple[int, float, float]:
         """Press a key; return bytes, seconds on the wall and seconds of processor time."""
         before = self.cpu()
-        os.write(self._terminal, key)
+        self.send(key)
         count, wall = self.settle(PATIENCE)
         return count, wall + self.delay, self.cpu() - before
 
     def quit(self) -> None:
         """Leave."""
-        os.write(self._terminal, b"q")
+        self.send(b"q")
         self.settle()
-        os.write(self._terminal, b"y\r")
+        self.send(b"y\r")
         self.settle()
         os.close(self._terminal)
         os.waitpid(self.pid, 0)
 
 
-def _processor_time(process: int | str) -> float:
+def processor_time(process: int | str) -> float:
+    """Return the seconds of processor time that a process has taken."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICK
 

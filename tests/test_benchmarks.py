@@ -11,6 +11,7 @@ import instruments
 import latency
 import report as report_of
 import run
+import run_to_end
 from measuring import COLUMNS
 from tests.quick_cases import quick
 from workloads import CASES
@@ -249,6 +250,16 @@ def test_what_one_waits_for_is_measured_and_told_in_a_table(name, monkeypatch):
     figures = [float(cell.strip(" *").removesuffix(" ms")) for cell in row.strip("|").split("|")]
     assert figures[0] in (100, 2)
     assert all(figure > 0 for figure in (figures[1], figures[2]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", run_to_end.WAYS)
+def test_a_backward_that_runs_to_its_end_is_measured_in_each_way(way, tmp_path):
+    path = tmp_path / "chain.py"
+    path.write_text(run_to_end.SCRIPT.format(framework="gradscope", rounds=50))
+    processor, wall = run_to_end.WAYS[way](path)
+    assert processor >= 0
+    assert 0 < wall < 30
 
 
 def test_the_page_of_what_one_waits_for_has_a_part_for_each_table():
