@@ -145,10 +145,10 @@ class InspectVerbs(PromptCore):
             return
         here = self.debugger.task_index
         number, records = self.number(argument, "BACKWARD") if argument else None, self.debugger.backward_records
-        other = backward_to_compare(records, number, here)
-        about = f" ({other.about})" if other.about else ""
-        pairs = node_pairs(records(here), other.nodes)
-        self.page(comparison_text(pairs, f"backward {here}", f"backward {other.number}{about}"))
+        compared = backward_to_compare(records, number, here)
+        about = f" ({compared.about})" if compared.about else ""
+        pairs = node_pairs(records(here), compared.nodes)
+        self.page(comparison_text(pairs, f"backward {here}", f"backward {compared.number}{about}"))
 
     def _do_memory(self, argument: str) -> None:
         self._answer("memory", argument)
