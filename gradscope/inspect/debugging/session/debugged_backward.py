@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 import traceback
@@ -22,7 +23,7 @@ from ...source.frame_variables import variables_of
 from ..history.gradient_restore import GradBackup
 from ..history.past_gradients import GradientCopies, ValueStore
 from ..stops import condition_names
-from .node_sequence import FinishedNodeFacts, FinishedNodes, NodeList
+from .node_sequence import MOST_RECORDS, FinishedNodeFacts, FinishedNodes, NodeList
 from .session_records import BackwardFinding
 
 __all__ = ["CallFacts", "SeenNode", "TaskView"]
@@ -468,6 +469,8 @@ class TaskView:
     def _bare_record(self, key: int, index: int) -> NodeRecord:
         state, record, link = self._state(index), self._bare.get(key), self._links.get(key)
         if record is None and link is not None:
+            if len(self._bare) >= MOST_RECORDS:  # of a larger backward parts are looked at
+                self._bare = {}
             record = self._bare[key] = bare_record(
                 self.adapter,
                 link.node,
@@ -487,13 +490,13 @@ class TaskView:
 
     def parameter_places(self) -> dict[str, int]:
         """Return the places of the nodes that bring gradients to leaves with a name, by that."""
-        found: dict[str, int] = {}
-        for place, key in enumerate(self.order):
-            link = self._links.get(key)
-            name = self._finished.parameters[place] if link is None else self.parameter_of(link.node)
-            if name:
-                found.setdefault(name, place)
-        return found
+        links = self._links
+        if links:
+            nodes = enumerate(map(links.__getitem__, self.order))
+            names = [(self.parameter_of(link.node), place) for place, link in nodes if not link.edges]
+        else:
+            names = list(zip(self._finished.parameters, itertools.count()))
+        return {name: place for name, place in reversed(names) if name}
 
     def named_leaves(self) -> dict[str, Any]:
         """Return the leaves with a name that it brings gradients to, or has brought as long as it is not laid out."""

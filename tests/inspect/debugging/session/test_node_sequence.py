@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from gradscope.inspect.debugging.prompt.prompt import LineMode
+from gradscope.inspect.debugging.session import debugged_backward
 from gradscope.inspect.debugging.session.node_sequence import candidates_of
 
 from ...sessions import debugging, mlp, train, wait
@@ -83,6 +84,17 @@ def test_what_stays_of_a_backward_keeps_no_leaf_and_no_node(name):
         gc.collect()
         assert [reference() for reference in left] == [None, None]
         assert [node.operator for node in session.nodes] == ["Sum", "Exp", "AccumulateGrad"]
+
+
+def test_of_a_large_backward_only_some_records_are_kept(monkeypatch):
+    monkeypatch.setattr(debugged_backward, "MOST_RECORDS", 4)
+    with debugging(lambda: train(mlp(), 1)) as session:
+        session.start()
+        wait(session)
+        records = list(session.nodes)
+        assert len(records) == 9
+        assert list(session.nodes) == records
+        assert len(session._session.view._bare) <= 4
 
 
 @pytest.mark.parametrize("start", [0, 2, 9])
