@@ -25,6 +25,7 @@
 - :mod:`~.optim`: optimizers and schedules
 - :mod:`~.overrides`: ``__torch_function__``
 - :mod:`~.profiler`: which operators and blocks take how long
+- :mod:`~.program_files`: whose a source file is, and what the cells of a notebook are called
 - :mod:`~.random`: seeds and generators
 - :mod:`~.runtime`: tensors, the graph, the engine and all operators
 - :mod:`~.serialization`: ``save()`` and ``load()``

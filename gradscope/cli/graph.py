@@ -311,7 +311,7 @@ def _raised_at(error: BaseException) -> str:
     """Return the user's innermost line of a traceback."""
     # The instruments load when the command runs.
     from ..inspect.debugging.prompt.plain_text import short_path
-    from ..runtime.events import is_library_file
+    from ..program_files import is_library_file
 
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not is_library_file(frame.filename)]
     return f"{short_path(frames[-1].filename)}:{frames[-1].lineno}, " if frames else ""

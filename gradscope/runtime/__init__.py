@@ -11,7 +11,6 @@ floors import downwards: ops, engine, tensor and graph, kernels, memory.
 - :mod:`~.ops`: every operator
 - :mod:`~.dispatch`: what lower floors must reach upwards, which the catalogue of operators fills in
 - :mod:`~.events`: the instrumentation points
-- :mod:`~.notebook_cells`: what the cells of a notebook are called
 - :mod:`~.modes`: ``no_grad``, anomaly mode, saved-tensor hooks and other modes
 - :mod:`~.state`: the flags that every operator checks
 - :mod:`~.late_attributes`: attributes of tensors and nodes that a floor above defines

@@ -19,10 +19,8 @@ Examples
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import linecache
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -30,9 +28,10 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from .. import program_files
+from ..program_files import is_installed_file, is_library_file, is_notebook_package, source_name
 from . import dispatch, state
 from .errors import SavedTensorModifiedError
-from .notebook_cells import is_notebook_package, source_name
 
 if TYPE_CHECKING:
     from .engine.graph_task import GraphTask
@@ -550,11 +549,6 @@ def emit(event: Event) -> None:
 
 # --- call sites -------------------------------------------------------------------------------------------------------
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
-_COMMANDS = tuple(os.path.join(top, name, "") for top in (sys.prefix, sys.base_prefix) for name in ("bin", "Scripts"))
-_library_prefixes: tuple[str, ...] = (_PACKAGE, "<gradscope ", "<frozen ")
-
 
 class Frame(NamedTuple):
     """One frame of a call site."""
@@ -631,58 +625,16 @@ class CallSite:
         return f"<CallSite {frame.filename}:{frame.lineno} in {frame.function}>" if frame else "<CallSite>"
 
 
-@functools.lru_cache(maxsize=4096)
-def is_library_file(filename: str) -> bool:
-    """Whether a file belongs to gradscope, the standard library or another library that counts as such.
-
-    What is typed in (``<stdin>``) is the user's, and so is what is installed from elsewhere, but for what runs a
-    notebook's cells.
-    """
-    if filename.startswith(_library_prefixes):
-        return True
-    if "site-packages" in filename:
-        return is_notebook_package(filename)
-    return filename.startswith(_LIBRARY)
-
-
-@functools.lru_cache(maxsize=4096)
-def is_installed_file(filename: str) -> bool:
-    """Whether a file has been installed from elsewhere: a package that is no framework, or a command.
-
-    So is what lies beside the records of an installation, as ``pip install --target`` leaves them in a folder.
-
-    Examples
-    --------
-    >>> is_installed_file("/venv/lib/python3.11/site-packages/timm/layers/drop.py"), is_installed_file("train.py")
-    (True, False)
-    """
-    if "site-packages" in filename or "dist-packages" in filename or filename.startswith(_COMMANDS):
-        return True
-    return any(entry and filename.startswith(entry + os.sep) and _holds_packages(entry) for entry in sys.path)
-
-
-@functools.cache
-def _holds_packages(folder: str) -> bool:
-    try:
-        return any(name.endswith(".dist-info") for name in os.listdir(folder))
-    except OSError:
-        return False
-
-
 def add_library(directory: str) -> None:
     """Count the files of a directory as a library's: no call site points there (PyTorch's own Python files).
 
     Parameters
     ----------
     directory : str
-        Or what the names of code that it makes begin with: ``<...>``.
+        As of :func:`gradscope.program_files.add_library`.
     """
-    global _library_prefixes
-    prefix = directory if directory.startswith("<") else os.path.join(os.path.abspath(directory), "")
-    if prefix not in _library_prefixes:
-        _library_prefixes = (*_library_prefixes, prefix)
-        is_library_file.cache_clear()
-        _innermost.clear()
+    program_files.add_library(directory)
+    _innermost.clear()
 
 
 def _frame(code: CodeType, last: int) -> Frame:

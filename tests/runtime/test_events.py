@@ -373,12 +373,3 @@ def test_who_does_not_listen_can_be_called_where_a_backward_begins():
         events.call_unheard(told, False)
     (x * 2).sum().backward()
     assert (count, events.unheard) == ([1], ())
-
-
-def test_a_folder_that_packages_were_installed_into_is_no_place_of_the_program(tmp_path, monkeypatch):
-    for folder in ("installed/timm", "installed/timm-1.0.dist-info", "project"):
-        (tmp_path / folder).mkdir(parents=True)
-    for folder in ("installed", "project"):
-        monkeypatch.syspath_prepend(str(tmp_path / folder))
-    assert events.is_installed_file(str(tmp_path / "installed" / "timm" / "layers.py"))
-    assert not events.is_installed_file(str(tmp_path / "project" / "train.py"))

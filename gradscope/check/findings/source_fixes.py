@@ -13,7 +13,7 @@ from functools import lru_cache
 from ...inspect.records.records import Location
 from ...inspect.source.call_sites import line_of
 from ...inspect.source.source_syntax import last_name, syntax_tree
-from ...runtime.events import is_installed_file
+from ...program_files import is_installed_file
 from .finding_records import Fix
 
 __all__ = ["SourceWrite", "made_in_place", "without_comment", "written_at"]

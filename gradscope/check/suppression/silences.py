@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from enum import Enum
 
-from ...runtime.events import is_library_file
+from ...program_files import is_library_file
 from ..findings.finding_records import Finding
 from .baseline import Baseline
 from .code_selection import CodeSelection

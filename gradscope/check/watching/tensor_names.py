@@ -10,7 +10,7 @@ from typing import Any
 from ...inspect.adapters import Adapter, expected_spec
 from ...inspect.records.records import dtype_name
 from ...inspect.source.frame_variables import variables_of
-from ...runtime.events import is_library_file
+from ...program_files import is_library_file
 
 __all__ = ["buffer_name_of", "name_of", "producer_of"]
 

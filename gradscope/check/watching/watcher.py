@@ -14,6 +14,7 @@ from ...inspect.adapters import Adapter, Observer
 from ...inspect.adapters.native_adapter import location_of
 from ...inspect.records.records import Location, dtype_name
 from ...inspect.records.write_account import MemoryShares, WriteAccount
+from ...program_files import is_library_file
 from ...runtime import events
 from .custom_functions import FunctionCalls
 from .expanded_parts import expanded_part
@@ -329,7 +330,7 @@ def _optimizer_step() -> str:
         code = frame.f_code
         # Frames of the standard library and of the framework are passed over; an optimizer of the program's own shows
         # its line itself.
-        if not events.is_library_file(code.co_filename):
+        if not is_library_file(code.co_filename):
             return ""
         if _OPTIMIZERS in code.co_filename and code.co_qualname.endswith(".step"):
             # The method may stand in a class that the optimizer inherits from.

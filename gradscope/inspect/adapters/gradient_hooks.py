@@ -8,8 +8,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from ...runtime.events import is_library_file
-from ...runtime.notebook_cells import source_name
+from ...program_files import is_library_file, source_name
 
 __all__ = ["NodeHook", "frame_name", "hook_name"]
 

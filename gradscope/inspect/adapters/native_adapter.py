@@ -21,6 +21,7 @@ import numpy
 
 import gradscope as gs
 
+from ...program_files import is_installed_file
 from ...runtime import events, state
 from ...runtime.engine.graph_task import GraphTask
 from ...runtime.graph.accumulate_grad import AccumulateGrad
@@ -75,7 +76,7 @@ def location_of(site: events.CallSite | None) -> Location | None:
         frame = site.user_frame()
         told = _NOWHERE
         if frame is not None:
-            calls = _calls(site) if events.is_installed_file(frame.filename) else ()
+            calls = _calls(site) if is_installed_file(frame.filename) else ()
             told = Location(frame.filename, frame.lineno, frame.function, site.source_line, calls)
         site.told = told
     return None if told is _NOWHERE else told
@@ -87,7 +88,7 @@ def _calls(site: events.CallSite) -> tuple[Location, ...]:
     for frame in site.user_frames()[1:]:
         text = linecache.getline(frame.filename, frame.lineno).strip()
         found.append(Location(frame.filename, frame.lineno, frame.function, text))
-        if not events.is_installed_file(frame.filename):
+        if not is_installed_file(frame.filename):
             return tuple(found)
     return ()
 

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from ...program_files import is_library_file
 from ...runtime import events
-from ...runtime.events import is_library_file
 from .program_thread import replaced
 
 __all__ = ["KILLED_BY_SIGINT", "interrupting_the_script_only"]

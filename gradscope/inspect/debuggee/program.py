@@ -12,9 +12,8 @@ from types import CodeType, TracebackType
 from typing import Any
 from weakref import WeakSet
 
-from ...runtime.events import is_library_file
+from ...program_files import is_library_file, source_name
 from ...runtime.memory import device
-from ...runtime.notebook_cells import source_name
 from .broadcast import OutputWriter
 from .pause_gate import Gate, ProgramAborted
 from .processes import StartedProcesses

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from types import FrameType, GetSetDescriptorType
 from typing import Any
 
-from ...runtime.events import is_library_file
-from ...runtime.notebook_cells import source_name
+from ...program_files import is_library_file, source_name
 from ..records.records import Location
 from .frame_variables import variables_of
 from .source_paths import shown_path

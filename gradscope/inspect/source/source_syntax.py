@@ -9,7 +9,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-from ...runtime.events import is_library_file
+from ...program_files import is_library_file
 
 __all__ = ["FUNCTIONS", "definition_line", "last_name", "syntax_of", "syntax_tree"]
 

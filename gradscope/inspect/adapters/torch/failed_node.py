@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import torch
 from torch.autograd.function import BackwardCFunction
 
-from ....runtime.events import CallSite, is_library_file
+from ....program_files import is_library_file
+from ....runtime.events import CallSite
 from ...records.execution_order import engine_order
 from ...source.frame_variables import variables_of
 from ..gradient_hooks import frame_name

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ....runtime.events import is_library_file
+from ....program_files import is_library_file
 from ...output.number_format import count
 from ...records.records import InnerOperator, Location
 from ...source.call_sites import line_of, place

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any, TextIO
 
-from ....runtime.notebook_cells import source_name
+from ....program_files import source_name
 from ...adapters import Adapter, AnyAdapter
 from ...debuggee.pause_gate import Gate, ProgramAborted
 from ...debuggee.program import Program

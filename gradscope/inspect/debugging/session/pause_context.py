@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-from ....runtime.notebook_cells import source_name
+from ....program_files import source_name
 from ...adapters import Adapter, expected_spec
 from ...records.records import NodeRecord
 from ...source.call_sites import location_at

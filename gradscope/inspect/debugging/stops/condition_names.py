@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy
 
-from ....runtime.events import is_library_file
+from ....program_files import is_library_file
 from ...adapters import Adapter, SavedView
 from ...records.tensor_statistics import count_bad, norm_of
 from ...source.frame_variables import variables_of

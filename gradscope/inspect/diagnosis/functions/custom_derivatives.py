@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from ....runtime.events import is_library_file, user_site
+from ....program_files import is_library_file
+from ....runtime.events import user_site
 from ...adapters import Adapter, Observer
 from ...adapters.native_adapter import location_of
 from ...records.records import Location

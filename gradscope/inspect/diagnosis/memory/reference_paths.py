@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....runtime.events import is_library_file
+from ....program_files import is_library_file
 from ...records.object_search import referrers
 from ...source.call_sites import fields_of
 from ...source.frame_variables import variables_of

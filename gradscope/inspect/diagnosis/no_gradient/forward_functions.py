@@ -13,7 +13,7 @@ from functools import cached_property
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-from ....runtime.events import is_installed_file, is_library_file
+from ....program_files import is_installed_file, is_library_file
 from ...records.naming import tables_of
 from ...source.call_sites import fields_of, line_of
 from ...source.source_syntax import FUNCTIONS, syntax_of

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
-from ....runtime.events import is_installed_file, is_library_file
+from ....program_files import is_installed_file, is_library_file
 from ...adapters import Adapter
 from ...records.execution_order import walk
 from ...records.module_tracking import module_of_parameter

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from ....runtime.events import is_installed_file, is_library_file
+from ....program_files import is_installed_file, is_library_file
 from ...records.naming import tables_of
 from ...records.records import Location
 from ...source.call_sites import fields_of, line_of

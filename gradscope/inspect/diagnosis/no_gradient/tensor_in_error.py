@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from ....runtime.events import is_library_file
+from ....program_files import is_library_file
 from ...adapters import Adapter
 from ...records.records import Location
 from ...source.call_sites import location_at

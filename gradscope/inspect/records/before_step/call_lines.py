@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, NamedTuple
 
-from ....runtime.events import is_installed_file
-from ....runtime.notebook_cells import source_name
+from ....program_files import is_installed_file, source_name
 from ...adapters import Adapter
 from ...source.call_sites import user_frames
 from ..module_tracking import Tracker

@@ -1,4 +1,4 @@
-"""Tests of the names of a notebook's cells, in IPython itself."""
+"""Tests of whose a file is, and of the names of a notebook's cells, in IPython itself."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import linecache
 import subprocess
 import sys
 import types
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gradscope.runtime.events import is_library_file
-from gradscope.runtime.notebook_cells import is_notebook_package, source_name
+from gradscope.program_files import is_installed_file, is_library_file, is_notebook_package, source_name
 
 CELLS = """
 import sys
@@ -87,3 +87,14 @@ def test_a_cell_without_lines_has_a_name(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
     assert source_name("<ipython-input-7-abc>") == "In[7]"
     assert "In[7]" not in linecache.cache
+
+
+def test_a_folder_that_packages_were_installed_into_is_no_place_of_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("installed/timm", "installed/timm-1.0.dist-info", "project"):
+        (tmp_path / folder).mkdir(parents=True)
+    for folder in ("installed", "project"):
+        monkeypatch.syspath_prepend(str(tmp_path / folder))
+    assert is_installed_file(str(tmp_path / "installed" / "timm" / "layers.py"))
+    assert not is_installed_file(str(tmp_path / "project" / "train.py"))
