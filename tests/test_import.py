@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -72,6 +73,16 @@ def test_a_front_loads_no_framework() -> None:
     for front in ("gradscope_tui.app", prompt, "gradscope.inspect.dap.adapter", "gradscope.cli"):
         loaded = modules_after(f"import {front}")
         assert loaded.isdisjoint({"numpy", "torch", "gradscope.runtime", "gradscope.inspect.adapters"})
+
+
+@pytest.mark.parametrize("form", ["text", "sarif"])
+def test_reading_sources_loads_no_runtime(form: str, tmp_path: Path) -> None:
+    source = tmp_path / "train.py"
+    source.write_text("loss.backward  # gradscope: ignore[GS101]\n")
+    command = ["check", "--static", "--format", form, "--output-file", str(tmp_path / "report"), str(source)]
+    loaded = modules_after(f"import gradscope.cli; assert gradscope.cli.main({command!r}) == 1")
+    assert loaded.isdisjoint({"numpy", "torch", "gradscope.runtime", "gradscope.inspect.adapters"})
+    assert "GS202" in (tmp_path / "report").read_text()
 
 
 def test_infinite_numbers_are_computed_with_in_silence() -> None:

@@ -2,6 +2,7 @@
 
 - :mod:`~.sanitizer`: the ``with`` block under which a program is watched
 - :mod:`~.script_runner`: a script under it, as ``gradscope check`` runs one
+- :mod:`~.script_result`: how it ended
 - :mod:`~.watching`: the writes, saved tensors and nodes of the program while it runs
 - :mod:`~.rules`: the judgements, one file each
 - :mod:`~.static`: what is judged in sources that do not run
@@ -32,40 +33,7 @@ parameter `w` (float32 [2]) was modified by sub_() between forward and backward
 
 from __future__ import annotations
 
-from .check_report import Report, make_report, make_static_report
-from .findings.finding_codes import CODES, Code, explain
-from .findings.finding_records import Finding, Fix, Site, TensorDescription
-from .formats.report_format_registry import format_named, formats
-from .formats.text_report import finding_as_text
-from .project_settings import Settings, read_settings
-from .sanitizer import Sanitizer
-from .script_runner import ScriptResult, check_script, run_script
-from .static.source_files import StaticCheck, check_sources
-from .suppression.silences import Silences
-from .symptoms import symptoms_of
+import lazy_loader
 
-__all__ = [
-    "CODES",
-    "Code",
-    "Finding",
-    "Fix",
-    "Report",
-    "Sanitizer",
-    "ScriptResult",
-    "Settings",
-    "Silences",
-    "Site",
-    "StaticCheck",
-    "TensorDescription",
-    "check_script",
-    "check_sources",
-    "explain",
-    "finding_as_text",
-    "format_named",
-    "formats",
-    "make_report",
-    "make_static_report",
-    "read_settings",
-    "run_script",
-    "symptoms_of",
-]
+# The names stand in ``__init__.pyi``: what reads sources and runs nothing loads no runtime.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

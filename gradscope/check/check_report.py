@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from .findings.finding_records import Finding
-from .sanitizer import Sanitizer
-from .script_runner import ScriptResult
+from .script_result import ScriptResult
 from .static.source_files import StaticCheck
 from .suppression.notices import Notice
-from .watching.wrong_gradients import WrongGradient
+
+if TYPE_CHECKING:
+    from .sanitizer import Sanitizer
+    from .watching.wrong_gradients import WrongGradient
 
 __all__ = ["Report", "make_report", "make_static_report"]
 

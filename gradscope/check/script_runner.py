@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ..inspect.debuggee.exits import before_os_exit
 from ..inspect.debuggee.main_thread import run_on_main_thread
@@ -12,51 +11,10 @@ from ..inspect.debuggee.processes import StartedProcesses
 from ..inspect.debuggee.program import own_part
 from ..inspect.debuggee.script_targets import find_target
 from .sanitizer import Sanitizer
+from .script_result import ScriptResult
 from .suppression.silences import Silences
 
-__all__ = ["ScriptResult", "check_script", "run_script"]
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptResult:
-    """How a script ended.
-
-    Attributes
-    ----------
-    error : BaseException or None
-        What it raised and did not catch; not SystemExit.
-    exit_code : int
-        What python's exit status would be: what it passed to ``sys.exit()``, 0 when it came to its end, 1 after an
-        error, 130 after a KeyboardInterrupt.
-    directory : str
-        The working directory it was started in; empty when not known.
-    unseen : str
-        Which processes it has started, that nobody looked into; empty for none.
-    filename : str
-        The file that ran as ``__main__``; empty when not known.
-
-    See Also
-    --------
-    run_script : returns it.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from gradscope.check import run_script
-    >>> path = os.path.join(tempfile.mkdtemp(), "leave.py")
-    >>> with open(path, "w") as file:
-    ...     _ = file.write("raise SystemExit(3)")
-    >>> run_script(path).exit_code
-    3
-    """
-
-    path: str
-    arguments: tuple[str, ...]
-    error: BaseException | None
-    exit_code: int
-    directory: str = ""
-    unseen: str = ""
-    filename: str = ""
+__all__ = ["check_script", "run_script"]
 
 
 def check_script(

@@ -27,7 +27,8 @@ from ...inspect.adapters import NativeAdapter
 from ...inspect.adapters.both_frameworks import load_torch_adapter
 from ...inspect.adapters.import_watch import when_imported
 from ...inspect.records.records import Location
-from ..script_runner import ScriptResult, run_script
+from ..script_result import ScriptResult
+from ..script_runner import run_script
 from .line_finder import LineFinder, SavedOnce
 
 __all__ = ["find_lines", "seed_all"]

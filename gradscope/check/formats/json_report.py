@@ -6,13 +6,15 @@ Fields may be added; none changes its meaning while ``schema`` stays the same.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...inspect.output.terminal_text import json_text
 from ..check_report import Report
 from ..findings.finding_records import Finding, Fix, Site
-from ..watching.wrong_gradients import WrongGradient
 from .report_format_registry import report_format
+
+if TYPE_CHECKING:
+    from ..watching.wrong_gradients import WrongGradient
 
 __all__ = ["as_json"]
 

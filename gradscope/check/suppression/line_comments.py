@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from ...inspect.source.source_syntax import syntax_tree
-from ..findings.finding_codes import CODES, all_codes
+from ..findings.finding_codes import CODES, all_codes, find_code
 from .notices import Notice, meant
 
 __all__ = ["LineComments"]
@@ -69,7 +69,7 @@ class LineComments:
                 text = "`# gradscope: ignore` names no code, and silences nothing: write ignore[CODE]"
                 yield Notice(text, filename, comment.line)
             for code in comment.codes or ():
-                if code not in all_codes():
+                if find_code(code) is None:
                     yield Notice(f"ignore[{code}]: no such code; {meant(code, all_codes())}", filename, comment.line)
                 elif code in looked_for and _found_by(code, read) and (filename, comment.line, code) not in self._used:
                     yield Notice(f"ignore[{code}] has silenced nothing in this run", filename, comment.line)

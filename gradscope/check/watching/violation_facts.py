@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...inspect.records.records import Location
-from ...inspect.records.write_account import ShareFact, WriteFact
+from ...inspect.records.records import Location, ShareFact, WriteFact
 
 __all__ = [
     "ChangedFacts",

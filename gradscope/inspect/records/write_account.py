@@ -16,12 +16,9 @@ from typing import Any
 
 from ..adapters import Adapter, MemoryShare, Write
 from ..adapters.memory_fingerprint import Region
-from .records import Location
+from .records import ASSIGNED, Location, ShareFact, WriteFact
 
-__all__ = ["ASSIGNED", "MemoryShares", "ShareFact", "WriteAccount", "WriteFact"]
-
-ASSIGNED = ".data ="
-"""The name of the write that gives a tensor other memory: what a share is told of it as."""
+__all__ = ["MemoryShares", "WriteAccount"]
 
 _WRITES_KEPT = 16
 _MEMORIES_KEPT = 50_000
@@ -29,44 +26,6 @@ _REGIONS_KEPT = 64
 _UNCOUNTED = -1  # the version of a write that has none
 _SHARES_KEPT = 4
 _SHARED_MEMORIES_KEPT = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class WriteFact:
-    """A write in place.
-
-    Attributes
-    ----------
-    grad_enabled : bool
-        Whether recording was on.
-    requires_grad : bool
-        That of the alias that was written, before the write.
-    step : bool
-        Whether an optimizer of the framework's own did it.
-    module : str
-        The class of the module that did it because it was told to work in place, ``'ReLU'``; empty for any other write.
-    """
-
-    operator: str
-    location: Location | None
-    grad_enabled: bool
-    requires_grad: bool
-    step: bool
-    module: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ShareFact:
-    """Memory handed to where a write counts no version.
-
-    Attributes
-    ----------
-    how : str
-        ``'.data'``, ``'numpy()'`` and the like.
-    """
-
-    how: str
-    location: Location | None
 
 
 def _same(one: WriteFact | ShareFact, other: WriteFact | ShareFact) -> bool:

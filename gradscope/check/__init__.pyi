@@ -1,0 +1,24 @@
+# The public names of gradscope.check, each listed here alone: a module is loaded with the first name asked of it.
+from .check_report import Report as Report
+from .check_report import make_report as make_report
+from .check_report import make_static_report as make_static_report
+from .findings.finding_codes import CODES as CODES
+from .findings.finding_codes import Code as Code
+from .findings.finding_codes import explain as explain
+from .findings.finding_records import Finding as Finding
+from .findings.finding_records import Fix as Fix
+from .findings.finding_records import Site as Site
+from .findings.finding_records import TensorDescription as TensorDescription
+from .formats.report_format_registry import format_named as format_named
+from .formats.report_format_registry import formats as formats
+from .formats.text_report import finding_as_text as finding_as_text
+from .project_settings import Settings as Settings
+from .project_settings import read_settings as read_settings
+from .sanitizer import Sanitizer as Sanitizer
+from .script_result import ScriptResult as ScriptResult
+from .script_runner import check_script as check_script
+from .script_runner import run_script as run_script
+from .static.source_files import StaticCheck as StaticCheck
+from .static.source_files import check_sources as check_sources
+from .suppression.silences import Silences as Silences
+from .symptoms import symptoms_of as symptoms_of
