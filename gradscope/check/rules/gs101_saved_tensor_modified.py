@@ -23,7 +23,8 @@ class SavedTensorModified(SourceRule):
     code = "GS101"
     title = "saved tensor modified in place"
     needs = (ModifiedFacts,)
-    words = re.compile(r"Sequential\("), re.compile(r"inplace|(?:CELU|ELU|LeakyReLU|SELU|ReLU|SiLU|Dropout)\(.*True")
+    words = ("Sequential(",)
+    patterns = (re.compile(r"inplace|(?:CELU|ELU|LeakyReLU|SELU|ReLU|SiLU|Dropout)\(.*True"),)
     what = """
         A node of the backward graph keeps the tensors its derivative needs: some operators save an input (mul,
         pow, matmul), some their own result (exp, sigmoid, tanh, softmax). A later in-place write changed the

@@ -22,7 +22,8 @@ class LeafWritten(SourceRule):
     code = "GS103"
     title = "leaf that requires grad written in place"
     needs = (RefusedFacts,)
-    words = (re.compile(r"requires_grad=True|^[ \t]*\w+ = [\w.]*Parameter\(", re.MULTILINE),)
+    words = ("requires_grad=True", "Parameter(")
+    patterns = (re.compile(r"requires_grad=True|^[ \t]*\w+ = [\w.]*Parameter\(", re.MULTILINE),)
     what = """
         A leaf (a parameter, or a tensor made with requires_grad=True) or a view of one was written in place while
         operators were being recorded. The leaf's value would then depend on an earlier value of itself, and its
@@ -57,7 +58,7 @@ class LeafWritten(SourceRule):
 
     def look(self, source: SourceText) -> Iterator[Finding]:
         """Yield writes into what the same statements have made as a leaf."""
-        if mentions(source.tree, "set_grad_enabled"):
+        if "set_grad_enabled" in source.text and mentions(source.tree, "set_grad_enabled"):
             return
         for block in source.blocks:
             made: dict[str, ast.stmt] = {}
@@ -81,6 +82,7 @@ _HELP = "write it under `with no_grad():`, or use the out-of-place form"
 _FACTORIES = {
     "arange", "as_tensor", "empty", "eye", "full", "linspace", "ones", "rand", "randn", "tensor", "zeros",
 }  # fmt: skip
+_CHANGES = ("requires_grad", "requires_grad_", "detach_", "data", "set_", "exec", "eval")  # after which it may be none
 _WRITES = ("add_", "clamp_", "copy_", "div_", "fill_", "mul_", "normal_", "sub_", "uniform_", "zero_")
 
 
@@ -100,13 +102,12 @@ def _written(statement: ast.stmt) -> str:
 
 def _note(source: SourceText, statement: ast.stmt, made: dict[str, ast.stmt]) -> None:
     """Note the leaf that a statement makes, and which are leaves, or require grad, no more."""
-    told_otherwise = mentions(statement, "requires_grad", "requires_grad_", "detach_", "data", "set_", "exec", "eval")
-    for name in stored_names(statement):
+    for name in stored_names(statement) if made else ():
         made.pop(name, None)
     target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
     if isinstance(target, ast.Name) and _makes_a_leaf(source, statement.value):  # type: ignore[attr-defined]
         made[target.id] = statement
-    elif told_otherwise:
+    elif made and mentions(statement, *_CHANGES):
         made.clear()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -23,7 +22,7 @@ class ExpandedPartWritten(SourceRule):
     title = "a part of an expanded tensor written"
     severity = "silent-wrong"
     needs = (PartFacts,)
-    words = (re.compile(r"\b(expand|broadcast_to)\("),)
+    words = ("expand(", "broadcast_to(")
     what = """
         expand() and broadcast_to() give a dimension more places without more memory: all of them lie at one address.
         An assignment to some of them changes them all. One to a row is carried out without a word, since the row by
@@ -57,7 +56,7 @@ class ExpandedPartWritten(SourceRule):
         for block in source.blocks:
             made: dict[str, _Expanded] = {}
             for statement in block.statements:
-                for name in stored_names(statement):
+                for name in stored_names(statement) if made else ():
                     made.pop(name, None)
                 for write in _writes_in(statement) if made else ():
                     expanded = made.get(write.name)
@@ -73,7 +72,7 @@ class ExpandedPartWritten(SourceRule):
                             ),
                             help=f"clone() {write.name} before this line",
                         )
-                if mentions(statement, *_CHANGES):
+                if made and mentions(statement, *_CHANGES):
                     made.clear()
                 _note(source, statement, made)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from ..findings.finding_parts import sites
@@ -21,7 +20,7 @@ class BackwardWithoutHistory(SourceRule):
 
     code = "GS201"
     title = "backward of what has no history"
-    words = (re.compile(r"\.backward\("),)
+    words = (".backward(",)
     what = """
         detach() and .data return a tensor without history, item(), tolist() and numpy() no tensor at all. backward()
         on what they return has nowhere to go, and raises.
@@ -57,7 +56,7 @@ class BackwardWithoutHistory(SourceRule):
                         )
                 for name in [name for name in cut if mentions(statement, "requires_grad", "requires_grad_")]:
                     del cut[name]
-                for name in stored_names(statement):
+                for name in stored_names(statement) if cut else ():
                     cut.pop(name, None)
                 if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
                     how = _cutting(statement.value)

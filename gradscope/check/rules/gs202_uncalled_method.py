@@ -22,7 +22,8 @@ class UncalledMethod(SourceRule):
     code = "GS202"
     title = "a method that is not called"
     severity = "silent-wrong"
-    words = (re.compile(r"\.(?:backward|zero_grad|zero_|step)[ \t]*(?:#.*)?$", re.MULTILINE),)
+    words = (".backward", ".zero_", ".step")
+    patterns = (re.compile(r"\.(?:backward|zero_grad|zero_|step)[ \t]*(?:#.*)?$", re.MULTILINE),)
     what = """
         A statement that names a method and has no parentheses does nothing, without a word: no gradient is computed,
         none is set to zero, no parameter moves.

@@ -22,7 +22,8 @@ class RequiresGradNotSet(SourceRule):
     code = "GS203"
     title = "requires_grad that is not set"
     severity = "silent-wrong"
-    words = (re.compile(r"\.requires_grad[ \t]*==|\.(?:" + "|".join(sorted(_MISSPELT)) + r")\b"),)
+    words = (".requi",)
+    patterns = (re.compile(r"\.requires_grad[ \t]*==|\.(?:" + "|".join(sorted(_MISSPELT)) + r")\b"),)
     what = """
         A comparison that is a statement sets nothing, and neither does an attribute of another name, which Python makes
         without a word: what was to be frozen is trained, or the other way round.

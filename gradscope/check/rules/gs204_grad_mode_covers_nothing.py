@@ -22,7 +22,8 @@ class GradModeCoversNothing(SourceRule):
     code = "GS204"
     title = "a grad mode that covers nothing"
     severity = "silent-wrong"
-    words = (re.compile(r"(?:^|\n)[ \t]*(?:\w+\.)*(?:no_grad|enable_grad|inference_mode)\("),)
+    words = ("no_grad(", "enable_grad(", "inference_mode(")
+    patterns = (re.compile(r"^[ \t]*(?:\w+\.)*(?:no_grad|enable_grad|inference_mode)\(", re.MULTILINE),)
     what = """
         no_grad(), enable_grad() and inference_mode() return a context. Called as a statement it is thrown away, and
         what follows is recorded, or not, as before.

@@ -21,7 +21,8 @@ class LeafRebound(SourceRule):
 
     code = "GS205"
     title = "a leaf that its own update replaces"
-    words = (re.compile(r"\.grad\b"),)
+    words = (".grad",)
+    patterns = re.compile(r"\.grad\b"), re.compile(r"backward\b")
     what = """
         The result of `w - lr * w.grad` is another tensor than w: one that an operator has computed, whose .grad stays
         None, or under no_grad() one that does not require grad. In the next round of the loop there is no gradient to
@@ -43,11 +44,11 @@ class LeafRebound(SourceRule):
         """Yield such assignments in loops that call backward()."""
         for block in source.blocks:
             loop = block.loop
-            if loop is None or not block.plain or mentions(loop, *_KEEPS_A_GRADIENT):
+            if loop is None or not block.plain or not any(map(_calls_backward, block.statements)):
+                continue
+            if mentions(loop, *_KEEPS_A_GRADIENT):
                 continue
             stored = list(stored_names(loop))
-            if not any(_calls_backward(statement) for statement in block.statements):
-                continue
             for statement in _with_covered(block.statements):
                 name = _updated(statement)
                 if name and stored.count(name) == 1:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ...inspect.debuggee.script_targets import NOTEBOOK
@@ -84,19 +86,9 @@ def check_sources(paths: Iterable[str], silences: Silences | None = None) -> Sta
     silences = silences or Silences()
     rules = [rule for rule in CODES.values() if isinstance(rule, SourceRule)]
     told, paths = StaticCheck(), list(paths)
-    for filename in _files_in(paths):
-        try:
-            source = _source(filename, rules)
-        except (OSError, SyntaxError, ValueError, RecursionError) as error:
-            told.unread = (*told.unread, f"{filename}, which cannot be read: {_words_of(error)}")
-            continue
-        told.files.append(filename)
-        for finding in _findings_in(source, rules) if source is not None else ():
-            reason = silences.reason(finding)
-            told.suppressed += reason is SilenceReason.SUPPRESSED
-            told.known += reason is SilenceReason.KNOWN
-            if reason is None:
-                told.findings.append(finding)
+    with _no_collection():
+        for filename in _files_in(paths):
+            _look_at(filename, rules, silences, told)
     if paths and not (told.files or told.unread):
         raise FileNotFoundError(f"there is no Python file in {' or '.join(map(repr, paths))}")
     return told
@@ -121,25 +113,53 @@ def _python_files(directory: str) -> Iterator[str]:
         yield from (os.path.join(folder, name) for name in sorted(files) if name.endswith(".py"))
 
 
-def _source(filename: str, rules: Iterable[SourceRule]) -> SourceText | None:
-    """Return a file for the rules to look at; None where there is nothing to find for any, though it is Python."""
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the cyclic collector off: a tree of syntax has no circles, and it would take two fifths of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _look_at(filename: str, rules: Iterable[SourceRule], silences: Silences, told: StaticCheck) -> None:
+    """Note what is found in a file, or why it cannot be read."""
+    try:
+        text = _text_of(filename)
+        concerned = [rule for rule in rules if rule.concerns(text)]
+        source = _parsed(filename, text, look=bool(concerned))
+    except (OSError, SyntaxError, ValueError, RecursionError) as error:
+        told.unread = (*told.unread, f"{filename}, which cannot be read: {_words_of(error)}")
+        return
+    told.files.append(filename)
+    silences.note_text(filename, text)
+    for finding in (finding for rule in concerned for finding in rule.look(source)) if source is not None else ():
+        reason = silences.reason(finding)
+        told.suppressed += reason is SilenceReason.SUPPRESSED
+        told.known += reason is SilenceReason.KNOWN
+        if reason is None:
+            told.findings.append(finding)
+
+
+def _text_of(filename: str) -> str:
     if filename.endswith(NOTEBOOK):  # its JSON would pass for Python in which there is nothing to find
         raise ValueError("it is a notebook; `jupyter nbconvert --to script` makes it a script")
     with tokenize.open(filename) as file:
-        text = file.read()
+        return file.read()
+
+
+def _parsed(filename: str, text: str, *, look: bool) -> SourceText | None:
+    """Return a file for rules to look at; None where none will, though it is Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of invalid escapes: the file's own, and no concern of these rules
-        if any(rule.concerns(text) for rule in rules):
+        if look:
             return SourceText(filename, text)
         # Bytecode takes half the time of a tree of Python's objects, which nobody would look at.
         compile(text, filename, "exec", dont_inherit=True)
     return None
-
-
-def _findings_in(source: SourceText, rules: Iterable[SourceRule]) -> Iterator[Finding]:
-    for rule in rules:
-        if rule.concerns(source.text):
-            yield from rule.look(source)
 
 
 def _words_of(error: Exception) -> str:

@@ -18,18 +18,21 @@ class SourceRule(Rule):
 
     Attributes
     ----------
-    words : tuple of Pattern
-        Each stands in every file in which there is something to find: others are not parsed.
+    words : tuple of str
+        One of them stands in every file in which there is something to find: others are not parsed.
+    patterns : tuple of Pattern
+        Each is found in every such file too. Words go first: they are found in a twentieth of the time.
     needs : tuple
         Empty for a rule that finds nothing in a program that runs.
     """
 
-    words: ClassVar[tuple[re.Pattern[str], ...]]
+    words: ClassVar[tuple[str, ...]]
+    patterns: ClassVar[tuple[re.Pattern[str], ...]] = ()
     needs: ClassVar[tuple[Any, ...]] = ()
 
     def concerns(self, text: str) -> bool:
         """Whether there may be something to find in a file."""
-        return all(word.search(text) for word in self.words)
+        return any(word in text for word in self.words) and all(pattern.search(text) for pattern in self.patterns)
 
     def look(self, source: SourceText) -> Iterator[Finding]:
         """Yield what is found in a file."""

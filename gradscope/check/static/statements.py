@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from ...inspect.records.records import Location
@@ -13,8 +13,10 @@ from ...inspect.records.records import Location
 __all__ = ["Block", "SourceText", "attribute_call", "mentions", "stored_names"]
 
 _LIBRARIES = ("torch", "gradscope", "gs")
-_COMPOUND = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.ClassDef)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_FUNCTIONS = {ast.FunctionDef, ast.AsyncFunctionDef}
+_LOOPS = {ast.For, ast.AsyncFor, ast.While}
+_COVERS = {ast.With, ast.AsyncWith, ast.Try}
+_COMPOUND = _LOOPS | _COVERS | {ast.If, ast.ClassDef}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,8 @@ class SourceText:
     def __init__(self, filename: str, text: str) -> None:
         self.filename, self.text = filename, text
         self.tree = ast.parse(text)
-        self.blocks = list(_blocks(Block(self.tree.body)))
+        self.blocks: list[Block] = []
+        _add_blocks(Block(self.tree.body), self.blocks)
         self._lines = text.splitlines()
 
     @cached_property
@@ -94,25 +97,24 @@ class SourceText:
         return Location(self.filename, node.lineno, block.function, self._lines[node.lineno - 1].strip())
 
 
-def _blocks(block: Block) -> Iterator[Block]:
-    yield block
+def _add_blocks(block: Block, blocks: list[Block]) -> None:
+    """Add a block, and then those inside of it."""
+    blocks.append(block)
     for statement in block.statements:
-        yield from _inside(statement, block)
+        kind = type(statement)
+        if kind in _FUNCTIONS:
+            plain = not statement.decorator_list  # type: ignore[attr-defined]
+            _add_blocks(Block(statement.body, statement.name, plain), blocks)  # type: ignore[attr-defined]
+        elif kind in _COMPOUND:
+            plain, loop = block.plain and kind not in _COVERS, statement if kind in _LOOPS else None
+            for body in _bodies(statement):
+                _add_blocks(Block(body, block.function, plain, loop), blocks)
 
 
-def _inside(statement: ast.stmt, block: Block) -> Iterator[Block]:
-    if isinstance(statement, _FUNCTIONS):
-        yield from _blocks(Block(statement.body, statement.name, plain=not statement.decorator_list))
-        return
-    if not isinstance(statement, _COMPOUND):
-        return
-    covers = isinstance(statement, (ast.With, ast.AsyncWith, ast.Try))
-    loop = statement if isinstance(statement, (ast.For, ast.AsyncFor, ast.While)) else None
-    inner = replace(block, plain=block.plain and not covers, loop=loop)
-    handlers = [handler.body for handler in getattr(statement, "handlers", ())]
-    bodies = (getattr(statement, name, ()) for name in ("body", "orelse", "finalbody"))
-    for body in (*bodies, *handlers):
-        yield from _blocks(replace(inner, statements=body))
+def _bodies(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
+    yield from filter(None, (getattr(statement, name, ()) for name in ("body", "orelse", "finalbody")))
+    for handler in getattr(statement, "handlers", ()):
+        yield handler.body
 
 
 def _imported(statement: ast.stmt) -> Iterator[tuple[str, str]]:
@@ -158,7 +160,7 @@ def mentions(node: ast.AST, *words: str) -> bool:
     return not _names_in(node)[1].isdisjoint(words)
 
 
-@functools.lru_cache(maxsize=1 << 12)  # several rules ask of the same statements
+@functools.lru_cache(maxsize=4)  # a rule asks several things of one statement; more would keep the trees of files
 def _names_in(node: ast.AST) -> tuple[tuple[str, ...], frozenset[str]]:
     """Return what is bound or deleted inside of a node, and all attributes, names and keywords there."""
     stored, words = [], set()

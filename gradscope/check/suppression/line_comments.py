@@ -74,6 +74,11 @@ class LineComments:
                 elif code in looked_for and _found_by(code, read) and (filename, comment.line, code) not in self._used:
                     yield Notice(f"ignore[{code}] has silenced nothing in this run", filename, comment.line)
 
+    def note_text(self, filename: str, text: str) -> None:
+        """Note what stands in a file that has been read: it is not read again where no comment silences anything."""
+        if not _IS_THERE.search(text):
+            self._files[filename] = ()
+
     def _comments(self, filename: str) -> tuple[_Comment, ...]:
         found = self._files.get(filename)
         if found is None:

@@ -73,6 +73,10 @@ class Silences:
             return SilenceReason.SUPPRESSED
         return SilenceReason.KNOWN if self.baseline is not None and self.baseline.knows(finding) else None
 
+    def note_text(self, filename: str, text: str) -> None:
+        """Note what stands in a file that has been read: it is not read again where no comment silences anything."""
+        self._comments.note_text(filename, text)
+
     def notices(self, script: str = "", *, sources: Sequence[str] | None = None) -> Iterator[Notice]:
         """Yield what is wrong with what silences, and what has silenced nothing.
 

@@ -1,5 +1,7 @@
 """What is found in sources: three bad ones of each kind, and lookalikes in which nothing is sure."""
 
+import gc
+import linecache
 import re
 from textwrap import dedent
 
@@ -231,6 +233,26 @@ def test_fixes_are_changes_of_the_source(tmp_path):
     assert (
         lines[line - 1][: column - 1] + fix.text + lines[line - 1][column - 1 :] == "    optimizer.zero_grad()  # clear"
     )
+
+
+def test_a_file_is_read_once_where_no_comment_silences_anything(tmp_path, monkeypatch):
+    monkeypatch.setattr(linecache, "getlines", lambda filename: pytest.fail(f"{filename} is read again"))
+    silences = Silences()
+    told = check(tmp_path, "loss.backward  # not called", silences=silences)
+    assert [finding.code for finding in told.findings] == ["GS202"]
+    assert list(silences.notices(sources=told.files)) == []
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_the_cyclic_collector_is_left_as_it_was(tmp_path, on):
+    (gc.enable if on else gc.disable)()
+    try:
+        check(tmp_path, "loss.backward")
+        with pytest.raises(FileNotFoundError):
+            check_sources([str(tmp_path / "gone.py")])
+        assert gc.isenabled() is on
+    finally:
+        gc.enable()
 
 
 def test_a_notebook_is_not_taken_for_source_without_findings(tmp_path):

@@ -7,13 +7,14 @@ from gradscope.check.static.source_rule import SourceRule
 from gradscope.check.static.statements import SourceText
 
 
-def test_a_rule_concerns_files_in_which_all_its_words_stand():
-    class TwoWords(SourceRule):
-        words = re.compile("one"), re.compile("two")
+def test_a_rule_concerns_files_with_one_of_its_words_and_all_its_patterns():
+    class Wants(SourceRule):
+        words = ("one", "uno")
+        patterns = re.compile("tw[o]"), re.compile("th")
 
-    assert [TwoWords().concerns(text) for text in ("two one", "one", "")] == [True, False, False]
+    assert [Wants().concerns(text) for text in ("two uno three", "two three", "one three")] == [True, False, False]
     with pytest.raises(NotImplementedError):
-        TwoWords().look(SourceText("a.py", ""))
+        Wants().look(SourceText("a.py", ""))
 
 
 def test_rules_that_look_at_sources_are_among_the_others():
