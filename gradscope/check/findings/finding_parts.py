@@ -75,10 +75,11 @@ def uncounted(write: WriteFact | None) -> str:
     return f"written here by {write.operator}, which counts no version of it"
 
 
-def _written(write: WriteFact | None) -> str:
+def _written(write: WriteFact | None, way: str) -> str:
     if write is None:
         return ""
-    return f"written here by {write.operator}" + (f" in {write.module}, told to work in place" if write.module else "")
+    module = f" in {write.module}, told to work in place" if write.module else ""
+    return f"written here by {write.operator}{module}{way}"
 
 
 class ModifiedTensor(NamedTuple):
@@ -109,14 +110,22 @@ def describe_modified(facts: ModifiedFacts) -> ModifiedTensor:
     return ModifiedTensor(tensor, write, text)
 
 
-def modified_finding(code: str, facts: ModifiedFacts, told: ModifiedTensor, message: str, way_out: str) -> Finding:
-    """Return the finding of a rule about a saved tensor that has been written."""
+def modified_finding(
+    code: str, facts: ModifiedFacts, told: ModifiedTensor, message: str, way_out: str, *, way: str = ""
+) -> Finding:
+    """Return the finding of a rule about a saved tensor that has been written.
+
+    Parameters
+    ----------
+    way : str
+        By which way the write came to the memory, where that says why nothing has kept it away: the end of its site.
+    """
     write = told.write
     return Finding(
         code=code,
         message=message,
         sites=sites(
-            ("written", None if write is None else write.location, _written(write)),
+            ("written", None if write is None else write.location, _written(write, way)),
             ("saved", facts.saved, f"saved here by {facts.node} as `{facts.saved_name}`"),
             ("read", facts.read, f"needed here: {facts.node} {'fails' if facts.reached else 'would fail'}"),
             *later_writes(facts.writes),

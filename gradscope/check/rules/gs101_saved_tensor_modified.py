@@ -48,13 +48,15 @@ class SavedTensorModified(SourceRule):
         if facts.of_parameter:
             return
         told = describe_modified(facts)
-        message = f"{told.tensor} was modified in place, and {facts.node} still needs it"
+        unheard = "" if told.write is not None else " before the watch began, or by what it cannot hear"
+        message = f"{told.tensor} was modified in place{unheard}, and {facts.node} still needs it"
         if facts.spared:
             message = (
                 f"{told.tensor} was modified in place beside the part that {facts.node} needs: harmless, and refused "
                 "all the same"
             )
-        yield modified_finding(self.code, facts, told, message, _help(facts, told.write, told.text))
+        way_out = _help(facts, told.write, told.text)
+        yield modified_finding(self.code, facts, told, message, way_out, way=_way(facts, told.write))
 
     def look(self, source: SourceText) -> Iterator[Finding]:
         """Yield layers of a Sequential that write in place what the layer before them has saved."""
@@ -109,6 +111,20 @@ def _works_in_place(source: SourceText, layer: ast.expr) -> bool:
     return any(isinstance(value, ast.Constant) and value.value is True for value in given)
 
 
+def _detached(facts: ModifiedFacts, write: WriteFact | None) -> bool:
+    """Whether what was written is the memory of a result, and not known to the graph."""
+    return write is not None and not write.requires_grad and bool(facts.producer) and write.grad_enabled
+
+
+def _way(facts: ModifiedFacts, write: WriteFact | None) -> str:
+    if facts.spared:
+        return ""
+    if _detached(facts, write):
+        return " through detach(), which shares the memory"
+    hidden = write is not None and not write.grad_enabled
+    return " under no_grad(), which hides it from the graph and not from the memory" if hidden else ""
+
+
 def _help(facts: ModifiedFacts, write: WriteFact | None, text: SourceWrite) -> str:
     name = text.name or "the tensor"
     if facts.spared:
@@ -116,23 +132,18 @@ def _help(facts: ModifiedFacts, write: WriteFact | None, text: SourceWrite) -> s
             "clone() the part where it is saved, so that it has memory and a version of its own, or collect the parts "
             "in a list and stack() them"
         )
-    if write is not None and not write.requires_grad and facts.producer and write.grad_enabled:
-        return f"the write went through detach(), which shares the memory: write into `{name}.detach().clone()`"
-    hidden = write is not None and not write.grad_enabled
-    prefix = "no_grad() hides the write from the graph, not from the memory: " if hidden else ""
+    if _detached(facts, write):
+        return f"write into `{name}.detach().clone()`"
     if text.replacement:
-        return f"{prefix}write `{text.replacement}`"
+        return f"write `{text.replacement}`"
     if text.into_part:
         return (
-            f"{prefix}write into a copy (`{name} = {name}.clone()` before this line), or collect the parts in a list "
-            "and stack() them"
+            f"write into a copy (`{name} = {name}.clone()` before this line), or collect the parts in a list and "
+            "stack() them"
         )
     if write is not None and write.module:
         return f"make that {write.module} without inplace=True"
     if write is None:
-        return (
-            "the write came before the watch began, or from what it cannot hear: look between the line that saved and "
-            "backward() for one in place, and write into a clone()"
-        )
+        return "look between the line that saved and backward() for a write in place, and write into a clone()"
     operator = write.operator.removesuffix("_")
-    return f"{prefix}use the out-of-place {operator}(), or write into a clone() of {name}"
+    return f"use the out-of-place {operator}(), or write into a clone() of {name}"

@@ -43,16 +43,14 @@ class ParameterModified(Rule):
         told = describe_modified(facts)
         write, step = told.write, told.write is not None and told.write.step
         by = "an optimizer step" if step else f"{write.operator}()" if write is not None else "a write"
-        message = f"parameter {told.tensor} was modified by {by} between forward and backward".replace(" a tensor", "")
+        forward = "the forward of an iteration before and this backward" if facts.ran_before else "forward and backward"
+        message = f"parameter {told.tensor} was modified by {by} between {forward}".replace(" a tensor", "")
         yield modified_finding(self.code, facts, told, message, _help(step, facts.ran_before))
 
 
 def _help(step: bool, ran_before: bool) -> str:
     if ran_before:
-        return (
-            "this part of the graph is of an iteration before, whose backward() has run: detach() what is carried from "
-            "one iteration to the next (`h = h.detach()`), and leave retain_graph=True out"
-        )
+        return "detach() what one iteration hands to the next (`h = h.detach()`), and leave retain_graph=True out"
     if step:
         return "call backward() before step(), or run the forward pass again after it"
     return "update the parameter after backward(), or run the forward pass again after the update"

@@ -52,13 +52,16 @@ class UnnoticedChange(Rule):
         what = f"{kind}{tensor}".replace("parameter a tensor", "a parameter")
         # Beside a write, the place where the memory was handed out says something only if it is another line.
         handed = share.location if share is not None and not same_line(share.location, where) else None
+        handed_out = "" if share is None else f"its memory was handed out here by {share.how}"
+        written_since = "" if write is not None else ", and has been written since"
+        cause = "" if write is not None or share is not None else _cause(facts.saved_name)
         computes, is_wrong = ("would compute", "would be") if facts.kept else ("computes", "is")
         yield Finding(
             code=self.code,
-            message=f"{what} changed unnoticed, and {facts.node} {computes} with the new values",
+            message=f"{what} changed unnoticed{cause}, and {facts.node} {computes} with the new values",
             sites=sites(
                 ("written", where, uncounted(write)),
-                ("shared", handed, f"its memory was handed out here by {share.how}" if share is not None else ""),
+                ("shared", handed, f"{handed_out}{written_since}"),
                 ("saved", facts.saved, f"saved here by {facts.node} as `{facts.saved_name}`"),
                 ("read", facts.read, f"needed here: {facts.node} does not fail, its gradient {is_wrong} wrong"),
                 *later_writes(facts.writes),
@@ -71,21 +74,27 @@ class UnnoticedChange(Rule):
         )
 
 
+_STATISTICS = ("running_mean", "running_var")
+
+
+def _cause(saved_name: str) -> str:
+    """Return by what something has changed, where no place says so."""
+    return " as its layer ran in training mode" if saved_name in _STATISTICS else ", by no operator"
+
+
 def _help(write: WriteFact | None, share: ShareFact | None, is_parameter: bool, saved_name: str) -> str:
+    if write is not None and is_parameter:
+        return "write it after backward(), under no_grad() instead of through .data"
     if write is not None:
-        later = "write it after backward()" if is_parameter else "write into a clone(), or after backward()"
-        return f"{later}; under no_grad() and without .data, backward() would have refused"
+        return "write into a clone(), or after backward()"
     if share is not None and share.how in ("from_numpy()", "frombuffer()", "as_tensor()", "asarray()"):
         copy = f"{share.how[:-1]}array.copy())" if share.how != "frombuffer()" else "frombuffer(...).clone()"
-        return f"the array is written between these lines: give the tensor a copy, {copy}"
+        return f"give the tensor a copy of the array: {copy}"
     if share is not None:
-        return f"who got the memory writes it between these lines: give a copy, clone() before {share.how}"
-    if saved_name in ("running_mean", "running_var"):
-        return (
-            "the layer has run in training mode between these lines, which writes its running statistics: call "
-            "backward() before that"
-        )
+        return f"give out a copy: clone() before {share.how}"
+    if saved_name in _STATISTICS:
+        return "call backward() before the layer runs in training mode again"
     return (
-        "no operator wrote it: look between these lines for a write through NumPy (numpy(), from_numpy()), DLPack, a "
-        "C extension, or a layer's running statistics"
+        "look between these lines for a write through NumPy (numpy(), from_numpy()), DLPack, a C extension, or a "
+        "layer's running statistics"
     )

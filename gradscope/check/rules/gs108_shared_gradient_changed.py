@@ -40,10 +40,11 @@ class SharedGradientChanged(Rule):
     def judge(self, facts: GradientFacts) -> Iterator[Finding]:
         """Yield the finding."""
         text, other = written_at(facts.written, facts.operator), facts.other
+        looks = f"{facts.dtype} {list(facts.shape)}"
         way_out = f"compute a new gradient, and leave this one as it is: `return {text.name} * ...`"
         yield Finding(
             code=self.code,
-            message=f"a gradient was changed in place, and {other} gets the same tensor",
+            message=f"a gradient ({looks}) was changed in place, and {other} gets the same tensor",
             sites=sites(
                 ("written", facts.written, f"written here by {facts.operator}, while backward runs"),
                 ("read", facts.recorded, f"{other}, recorded here, computes with the new values"),

@@ -258,9 +258,7 @@ class SharedWriteWatch(Observer):
                 gradient.below.add(key)  # the first node that reads it is the one whose hook wrote it
                 self._look_for_others(running, gradient, call.node)
             elif key not in gradient.below:
-                gradient.told = True
-                name, place = self._adapter.node_name(call.node), self._adapter.location(call.node)
-                self._tell(GradientFacts(gradient.operator, gradient.location, name, place), None)
+                self._tell_of(gradient, call.node)
 
     def _note_gradient(self, running: _RunningBackward, write: Any, node: Any) -> None:
         location = write.location
@@ -290,12 +288,15 @@ class SharedWriteWatch(Observer):
             if key == mine or other is None or adapter.sequence_nr(other) > adapter.sequence_nr(writer):
                 continue
             if adapter.task_runs(task, other) and arrivals(adapter, task, (other, number), writer) == 1:
-                gradient.told = True
-                facts = GradientFacts(
-                    gradient.operator, gradient.location, adapter.node_name(other), adapter.location(other)
-                )
-                self._tell(facts, None)
+                self._tell_of(gradient, other)
                 return
+
+    def _tell_of(self, gradient: _GradientWrite, other: Any) -> None:
+        """Report a gradient that another node gets too."""
+        adapter, gradient.told = self._adapter, True
+        spec = adapter.spec(gradient.tensor)
+        name, recorded = adapter.node_name(other), adapter.location(other)
+        self._tell(GradientFacts(spec.shape, spec.dtype, gradient.operator, gradient.location, name, recorded), None)
 
     # --- per thread ---
 

@@ -221,6 +221,8 @@ class GradientFacts:
         Where that was recorded.
     """
 
+    shape: tuple[int, ...]
+    dtype: str
     operator: str
     written: Location
     other: str

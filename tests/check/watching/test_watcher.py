@@ -97,7 +97,7 @@ def test_statistics_that_batch_norm_writes_spoil_what_it_saved_in_eval_mode():
     (finding,) = sanitizer.findings
     assert (finding.code, finding.node, finding.occurrences) == ("GS106", "NativeBatchNormBackward0", 2)
     assert [s.role for s in finding.sites] == ["saved", "read"]
-    assert finding.help.endswith("which writes its running statistics: call backward() before that")
+    assert finding.help == "call backward() before the layer runs in training mode again"
 
 
 def test_the_facts_of_a_finding():
@@ -114,7 +114,7 @@ def test_the_facts_of_a_finding():
     assert (finding.tensor.shape, finding.tensor.dtype, finding.tensor.saved_as) == ((3,), "float32", "result")
     assert finding.tensor.producer == "ExpBackward0"
     assert [(s.role, s.text) for s in finding.sites] == [
-        ("written", "written here by add"),
+        ("written", "written here by add through detach(), which shares the memory"),
         ("saved", "saved here by ExpBackward0 as `result`"),
         ("read", "needed here: ExpBackward0 fails"),
         ("written again", "written again by mul_"),
@@ -383,7 +383,7 @@ def test_the_line_that_made_a_tensor_of_an_array_is_known(make, how):
         loss.backward()
     (finding,) = sanitizer.findings
     assert (finding.code, finding.sites[0].role) == ("GS106", "shared")
-    assert finding.sites[0].text == f"its memory was handed out here by {how}"
+    assert finding.sites[0].text == f"its memory was handed out here by {how}, and has been written since"
     assert torch.from_numpy.__module__ != "gradscope.inspect.adapters.torch.forward_pass"
 
 
@@ -421,6 +421,7 @@ def test_buffers_are_told_of_by_their_paths():
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             loss.backward()
     statistics, scale = sanitizer.findings
-    assert statistics.message.startswith("buffer `model.norm.running_mean` (float32 [3]) changed unnoticed")
-    assert statistics.help.startswith("the layer has run in training mode between these lines")
+    told = "buffer `model.norm.running_mean` (float32 [3]) changed unnoticed as its layer ran in training mode, and "
+    assert statistics.message.startswith(told)
+    assert statistics.help == "call backward() before the layer runs in training mode again"
     assert (scale.code, scale.tensor.name) == ("GS101", "model.scale")
