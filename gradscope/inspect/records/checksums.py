@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
 
-__all__ = ["BLOCK", "checksum", "factor"]
+from ...runtime.kernels import forms
+
+__all__ = ["BLOCK", "checksum", "checksums_in_memory", "factor"]
 
 _WORD = 8  # bytes
 _MODULUS = 1 << 64
@@ -41,9 +44,32 @@ def checksum(array: Any, start: int = 0) -> int:
     True
     """
     flat = array.ravel()
+    if not start and not flat.nbytes % _WORD:  # as it nearly always is
+        return _sum(flat.view(numpy.uint64), 0)
     offset = start * flat.itemsize
     first, before = divmod(offset, _WORD)
     return _sum(_words(flat, before), first)
+
+
+def checksums_in_memory(
+    addresses: Sequence[int], sizes: Sequence[int], *, norms: bool
+) -> tuple[list[int], list[float]]:
+    """Return the checksums of runs of float32 in the host's memory, and their 2-norms, where those are wanted, or 0.0.
+
+    It takes one pass over them and one call, of a loop that Numba compiles: the caller asks whether it is there.
+
+    Parameters
+    ----------
+    addresses, sizes : sequence of int
+        Where each run begins, at a multiple of 8, and how many elements it has.
+    """
+    blocks = max(sizes) // (2 * BLOCK) + 1
+    sums = numpy.empty(len(sizes), numpy.uint64)
+    squares = numpy.zeros(len(sizes) if norms else 0)
+    forms.compiled("checksum_loops").checksums_and_squares(
+        numpy.array(addresses), numpy.array(sizes), _inside(), _factors(BLOCK, blocks), sums, squares
+    )
+    return sums.tolist(), numpy.sqrt(squares).tolist() if norms else [0.0] * len(sizes)
 
 
 def _words(flat: Any, before: int) -> Any:
@@ -68,7 +94,8 @@ def _sum(words: Any, first: int) -> int:
     # For 64-bit numbers einsum() is quicker than dot(): it unrolls its loop.
     sums = numpy.einsum("ij,j->i", whole, _inside())
     total += int(sums.dot(_factors(BLOCK + block, count)))
-    return (total + _sum_in_block(words[begun + whole.size :], block + count, 0)) % _MODULUS
+    rest = words[begun + whole.size :]
+    return (total + _sum_in_block(rest, block + count, 0)) % _MODULUS if rest.size else total % _MODULUS
 
 
 def _sum_in_block(words: Any, block: int, inside: int) -> int:

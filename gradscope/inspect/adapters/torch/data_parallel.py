@@ -7,7 +7,7 @@ import itertools
 import math
 import sys
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,7 +15,8 @@ import numpy
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from ...records.checksums import BLOCK, checksum
+from ....runtime.kernels import forms
+from ...records.checksums import BLOCK, checksum, checksums_in_memory
 from ...records.tensor_statistics import quick_norm
 from ..protocol import DataParallel
 
@@ -32,6 +33,9 @@ _LISTED = 4
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 """Of these classes nothing but layout and device need be asked."""
+
+_MANY = 1 << 17
+"""Elements in all from which on the compiled loop is taken: to load it takes a second, once."""
 
 _TENSOR_MODULES = ("torch.distributed.tensor", "torch.distributed._tensor")
 """Where a DTensor may come from; before PyTorch 2.5 from the second."""
@@ -74,7 +78,8 @@ class _Wrapped:
 
     def __init__(self, module: DistributedDataParallel) -> None:
         self.reduced = tuple(module._module_parameters)
-        self._tables: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = []
+        self._tables: list[dict[str, Any]] = []
+        self._buffers: list[tuple[str, dict[str, Any]]] = []  # of the modules that have any
         seen: set[int] = set(map(id, self.reduced))
         ignored: list[Any] = []
         waiting: list[tuple[str, torch.nn.Module]] = [("", module)]
@@ -82,25 +87,24 @@ class _Wrapped:
             path, part = waiting.pop()
             if not _seen(part, seen):
                 before = f"{path}." if path else ""
-                self._tables.append((before, part._modules, part._parameters, part._buffers))
+                self._tables += [part._modules, part._parameters, part._buffers]
+                if part._buffers:
+                    self._buffers.append((before, part._buffers))
                 ignored += [one for one in part._parameters.values() if one is not None and not _seen(one, seen)]
                 inner = [(before + name, one) for name, one in part._modules.items() if one is not None]
                 waiting += reversed(inner)
         self.ignored = tuple(ignored)
         self.group = _group_text(module.process_group)
-        self._sizes = self._sizes_now()
-
-    def _sizes_now(self) -> list[int]:
-        return [len(table) for _, *tables in self._tables for table in tables]
+        self._sizes = list(map(len, self._tables))
 
     def has_changed(self) -> bool:
         """Whether a module has got or lost a part, a parameter or a buffer."""
-        return self._sizes_now() != self._sizes
+        return list(map(len, self._tables)) != self._sizes
 
     def buffers(self) -> Iterator[tuple[str, torch.Tensor]]:
         """Yield the buffers that have elements, by their paths: a program may put others in their places."""
         seen: set[int] = set()
-        for before, _, _, buffers in self._tables:
+        for before, buffers in self._buffers:
             for name, buffer in buffers.items():
                 if buffer is not None and not _seen(buffer, seen) and buffer.numel():
                     yield before + name, buffer
@@ -231,13 +235,14 @@ def checksums_of(tensors: Sequence[torch.Tensor | None], *, with_norms: bool = T
         Whether norms are wanted of tensors on the CPU, too; those on a device have them in the same table.
     """
     sums, norms = [0] * len(tensors), [0.0] * len(tensors)
+    plain: dict[int, torch.Tensor] = {}
     elsewhere: dict[torch.device, list[tuple[int, list[tuple[torch.Tensor, int]]]]] = {}
     with torch._C.DisableTorchFunction(), torch.no_grad():
         for at, tensor in enumerate(tensors):
             if tensor is None:
                 continue
             if type(tensor) in _PLAIN and tensor.is_cpu and tensor.layout is torch.strided:
-                sums[at], norms[at] = _look(tensor.detach(), 0, with_norms)
+                plain[at] = tensor
                 continue
             runs = list(_runs(tensor))
             if runs and runs[0][0].device.type != "cpu":
@@ -246,6 +251,11 @@ def checksums_of(tensors: Sequence[torch.Tensor | None], *, with_norms: bool = T
             looks = [_look(run, start, with_norms) for run, start in runs]
             sums[at] = sum(total for total, _ in looks) % (1 << 64)
             norms[at] = math.hypot(*(norm for _, norm in looks))
+        for at, total, norm in _compiled_looks(plain, with_norms):
+            sums[at], norms[at] = total, norm
+            del plain[at]
+        for at, tensor in plain.items():
+            sums[at], norms[at] = _look(tensor.detach(), 0, with_norms)
         for found in elsewhere.values():
             table = _looks_on_device([runs for _, runs in found]).cpu().numpy()
             for (at, _), total, norm in zip(found, table[0].view(numpy.uint64), table[1].view(numpy.float64)):
@@ -290,6 +300,22 @@ def _look(values: torch.Tensor, start: int, with_norm: bool) -> tuple[int, float
         bits = flat.view(torch.uint8).numpy().view(f"V{flat.element_size()}")
         return checksum(bits, start), _norm(flat) if with_norm else 0.0
     return checksum(host, start), quick_norm(host) if with_norm else 0.0
+
+
+def _compiled_looks(tensors: Mapping[int, torch.Tensor], with_norms: bool) -> Iterable[tuple[int, int, float]]:
+    """Return what `_look` does of those among many tensors that the compiled loop can read, with their places."""
+    if sum(map(torch.Tensor.numel, tensors.values())) < _MANY or forms.compiled("checksum_loops") is None:
+        return ()
+    runs = [
+        (at, address, tensor.numel())
+        for at, tensor in tensors.items()
+        if tensor.dtype is torch.float32 and tensor.is_contiguous() and not tensor.is_neg()
+        and (address := tensor.data_ptr()) and not address % 8
+    ]  # fmt: skip
+    if not runs:
+        return ()
+    places, addresses, sizes = zip(*runs)
+    return zip(places, *checksums_in_memory(addresses, sizes, norms=with_norms))
 
 
 def _looks_on_device(tensors: Sequence[Sequence[tuple[torch.Tensor, int]]]) -> torch.Tensor:

@@ -10,6 +10,7 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.softmax_loops`: softmax, its logarithm and their derivatives, row by row
 - :mod:`~.recurrent_loops`: the gates of LSTM and GRU and their derivatives, of one step
 - :mod:`~.statistics_loops`: what a recording tells of a tensor: moments, and how many numbers have each exponent
+- :mod:`~.checksum_loops`: checksums of many tensors
 - :mod:`~.tiles`: parts of matrix products whose sums stay in registers
 - :mod:`~.convolution_loops`: products of weights with rows of images
 - :mod:`~.normalization_loops`: layer, batch and group norm, and their derivatives

@@ -8,7 +8,9 @@ from typing import Any
 import numba
 from numba import types
 
-__all__ = ["IN1", "IN2", "OUT1", "OUT2", "KernelError", "f4", "i8", "kernel", "scalar"]
+__all__ = [
+    "IN1", "IN2", "OUT1", "OUT2", "KernelError", "f4", "i8", "kernel", "pointer_to_float", "pointer_to_word", "scalar",
+]  # fmt: skip
 
 f4, i8 = types.float32, types.int64
 # Contiguous arrays: read-only ones are read too. Vectors, and matrices of rows.
@@ -62,3 +64,19 @@ def _compile(signature: Any, loop: Callable[..., None]) -> Callable[..., None]:
 def scalar(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function of numbers one that kernels call; the compiler puts it into their loops."""
     return numba.njit(fastmath=_SCALARS, error_model="numpy")(function)
+
+
+def _pointer(kind: Any) -> Any:
+    """Return a function that kernels call: it makes of an address, a number, a pointer to what is there."""
+    pointer = types.CPointer(kind)
+
+    def from_address(_: Any, address: Any) -> tuple[Any, Callable[..., Any]]:
+        def generated(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], context.get_value_type(pointer))
+
+        return pointer(address), generated
+
+    return numba.extending.intrinsic(from_address)
+
+
+pointer_to_float, pointer_to_word = _pointer(f4), _pointer(types.uint64)

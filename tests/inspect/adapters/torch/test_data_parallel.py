@@ -10,6 +10,7 @@ import pytest
 
 from gradscope.inspect.adapters import adapter_for
 from gradscope.inspect.records.checksums import checksum
+from tests.runtime.kernels.both_forms import both
 
 torch = pytest.importorskip("torch", reason="the adapter for PyTorch")
 pytestmark = pytest.mark.torch
@@ -65,6 +66,21 @@ def test_checksums_and_norms_of_any_layout():
     assert checksums_of([values.conj(), torch.full((2,), 1e30), torch.ones(2).bfloat16()])[1] == pytest.approx(
         [math.sqrt(55), math.sqrt(2) * 1e30, math.sqrt(2)]
     )
+
+
+def test_many_elements_are_summed_as_few_are():
+    """In a compiled loop, where its memory can be read as it lies; each of the others as if it were alone."""
+    draw = torch.Generator().manual_seed(0)
+    large = torch.randn(1 << 17, generator=draw)
+    tensors = [
+        large, None, torch.nn.Parameter(torch.randn(129, 3, generator=draw)), torch.randn(300, 20, generator=draw).T,
+        large[1:102], large[2:103], torch.randn(9, dtype=torch.complex64, generator=draw).conj().imag,
+        torch.ones(5000).bfloat16(), torch.randn(77, dtype=torch.float64, generator=draw), torch.zeros(0),
+    ]  # fmt: skip
+    many, alone = both("checksum_loops", checksums_of, tensors)
+    assert many[0] == alone[0]
+    assert many[1] == pytest.approx(alone[1], rel=1e-6)
+    assert checksums_of(tensors, with_norms=False)[0] == many[0]
 
 
 def test_a_tensor_of_one_process_is_whole():
