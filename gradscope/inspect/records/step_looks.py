@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, NamedTuple
@@ -128,6 +128,22 @@ class StepLook:
         )
 
 
+class _Described(NamedTuple):
+    """The tensors of an optimizer's steps, which are described anew only where they are others.
+
+    Attributes
+    ----------
+    key : tuple of int
+        What tells whether they are: their ids, and how many modules are known.
+    asked : list of (int, int, str)
+        The places, ids and names of the parameters among them.
+    """
+
+    key: tuple[int, ...]
+    tensors: tuple[HeldTensor, ...]
+    asked: list[tuple[int, int, str]]
+
+
 class StepLooker:
     """Looks at what optimizers are about to use, on the program's thread.
 
@@ -153,7 +169,7 @@ class StepLooker:
         self._numbers: dict[int, int] = {}
         self._wrappers: tuple[Any, ...] = ()
         self._modules = -1
-        self._known: dict[int, tuple[tuple[int, ...], tuple[HeldTensor, ...]]] = {}
+        self._known: dict[int, _Described] = {}
 
     def module_entered(self, module: Any) -> None:
         """Note the call of a module, for the tracker too."""
@@ -185,25 +201,30 @@ class StepLooker:
         """Note that an optimizer has stepped."""
         reference, which = self._optimizers.get(id(optimizer), (None, -1))
         if reference is not None and reference() is optimizer:
-            held = [tensor for tensor in held_by(optimizer) if self._adapter.is_tensor(tensor)]
+            held = self._held(optimizer)
             self._writes.stepped(which, self._adapter.of(held[0]), held)
 
     def look(self, optimizer: Any) -> StepLook | None:
         """Return what an optimizer is about to use; None inside another's step, and where it holds no tensor."""
-        held = [tensor for tensor in held_by(optimizer) if self._adapter.is_tensor(tensor)]
+        held = self._held(optimizer)
         if not held or _inside_another_step():
             return None
         which = self._number_of(optimizer)
         number = self._numbers[which] = self._numbers.get(which, 0) + 1
         adapter = self._adapter.of(held[0])
         parallel = self._parallel(adapter)
-        tensors, described = self._tensors(which, adapter, held, parallel)
+        tensors, known = self._tensors(which, adapter, held, parallel)
+        described = known.tensors
         gradients = [adapter.leaf_grad(tensor) for tensor in tensors]
         values, _ = adapter.checksums(tensors, norms=False)
         sums, norms = adapter.checksums(gradients)
         facts: dict[str, Any] = {"lr": [float(group.get("lr", 0.0)) for group in optimizer.param_groups]}
         facts.update(adapter.generator_facts())
-        facts.update(backwards=self._log.count, passes=self._passes(which, tensors, described), line=own_line())
+        facts.update(
+            backwards=self._log.count,
+            passes=self._log.before_step(which, known.asked, self._names(known)),
+            line=own_line(),
+        )
         skipped = self._forwards.before_step(number, facts["line"])
         if skipped:
             facts["skipped"] = skipped
@@ -225,17 +246,16 @@ class StepLooker:
             facts,
         )
 
-    def _passes(self, which: int, tensors: Sequence[Any], described: Sequence[HeldTensor]) -> list[LoggedBackward]:
-        def names() -> dict[int, str]:
-            called = {id(tensor): held.name for tensor, held in zip(tensors, described)}
-            return called | self._tracker.parameter_paths()
+    def _held(self, optimizer: Any) -> list[Any]:
+        """Return the tensors that an optimizer changes."""
+        held = held_by(optimizer)
+        if len(set(map(type, held))) == 1 and self._adapter.is_tensor(held[0]):
+            return held
+        return [tensor for tensor in held if self._adapter.is_tensor(tensor)]
 
-        asked = [
-            (place, id(tensor), held.name)
-            for place, (tensor, held) in enumerate(zip(tensors, described))
-            if held.kind not in (BUFFER, BROADCAST)
-        ]
-        return self._log.before_step(which, asked, names)
+    def _names(self, known: _Described) -> Callable[[], dict[int, str]]:
+        """Return what tells what leaves are called, by their ids."""
+        return lambda: {identity: name for _, identity, name in known.asked} | self._tracker.parameter_paths()
 
     def _written(self, which: int, number: int, adapter: Adapter, tensors: Sequence[Any]) -> dict[str, Any]:
         """Return the facts that tell what others than the optimizer have written."""
@@ -262,7 +282,7 @@ class StepLooker:
 
     def _tensors(
         self, which: int, adapter: Adapter, held: Sequence[Any], parallel: Sequence[DataParallel]
-    ) -> tuple[list[Any], tuple[HeldTensor, ...]]:
+    ) -> tuple[list[Any], _Described]:
         """Return the tensors to look at: an optimizer's, and what else DistributedDataParallel keeps equal."""
         found = {id(tensor): tensor for tensor in held}
         stepped = set(found)
@@ -271,11 +291,16 @@ class StepLooker:
                 found.update((id(tensor), tensor) for tensor in wrapper.reduced)
                 found.update((id(tensor), tensor) for _, tensor in wrapper.buffers)
         key = (*found, self._lines.known)  # where a module is called may be learned later
-        known, described = self._known.get(which, ((), ()))
-        if known != key:
+        known = self._known.get(which)
+        if known is None or known.key != key:
             described = self._described(adapter, found, stepped, parallel)
-            self._known[which] = key, described
-        return list(found.values()), described
+            parameters = [
+                (place, identity, tensor.name)
+                for place, (identity, tensor) in enumerate(zip(found, described))
+                if tensor.kind not in (BUFFER, BROADCAST)
+            ]
+            known = self._known[which] = _Described(key, described, parameters)
+        return list(found.values()), known
 
     def _described(
         self, adapter: Adapter, found: dict[int, Any], stepped: set[int], parallel: Sequence[DataParallel]

@@ -85,5 +85,7 @@ class ParameterWrites:
             return Written()
         after = held.changed()
         before, after = (held.before, after) if held.forward else (after, set())
+        if not (before or after):
+            return Written()
         places = {id(tensor): place for place, tensor in enumerate(tensors)}
         return Written(*(tuple(sorted(places[one] for one in found if one in places)) for found in (before, after)))
