@@ -33,7 +33,7 @@ __all__ = ["LiveAgreement", "RanksDisagreeError"]
 
 _PATIENCE = 10.0  # seconds that others wait for rank 0's step, once: it may have no batch left
 _AFTERTHOUGHT = 3.0  # seconds in which parameters that differ may turn out to be those of a later step (join)
-_POLLS = 0.0001, 0.002  # seconds between two looks, at first and at most
+_POLLS = 0.0002, 0.002  # seconds between two looks, at first and at most
 _NONE = "none"  # no step is stored as this
 _KEPT = 128  # steps of a rank that the store keeps
 
@@ -152,11 +152,12 @@ class LiveAgreement:
         """Compare what has come; wait for rank 0 where it is not here yet, but once only if it does not come."""
         started = time.monotonic()
         pause, longest = _POLLS
+        parted = self._parted()
         while True:
             look = exchange.next()  # one at a time: to ask for the one after it takes as long, and it is not there
             if look is not None:
                 self._theirs.add(look)
-            parted = self._parted()
+                parted = self._parted()
             waits = self._patience if parted is None else _AFTERTHOUGHT if parted.what == "parameter" else 0.0
             if parted is None and self._mine.peek() is None:
                 break
@@ -236,34 +237,35 @@ class _Arrivals(Iterator[StepRecord]):
 
 
 class _Exchange:
-    """A rank's steps in a store: one key for each, and one for each layout."""
+    """A rank's steps in a store: the newest under as many keys, and one key for each layout."""
 
     def __init__(self, store: Any, session: int, rank: int) -> None:
         self._store = store
         self._prefix = f"{session}/{rank}"
         self._steps = 0
-        self._layouts: dict[Any, int] = {}
+        self._layouts: dict[int, tuple[Any, int]] = {}  # by the ids of the tuples: to hash one takes long
         self._known: dict[int, Any] = {}
 
     def publish(self, look: StepLook) -> None:
-        """Put a step into the store, and take out an old one."""
-        layout = self._layouts.get(look.tensors)
-        if layout is None:
-            layout = self._layouts[look.tensors] = len(self._layouts)
+        """Put a step into the store, in the place of an old one."""
+        _, layout = self._layouts.get(id(look.tensors), (None, -1))
+        if layout < 0:
+            layout = len(self._layouts)
+            self._layouts[id(look.tensors)] = look.tensors, layout
             self._store.set(self._key("layout", layout), layout_text(look.tensors).encode())
-        row = (look.optimizer, look.number, layout, *step_row(look))
-        self._store.set(self._key("step", self._steps), msgspec.msgpack.encode(row))
-        if self._steps >= _KEPT:
-            self._store.delete_key(self._key("step", self._steps - _KEPT))
+        row = (self._steps, look.optimizer, look.number, layout, *step_row(look))
+        self._store.set(self._key("step", self._steps % _KEPT), msgspec.msgpack.encode(row))
         self._steps += 1
 
     def next(self) -> StepLook | None:
         """Return the next step that has been put in; None while it has not."""
         # What this asks, and gets, in one round trip takes check() and get() three.
-        stored = self._store.compare_set(self._key("step", self._steps), _NONE, _NONE)
+        stored = self._store.compare_set(self._key("step", self._steps % _KEPT), _NONE, _NONE)
         if stored == _NONE.encode():
             return None
-        optimizer, number, layout, *rest = msgspec.msgpack.decode(stored)
+        step, optimizer, number, layout, *rest = msgspec.msgpack.decode(stored)
+        if step != self._steps:
+            return None
         if layout not in self._known:
             self._known[layout] = read_layout(self._store.get(self._key("layout", layout)))
         self._steps += 1

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy
 import pytest
 
 from gradscope.cli import main
+from gradscope.inspect.ranks.live_agreement import _KEPT, _Exchange
+from gradscope.inspect.records.step_looks import StepLook
 
 TRAIN = """\
 import torch, torch.distributed as dist
@@ -52,6 +55,27 @@ def test_ranks_that_agree_end_as_they_would(torch, tmp_path):
     done = check(tmp_path, broken=False)
     told = [line for line in done.stdout.splitlines() if not line.startswith("[Gloo]")]  # PyTorch 2.8 does
     assert (done.returncode, told) == (0, ["rank 1: 4 steps agreed with rank 0's"]), done.stderr
+
+
+def look_at_step(number):
+    """Return what a rank without parameters holds before a step."""
+    nothing = numpy.zeros(0)
+    return StepLook(0, number, (), nothing, nothing, nothing, nothing)
+
+
+@pytest.mark.torch
+def test_a_store_keeps_the_newest_steps_of_a_rank_alone(torch):
+    store = torch.distributed.HashStore()
+    told, heard, slow = (_Exchange(store, 0, 0) for _ in range(3))
+    told.publish(look_at_step(1))
+    assert slow.next().number == 1
+    followed = []
+    for number in range(2, 300):
+        told.publish(look_at_step(number))
+        followed += [look.number for look in iter(heard.next, None)]
+    assert followed == [*range(1, 300)]
+    assert store.num_keys() == _KEPT + 1  # that of the layout
+    assert slow.next() is None  # its second step has been replaced
 
 
 def test_a_process_that_is_no_rank_is_told_how_to_start(monkeypatch, capsys):
