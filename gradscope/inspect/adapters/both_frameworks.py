@@ -247,6 +247,10 @@ class AnyAdapter:
         """Return which bytes a tensor looks at; None if it has no memory of its own."""
         return self._of(tensor).region(tensor)
 
+    def is_grad_enabled(self) -> bool:
+        """Whether operators are recorded on this thread: PyTorch's, where it is loaded."""
+        return (torch_adapter() or self._native).is_grad_enabled()
+
     def version(self, tensor: Any) -> int | None:
         """Return the version of a tensor's memory."""
         return self._of(tensor).version(tensor)

@@ -325,6 +325,10 @@ class NativeAdapter:
         array = tensor._memory
         return Region(device.address(array), array.shape, array.strides, array.itemsize)
 
+    def is_grad_enabled(self) -> bool:
+        """Whether operators are recorded on this thread."""
+        return gs.is_grad_enabled()
+
     def version(self, tensor: Any) -> int | None:
         """Return the version of a tensor's memory."""
         return None if tensor.is_inference() else tensor._version

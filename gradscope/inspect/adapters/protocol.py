@@ -621,6 +621,9 @@ class Adapter(Protocol):
     def region(self, tensor: Any) -> Region | None:
         """Return which bytes a tensor looks at; None if it has no memory of its own."""
 
+    def is_grad_enabled(self) -> bool:
+        """Whether operators are recorded on this thread."""
+
     def version(self, tensor: Any) -> int | None:
         """Return the version of a tensor's memory; None where none is kept."""
 

@@ -187,7 +187,7 @@ class StepLooker:
         frame = None if inside else own_frame(sys._getframe(1))
         self._log.started(task, inside=inside, forward=self._lines.forward, called=line_of_frame(frame))
         if not inside:
-            self._forwards.followed(frame)
+            self._forwards.followed(frame, self._log.leaves)
 
     def skipped(self, frame: FrameType | None = None) -> list[SkippedForward]:
         """Return the forwards since the newest step that no backward follows: see :meth:`.ForwardLog.after_step`."""

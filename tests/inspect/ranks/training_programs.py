@@ -392,6 +392,58 @@ def averaged_weights() -> None:
             average(batch)
 
 
+def loss_of(model: nn.Module, batch: torch.Tensor) -> torch.Tensor:
+    """Return a loss; one line calls all models."""
+    return model(batch).square().mean()
+
+
+@program
+def evaluated_on_one_rank() -> None:
+    model = DistributedDataParallel(layers())
+    average = torch.optim.swa_utils.AveragedModel(model.module)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for batch in batches():
+        optimizer.zero_grad()
+        loss_of(model, batch).backward()
+        optimizer.step()
+        average.update_parameters(model.module)
+        for looked_at in (average, model.module, average) if rank() == 0 else ():
+            loss_of(looked_at, batch)
+            with torch.no_grad():
+                loss_of(model, batch)
+
+
+@program
+def discriminator_every_second_iteration() -> None:
+    generator, discriminator = DistributedDataParallel(layers()), DistributedDataParallel(nn.Linear(2, 1))
+    optimizers = [torch.optim.Adam(model.parameters()) for model in (generator, discriminator)]
+    for number, batch in enumerate(batches()):
+        fake = generator(batch)
+        loss = discriminator(fake.detach()).square().mean() + discriminator(torch.ones(5, 2)).mean()
+        if number % 2 == 0:
+            optimizers[1].zero_grad()
+            loss.backward()
+            optimizers[1].step()
+        optimizers[0].zero_grad()
+        discriminator(fake).mean().neg().backward()
+        optimizers[0].step()
+
+
+@program
+def gradients_logged_on_one_rank() -> None:
+    model = DistributedDataParallel(layers())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in batches():
+        optimizer.zero_grad()
+        loss = loss_of(model, batch)
+        if rank() == 0:
+            torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)
+        loss.backward()
+        if rank() == 0:
+            torch.autograd.grad(loss_of(model.module, batch), list(model.parameters()))
+        optimizer.step()
+
+
 @program
 def batch_norm() -> None:
     train(DistributedDataParallel(layers(nn.BatchNorm1d(6))))
@@ -504,7 +556,8 @@ def other_models() -> None:
 
 HEALTHY = {
     "plain": 4, "accumulation": 4, "accumulation_of_branches": 4, "unequal_batches": 6, "checkpointed": 4,
-    "averaged_weights": 4, "batch_norm": 4, "dropout": 4, "other_branches": 4, "two_networks": 8,
+    "averaged_weights": 4, "evaluated_on_one_rank": 4, "discriminator_every_second_iteration": 6,
+    "gradients_logged_on_one_rank": 4, "batch_norm": 4, "dropout": 4, "other_branches": 4, "two_networks": 8,
     "skipped_in_turns": 4, "state_spread_over_ranks": 4, "reduced_by_hand": 4,
 }  # fmt: skip
 """Programs of which nothing is to be said, and how many steps are compared."""
@@ -540,9 +593,11 @@ def main(folder: str) -> None:
         dist.barrier()
     assert all(map(torch.equal, trained(None), trained(f"{folder}/unchanged/")))
     for name in HEALTHY:
-        with LiveAgreement(own_rank()) as watch:
+        told: list[str] = []
+        with LiveAgreement(own_rank(), told.append) as watch:
             PROGRAMS[name]()
         assert (watch.note, watch.steps) == ("", HEALTHY[name] if rank() else 0), (name, watch.note, watch.steps)
+        assert not told or name == "skipped_in_turns", (name, told)
         dist.barrier()
     for name in sorted(PROGRAMS.keys() - HEALTHY.keys() - {"other_models"}):
         with Listening(own_rank()) as listening:
@@ -550,7 +605,7 @@ def main(folder: str) -> None:
         if rank() == 1:
             Path(folder, name, "live.txt").write_text(listening.told)
         dist.barrier()
-    told: list[str] = []
+    told = []
     with LiveAgreement(own_rank(), told.append):
         skipped_in_turns()
     if rank() == 1:

@@ -226,6 +226,10 @@ class TorchAdapter:
         with torch._C.DisableTorchFunction():
             return region_of(tensor)
 
+    def is_grad_enabled(self) -> bool:
+        """Whether operators are recorded on this thread."""
+        return torch.is_grad_enabled()
+
     def version(self, tensor: torch.Tensor) -> int | None:
         """Return the version of a tensor's memory."""
         return None if tensor.is_inference() else tensor._version

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from ...adapters import Adapter
@@ -77,6 +78,11 @@ class BackwardLog:
         leaves, names = self._adapter.task_reach(task)
         running.leaves.update(map(id, leaves))
         running.checkpointed = running.checkpointed or _CHECKPOINT in names
+
+    @property
+    def leaves(self) -> AbstractSet[int]:
+        """The ids of the leaves that the newest backward may reach."""
+        return self._newest[-1].leaves if self._newest else frozenset()
 
     def before_step(
         self, optimizer: int, tensors: Sequence[tuple[int, int, str]], names: Callable[[], Mapping[int, str]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import weakref
+from collections.abc import Set as AbstractSet
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -75,9 +76,36 @@ class ForwardAccount(NamedTuple):
 class _Forward(NamedTuple):
     """A forward of a whole model: the line that called it, in which function."""
 
+    identity: int
     module: weakref.ref[Any]
     line: str
     code: CodeType | None
+
+
+class _Trained:
+    """The lines at which models are trained: a backward has followed, and reached, a forward there.
+
+    A line may be of a function that calls other models too, which are only looked at.
+    """
+
+    def __init__(self) -> None:
+        self._lines: dict[int, tuple[weakref.ref[Any], set[str]]] = {}  # by id: a module may have no hash
+
+    def add(self, forward: _Forward) -> None:
+        """Add the line of a forward, for its model."""
+        known, lines = self._lines.get(forward.identity, (None, set()))
+        if known is not forward.module:
+            lines = set()
+            self._lines[forward.identity] = forward.module, lines
+        lines.add(forward.line)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._lines.clear()
+
+    def __contains__(self, forward: _Forward) -> bool:
+        known, lines = self._lines.get(forward.identity, (None, set()))
+        return known is forward.module and forward.line in lines
 
 
 class ForwardLog:
@@ -89,8 +117,9 @@ class ForwardLog:
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
         self._waiting: dict[int, _Forward] = {}  # by the ids of their models: those that no backward has followed
-        self._trained: set[str] = set()  # the lines of forwards that one has followed
-        self._since: list[SkippedForward] = []  # skipped since the newest step: the newest of them
+        self._trained = _Trained()
+        self._reduces = False  # whether a model that is trained is one whose gradients are reduced
+        self._since: list[tuple[_Forward, SkippedForward]] = []  # skipped since the newest step: the newest of them
         self._dropped = 0  # and how many there were before those
         self._account = ForwardAccount()  # of the time before the newest step
         self._backward: tuple[CodeType, int] | None = None
@@ -101,31 +130,39 @@ class ForwardLog:
             return
         frame = own_frame(sys._getframe(1))
         before = self._waiting.get(id(module))
-        if (
-            before is not None
-            and before.module() is module
-            and self._may_train(before.line)
-            and self._is_reduced(module)
-        ):
-            self._since.append(self._skip(before, self._bad_loss(frame)))
+        trains = before is not None and before.module() is module and self._may_train(before)
+        if not self._adapter.of(module).is_grad_enabled():  # it is looked at, or a re-entrant checkpoint calls it
+            if not trains:
+                self._waiting.pop(id(module), None)
+            return
+        if before is not None and trains and self._is_reduced(module):
+            self._since.append((before, self._skip(before, self._bad_loss(frame))))
             if len(self._since) > _KEPT:
                 del self._since[0]
                 self._dropped += 1
-        self._waiting[id(module)] = _Forward(weakref.ref(module), line, None if frame is None else frame.f_code)
+        code = None if frame is None else frame.f_code
+        self._waiting[id(module)] = _Forward(id(module), weakref.ref(module), line, code)
 
-    def followed(self, frame: FrameType | None) -> None:
-        """Note that a backward begins, which a function calls."""
-        waiting = list(self._waiting.values())
-        modules = [forward.module() for forward in waiting]
-        reduced = self._adapter.parallel_modules([module for module in modules if module is not None])
-        # An average that is looked at between two steps is no training, though a backward of the model follows.
-        self._trained.update(
-            forward.line
-            for forward, module in zip(waiting, modules)
-            if not reduced or any(module is one for one in reduced)
-        )
+    def followed(self, frame: FrameType | None, leaves: AbstractSet[int]) -> None:
+        """Note that a backward begins, which a function calls, and the ids of the leaves that it may reach."""
+        living = [(forward, module) for forward in self._waiting.values() if (module := forward.module()) is not None]
+        # A model that is evaluated beside (an average of another, on one rank) is not trained by that one's backward.
+        reached = [pair for pair in living if pair[0] in self._trained or self._holds(pair[1], leaves)] or living
+        reduced = self._adapter.parallel_modules([module for _, module in reached])
+        if reduced and not self._reduces:
+            self._reduces = True
+            self._trained.clear()
+        for forward, module in reached:
+            if not self._reduces or any(module is one for one in reduced):  # others wait for no other model
+                self._trained.add(forward)
         self._waiting.clear()
         self._backward = None if frame is None else (frame.f_code, frame.f_lineno)
+
+    def _holds(self, module: Any, leaves: AbstractSet[int]) -> bool:
+        """Whether some of the leaves are parameters of a module, or stand for them."""
+        if any(id(parameter) in leaves for _, parameter in self._adapter.named_parameters(module)):
+            return True
+        return any(id(whole) in leaves for _, whole in self._adapter.stand_ins(module))
 
     def before_step(self, number: int, line: str) -> list[SkippedForward]:
         """Return what was skipped since the step before, when a line is about to take one."""
@@ -152,7 +189,7 @@ class ForwardLog:
         codes = {one.f_code for one in running}
         calls = None if self._backward is None else self._backward[0]
         for forward in list(self._waiting.values()):
-            if forward.line not in self._trained or forward.line in map(line_of_frame, running):
+            if forward not in self._trained or forward.line in map(line_of_frame, running):
                 continue
             loss = self._bad_loss(frame, waits=False)  # a device may wait for other ranks
             if loss or frame is None or (forward.code is calls and calls not in codes):
@@ -164,13 +201,13 @@ class ForwardLog:
         step, stepped, skipped, skips = self._account
         return ForwardAccount(step, stepped, (*skipped, *found)[-_KEPT:], skips + self._dropped + len(found))
 
-    def _may_train(self, line: str) -> bool:
-        """Whether a backward follows the forwards of a line; before the first one, any may be such a line."""
-        return self._backward is None or line in self._trained
+    def _may_train(self, forward: _Forward) -> bool:
+        """Whether a backward follows such forwards; before the first one, it may follow any."""
+        return self._backward is None or forward in self._trained
 
     def _iterations(self) -> list[SkippedForward]:
         """Return what was skipped on lines of the training, as a backward has told by now."""
-        return [skip for skip in self._since if skip.forward in self._trained]
+        return [skip for forward, skip in self._since if forward in self._trained]
 
     def _is_reduced(self, module: Any) -> bool:
         """Whether other ranks wait for the backward of the last forward of a module; not under no_sync()."""

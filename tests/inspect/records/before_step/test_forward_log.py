@@ -105,6 +105,43 @@ def test_a_model_in_evaluation_mode_is_not_trained(loop):
     assert [look.skipped for look in loop.run(program).looks] == [[], []]
 
 
+def loss_of(loop, model):
+    """Return a loss; one line calls all models."""
+    return model(loop.fw.ones(4, 2)).sum()
+
+
+def test_a_model_beside_that_the_same_line_evaluates_is_not_trained(loop):
+    average = loop.fw.nn.Linear(2, 3)
+
+    def program():
+        for _ in range(3):
+            loss_of(loop, average)
+            loss_of(loop, loop.model).backward()
+            loop.looks.append(loop.looker.look(loop.optimizer))
+            loss_of(loop, average)
+
+    assert [look.skipped for look in loop.run(program).looks] == [[], [], []]
+    assert loop.looker.account().skips == 0
+
+
+def test_a_forward_that_records_nothing_is_no_skipped_iteration(loop):
+    def program():
+        for _ in range(3):
+            with loop.fw.no_grad():
+                loss_of(loop, loop.model)
+                loss_of(loop, loop.model)
+            loss = loss_of(loop, loop.model)
+            with loop.fw.no_grad():
+                loss_of(loop, loop.model)
+            loss.backward()
+            loop.looks.append(loop.looker.look(loop.optimizer))
+        with loop.fw.no_grad():
+            loss_of(loop, loop.model)
+
+    assert [look.skipped for look in loop.run(program).looks] == [[], [], []]
+    assert loop.looker.account().skips == 0
+
+
 def test_at_the_end_the_last_forward_is_one_that_no_backward_follows(loop):
     loop.run(lambda: loop.train(1, 1, NAN))
     account = loop.looker.account()
