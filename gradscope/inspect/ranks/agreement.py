@@ -218,6 +218,8 @@ class Steps:
         The one that was taken last.
     left_out : int
         How many, of those that were looked at, a recording has let go to stay small.
+    aside : set of int
+        The optimizers that this rank has alone, as one that trains a probe there.
     """
 
     def __init__(self, steps: Iterator[StepRecord]) -> None:
@@ -229,6 +231,7 @@ class Steps:
         self._relabelled: dict[int, tuple[Any, tuple[HeldTensor, ...]]] = {}
         self.last: StepRecord | None = None
         self.left_out = 0
+        self.aside: set[int] = set()
 
     def drop_label(self, label: str) -> None:
         """Leave out, from here on, what the names of tensors begin with."""
@@ -275,11 +278,16 @@ class Steps:
         assert step is not None
         return step.look.number - self._alone.get(step.look.optimizer, 0)
 
+    def pass_aside(self) -> None:
+        """Go on to the next step of an optimizer that others have too."""
+        while (step := self.peek()) is not None and step.look.optimizer in self.aside:
+            self.take()
+
     def exhaust(self) -> int:
-        """Go to the end; return how many steps the rank has taken in all, those that were left out too."""
+        """Go to the end; return how many steps the rank has taken, those that were left out too, but none aside."""
         while self.peek() is not None:
             self.take()
-        return sum(self._numbers.values())
+        return sum(number for which, number in self._numbers.items() if which not in self.aside)
 
 
 class Comparison:
@@ -292,6 +300,8 @@ class Comparison:
         self.seen: set[tuple[str, str, int]] = set()
         self.notes: list[str] = []
         self.skipped: dict[int, list[str]] = defaultdict(list)
+        # Steps that went together, by their layouts.
+        self._paired: dict[tuple[tuple[int, int], ...], list[StepRecord]] = {}
         self._layouts: dict[tuple[int, ...], Any] = {}
         self._noted: set[tuple[int, ...]] = set()  # the layouts of which all is in `seen`
 
@@ -304,9 +314,16 @@ class Comparison:
             If the ranks hold different models.
         """
         while True:
+            for stream in self._streams.values():
+                stream.pass_aside()
             steps = {rank: step for rank, s in self._streams.items() if (step := s.peek()) is not None}
             if len(steps) < 2:
                 return None
+            if not self._pairs(steps):
+                if self._note_aside(steps):
+                    continue
+                if _is_reduced_on_all(steps):  # what they share is yet to come
+                    return None
             if not self._parts:
                 for rank, label in _labels_apart(steps).items():
                     self._streams[rank].drop_label(label)
@@ -335,6 +352,40 @@ class Comparison:
         wraps = any(held.kind == REDUCED for step in steps.values() for held in step.look.tensors)
         if not wraps and not any(len(group) > 1 for part in self._of_parts(steps) for group in _trained(part)):
             self.notes.append("all parameters are spread over the ranks, each part on one alone: nothing can disagree")
+
+    def _pairs(self, steps: Mapping[int, StepRecord]) -> bool:
+        """Whether each rank's next step changes some tensor that another rank's does."""
+        key = tuple((rank, id(step.look.tensors)) for rank, step in steps.items())
+        if key not in self._paired:
+            if not all(self._is_shared(rank, steps, {}) for rank in steps):
+                return False
+            self._paired[key] = list(steps.values())
+        return True
+
+    def _is_shared(
+        self, rank: int, steps: Mapping[int, StepRecord], coming: Mapping[int, Sequence[StepRecord]]
+    ) -> bool:
+        """Whether the next step of a rank changes what another changes next, or in steps that are coming."""
+        others = (one for other, step in steps.items() if other != rank for one in (step, *coming.get(other, ())))
+        return any(_share(steps[rank], one) for one in others)
+
+    def _note_aside(self, steps: Mapping[int, StepRecord]) -> bool:
+        """Note the optimizers that a rank alone has, of next steps, where that can be told; return whether it could."""
+        coming = {rank: _coming(self._streams[rank]) for rank in steps}
+        met = [one for paired in self._paired.values() for one in paired]
+        found = False
+        for rank, step in steps.items():
+            if self._is_shared(rank, steps, coming) or any(_share(step, one) for one in met):
+                continue
+            # A rank that takes part has other steps that are shared; one that has not holds a model of its own.
+            ahead = (self._is_shared(rank, {**steps, rank: later}, coming) for later in coming[rank])
+            if self._took_part(rank) or any(ahead):
+                self._streams[rank].aside.add(step.look.optimizer)
+                found = True
+        return found
+
+    def _took_part(self, rank: int) -> bool:
+        return any(rank == one for key in self._paired for one, _ in key)
 
     def _behind(self, steps: Mapping[int, StepRecord]) -> list[int]:
         """Return the ranks whose next steps others have left out of their recordings: there is nothing to compare."""
@@ -419,14 +470,42 @@ class Comparison:
         return True
 
 
+def _coming(stream: Steps) -> list[StepRecord]:
+    """Return the steps after the next one that have come already, one of each optimizer."""
+    found: dict[int, StepRecord] = {}
+    for ahead in range(1, _AHEAD):
+        step = stream.peek(ahead)
+        if step is None:
+            break
+        found.setdefault(step.look.optimizer, step)
+    return list(found.values())
+
+
+def _share(one: StepRecord, other: StepRecord) -> bool:
+    """Whether the optimizers of two steps, of different ranks, change some tensor of the same name."""
+    names = [{held.name for held in step.look.tensors if held.stepped} for step in (one, other)]
+    return not names[0].isdisjoint(names[1]) or bool(_labels_apart({0: one, 1: other}))
+
+
+def _is_reduced_on_all(steps: Mapping[int, StepRecord]) -> bool:
+    """Whether DistributedDataParallel keeps something equal on all ranks."""
+    return any(held.kind == REDUCED and not held.group for step in steps.values() for held in step.look.tensors)
+
+
 def _labels_apart(steps: Mapping[int, StepRecord]) -> dict[int, str]:
     """Return by rank what the names of all its tensors begin with, and those of others do not.
 
     A module is called after its variable where the program holds another one: on the rank alone that keeps an EMA.
     """
-    names = {rank: [held.name for held in step.look.tensors] for rank, step in steps.items()}
+    every = {rank: [held.name for held in step.look.tensors] for rank, step in steps.items()}
+    # Of the ranks' first optimizers alone the buffers are looked at: it may be another one of which this is a step.
+    stepped = {rank: [held.name for held in step.look.tensors if held.stepped] for rank, step in steps.items()}
+    return _labels(every) or _labels(stepped)
+
+
+def _labels(names: Mapping[int, list[str]]) -> dict[int, str]:
     short = min(names.values(), key=lambda called: sum(map(len, called)))
-    labels = {rank: called[0].removesuffix(short[0]) for rank, called in names.items()}
+    labels = {rank: called[0].removesuffix(short[0]) for rank, called in names.items() if called and short}
     return {
         rank: label
         for rank, label in labels.items()

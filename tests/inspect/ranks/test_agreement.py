@@ -373,7 +373,7 @@ HEALTHY = {
 def test_nothing_is_said_of_a_healthy_program(runs, name):
     found = compared(runs / name)
     assert (found.parted, (found.steps, found.tensors)) == (None, HEALTHY[name])
-    assert not [note for note in found.notes if "skipped" in note]
+    assert not [note for note in found.notes if "skipped" in note or (name != "unequal_batches" and " took " in note)]
 
 
 @pytest.mark.torch

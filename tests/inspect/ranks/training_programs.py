@@ -445,6 +445,23 @@ def gradients_logged_on_one_rank() -> None:
 
 
 @program
+def probe_on_one_rank() -> None:
+    model = DistributedDataParallel(layers(nn.BatchNorm1d(6)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if rank() == 0:
+        probe = nn.Linear(4, 2)
+        aside = torch.optim.SGD(probe.parameters(), lr=0.1)
+    for number, batch in enumerate(batches()):
+        if rank() == 0 and number % 2 == 0:
+            aside.zero_grad()
+            probe(batch).square().mean().backward()
+            aside.step()
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+
+
+@program
 def batch_norm() -> None:
     train(DistributedDataParallel(layers(nn.BatchNorm1d(6))))
 
@@ -557,8 +574,8 @@ def other_models() -> None:
 HEALTHY = {
     "plain": 4, "accumulation": 4, "accumulation_of_branches": 4, "unequal_batches": 6, "checkpointed": 4,
     "averaged_weights": 4, "evaluated_on_one_rank": 4, "discriminator_every_second_iteration": 6,
-    "gradients_logged_on_one_rank": 4, "batch_norm": 4, "dropout": 4, "other_branches": 4, "two_networks": 8,
-    "skipped_in_turns": 4, "state_spread_over_ranks": 4, "reduced_by_hand": 4,
+    "gradients_logged_on_one_rank": 4, "probe_on_one_rank": 4, "batch_norm": 4, "dropout": 4, "other_branches": 4,
+    "two_networks": 8, "skipped_in_turns": 4, "state_spread_over_ranks": 4, "reduced_by_hand": 4,
 }  # fmt: skip
 """Programs of which nothing is to be said, and how many steps are compared."""
 
