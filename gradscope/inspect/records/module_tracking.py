@@ -66,16 +66,18 @@ class Tracker(Observer):
 
     def module_left(self, module: Any) -> None:
         """Note that `module` has run."""
-        stack = self._running.modules
+        stack, identity = self._running.modules, id(module)
         while stack:
-            if stack.pop()[0] == id(module):
+            if stack.pop()[0] == identity:
                 break
 
     def operator_recorded(self, node: Any) -> None:
         """Note the running module on `node`."""
         stack = self._running.modules
-        if stack and stack[-1][1]:
-            self._adapter.notes(node)[MODULE] = stack[-1][1]
+        if stack:
+            path = stack[-1][1]
+            if path:
+                self._adapter.notes(node)[MODULE] = path
 
     # --- names ---
 

@@ -25,10 +25,14 @@ import numpy
 import torch
 from torch.autograd import Function
 from torch.nn.modules import module
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.optim.optimizer import (
+    Optimizer,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 from torch.overrides import TorchFunctionMode
 
-from ....runtime.events import user_site
+from ....runtime.events import CallSite, user_site
 from ..native_adapter import location_of
 from ..protocol import Observer, hears
 from .functorch import is_wrapped
@@ -145,6 +149,28 @@ class _MuteDepth(threading.local):
     depth = 0
 
 
+class _ThreadState(threading.local):
+    """What a tap has done on this thread.
+
+    Attributes
+    ----------
+    generation, depth : int
+        Which observation it was entered for, and how often.
+    seen, writes : bool
+        Whether the modes for calls and for writes have been entered.
+    stepping : bool
+        Whether a step of an optimizer has left the former.
+    entered : list of (int, bool)
+        The modules that run, by identity, each with whether that mode was in place before.
+    """
+
+    generation = depth = 0
+    seen = writes = stepping = False
+
+    def __init__(self) -> None:
+        self.entered: list[tuple[int, bool]] = []
+
+
 class ForwardTap:
     """All that is put into PyTorch for the forward pass; there is one, and it is in place while somebody observes.
 
@@ -164,7 +190,9 @@ class ForwardTap:
         self._mode = CallMode(self)
         self._write_mode = WriteMode(self.written)
         self._lock = threading.RLock()
-        self._local = threading.local()
+        self._local = _ThreadState()
+        # Whether somebody hears of more than modules: only then do calls go through the mode.
+        self._hears_calls = False
         self._users = 0
         self._generation = 0
         self._undo: list[Callable[[], None]] = []
@@ -186,6 +214,7 @@ class ForwardTap:
             self._announce_writes()
             if wanted.own_writes:
                 self.own_writes = (*self.own_writes, observer)
+            self._hears_calls = self._is_heard_of_calls()
             self._users += 1
             if self._users == 1:
                 self._generation += 1
@@ -197,6 +226,7 @@ class ForwardTap:
         with self._lock:
             for name in ("modules", "nodes", "operators", "writes", "own_writes"):
                 setattr(self, name, tuple(o for o in getattr(self, name) if o is not observer))
+            self._hears_calls = self._is_heard_of_calls()
             self._announce_writes()
         self.leave_thread()
         with self._lock:
@@ -217,6 +247,7 @@ class ForwardTap:
             before.remove,
             after.remove,
             _patch_function(self),
+            _patch_zero_grad(self),
             functools.partial(self.see_conversions, False),
             _patch_threads(self),
             around_tracing(functools.partial(_TracingPause, self)),
@@ -235,9 +266,7 @@ class ForwardTap:
 
     # --- threads ---
 
-    @property
-    def _hears_calls(self) -> bool:
-        """Whether somebody hears of more than modules: only then do calls go through the mode."""
+    def _is_heard_of_calls(self) -> bool:
         return bool(self.nodes or self.operators or self.writes or self.own_writes)
 
     @property
@@ -247,7 +276,7 @@ class ForwardTap:
 
     def enter_thread(self) -> None:
         """See what this thread does."""
-        if getattr(self._local, "generation", 0) != self._generation:
+        if self._local.generation != self._generation:
             # The observation was closed meanwhile on another thread, which could not take the mode off this one's
             # stack.
             self._local.generation, self._local.depth, self._local.seen = self._generation, 0, False
@@ -256,16 +285,16 @@ class ForwardTap:
         if self._hears_calls and not self._local.seen:
             self._local.seen = True
             self._mode.__enter__()
-        if self.writes and not getattr(self._local, "writes", False):
+        if self.writes and not self._local.writes:
             self.enter_writes()
 
     def leave_thread(self) -> None:
         """See it no more, once this has been said as often as :meth:`enter_thread`."""
-        depth = self._local.depth = getattr(self._local, "depth", 1) - 1
+        depth = self._local.depth = max(0, self._local.depth - 1)
         if not depth:
             if self.active:
                 _take_off_stack(self._mode)
-            elif getattr(self._local, "seen", False):
+            elif self._local.seen:
                 _take_off_when_back(self._mode)
             self._local.seen = False
         if not (depth and self.writes):
@@ -278,7 +307,7 @@ class ForwardTap:
 
     def leave_writes(self) -> bool:
         """Hear of them no more; return whether they were heard of."""
-        heard = getattr(self._local, "writes", False)
+        heard = self._local.writes
         if heard:
             self._local.writes = False
             self._write_mode.take_off()
@@ -315,7 +344,7 @@ class ForwardTap:
 
     def _step_left(self, *_: Any) -> None:
         # This is called again by whatever runs after a step that raised.
-        if getattr(self._local, "stepping", False):
+        if self._local.stepping:
             self._local.stepping = False
             self.switch(True)
 
@@ -332,46 +361,39 @@ class ForwardTap:
         if torch.compiler.is_compiling() or _is_tracing():
             return
         self._step_left()
-        if self._hears_calls or self.active:
-            self._note_entered(module)
+        active = self.active
+        if self._hears_calls or active:
+            self._note_entered(module, active)
         for observer in self.modules:
             observer.module_entered(module)
 
-    def _note_entered(self, module: Any) -> None:
+    def _note_entered(self, module: Any, active: bool) -> None:
         """Put the mode in place while a module runs, if what it calls is to be heard of."""
         wanted = self._hears_calls and (
             torch.is_grad_enabled() or any(observer.operators_unrecorded for observer in self.operators)
         )
-        active = self.active
-        self._entered().append((id(module), active))
+        self._local.entered.append((id(module), active))
         if wanted != active:
             self.switch(wanted)
 
     def _module_left(self, module: Any, args: Any, output: Any) -> None:
         if torch.compiler.is_compiling() or _is_tracing():
             return
-        entered = self._entered()
-        if entered and id(module) in map(itemgetter(0), entered):
-            self._note_left(module, entered)
+        entered, identity = self._local.entered, id(module)
+        if entered and (entered[-1][0] == identity or identity in map(itemgetter(0), entered)):
+            self._note_left(identity, entered)
         for observer in self.modules:
             observer.module_left(module)
             observer.module_returned(module, args, output)
 
-    def _note_left(self, module: Any, entered: list[tuple[int, bool]]) -> None:
+    def _note_left(self, module: int, entered: list[tuple[int, bool]]) -> None:
         """Undo what was done when a module was entered, and those inside that were left by an exception."""
         while entered:
             identity, active = entered.pop()
             if active != self.active:
                 self.switch(active)
-            if identity == id(module):
+            if identity == module:
                 break
-
-    def _entered(self) -> list[tuple[int, bool]]:
-        try:
-            return self._local.entered
-        except AttributeError:
-            self._local.entered = []
-            return self._local.entered
 
     def switch(self, on: bool) -> None:
         """Enter or leave the mode on this thread."""
@@ -386,20 +408,11 @@ class ForwardTap:
         """Note on the nodes that a call has made, by their numbers, where the program stands, and tell of them."""
         if self.muted.depth:
             return
-        site = user_site(3)
-        node = grad_fn_of(result) if len(numbers) == 1 and type(result) is _TENSOR else None
-        if node is not None and node._sequence_nr() in numbers:  # one call makes one node, as a rule
-            made_here = [node]
-        else:
-            made_here = _made(numbers, result, args)[::-1]
-        for node in made_here:
-            notes = node.metadata
-            if SITE not in notes:
-                notes[SITE] = site
-                note_thread(notes)
-                cut_row(node)
-                for observer in self.nodes:
-                    observer.operator_recorded(node)
+        site, observers = user_site(3), self.nodes
+        for node in reversed(_made(numbers, result, args, site)):
+            cut_row(node)
+            for observer in observers:
+                observer.operator_recorded(node)
 
     def ran(self, func: Any, args: Any, kwargs: Any, result: Any, numbers: range) -> None:
         """Tell of an operator that has run, recorded or not."""
@@ -428,11 +441,14 @@ class ForwardTap:
         """Tell of the tensors that a call of the program has written."""
         if self.muted.depth:
             return
+        site, grad_enabled = user_site(3), torch.is_grad_enabled()
         with torch._C.DisableTorchFunction():
-            versions = [(tensor, tensor._version) for tensor in tensors if not tensor.is_inference()]
-        if versions:
-            site = user_site(3)
-            writes = [TorchWrite(tensor, operator, version, site) for tensor, version in versions]
+            writes = [
+                TorchWrite(tensor, operator, tensor._version, grad_enabled, site)
+                for tensor in tensors
+                if not tensor.is_inference()
+            ]
+        if writes:
             for observer in self.own_writes:
                 observer.tensors_written(writes)
 
@@ -504,26 +520,31 @@ def _nodes_of(value: Any) -> list[Any]:
     return [node for node in map(grad_fn_of, tensors_in(value)) if node is not None]
 
 
-def _made(numbers: range, result: Any, args: Any) -> list[Any]:
-    """Return the nodes that a call has made and no call has been told of, outermost first.
+def _made(numbers: range, result: Any, args: Any, site: CallSite) -> list[Any]:
+    """Return the nodes that a call has made and no call has been told of, outermost first; note `site` on each.
 
     Their sequence numbers are those by which the counter of this thread went on; a graph that was made on another
     thread may bear any.
     """
-    if type(result) is torch.Tensor:
+    if type(result) is _TENSOR:
         node = grad_fn_of(result)
         found = _nodes_of(args) if node is None else [node]
     else:
         found = _nodes_of(result) or _nodes_of(args)
-    made: dict[Any, None] = {}
+    made: list[Any] = []
     while found:
         node = found.pop()
-        if node._sequence_nr() in numbers and node not in made and SITE not in node.metadata:
-            made[node] = None
-            for child, _ in node.next_functions:
-                if child is not None and child._sequence_nr() in numbers:
-                    found.append(child)
-    return list(made)
+        if node._sequence_nr() not in numbers:
+            continue
+        notes = node.metadata
+        if SITE in notes:
+            continue
+        notes[SITE] = site
+        note_thread(notes)
+        made.append(node)
+        if len(made) < len(numbers):  # it has made as many as it has counted, at most
+            found += [child for child, _ in node.next_functions if child is not None]
+    return made
 
 
 class _TracingPause:
@@ -574,6 +595,24 @@ def _patch_function(tap: ForwardTap) -> Callable[[], None]:
         return result
 
     return replace(Function, "apply", original, classmethod(apply))
+
+
+def _patch_zero_grad(tap: ForwardTap) -> Callable[[], None]:
+    """Have an optimizer let go of gradients unseen: it asks each parameter, and nothing is recorded or written."""
+    original = Optimizer.zero_grad
+
+    @functools.wraps(original)
+    def zero_grad(self: Any, set_to_none: bool = True) -> None:
+        if not set_to_none or not tap.active:
+            return original(self, set_to_none)
+        tap.switch(False)
+        try:
+            return original(self, set_to_none)
+        finally:
+            tap.switch(True)
+
+    leave_uncompiled(zero_grad)
+    return replace(Optimizer, "zero_grad", original, zero_grad)
 
 
 def _patch_conversions(tap: ForwardTap) -> Callable[[], None]:

@@ -56,17 +56,23 @@ def session_here() -> SessionObserver | None:
     return getattr(_THREAD, "session", None)
 
 
+class _MuteDepth(threading.local):
+    """In how many open blocks what this thread does is not heard."""
+
+    depth = 0
+
+
 class _Unobserved:
     """What a thread does in the block is not heard; a class, since every backward enters it many times."""
 
     __slots__ = ("_quiet", "_thread")
 
-    def __init__(self, thread: threading.local, quiet: AbstractContextManager[Any]) -> None:
+    def __init__(self, thread: _MuteDepth, quiet: AbstractContextManager[Any]) -> None:
         self._thread = thread
         self._quiet = quiet
 
     def __enter__(self) -> None:
-        self._thread.depth = getattr(self._thread, "depth", 0) + 1
+        self._thread.depth += 1
         try:
             self._quiet.__enter__()
         except BaseException:
@@ -160,7 +166,7 @@ class SessionObserver(Observer):
         self._resting = self._forward_unseen = False
         self.modules_at_end: tuple[ModuleRecord, ...] = ()
         self._known: list[KnownParameter] = []
-        self._muted = threading.local()
+        self._muted = _MuteDepth()
         self._standing: PauseContext | None = None
         self._end = 0
 
@@ -293,7 +299,7 @@ class SessionObserver(Observer):
         """A module is about to run forward."""
         if self.deaf():
             return
-        if self.abort_requested:
+        if self._abort_requested:
             raise ProgramAborted
         self.tracker.module_entered(module)
 
@@ -304,12 +310,11 @@ class SessionObserver(Observer):
 
     def operator_recorded(self, node: Any) -> None:
         """A node has been made."""
-        tracker = self.tracker
-        if (self._last_free is None and not tracker.inside_module()) or self.deaf():
+        if self.deaf():
             return
         if self._last_free is not None:  # another graph is made: what follows a training may be an evaluation
             self._release_last_free()
-        tracker.operator_recorded(node)
+        self.tracker.operator_recorded(node)
 
     def tensor_written(self, write: Write) -> None:
         """The program has written a tensor in place."""
@@ -712,7 +717,7 @@ class SessionObserver(Observer):
 
     def deaf(self) -> bool:
         """Whether what happens on this thread is not to be heard; the program of another session is that one's."""
-        if self._gate.gone or getattr(self._muted, "depth", 0) > 0:
+        if self._gate.gone or self._muted.depth:
             return True
         return len(ACTIVE) > 1 and session_here() not in (None, self)
 

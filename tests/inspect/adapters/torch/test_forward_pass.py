@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack  # noqa: E402
 
-from gradscope.inspect.adapters.torch.forward_pass import CallMode  # noqa: E402
+from gradscope.inspect.adapters.torch.forward_pass import CallMode, forward_tap  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -261,6 +261,36 @@ def test_what_a_call_has_written_is_told_at_once(adapter):
         parameters[0].detach().mul_(2)
         torch.stack(parameters)
     assert observer.written == [[("SGD.step", 1), ("SGD.step", 1)], [("mul_", 2)]]
+
+
+class Groups(list):
+    """The parameter groups of an optimizer, which note whether the calls of who goes through them are seen."""
+
+    def __init__(self, groups):
+        super().__init__(groups)
+        self.seen = []
+
+    def __iter__(self):
+        self.seen.append(forward_tap.active)
+        return super().__iter__()
+
+
+def test_an_optimizer_lets_go_of_gradients_unseen_and_fills_them_with_zeros_seen(adapter):
+    x, observer = leaf(), Calls()
+    optimizer = torch.optim.SGD([x], lr=0.1)
+    optimizer.param_groups = Groups(optimizer.param_groups)
+    with adapter.observe(observer, forward=True, backward=False, own_writes=True):
+        for set_to_none in (True, False):
+            x.grad = torch.ones(2)
+            optimizer.zero_grad(set_to_none)
+            assert forward_tap.active
+        optimizer.param_groups.append({"params": [None]})
+        with pytest.raises(AttributeError):
+            optimizer.zero_grad()
+        assert forward_tap.active
+    assert optimizer.param_groups.seen == [False, True, False]
+    assert observer.written == [[("zero_", 1)]]
+    assert "zero_grad" in vars(torch.optim.Optimizer)
 
 
 class Operators(Observer):

@@ -31,9 +31,11 @@ class TorchWrite:
 
     __slots__ = ("grad_enabled", "operator", "site", "tensor", "version")
 
-    def __init__(self, tensor: torch.Tensor, operator: str, version: int, site: CallSite | None = None) -> None:
-        self.tensor, self.operator, self.version, self.site = tensor, operator, version, site
-        self.grad_enabled = torch.is_grad_enabled()
+    def __init__(
+        self, tensor: torch.Tensor, operator: str, version: int, grad_enabled: bool, site: CallSite | None = None
+    ) -> None:
+        self.tensor, self.operator, self.version = tensor, operator, version
+        self.grad_enabled, self.site = grad_enabled, site
 
     @property
     def location(self) -> Location | None:
@@ -117,7 +119,7 @@ class WriteMode(dispatch.TorchDispatchMode):
             if tensor.is_inference():
                 continue
             # The others are counted when this returns.
-            self._tell(TorchWrite(tensor, name, tensor._version + (not uncounted)))
+            self._tell(TorchWrite(tensor, name, tensor._version + (not uncounted), torch.is_grad_enabled()))
 
     def take_off(self) -> None:
         """Leave the mode wherever it stands on this thread's stack."""
