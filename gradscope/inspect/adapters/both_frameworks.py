@@ -241,7 +241,8 @@ class AnyAdapter:
         if not tensors:
             return ()
         adapter = self._of(tensors[0])
-        return [((adapter.name, key), owner) for key, owner in adapter.memories(tensors)]
+        name = adapter.name
+        return [((name, key), owner) for key, owner in adapter.memories(tensors)]
 
     def region(self, tensor: Any) -> Region | None:
         """Return which bytes a tensor looks at; None if it has no memory of its own."""

@@ -41,7 +41,8 @@ def _calls(fact: WriteFact | ShareFact) -> tuple[Location, ...]:
 class _Entry:
     """One write, or the same one over and over: from version `first` to version `last`, the last one at `time`.
 
-    `regions` are the last versions among them, each with the bytes that were written, None where that is not known.
+    `regions` are the first and the last versions among them, each with the bytes that were written: those of which
+    that is known, but for the first, which has None otherwise.
     """
 
     fact: WriteFact
@@ -52,8 +53,9 @@ class _Entry:
 
     def repeat(self, version: int, time: int, region: Region | None) -> None:
         self.last, self.time = version, time
-        self.regions.append((version, region))
-        del self.regions[:-_REGIONS_KEPT]
+        if region is not None:
+            self.regions.append((version, region))
+            del self.regions[:-_REGIONS_KEPT]
 
 
 class _Memory:
@@ -118,9 +120,12 @@ class WriteAccount:
         location = writes[0].location
         memories = adapter.memories([write.tensor for write in writes])
         with self._lock:
+            fact = None
             for write, (memory, owner) in zip(writes, memories):
-                flags = write.grad_enabled, write.tensor.requires_grad, False
-                self._add(memory, write.version, self._fact(write.operator, "", location, flags), None, owner)
+                requires_grad = write.tensor.requires_grad
+                if fact is None or fact.requires_grad is not requires_grad:  # all else they have in common
+                    fact = self._fact(write.operator, "", location, (write.grad_enabled, requires_grad, False))
+                self._add(memory, write.version, fact, None, owner)
 
     def _fact(self, operator: str, module: str, location: Location | None, flags: tuple[bool, bool, bool]) -> WriteFact:
         """Return a fact, the same one as long as one step of an optimizer writes parameter after parameter."""
@@ -151,8 +156,9 @@ class WriteAccount:
             known = self._memories[memory] = _Memory(alive, partial(self._forget, memory))
         self._memories.move_to_end(memory)
         entries = known.entries
-        if entries and _same(entries[-1].fact, fact) and entries[-1].last < version:
-            entries[-1].repeat(version, self.clock, region)
+        last = entries[-1] if entries else None
+        if last is not None and (last.fact is fact or _same(last.fact, fact)) and last.last < version:
+            last.repeat(version, self.clock, region)
             return
         entries.append(_Entry(fact, version, version, self.clock, [(version, region)]))
         del entries[:-_WRITES_KEPT]

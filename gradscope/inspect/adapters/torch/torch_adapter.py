@@ -219,7 +219,7 @@ class TorchAdapter:
     def memories(self, tensors: Sequence[torch.Tensor]) -> Sequence[tuple[Hashable, Any]]:
         """Return the same of several tensors."""
         with torch._C.DisableTorchFunction():
-            return [_memory_of(tensor) for tensor in tensors]
+            return list(map(_memory_of, tensors))
 
     def region(self, tensor: torch.Tensor) -> Region | None:
         """Return which bytes a tensor looks at; None if it has no memory of its own."""
