@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 __all__ = ["RecentNorms"]
 
@@ -13,10 +13,11 @@ _KEPT = 16
 Known = TypeVar("Known")
 
 
-class RecentNorms(Generic[Known]):
+class RecentNorms(dict[int, tuple["weakref.ref[Any]", Known]]):
     """Remembers the norms of the latest gradients, or more of each, and keeps none of them alive.
 
-    Held by a reference that counts, a gradient would be copied where it can be taken as it is.
+    Held by a reference that counts, a gradient would be copied where it can be taken as it is. By the identity of each
+    it has a weak reference to it and what is known, for those that ask at every node.
 
     Examples
     --------
@@ -27,8 +28,7 @@ class RecentNorms(Generic[Known]):
     (2.0, None)
     """
 
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[weakref.ref[Any], Known]] = {}  # by identity
+    __slots__ = ()
 
     def note(self, gradient: Any, known: Known) -> None:
         """Remember what is known of a gradient.
@@ -40,13 +40,12 @@ class RecentNorms(Generic[Known]):
         known : object
             Its norm, or what tells besides whether it is still that.
         """
-        kept = self._known
-        kept[id(gradient)] = weakref.ref(gradient), known  # in the place of one which has died, perhaps
-        if len(kept) > 4 * _KEPT:  # seldom, so that it costs little
-            for identity in list(kept)[: -2 * _KEPT]:
-                del kept[identity]
+        self[id(gradient)] = weakref.ref(gradient), known  # in the place of one which has died, perhaps
+        if len(self) > 4 * _KEPT:  # seldom, so that it costs little
+            for identity in list(self)[: -2 * _KEPT]:
+                del self[identity]
 
     def of(self, gradient: Any) -> Known | None:
         """Return what is known of a gradient, None where it is not among the latest."""
-        kept = self._known.get(id(gradient))
+        kept = self.get(id(gradient))
         return None if kept is None or kept[0]() is not gradient else kept[1]

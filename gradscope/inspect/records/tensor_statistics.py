@@ -10,7 +10,7 @@ import numpy
 
 from .records import TensorSummary
 
-__all__ = ["combined_norm", "count_bad", "dot_in_pieces", "norm_of", "quick_norm", "summarize"]
+__all__ = ["combined_norm", "count_bad", "dot_in_pieces", "norm_of", "quick_norm", "quick_norm_of_row", "summarize"]
 
 _PREVIEW = 6
 
@@ -206,13 +206,23 @@ def quick_norm(array: numpy.ndarray) -> float:
             norm = math.hypot(*(array if array.ndim == 1 else array.ravel()).tolist())
             if norm < math.inf:
                 return norm
-        flat = array if array.ndim == 1 else array.ravel("K")  # a transposed array's elements are read where they lie
-        squares = dot_in_pieces(flat, flat)
-        if _LEAST_NARROW < squares < _MOST_NARROW:
-            return math.sqrt(squares)
-        if math.isnan(squares) or not (squares or flat.any()):
-            return squares
+        # A transposed array's elements are read where they lie.
+        return quick_norm_of_row(array if array.ndim == 1 else array.ravel("K"))
     return norm_of(array)
+
+
+def quick_norm_of_row(row: numpy.ndarray) -> float:
+    """Return the same of an array of float32 or float64 that has one dimension.
+
+    Examples
+    --------
+    >>> quick_norm_of_row(numpy.float32([3, 4])), f"{quick_norm_of_row(numpy.float32([3e30, 4e30])):.3g}"
+    (5.0, '5e+30')
+    """
+    squares = dot_in_pieces(row, row)
+    if _LEAST_NARROW < squares < _MOST_NARROW:
+        return math.sqrt(squares)
+    return squares if math.isnan(squares) or not (squares or row.any()) else norm_of(row)
 
 
 def is_finite(norm: float | None) -> bool:

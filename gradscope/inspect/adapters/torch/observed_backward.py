@@ -24,7 +24,7 @@ from .node_hooks import HungHooks, hang
 from .saved_tensors import RELEASED, raw_names, saved_of, tell_checkpoint_violation, tell_violation, versions_in
 from .torch_compile import CompiledRun, is_compiled, leave_uncompiled, see_compiled
 
-__all__ = ["TorchCall", "TorchTask", "edge_of", "reached", "walk"]
+__all__ = ["TorchCall", "TorchTask", "edge_of", "reached"]
 
 _ACCUMULATE_GRAD = torch._C._functions.AccumulateGrad
 _current_node = torch._C._current_autograd_node
@@ -96,8 +96,6 @@ class TorchTask:
         Where the backward starts: nodes, and which of their outputs.
     nodes : list of node
         All that it can reach.
-    edges : list of tuple
-        Of each of them ``next_functions``.
     keep_graph : bool
         May be set until the first node runs.
     sent : (Tensor, (int, int), object) or None
@@ -124,7 +122,7 @@ class TorchTask:
         self.site = site
         self.grads = grads
         self.started = False
-        self.nodes, self.edges = walk([node for node, _ in self.roots])
+        self.nodes = reached([node for node, _ in self.roots])
         self._observers = observers
         # Of a doctor's forty observers few hear of each node.
         self._entering = [observer for observer in observers if hears(observer, "node_entered")]
@@ -179,8 +177,7 @@ class TorchTask:
                 gc.enable()
 
     def _find_announced(self) -> None:
-        with torch._C.DisableTorchFunction():
-            self._announced = {node for node in self.nodes if _is_announced(node)}
+        self._announced = set(_announced(self.nodes))
 
     def finish(self) -> None:
         """Tell that it has ended."""
@@ -214,6 +211,11 @@ class TorchTask:
         self._running.clear()
 
     # --- what will run ---
+
+    @property
+    def edges(self) -> list[Any]:
+        """Of each node ``next_functions``."""
+        return [node.next_functions for node in self.nodes]
 
     def runs(self, node: Any) -> bool:
         """Whether it will run `node`."""
@@ -375,15 +377,23 @@ class TorchTask:
         hang(saving, None, _refuse)
 
 
-def _is_announced(node: Any) -> bool:
-    """Whether a node is told of before it runs, in passing too.
+def _announced(nodes: Sequence[Any]) -> list[Any]:
+    """Return the nodes that are told of before they run, in passing too.
 
     Those are nodes of custom Functions, whose code may fail, and is looked into when it does, and leaves of which it
     matters what they were before: they have a gradient, or hooks that are called when they have been given one.
     """
-    if type(node) is not _ACCUMULATE_GRAD:
-        return isinstance(node, BackwardCFunction)
-    leaf = node.variable
+    custom = {kind for kind in set(map(type, nodes)) if issubclass(kind, BackwardCFunction)}  # few kinds, many nodes
+    with torch._C.DisableTorchFunction():
+        return [
+            node
+            for node in nodes
+            if (_matters_before(node.variable) if (kind := type(node)) is _ACCUMULATE_GRAD else kind in custom)
+        ]
+
+
+def _matters_before(leaf: torch.Tensor) -> bool:
+    """Whether it matters what a leaf was before it is given a gradient."""
     if not leaf.is_leaf:
         return True
     return leaf.grad is not None or bool(leaf._post_accumulate_grad_hooks)
@@ -437,20 +447,6 @@ def _leads_nowhere(tensor: torch.Tensor) -> bool:
     with torch.enable_grad():
         node = tensor.view_as(tensor).grad_fn
     return node is None or node.next_functions[0][0] is None
-
-
-def walk(roots: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    """Return all nodes that gradients from `roots` can reach, as :func:`reached` does, and their edges.
-
-    Returns
-    -------
-    nodes : list of node
-        Each of them once.
-    edges : list of tuple
-        Of each of them ``next_functions``.
-    """
-    nodes = reached(roots)
-    return nodes, [node.next_functions for node in nodes]
 
 
 def reached(roots: Iterable[Any]) -> list[Any]:

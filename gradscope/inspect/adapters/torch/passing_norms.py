@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy
 import torch
 
-from ...records.tensor_statistics import combined_norm, is_finite, makes_bad, quick_norm
+from ...records.tensor_statistics import combined_norm, is_finite, makes_bad, quick_norm_of_row
 from ..recent_norms import RecentNorms
 from .numpy_conversion import norm_at, reader, to_host
 
@@ -27,6 +27,7 @@ _DTYPES: dict[torch.dtype, numpy.dtype[Any]] = {
     torch.float32: numpy.dtype(numpy.float32),
     torch.float64: numpy.dtype(numpy.float64),
 }
+_SIZES = {dtype: kind.itemsize for dtype, kind in _DTYPES.items()}
 _NUMBERS = {
     (dtype, count): (number * count).from_address
     for dtype, number in ((torch.float32, ctypes.c_float), (torch.float64, ctypes.c_double))
@@ -73,21 +74,24 @@ class PassingNorms:
                 norm, there = self._of_given(given[0])
             else:
                 norm, there = combined_norm([self._of_given(grad)[0] for grad in given]), None
-            finite = not made or self._are_finite(made, norm, there)  # the node of a leaf makes nothing
-        if not finite and not is_finite(norm):
-            with self._quiet():
-                finite = not makes_bad(*([to_host(t) for t in grads if t is not None] for grads in (given, made)))
-        return norm, finite
+            if not made or self._are_finite(made, norm, there):  # the node of a leaf makes nothing
+                return norm, True
+        if is_finite(norm):
+            return norm, False
+        with self._quiet():
+            return norm, not makes_bad(*([to_host(t) for t in grads if t is not None] for grads in (given, made)))
 
     def _of_given(self, tensor: Any) -> tuple[float | None, _Place | None]:
         """Return the norm of a gradient that has arrived, and where it lies: as a rule, of one made a moment ago."""
         if tensor is None:
             return None, None
+        entry = self._recent.get(id(tensor))
+        if entry is not None and entry[0]() is tensor:
+            norm, place, version = entry[1]
+            if version == tensor._version:
+                return norm, place
         if tensor is self._few and tensor._version == self._few_version:
             return self._few_norm, None
-        known = self._recent.of(tensor)
-        if known is not None and known[2] == tensor._version:
-            return known[0], known[1]
         place = _place_of(tensor)
         return self._read(tensor, place), place
 
@@ -117,18 +121,18 @@ class PassingNorms:
 
     def _read(self, tensor: Any, place: _Place | None) -> float | None:
         """Return the norm of a gradient, and keep it for the node that is given it next."""
-        if place is None or not tensor.is_cpu:
+        if place is None:
             return self._read_elsewhere(tensor)
         address, count, dtype, version = place
-        if count <= _FEW and (dtype, count) in _NUMBERS:
-            norm = math.hypot(*_NUMBERS[dtype, count](address))
+        item = _SIZES.get(dtype)
+        if item is None or not tensor.is_cpu:
+            return self._read_elsewhere(tensor)
+        if count <= _FEW:
+            norm = math.hypot(*_NUMBERS[dtype, count](address)[:])
             if norm < math.inf:
                 self._few, self._few_norm, self._few_version = tensor, norm, version
                 return norm
-        kind = _DTYPES.get(dtype)
-        if kind is None:
-            return self._read_elsewhere(tensor)
-        norm = quick_norm(numpy.frombuffer(reader(count * kind.itemsize)(address), kind))
+        norm = quick_norm_of_row(numpy.frombuffer(reader(count * item)(address), _DTYPES[dtype]))
         self._recent.note(tensor, (norm, place, version))
         return norm
 

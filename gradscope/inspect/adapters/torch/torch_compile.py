@@ -20,6 +20,7 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import torch
+from torch.autograd.function import BackwardCFunction
 
 from ....program_files import is_library_file
 from ...output.number_format import count
@@ -468,7 +469,8 @@ def see_compiled(nodes: Sequence[Any], listener: Callable[[Any], Any]) -> Callab
     listener : callable
         Is given the node; returns the task and a function to which the :class:`CompiledRun` is told, or None.
     """
-    return _watch.add(listener) if any(map(is_compiled, nodes)) else None
+    custom = [node for node in nodes if isinstance(node, BackwardCFunction)]
+    return _watch.add(listener) if any(map(is_compiled, custom)) else None
 
 
 # --- Dynamo -----------------------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ class NormHistory:
         pairs = [(leaf, norm) for leaf, norm in norms if norm is not None]
         if not pairs:
             return False
-        leaves, values = tuple(self.number_of(leaf) for leaf, _ in pairs), tuple(norm for _, norm in pairs)
+        leaves, values = tuple([self.number_of(leaf) for leaf, _ in pairs]), tuple([norm for _, norm in pairs])
         before = self._rows[-1][0] if self._rows else ()
         # Training brings the same leaves again and again: their numbers are kept once for all backwards that do.
         self._rows.append((before if leaves == before else leaves, values))

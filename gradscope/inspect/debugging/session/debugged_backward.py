@@ -6,7 +6,7 @@ import itertools
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from time import perf_counter_ns
@@ -193,12 +193,13 @@ class TaskView:
         """Note that the node which is about to run brings its gradient to a leaf."""
         self._leaves.append((leaf, self.index + 1, node))
 
-    def leaf_norms(self) -> Iterator[tuple[Any, float | None]]:
-        """Yield the leaves it has come to, with the norm of what was brought to them; None where nobody looked."""
-        for leaf, place, node in self._leaves:
-            seen = self._seen.get(self.adapter.key(node)) if self._seen else None
-            incoming = None if seen is None else seen.incoming
-            yield leaf, self.norms.get(place) if incoming is None else incoming.norm
+    def leaf_norms(self) -> list[tuple[Any, float | None]]:
+        """Return the leaves it has come to, with the norm of what was brought to them; None where nobody looked."""
+        return [(leaf, self._leaf_norm(place, node)) for leaf, place, node in self._leaves]
+
+    def _leaf_norm(self, place: int, node: Any) -> float | None:
+        seen = self._seen.get(self.adapter.key(node)) if self._seen else None
+        return self.norms.get(place) if seen is None or seen.incoming is None else seen.incoming.norm
 
     def announced(self, call: Any, began: int = 0) -> None:
         """Note that a node is about to run while nobody looks."""

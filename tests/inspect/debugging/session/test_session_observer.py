@@ -159,6 +159,49 @@ def test_a_nan_stops_where_it_was_made_though_nodes_are_told_of_in_passing(frame
         assert wait(session) == "finished"
 
 
+def beside_views(framework, made_by):
+    """Return the loss of what goes through views, of which the backward makes a NaN in the middle."""
+
+    class Bad(framework.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.t() * 1.0
+
+        @staticmethod
+        def backward(ctx, grad):
+            return (grad * float("nan")).t()
+
+    x = framework.zeros(6, requires_grad=True)
+    rows = x.view(2, 3)
+    turned = {"sqrt": lambda: rows.t().sqrt() * 0.0, "custom": lambda: Bad.apply(rows), "hook": rows.t}[made_by]()
+    if made_by == "hook":
+        turned.register_hook(lambda grad: grad * float("nan"))
+    return x, turned.t().view(6).unsqueeze(0).exp().sum()
+
+
+@pytest.mark.parametrize(("made_by", "operator"), [("sqrt", "Sqrt"), ("custom", "Bad")])
+def test_a_nan_among_nodes_that_hand_their_gradient_on_stops_where_it_was_made(framework, made_by, operator):
+    with debugging(lambda: beside_views(framework, made_by)[1].backward()) as session:
+        session.cont()
+        assert wait(session) == "paused after"
+        node = session.nodes[session.current]
+        assert (session.reason.kind, node.operator) == ("nan", operator)
+        before = [one.norm for one in session.nodes[: session.current]]
+        assert len(before) > 4
+        assert all(norm == pytest.approx(6**0.5) or norm == 1 for norm in before[:5])
+        session.cont()
+        assert wait(session) == "finished"
+
+
+def test_a_nan_that_a_hook_makes_at_a_view_is_seen_in_the_norms_behind_it(framework):
+    with debugging(lambda: beside_views(framework, "hook")[1].backward()) as session:
+        session.cont()
+        assert wait(session) == "finished"
+        norms = {one.operator: one.norm for one in session.nodes}
+    assert norms["Exp"] == pytest.approx(6**0.5)
+    assert np.isnan(norms["AccumulateGrad"])
+
+
 def test_an_edit_where_a_nan_was_made_is_what_arrives(framework):
     leaves = []
 
