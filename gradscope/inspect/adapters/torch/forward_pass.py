@@ -43,7 +43,7 @@ from .numpy_conversion import storage_of
 from .operator_calls import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
 from .saved_tensors_unpacked import note_thread
 from .torch_compile import blindness_of, leave_uncompiled
-from .warning_lines import ignore_warnings, relocate_warnings
+from .warning_lines import relocate_warnings
 from .writes.inplace_writes import SHARING, TorchShare, TorchWrite, WriteMode, called, given_to_write
 from .writes.refused_writes import explain_refusal
 
@@ -53,7 +53,6 @@ __all__ = [
     "ForwardTap",
     "WantedEvents",
     "forward_tap",
-    "ignore_global_hooks",
     "lies_in",
     "replace",
 ]
@@ -66,14 +65,6 @@ CONVERSIONS = ("from_numpy", "frombuffer", "as_tensor", "asarray")
 _TENSOR = torch.Tensor
 _PARAMETER = torch.nn.Parameter
 _sequence_nr = torch._C._autograd._get_sequence_nr
-# Where PyTorch keeps hooks that are there for all modules; the function that looks into all of them came after 2.4.
-_HOOK_TABLES = (
-    "_global_backward_pre_hooks",
-    "_global_backward_hooks",
-    "_global_forward_pre_hooks",
-    "_global_forward_hooks",
-)
-_GLOBAL_HOOKS = r"Using `torch\.compile\(module\)` when there are global hooks on modules"
 _SET_ITEM = torch.Tensor.__setitem__
 # What asks a tensor for a fact, or hands its gradient on: it makes no node and writes no number.
 _QUERIES = frozenset(
@@ -240,12 +231,8 @@ class ForwardTap:
         self._write_mode.announce = self.write_started if heard else None
 
     def _install(self) -> None:
-        self._undo.append(ignore_global_hooks())
-        before = module.register_module_forward_pre_hook(self._module_entered)
-        after = module.register_module_forward_hook(self._module_left, always_call=True)
         self._undo += [
-            before.remove,
-            after.remove,
+            _patch_modules(self),
             _patch_function(self),
             _patch_zero_grad(self),
             functools.partial(self.see_conversions, False),
@@ -357,7 +344,8 @@ class ForwardTap:
 
     # --- modules ---
 
-    def _module_entered(self, module: Any, args: Any) -> None:
+    def module_entered(self, module: Any) -> None:
+        """Tell of a module that is about to run."""
         if torch.compiler.is_compiling() or _is_tracing():
             return
         self._step_left()
@@ -376,7 +364,8 @@ class ForwardTap:
         if wanted != active:
             self.switch(wanted)
 
-    def _module_left(self, module: Any, args: Any, output: Any) -> None:
+    def module_left(self, module: Any, args: Any, output: Any) -> None:
+        """Tell of a module that has run; of one that has raised, without an output."""
         if torch.compiler.is_compiling() or _is_tracing():
             return
         entered, identity = self._local.entered, id(module)
@@ -500,8 +489,8 @@ leave_uncompiled(
     ForwardTap.refused,
     ForwardTap.enter_engine,
     ForwardTap.leave_engine,
-    ForwardTap._module_entered,
-    ForwardTap._module_left,
+    ForwardTap.module_entered,
+    ForwardTap.module_left,
 )
 
 _COUNTED = {_TENSOR, _PARAMETER}
@@ -575,6 +564,24 @@ class _TracingPause:
 
 
 # --- what has no hook of its own --------------------------------------------------------------------------------------
+
+
+def _patch_modules(tap: ForwardTap) -> Callable[[], None]:
+    """See modules: global hooks, even such as do nothing, take several times as long as a call of a module."""
+    original = module.Module._call_impl
+
+    def _call_impl(self: Any, *args: Any, **kwargs: Any) -> Any:
+        tap.module_entered(self)
+        try:
+            output = original(self, *args, **kwargs)
+        except Exception:
+            tap.module_left(self, args, None)
+            raise
+        tap.module_left(self, args, output)
+        return output
+
+    leave_uncompiled(_call_impl, calls=False)
+    return replace(module.Module, "_call_impl", original, _call_impl)
 
 
 def _patch_function(tap: ForwardTap) -> Callable[[], None]:
@@ -667,12 +674,6 @@ def _patch_threads(tap: ForwardTap) -> Callable[[], None]:
 
 def _nothing() -> None:
     """Undo nothing."""
-
-
-def ignore_global_hooks() -> Callable[[], None]:
-    """Have PyTorch not warn of hooks for all modules, unless the program has some of its own; return what undoes it."""
-    own = any(getattr(module, table) for table in _HOOK_TABLES)
-    return _nothing if own else ignore_warnings(_GLOBAL_HOOKS)
 
 
 def replace(owner: Any, name: str, original: Any, replacement: Any) -> Callable[[], None]:

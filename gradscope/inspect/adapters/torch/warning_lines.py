@@ -17,7 +17,7 @@ from torch.overrides import handle_torch_function
 
 from ...source.frame_variables import variables_of
 
-__all__ = ["ignore_warnings", "relocate_warnings"]
+__all__ = ["relocate_warnings"]
 
 # What a dispatch mode calls is a frame of its own since PyTorch 2.15.
 _CALL = OpOverload.__call__.__code__
@@ -73,29 +73,6 @@ def relocate_warnings(modes: Collection[CodeType], module: str) -> Callable[[], 
             warnings.filters.remove(let_through)  # type: ignore[attr-defined]
 
     warnings._showwarnmsg = relocated  # type: ignore[attr-defined]
-    return undo
-
-
-def ignore_warnings(message: str) -> Callable[[], None]:
-    """Have PyTorch not warn of what it finds in the program because it is looked into.
-
-    Parameters
-    ----------
-    message : str
-        A regular expression for how the warning begins.
-
-    Returns
-    -------
-    callable
-        Undoes it.
-    """
-    warnings.filterwarnings("ignore", message)
-    ours = warnings.filters[0]
-
-    def undo() -> None:
-        if ours in warnings.filters:
-            warnings.filters.remove(ours)  # type: ignore[attr-defined]
-
     return undo
 
 

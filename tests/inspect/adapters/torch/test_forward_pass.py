@@ -108,6 +108,8 @@ def test_pytorch_is_left_as_it_was_found(adapter):
     def state():
         return (
             torch.autograd.Function.__dict__["apply"],
+            nn.Module._call_impl,
+            torch.optim.Optimizer.zero_grad,
             threading.Thread._bootstrap_inner,
             torch.autograd._engine_run_backward,
             torch.autograd.graph._engine_run_backward,
@@ -125,6 +127,15 @@ def test_pytorch_is_left_as_it_was_found(adapter):
     second.close()
     second.close()
     assert state() == before
+
+
+def test_modules_are_seen_without_hooks_by_which_each_call_takes_pytorchs_slow_way(adapter, heard):
+    with adapter.observe(heard, forward=True, backward=False):
+        calls = nn.modules.module
+        assert not calls._global_forward_hooks
+        assert not calls._global_forward_pre_hooks
+        nn.Linear(2, 1)(torch.ones(1, 2))
+    assert heard.of("module") == heard.of("left") == ["Linear"]
 
 
 def test_writes_are_looked_for_no_longer_than_somebody_wants_to_hear_of_them(adapter, heard):
