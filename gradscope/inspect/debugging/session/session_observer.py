@@ -310,9 +310,8 @@ class SessionObserver(Observer):
 
     def operator_recorded(self, node: Any) -> None:
         """A node has been made."""
-        if self.deaf():
-            return
-        if self._last_free is not None:  # another graph is made: what follows a training may be an evaluation
+        # Another graph is made: what follows a training may be an evaluation.
+        if self._last_free is not None and not self.deaf():
             self._release_last_free()
         self.tracker.operator_recorded(node)
 
