@@ -86,9 +86,9 @@ class PassingNorms:
         if tensor is None:
             return None, None
         entry = self._recent.get(id(tensor))
-        if entry is not None and entry[0]() is tensor:
+        if entry is not None:
             norm, place, version = entry[1]
-            if version == tensor._version:
+            if version == tensor._version and entry[0]() is tensor:
                 return norm, place
         if tensor is self._few and tensor._version == self._few_version:
             return self._few_norm, None
