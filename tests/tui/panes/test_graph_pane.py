@@ -316,6 +316,26 @@ def test_rows_of_the_last_stop_say_how_far_its_backward_has_got_while_the_progra
     play(scenario)
 
 
+def test_a_program_that_runs_is_asked_for_the_nodes_on_the_screen_alone():
+    class Asked(list):
+        places = set()
+
+        def __getitem__(self, place):
+            self.places.add(place)
+            return super().__getitem__(place)
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: len(app.session.nodes) == 1000)
+        await pilot.pause()
+        nodes = Asked(app.session.nodes)
+        app.query_one(GraphPane).update(Snapshot(state="running", nodes=nodes, shown_task=1, task=2))
+        await pilot.pause()
+        assert nodes.places
+        assert max(nodes.places) < 48
+
+    play(scenario, FakeSession(chain(1000)))
+
+
 @pytest.mark.slow
 def test_rows_that_are_not_painted_anew_are_as_they_were():
     """A step paints a few rows: all are as if all had been painted, whatever has been done before."""

@@ -138,15 +138,15 @@ class GraphPane(CursorPane, inherit_bindings=False):
         marks = tuple((point.id, point.enabled, point.spec) for point in points)
         self._modules, self._scale = snapshot.modules, snapshot.scale
         before, self._cut_off = self._cut_off, cut_rows(snapshot.findings)
-        # The program goes on with the backward of the last stop: its rows are painted as often as it has got on.
-        run = _count_run(snapshot.nodes) if snapshot.state == "running" else -1
+        # The program goes on with the backward of the last stop: rows are painted when it has come to what they show.
+        states = self._states_in_view(snapshot.nodes) if snapshot.state == "running" else ()
         self.show(
             snapshot.nodes,
             snapshot.shown_task,
             snapshot.current if snapshot.paused else -1,
             lambda node: any(point.matches(node) for point in points),
             snapshot.live,
-            (snapshot.modules, snapshot.scale, self._cut_off, marks, snapshot.live, snapshot.past, run)
+            (snapshot.modules, snapshot.scale, self._cut_off, marks, snapshot.live, snapshot.past, states)
             if stands
             else None,
         )
@@ -161,6 +161,13 @@ class GraphPane(CursorPane, inherit_bindings=False):
             about += f" by {self._view.order.removeprefix('-')}"
         self.set_heading(about=about.strip())
         self._label_scale()
+
+    def _states_in_view(self, nodes: Sequence[NodeRecord]) -> tuple[str, ...]:
+        """Return the states by which the rows on the screen are painted: a program that runs is asked for no others."""
+        rows = range(self.first_row, min(self.first_row + self.scrollable_content_region.height, len(self._rows)))
+        spans = [self._rows.span(row) for row in rows]
+        places = dict.fromkeys(place for span in spans for place in (span[0], span[-1]) if place < len(nodes))
+        return tuple([nodes[place].state for place in places])
 
     def on_resize(self, event: events.Resize) -> None:
         """Measure again: bars and headings may have room now."""
@@ -779,11 +786,6 @@ class GraphPane(CursorPane, inherit_bindings=False):
     def _beyond(self) -> int:
         """Return the cells that tell how many lanes are not drawn."""
         return len(str(self._lanes)) + 2
-
-
-def _count_run(nodes: Sequence[NodeRecord]) -> int:
-    """Return how many nodes of a backward have run, or are about to."""
-    return bisect_left(nodes, True, key=lambda node: node.state == "pending")
 
 
 def _bad_word(node: NodeRecord) -> str:
