@@ -8,6 +8,9 @@ import sys
 
 import pytest
 
+from gradscope.inspect.ranks.rank_comparison import matched_identities
+from gradscope.inspect.records.records import EdgeRecord, Location, NodeRecord
+
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes have signals")
 
 SCALED = """\
@@ -44,6 +47,25 @@ def compare(folder, script, commands):
     (folder / "script.py").write_text(script)
     command = [sys.executable, "-m", "gradscope", "debug", "--nproc-per-node", "2", "-c", commands, "script.py"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200)
+
+
+def graph(*names, line):
+    """Return nodes whose forward was followed, or not, and a leaf."""
+    place = Location("train.py", 3, "main", "y = f(x)") if line else None
+    nodes = [
+        NodeRecord(index, index, name, name, index, "body" if line else "", "", place, (EdgeRecord(index + 1, 0),))
+        for index, name in enumerate(names)
+    ]
+    return [*nodes, NodeRecord(len(names), len(names), "AccumulateGrad", "AccumulateGrad", 0, "", "w", None, ())]
+
+
+def test_nodes_without_lines_since_a_front_came_after_their_forward_are_matched_all_the_same():
+    ours, theirs = matched_identities(graph("Exp", "Mul", line=True), graph("Exp", "Mul", line=False))
+    assert ours == theirs
+    ours, theirs = matched_identities(graph("Exp", "Mul", line=True), graph("Mul", line=False))
+    assert set(ours).difference(theirs) == {ours[0]}
+    ours, theirs = matched_identities(graph("Exp", line=True), graph("Exp", line=True))
+    assert ours[0].place == "train.py, main: y = f(x)"
 
 
 @pytest.mark.slow
