@@ -78,10 +78,18 @@ def test_while_others_are_hidden_the_line_of_keys_says_how_to_go_from_match_to_m
     async def scenario(app, pilot):
         await start(app, pilot)
         await search(app, pilot, "op:Relu")
-        await until(pilot, lambda: ", . Match  Esc All nodes" in text_of(app).split("\n")[-1])
-        await pilot.press(".")
+        await until(pilot, lambda: "n Next match  N Match before  Esc All nodes" in text_of(app).split("\n")[-1])
+        graph, stands = app.query_one(GraphPane), app.session.current
+        places = [graph.index]
+        for key in ("n", ".", "N"):
+            await pilot.press(key)
+            places.append(graph.index)
+        assert places == [graph.found[at] for at in (0, 1, 2, 1)]
+        assert app.session.current == stands, "the program has not been stepped"
         await pilot.press("escape")
-        await until(pilot, lambda: "Match" not in text_of(app).split("\n")[-1])
+        await until(pilot, lambda: "match" not in text_of(app).split("\n")[-1].lower())
+        await pilot.press("n")
+        await until(pilot, lambda: app.session.current == stands + 1)
 
     play(scenario)
 
@@ -91,7 +99,7 @@ def test_a_stop_at_a_node_that_the_filter_hides_is_still_inspected():
         await start(app, pilot)
         await search(app, pilot, "param:*")
         await until(pilot, lambda: app.query_one(GraphPane).filtered)
-        await pilot.press("n")
+        await pilot.press("f10")
         await until(pilot, lambda: "2 Inspector #1 Addmm" in text_of(app))
 
     play(scenario)
@@ -232,12 +240,12 @@ def test_no_row_is_marked_while_the_filter_hides_the_node_of_the_stop():
         graph = app.query_one(GraphPane)
         await search(app, pilot, "param:*")
         await until(pilot, lambda: graph.filtered and graph.index == 2)
-        await pilot.press("n")
+        await pilot.press("f10")
         await until(pilot, lambda: graph.index == 1 == app.session.current)
         assert "›" not in text_of(app)
         await pilot.press("j")
         assert (graph.index, graph.cursor) == (2, 0)
-        await pilot.press("n", "n", "n")
+        await pilot.press("f10", "f10", "f10")
         await until(pilot, lambda: graph.index == 4 == app.session.current)
         await pilot.press("k")
         assert (graph.index, graph.cursor) == (2, 0)

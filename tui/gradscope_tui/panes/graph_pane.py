@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.style import Style
 from rich.text import Text
 from textual import events
+from textual.binding import Binding
 from textual.message import Message
 from textual.worker import Worker
 
@@ -66,7 +67,7 @@ _ALONE = LaneRow(0, 0, 0, (), 0)
 
 Match = Callable[["NodeRecord"], bool]
 
-_FILTER_KEYS = {"next_match": "Match", "previous_match": "Match", "show_all": "All nodes"}
+_FILTER_KEYS = {"step": "Next match", "step_back": "Match before", "show_all": "All nodes"}
 
 
 class GraphPane(CursorPane, inherit_bindings=False):
@@ -93,6 +94,10 @@ class GraphPane(CursorPane, inherit_bindings=False):
         "Everything below follows its cursor `›`, which need not be where the program stands."
     )
     EMPTY: ClassVar[str] = "no backward yet"
+    BINDINGS = [  # the pane has these keys only while nodes are hidden; else the app steps by them
+        Binding("n", "seek(1)", "Next match", show=False),
+        Binding("N", "seek(-1)", "Match before", show=False),
+    ]
 
     class Selected(Message):
         """The cursor has come to another node."""
@@ -459,6 +464,11 @@ class GraphPane(CursorPane, inherit_bindings=False):
     @property
     def filtered(self) -> bool:
         """Whether the others are hidden."""
+        return self._only_found
+
+    @property
+    def searching(self) -> bool:
+        """Whether nodes are looked for: the others are hidden."""
         return self._only_found
 
     def show_all(self) -> None:
