@@ -62,6 +62,7 @@ REGISTERED = {
 TESTED_IN = {
     "inspect/adapters/torch/device/device_kernel": "inspect/adapters/torch/device/test_device_statistics.py",
     "inspect/records/moments": "inspect/adapters/torch/device/test_device_statistics.py",
+    "inspect/records/write_facts": "inspect/records/test_write_account.py",
     "check/script_result": "check/formats/test_sarif.py",
     "notebook/cell_runner": "notebook/test_magics.py",
     "inspect/debugging/session/session_errors": "inspect/debugging/session/test_debugger.py",

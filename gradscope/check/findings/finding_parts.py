@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ...inspect.records.records import ASSIGNED, Location, WriteFact
+from ...inspect.records.records import Location
+from ...inspect.records.write_facts import ASSIGNED, WriteFact
 from ..watching.violation_facts import ModifiedFacts
 from .finding_records import Finding, Site, TensorDescription
 from .source_fixes import SourceWrite, written_at

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...inspect.records.records import WriteFact
+from ...inspect.records.write_facts import WriteFact
 from ..findings.finding_parts import describe_modified, modified_finding, sites
 from ..findings.finding_records import Finding
 from ..findings.source_fixes import SourceWrite

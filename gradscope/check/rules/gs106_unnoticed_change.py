@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...inspect.diagnosis.rule_registry import Rule
-from ...inspect.records.records import ShareFact, WriteFact
+from ...inspect.records.write_facts import ShareFact, WriteFact
 from ..findings.finding_parts import later_writes, same_line, sites, uncounted
 from ..findings.finding_records import Finding, TensorDescription
 from ..findings.source_fixes import written_at

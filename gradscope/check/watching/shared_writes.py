@@ -14,7 +14,8 @@ from typing import Any
 
 from ...inspect.adapters import Adapter, Observer
 from ...inspect.records.naming import tables_of
-from ...inspect.records.records import Location, WriteFact
+from ...inspect.records.records import Location
+from ...inspect.records.write_facts import WriteFact
 from ...inspect.source.call_sites import caller, name_of, user_frame
 from ...inspect.source.frame_variables import variables_of
 from ..findings.source_fixes import made_in_place

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...inspect.records.records import Location, ShareFact, WriteFact
+from ...inspect.records.records import Location
+from ...inspect.records.write_facts import ShareFact, WriteFact
 
 __all__ = [
     "ChangedFacts",

@@ -17,6 +17,7 @@
 - :mod:`~.before_step`: forwards, backwards, lines and writes before a step
 - :mod:`~.step_looks`: what a rank holds when its optimizer is about to step
 - :mod:`~.write_account`: who wrote which memory, and who could
+- :mod:`~.write_facts`: what is told of such writes, which rules judge
 - :mod:`~.loss_value`: the loss of a backward, read where the program calls backward()
 - :mod:`~.own_rank`: which rank of a job this process is
 - :mod:`~.object_search`: finding living objects, wherever the program keeps them

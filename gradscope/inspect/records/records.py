@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 from .quick_making import quickly_made
 
 __all__ = [
-    "ASSIGNED",
     "BackwardFinding",
     "DebuggerEvent",
     "EdgeRecord",
@@ -24,13 +23,11 @@ __all__ = [
     "NodeRecord",
     "SavedRecord",
     "SessionState",
-    "ShareFact",
     "StopReason",
     "TensorPage",
     "TensorSpec",
     "TensorSubject",
     "TensorSummary",
-    "WriteFact",
     "WriteRecord",
     "dtype_name",
     "operator_name",
@@ -39,9 +36,6 @@ __all__ = [
 
 Index: TypeAlias = int | tuple[int, int]
 """A place in a dimension of a tensor, or where a part of it begins and ends."""
-
-ASSIGNED = ".data ="
-"""The name of the write that gives a tensor other memory: what a share is told of it as."""
 
 
 class SessionState(StrEnum):
@@ -169,44 +163,6 @@ class Location:
 
     def __str__(self) -> str:
         return f"{self.filename}:{self.lineno}"
-
-
-@dataclass(frozen=True, slots=True)
-class WriteFact:
-    """A write in place.
-
-    Attributes
-    ----------
-    grad_enabled : bool
-        Whether recording was on.
-    requires_grad : bool
-        That of the alias that was written, before the write.
-    step : bool
-        Whether an optimizer of the framework's own did it.
-    module : str
-        The class of the module that did it because it was told to work in place, ``'ReLU'``; empty for any other write.
-    """
-
-    operator: str
-    location: Location | None
-    grad_enabled: bool
-    requires_grad: bool
-    step: bool
-    module: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ShareFact:
-    """Memory handed to where a write counts no version.
-
-    Attributes
-    ----------
-    how : str
-        ``'.data'``, ``'numpy()'`` and the like.
-    """
-
-    how: str
-    location: Location | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from typing import Any
 
 from ..adapters import Adapter, MemoryShare, Write
 from ..adapters.memory_fingerprint import Region
-from .records import ASSIGNED, Location, ShareFact, WriteFact
+from .records import Location
+from .write_facts import ASSIGNED, ShareFact, WriteFact
 
 __all__ = ["MemoryShares", "WriteAccount"]
 

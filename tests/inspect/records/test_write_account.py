@@ -7,8 +7,8 @@ import gradscope as gs
 from gradscope.inspect import Location
 from gradscope.inspect.adapters import Observer, adapter_for
 from gradscope.inspect.adapters.memory_fingerprint import Region
-from gradscope.inspect.records.records import WriteFact
 from gradscope.inspect.records.write_account import MemoryShares, WriteAccount
+from gradscope.inspect.records.write_facts import WriteFact
 
 
 def fact(operator, line=1):

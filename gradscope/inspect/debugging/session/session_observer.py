@@ -18,9 +18,10 @@ from typing import Any, TypeVar
 from ...adapters import Adapter, FailedCall, Observation, Observer, SavedView, Write
 from ...debuggee.pause_gate import Gate, NotParkedError, ProgramAborted
 from ...records.module_tracking import Tracker
-from ...records.records import NodeRecord, SessionState, StopReason, WriteFact, WriteRecord
+from ...records.records import NodeRecord, SessionState, StopReason, WriteRecord
 from ...records.snapshots import any_bad, inner_operators
 from ...records.write_account import WriteAccount
+from ...records.write_facts import WriteFact
 from ...source.call_sites import place
 from ..history.history import History, HistoryPolicy, HistoryPosition
 from ..history.history_replay import PastContext, Replay, why_stop
