@@ -19,7 +19,7 @@ import numpy
 from ..output.number_format import several
 from ..recording import RecordingError
 from ..recording.file.step_rows import StepRecord
-from ..records.step_looks import BROADCAST, BUFFER, IGNORED, OUTSIDE, REDUCED, HeldTensor, StepLook
+from ..records.before_step.step_looks import BROADCAST, BUFFER, IGNORED, OUTSIDE, REDUCED, HeldTensor, StepLook
 from ..source.source_paths import shown_line
 from .rank_ends import rank_ends
 from .recorded_ranks import RecordedRanks

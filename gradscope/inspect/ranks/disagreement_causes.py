@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..output.number_format import numbered
 from ..recording.file.step_rows import StepRecord
-from ..records.step_looks import OUTSIDE, REDUCED
+from ..records.before_step.step_looks import OUTSIDE, REDUCED
 from .agreement import Disagreement
 
 __all__ = ["LikelyCause", "Site", "likely_cause"]

@@ -19,10 +19,10 @@ from ..adapters import Adapter, AnyAdapter, Observer
 from ..recording import RecordingError
 from ..recording.file.step_rows import StepRecord, layout_text, read_layout, read_step, step_row
 from ..records.before_step.forward_log import ForwardAccount
+from ..records.before_step.step_looks import StepLook, StepLooker
 from ..records.module_tracking import Tracker
 from ..records.optimizer_steps import OptimizerHooks
 from ..records.own_rank import OwnRank
-from ..records.step_looks import StepLook, StepLooker
 from .agreement import Agreement, Comparison, Disagreement, Steps
 from .agreement_report import agreement_text
 from .live_hangs import HangWatcher

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..recording import Recording, RecordingError, RunRecord
 from ..recording.file.step_rows import StepRecord
-from ..records.step_looks import BUFFER, OUTSIDE, REDUCED
+from ..records.before_step.step_looks import BUFFER, OUTSIDE, REDUCED
 from .agreement import Held, held_at
 from .agreement_report import held_text
 from .replicas import groups_of

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..output.number_format import numbered
 from ..recording import RecordingError
 from ..recording.file.step_rows import StepRecord
-from ..records.step_looks import BROADCAST, IGNORED, OUTSIDE, REDUCED, HeldTensor
+from ..records.before_step.step_looks import BROADCAST, IGNORED, OUTSIDE, REDUCED, HeldTensor
 
 __all__ = ["Group", "differ", "first_of", "groups_of", "replicas", "replicas_text"]
 

@@ -14,8 +14,7 @@
 - :mod:`~.module_tracking`: which module a node belongs to, learned while forward runs
 - :mod:`~.execution_order`: the order in which the engine will run a graph
 - :mod:`~.optimizer_steps`: when optimizers step
-- :mod:`~.before_step`: forwards, backwards, lines and writes before a step
-- :mod:`~.step_looks`: what a rank holds when its optimizer is about to step
+- :mod:`~.before_step`: what a rank holds before a step, and the forwards, backwards, lines and writes that led to it
 - :mod:`~.write_account`: who wrote which memory, and who could
 - :mod:`~.write_facts`: what is told of such writes, which rules judge
 - :mod:`~.loss_value`: the loss of a backward, read where the program calls backward()

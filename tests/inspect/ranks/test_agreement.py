@@ -23,7 +23,7 @@ from gradscope.inspect.ranks.run_view import iteration_text
 from gradscope.inspect.recording import RecordingError
 from gradscope.inspect.recording.file.step_rows import StepRecord
 from gradscope.inspect.recording.recorder import hang_watch
-from gradscope.inspect.records.step_looks import OUTSIDE, REDUCED, HeldTensor, StepLook
+from gradscope.inspect.records.before_step.step_looks import OUTSIDE, REDUCED, HeldTensor, StepLook
 from tests.inspect.ranks.jobs import being_rank, record_ranks
 from tests.inspect.recording.programs import mlp, train
 

@@ -12,7 +12,7 @@ import pytest
 
 from gradscope.cli import main
 from gradscope.inspect.ranks.live_agreement import _KEPT, _Exchange
-from gradscope.inspect.records.step_looks import StepLook
+from gradscope.inspect.records.before_step.step_looks import StepLook
 
 TRAIN = """\
 import torch, torch.distributed as dist

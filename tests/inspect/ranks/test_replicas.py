@@ -17,7 +17,7 @@ from gradscope.inspect.ranks.recorded_ranks import open_ranks
 from gradscope.inspect.ranks.replicas import replicas
 from gradscope.inspect.recording import RecordingError
 from gradscope.inspect.recording.file.step_rows import StepRecord
-from gradscope.inspect.records.step_looks import OUTSIDE, REDUCED, HeldTensor, StepLook
+from gradscope.inspect.records.before_step.step_looks import OUTSIDE, REDUCED, HeldTensor, StepLook
 from tests.inspect.ranks.jobs import being_rank
 from tests.inspect.recording.programs import mlp, train
 

@@ -18,8 +18,8 @@ import numpy
 
 from ...debugging.stops.breakpoints import parse_spec
 from ...output.terminal_text import one_line
+from ...records.before_step.step_looks import HeldTensor
 from ...records.records import InnerOperator, NodeRecord
-from ...records.step_looks import HeldTensor
 from . import schema
 from .array_blobs import unpack_array
 from .compiled_calls import COMPILED, INSIDE, read_inside

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from ...output.terminal_text import one_line
-from ...records.step_looks import HeldTensor, StepLook
+from ...records.before_step.step_looks import HeldTensor, StepLook
 
 __all__ = ["STEP_COLUMNS", "StepRecord", "layout_text", "read_layout", "read_step", "step_row"]
 

@@ -17,11 +17,11 @@ import numpy
 from ...adapters import Adapter, Observer
 from ...debuggee.whereabouts import main_thread_frame
 from ...output.terminal_text import printable
+from ...records.before_step.step_looks import StepLook, StepLooker
 from ...records.loss_value import loss_value
 from ...records.module_tracking import Tracker, module_of_parameter
 from ...records.records import Location, NodeRecord, dtype_name, operator_name
 from ...records.snapshots import any_bad, inner_operators
-from ...records.step_looks import StepLook, StepLooker
 from ...source.call_sites import user_frame
 from ..file.compiled_calls import INSIDE, inside_text
 from ..file.node_pages import Batch

@@ -18,8 +18,8 @@ pytestmark = [
 
 from gradscope.inspect.adapters import adapter_for  # noqa: E402
 from gradscope.inspect.adapters.torch.data_parallel import _looks_on_device, _runs, checksums_of  # noqa: E402
+from gradscope.inspect.records.before_step.step_looks import StepLooker  # noqa: E402
 from gradscope.inspect.records.module_tracking import Tracker  # noqa: E402
-from gradscope.inspect.records.step_looks import StepLooker  # noqa: E402
 
 BLOCK = 8192 * 8
 """Bytes of which each has factors of its own."""

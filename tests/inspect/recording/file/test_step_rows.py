@@ -11,7 +11,7 @@ import pytest
 import gradscope.inspect as gi
 from gradscope.inspect.recording import RecordingError
 from gradscope.inspect.recording.file.step_rows import layout_text, read_layout, read_step, step_row
-from gradscope.inspect.records.step_looks import HeldTensor, StepLook
+from gradscope.inspect.records.before_step.step_looks import HeldTensor, StepLook
 from tests.inspect.ranks.jobs import record_ranks
 
 TENSORS = (

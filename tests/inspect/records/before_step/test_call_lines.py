@@ -8,8 +8,8 @@ import sys
 
 from gradscope.inspect.adapters import Observer, adapter_for
 from gradscope.inspect.records.before_step.call_lines import CallLines, own_line
+from gradscope.inspect.records.before_step.step_looks import StepLooker
 from gradscope.inspect.records.module_tracking import Tracker
-from gradscope.inspect.records.step_looks import StepLooker
 
 
 class Follower(Observer):

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from ..adapters import Adapter, DataParallel
-from .before_step.backward_log import BackwardLog, LoggedBackward
-from .before_step.call_lines import CallLines, line_of_frame, own_frame, own_line
-from .before_step.forward_log import ForwardAccount, ForwardLog, SkippedForward
-from .before_step.parameter_writes import ParameterWrites, Written
-from .module_tracking import Tracker, module_of_parameter
-from .optimizer_steps import held_by
+from ...adapters import Adapter, DataParallel
+from ..module_tracking import Tracker, module_of_parameter
+from ..optimizer_steps import held_by
+from .backward_log import BackwardLog, LoggedBackward
+from .call_lines import CallLines, line_of_frame, own_frame, own_line
+from .forward_log import ForwardAccount, ForwardLog, SkippedForward
+from .parameter_writes import ParameterWrites, Written
 
 __all__ = ["BROADCAST", "BUFFER", "IGNORED", "OUTSIDE", "REDUCED", "HeldTensor", "StepLook", "StepLooker"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from gradscope.inspect.adapters import adapter_for
+from gradscope.inspect.records.before_step.step_looks import OUTSIDE, StepLooker
 from gradscope.inspect.records.checksums import checksum
 from gradscope.inspect.records.module_tracking import Tracker
-from gradscope.inspect.records.step_looks import OUTSIDE, StepLooker
 
 
 def looker_at(fw, model):
