@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -69,6 +70,29 @@ def test_a_file_that_another_rank_still_writes_is_not_taken_but_waited_for(tmp_p
     assert (recorder.failure, recorder.lost) == ("", 0)
     with gi.open_recording(recorder.path) as recording:
         assert len(recording.tasks()) == 2
+
+
+def test_a_recording_is_not_finished_before_it_has_its_name(tmp_path, monkeypatch):
+    """One that another rank finds finished, under the name that it waits for itself, is replaced."""
+    script = "import sys, gradscope.inspect as gi\nwith gi.record(sys.argv[1]): print('on', flush=True); input()"
+    other = subprocess.Popen(
+        [sys.executable, "-c", script, f"{tmp_path / 'run-rank1.gscope'}"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert other.stdout.readline() == "on\n"
+    recorder = gi.record(tmp_path / "run.gscope").start()
+    be_rank(monkeypatch, 1)
+    train(mlp(), 2)
+    stopping = threading.Thread(target=recorder.stop)
+    stopping.start()
+    for _ in range(20):
+        with gi.open_recording(tmp_path / "run.gscope") as recording:
+            assert recording.runs[0].state != "finished"
+    other.communicate("\n")
+    stopping.join()
+    with gi.open_recording(tmp_path / "run-rank1.gscope") as recording:
+        assert (recording.runs[0].state, len(recording.tasks())) == ("finished", 2)
+    assert not (tmp_path / "run.gscope").exists()
 
 
 @pytest.mark.torch

@@ -17,6 +17,7 @@ from ...records.optimizer_steps import OptimizerHooks
 from ...records.own_rank import OwnRank, own_rank, rank_of_process_group
 from ...source.source_paths import program_name
 from ..file.schema import BusyRecordingError, RecordingError
+from ..file.store import Statement
 from .keep_policy import Policy
 from .recorded_events import EventRecorder
 from .recording_names import one_at_a_time, path_beside, recording_path
@@ -200,8 +201,9 @@ class Recorder:
         if error is not None:
             events.raised(error)
         events.close()
-        self._writer.execute("UPDATE runs SET ended = ?, state = 'finished' WHERE id = ?", (time.time_ns(), self._run))
-        self._writer.close()
+        self._writer.close(
+            Statement("UPDATE runs SET ended = ?, state = 'finished' WHERE id = ?", (time.time_ns(), self._run))
+        )
 
     def iteration(self, label: str = "") -> int:
         """Begin an iteration; from now on only this does. Return its number, from 1."""

@@ -15,6 +15,7 @@ from ..file.node_pages import Batch
 from ..file.schema import RecordingError
 from ..file.store import Statement, Store
 from .keep_policy import Policy
+from .recording_names import one_at_a_time
 
 __all__ = ["Writer", "report"]
 
@@ -78,6 +79,7 @@ class Writer:
         self._took = self._done = 0
         self._stopping = self._hurry = False
         self._name: str | None = None  # under which the file goes on
+        self._last: Statement | None = None
         self._idle = True  # whether the thread sleeps, and must be told of the next item
         self.gather: Callable[[], bool] = bool
         self.quiet: Callable[[int], object] = int
@@ -132,8 +134,16 @@ class Writer:
                 self._change.notify_all()
                 self._change.wait(0.1)
 
-    def close(self) -> None:
-        """Commit what is left, and make the recording one file."""
+    def close(self, last: Statement | None = None) -> None:
+        """Commit what is left, and make the recording one file.
+
+        Parameters
+        ----------
+        last : Statement, optional
+            What says that it is finished, for which it must have its name: another rank that is waiting for the name of
+            a finished recording would replace it.
+        """
+        self._last = last
         _writers.discard(self)
         if self.forked:
             return
@@ -188,8 +198,11 @@ class Writer:
         self._take_name()
 
     def _take_name(self) -> None:
-        if self._name is not None and self._store.rename(self._name):
-            self.path, self._name = self._store.path, None
+        if self._name is None:
+            return
+        with one_at_a_time(self._name):
+            if self._store.rename(self._name):
+                self.path, self._name = self._store.path, None
 
     def _finish(self, batch: list[Any]) -> None:
         self._follow()
@@ -199,6 +212,8 @@ class Writer:
         while self._name is not None and time.monotonic() < last:
             time.sleep(0.05)
             self._take_name()
+        if self._last is not None:
+            self._store.commit([self._last])
         self._store.finish()
 
     def _follow(self) -> None:
