@@ -5,6 +5,7 @@ Run by torchrun; each program records itself into a directory of its name.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -102,3 +103,5 @@ def main(folder: str) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1])
+    sys.stdout.flush()
+    os._exit(0)  # a thread of gloo's, whose neighbour has ended in the middle of a collective, may abort the usual end

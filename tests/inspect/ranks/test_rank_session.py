@@ -115,8 +115,8 @@ def test_a_rank_that_dies_is_told_and_all_come_to_their_ends(tmp_path):
     dies = SCRIPT.replace('print("begins")', "if rank: os._exit(7)")
     with ranks(tmp_path, dies) as (session, changes, processes):
         session.start()
-        changes.until(lambda: session.members[1].ended and session.members[0].state.paused)
-        assert (session.rank, session.ended) == (0, False)
+        changes.until(lambda: session.members[1].ended and session.members[0].state.paused and session.rank == 0)
+        assert not session.ended
         assert "exit status 7" in session.compare_ranks().rows[1].text
         session.leave()
         changes.until(lambda: session.ended)
