@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 import threading
 import traceback
@@ -495,8 +494,8 @@ class TaskView:
         if links:
             nodes = enumerate(map(links.__getitem__, self.order))
             names = [(self.parameter_of(link.node), place) for place, link in nodes if not link.edges]
-        else:
-            names = list(zip(self._finished.parameters, itertools.count()))
+        else:  # of 100,000 nodes few bring gradients to leaves, and a tuple for each would call the collector
+            names = [(name, place) for place, name in enumerate(self._finished.parameters) if name]
         return {name: place for name, place in reversed(names) if name}
 
     def named_leaves(self) -> dict[str, Any]:
