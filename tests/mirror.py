@@ -55,7 +55,11 @@ ACROSS = {
 # Folders whose modules register themselves, and the one test that each of them must pass.
 REGISTERED = {
     "check/rules": "inspect/diagnosis/rules/test_programs.py",
-    "inspect/diagnosis/rules": "inspect/diagnosis/rules/test_programs.py",
+    "inspect/diagnosis/rules/batches": "inspect/diagnosis/rules/test_programs.py",
+    "inspect/diagnosis/rules/gradients": "inspect/diagnosis/rules/test_programs.py",
+    "inspect/diagnosis/rules/layers": "inspect/diagnosis/rules/test_programs.py",
+    "inspect/diagnosis/rules/losses": "inspect/diagnosis/rules/test_programs.py",
+    "inspect/diagnosis/rules/optimizers": "inspect/diagnosis/rules/test_programs.py",
 }
 
 # Modules without a test file of their own, and the file of another that calls what they define.

@@ -22,7 +22,11 @@ REGISTERS = {
     "gradscope/check/formats": "the formats of a report of check",
     "gradscope/check/rules": "the rules of check",
     "gradscope/cli": "the subcommands",
-    "gradscope/inspect/diagnosis/rules": "the rules of the doctor",
+    "gradscope/inspect/diagnosis/rules/batches": "rules of the doctor",
+    "gradscope/inspect/diagnosis/rules/gradients": "rules of the doctor",
+    "gradscope/inspect/diagnosis/rules/layers": "rules of the doctor",
+    "gradscope/inspect/diagnosis/rules/losses": "rules of the doctor",
+    "gradscope/inspect/diagnosis/rules/optimizers": "rules of the doctor",
     "gradscope/inspect/graphs/formats": "the formats of a graph",
     "tui/gradscope_tui/panes": "the panes",
 }
@@ -76,7 +80,6 @@ def test_a_register_is_a_package() -> None:
 ROOM = 20
 LARGER = {
     "gradscope": "PyTorch's public names: a module each",
-    "gradscope/inspect/diagnosis/rules": "a file for each code",
     "gradscope/nn/modules": "PyTorch's modules of layers",
 }
 

@@ -6,7 +6,7 @@ import pkgutil
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["import_all"]
+__all__ = ["import_all", "subpackages"]
 
 
 def import_all(package: str) -> list[ModuleType]:
@@ -24,3 +24,20 @@ def import_all(package: str) -> list[ModuleType]:
     """
     found = pkgutil.iter_modules(import_module(package).__path__)
     return [import_module(f"{package}.{name}") for name in sorted(m.name for m in found if not m.ispkg)]
+
+
+def subpackages(package: str) -> list[str]:
+    """Return the full names of the packages in a package, sorted.
+
+    Parameters
+    ----------
+    package : str
+        Its full name.
+
+    Examples
+    --------
+    >>> subpackages("gradscope.inspect.graphs")
+    ['gradscope.inspect.graphs.formats']
+    """
+    found = pkgutil.iter_modules(import_module(package).__path__)
+    return [f"{package}.{name}" for name in sorted(m.name for m in found if m.ispkg)]

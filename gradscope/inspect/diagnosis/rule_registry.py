@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from textwrap import dedent, fill
 from typing import Any, ClassVar, NamedTuple
 
-from ..discovery import import_all
+from ..discovery import import_all, subpackages
 from .topics import with_examples
 
 __all__ = ["LEVELS", "RULES", "Found", "Rule", "explanation", "load_rules", "metadata"]
@@ -170,7 +170,7 @@ class Rule:
 
 
 def load_rules(package: str) -> tuple[Rule, ...]:
-    """Import all files of a folder of rules, and return them in the order of their codes.
+    """Import all files of a folder of rules and of the folders in it, and return them in the order of their codes.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def load_rules(package: str) -> tuple[Rule, ...]:
     >>> [rule.code for rule in load_rules("gradscope.inspect.diagnosis.rules")][0]
     'D301'
     """
-    names = {module.__name__ for module in import_all(package)}
+    names = {module.__name__ for folder in (package, *subpackages(package)) for module in import_all(folder)}
     return tuple(rule for _, rule in sorted(RULES.items()) if type(rule).__module__ in names)
 
 

@@ -8,15 +8,15 @@ import pytest
 
 import gradscope.inspect as gi
 from gradscope.inspect.diagnosis.limits import DEBUGGER, DOCTOR, Limits, limits_from, limits_of, limits_table
-from gradscope.inspect.diagnosis.rules.d310_unstepped_optimizer import UnsteppedOptimizer
-from gradscope.inspect.diagnosis.rules.d314_vanishing_gradients import VanishingGradients
-from gradscope.inspect.diagnosis.rules.d321_softmax_dimension import SoftmaxDimension
-from gradscope.inspect.diagnosis.rules.d324_oversized_updates import OversizedUpdates
-from gradscope.inspect.diagnosis.rules.d325_undersized_updates import UndersizedUpdates
-from gradscope.inspect.diagnosis.rules.d329_units_start_alike import UnitsStartAlike
-from gradscope.inspect.diagnosis.rules.d332_inverted_mask import InvertedMask
-from gradscope.inspect.diagnosis.rules.d333_detached_hidden_state import DetachedHiddenState
-from gradscope.inspect.diagnosis.rules.d341_excessive_dropout import ExcessiveDropout
+from gradscope.inspect.diagnosis.rules.gradients.d314_vanishing_gradients import VanishingGradients
+from gradscope.inspect.diagnosis.rules.layers.d321_softmax_dimension import SoftmaxDimension
+from gradscope.inspect.diagnosis.rules.layers.d329_units_start_alike import UnitsStartAlike
+from gradscope.inspect.diagnosis.rules.layers.d332_inverted_mask import InvertedMask
+from gradscope.inspect.diagnosis.rules.layers.d333_detached_hidden_state import DetachedHiddenState
+from gradscope.inspect.diagnosis.rules.layers.d341_excessive_dropout import ExcessiveDropout
+from gradscope.inspect.diagnosis.rules.optimizers.d310_unstepped_optimizer import UnsteppedOptimizer
+from gradscope.inspect.diagnosis.rules.optimizers.d324_oversized_updates import OversizedUpdates
+from gradscope.inspect.diagnosis.rules.optimizers.d325_undersized_updates import UndersizedUpdates
 
 PAGE = Path(__file__).parents[3] / "docs" / "explanations.md"
 

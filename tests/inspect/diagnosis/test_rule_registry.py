@@ -26,7 +26,7 @@ def test_a_file_holds_one_rule_and_is_called_by_its_code_and_name():
             f"{rule.code}{type(rule).__name__}".lower() for rule in rules
         ]
         folder = Path(__file__).parents[3] / package.replace(".", "/")
-        assert modules == sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
+        assert modules == sorted(path.stem for path in folder.rglob("*.py") if path.stem != "__init__")
 
 
 def test_codes_keep_their_meaning():
