@@ -37,10 +37,8 @@ def loss_value(adapter: Adapter, frame: FrameType, line: int | None = None, *, w
         return None
     if not waits and adapter.spec(value).device != "cpu":
         return None
-    try:
-        return float(adapter.to_host(value).reshape(()).real)
-    except (RuntimeError, NotImplementedError):  # a tensor without values: on the meta device, or a fake one
-        return None
+    number = adapter.to_host(value)
+    return float(number.real.item()) if number.size else None  # of a tensor on the meta device, or a fake one
 
 
 @lru_cache(maxsize=256)

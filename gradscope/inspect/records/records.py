@@ -238,6 +238,11 @@ class TensorSummary:
     preview: str
     negatives: tuple[tuple[int, int], ...] | None = None
 
+    @property
+    def has_values(self) -> bool:
+        """Whether elements were read: there are none to read of a tensor on the meta device, or of a fake one."""
+        return bool(self.numel) or 0 in self.shape
+
     def _repr_html_(self) -> str:
         # Tables load when a notebook asks for one.
         from .record_html import summary_html

@@ -8,9 +8,11 @@ import pytest
 
 import gradscope.inspect as gi
 from gradscope.check import Sanitizer
+from gradscope.inspect import Debugger
 from tests.inspect.sessions import debugging, wait
 
 torch = pytest.importorskip("torch")
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # noqa: E402 - it is there where PyTorch is
 
 pytestmark = pytest.mark.torch
 
@@ -46,6 +48,13 @@ def without_values():
     return model, lambda: model(torch.ones(1, 3, device="meta")).sum()
 
 
+def fake():
+    with FakeTensorMode():
+        model = torch.nn.Linear(3, 2)
+        inputs = torch.ones(1, 3)
+    return model, lambda: model(inputs).sum()
+
+
 def without_elements():
     model = torch.nn.Linear(0, 2)
     return model, lambda: model(torch.ones(1, 0)).sum()
@@ -66,7 +75,7 @@ def of_a_subclass():
 
 
 KINDS = (
-    not_initialised, sparse_rows, sparse_operand, jagged, complex_numbers, without_values, without_elements,
+    not_initialised, sparse_rows, sparse_operand, jagged, complex_numbers, without_values, fake, without_elements,
     under_a_constraint, of_a_subclass,
 )  # fmt: skip
 
@@ -74,15 +83,22 @@ KINDS = (
 def train(kind):
     """Run two steps; return what the parameters and their gradients are then."""
     torch.manual_seed(0)
-    model, loss = kind()
-    loss().backward()
+    model, loss_of_step = kind()
+    loss_of_step().backward()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(2):
         optimizer.zero_grad()
-        loss().backward()
+        loss = loss_of_step()  # the instruments read what has this name
+        loss.backward()
         optimizer.step()
     found = [tensor for parameter in model.parameters() for tensor in (parameter.detach(), parameter.grad)]
-    return [str(tensor) if tensor.is_meta else tensor.to_dense().tolist() for tensor in found]
+    return [numbers_of(tensor) for tensor in found]
+
+
+def numbers_of(tensor):
+    """Return the elements; of a tensor without values what it prints as."""
+    absent = tensor.is_meta or isinstance(tensor, FakeTensor)
+    return str(tensor) if absent else tensor.to_dense().tolist()
 
 
 @contextmanager
@@ -102,10 +118,24 @@ def test_every_instrument_leaves_a_training_as_it_is(kind, tmp_path):
         with instrument:
             assert train(kind) == plain
     seen = []
-    with debugging(lambda: seen.append(train(kind))) as session:
-        session.start()
-        while wait(session) == "paused before":
-            session.inspect(session.current)
-            session.step()
-        assert session.state.value == "finished", session.traceback
-    assert seen == [plain]
+    for go_on in (Debugger.step, Debugger.cont):  # node by node, and free, with NaN and infinities caught
+        with debugging(lambda: seen.append(train(kind))) as session:
+            session.start()
+            while wait(session) == "paused before":
+                session.inspect(session.current)
+                go_on(session)
+            assert session.state.value == "finished", session.traceback
+    assert seen == [plain, plain]
+
+
+def test_reading_a_model_passes_by_the_modes_of_the_program():
+    real = torch.nn.Linear(3, 2)
+    with gi.Doctor() as doctor:
+        for _ in range(2):
+            real(torch.ones(1, 3)).sum().backward()
+            with FakeTensorMode():  # it refuses tensors that are not fake
+                model = torch.nn.Linear(3, 2)
+                loss = model(torch.ones(1, 3)).sum()
+                loss.backward()
+    assert isinstance(model.weight.grad, FakeTensor)
+    assert not [symptom for symptom in doctor.diagnosis.symptoms if symptom.code == "D302"]

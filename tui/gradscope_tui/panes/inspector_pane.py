@@ -464,8 +464,8 @@ class _Body:
         if summary is None:
             return text
         if summary.numel < 2:
-            value = summary.preview.strip("[]") if summary.numel else "no elements"
-            return text.append(f"  {value}", self._color("bad" if summary.nans or summary.infs else ""))
+            color = self._color("bad" if summary.nans or summary.infs else "")
+            return text.append(f"  {_only_element(summary)}", color)
         for name, room in widths.items():
             alarm = _is_bad(summary, name)
             text.append(f"{row[name]:>{room}}", self._color("bad" if alarm else ""))
@@ -517,6 +517,13 @@ class _Body:
                 text = Text(f"{tensor.label if at == 0 and margin else '':<{margin}}", self._color("dim"))
                 lines.append(Line(Text.assemble(text, (bars, self._color("good"))), tensor.link))
         return lines
+
+
+def _only_element(summary: TensorSummary) -> str:
+    """Return the element of a tensor that has one at most."""
+    if summary.numel:
+        return summary.preview.strip("[]")
+    return "no elements" if summary.has_values else "no values"
 
 
 def _cell(summary: TensorSummary | None, name: str) -> str:

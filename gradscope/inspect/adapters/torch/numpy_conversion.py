@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from ...records.records import TensorSpec, dtype_name
 from ...records.tensor_statistics import quick_norm
@@ -39,6 +40,7 @@ __all__ = [
 
 _MOST_ELEMENTS = 2**26  # a sparse tensor with more is not written out
 _TENSOR = torch.Tensor
+_WITHOUT_DISPATCH = (torch.Tensor, torch.nn.Parameter)
 _UNREADABLE = (BufferError, KeyError, NotImplementedError, RuntimeError, TypeError)
 # A gradient of at most so many bytes may outlive its node: PyTorch copies one that is held into .grad, for the others
 # it takes over the memory.
@@ -98,11 +100,18 @@ def to_host(tensor: torch.Tensor) -> numpy.ndarray:
                 return _array_of(tensor)  # this holds for nearly every gradient on the CPU
             except _UNREADABLE:
                 pass
-        with torch.no_grad():
+        with torch.no_grad(), _modes_aside(tensor):
             try:
                 return _of_transforms(tensor) if is_wrapped(tensor) else _array_of(_plain(tensor.detach()))
             except _UNREADABLE:
                 return numpy.empty(0, dtype=numpy.float32)
+
+
+def _modes_aside(tensor: torch.Tensor) -> Any:
+    """Return what keeps a program's modes (fake tensors, a count of operations) from seeing how a tensor is read."""
+    if type(tensor) in _WITHOUT_DISPATCH:
+        return torch._C._DisableTorchDispatch()
+    return _disable_current_modes()
 
 
 def _of_transforms(tensor: torch.Tensor) -> numpy.ndarray:
@@ -146,16 +155,24 @@ _ON_CPU = (1, 0)
 
 
 def norm_at(tensor: Any) -> float | None:
-    """Return the 2-norm of a tensor, None of None; of one on a device, a number alone comes to the host.
+    """Return the 2-norm of a tensor, None of None or of one without values.
+
+    Of one on a device, a number alone comes to the host.
 
     The caller has put modes aside.
     """
     if tensor is None:
         return None
-    if type(tensor) is _TENSOR and not tensor.is_cpu and tensor.layout is torch.strided and tensor.is_floating_point():
+    if _is_on_device(tensor) and tensor.layout is torch.strided and tensor.is_floating_point():
         return float(torch.linalg.vector_norm(tensor.detach(), dtype=torch.float32))
     host = to_host_told(tensor)
-    return quick_norm(host.array if type(host) is Converted else host)
+    if type(host) is not Converted:
+        return quick_norm(host)
+    return quick_norm(host.array) if host.array.size or 0 in host.spec.shape else None
+
+
+def _is_on_device(tensor: Any) -> bool:
+    return type(tensor) is _TENSOR and not tensor.is_cpu and not tensor.is_meta
 
 
 def small_of(call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
@@ -249,6 +266,8 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
         tensor = tensor.clone()
     if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
         raise NotImplementedError("a CUDA graph is captured, in which nothing can be read")
+    if tensor.untyped_storage().device.type == "meta":  # a FakeTensor says that it is elsewhere
+        raise NotImplementedError("it has no memory")
     tensor = tensor.cpu().resolve_conj().resolve_neg()
     if tensor.dtype is torch.bfloat16 or dtype_name(tensor.dtype).startswith("float8"):
         tensor = tensor.float()

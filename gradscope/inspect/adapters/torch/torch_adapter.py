@@ -208,7 +208,10 @@ class TorchAdapter:
         """Return where the memory of a tensor begins, for arrays too; of one without memory its own key."""
         try:
             with torch._C.DisableTorchFunction():
-                return tensor.untyped_storage().data_ptr() or ("empty", id(tensor))
+                storage = tensor.untyped_storage()
+                # A FakeTensor warns of being asked for an address.
+                address = storage.data_ptr() if storage.device.type != "meta" else 0
+                return address or ("empty", id(tensor))
         except (RuntimeError, NotImplementedError, ValueError):  # the tensor is sparse, or not yet initialised
             return "none", id(tensor)
 

@@ -56,9 +56,9 @@ class GradientCopies:
         if self._norm is None:
             arrays, summaries = self._arrays, self._summaries
             if summaries is None and arrays is not None:
-                norms = [None if array is None else norm_of(array) for array in arrays]
+                norms = [_norm(array, spec) for array, spec in zip(arrays, self._specs)]
             else:
-                norms = [None if summary is None else summary.norm for summary in self.summaries]
+                norms = [s.norm if s is not None and s.has_values else None for s in self.summaries]
             self._norm = combined_norm(norms)
         return self._norm
 
@@ -66,7 +66,9 @@ class GradientCopies:
         spec = self._specs[index]
         if array is None or spec is None:
             return None
-        return summarize(array, f"{self._name}[{index}]", dtype=spec.dtype, device=spec.device)
+        # A gradient inside of vmap has more dimensions here than its spec tells.
+        shape = array.shape if array.size else spec.shape
+        return summarize(array, f"{self._name}[{index}]", dtype=spec.dtype, device=spec.device, shape=shape)
 
     def tensors(self, adapter: Adapter) -> list[Any] | None:
         """Return the gradients as new tensors, None once the values have gone."""
@@ -116,3 +118,10 @@ class ValueStore:
             oldest = self._groups.popleft()
             self.nbytes -= oldest.nbytes
             oldest.drop()
+
+
+def _norm(array: numpy.ndarray | None, spec: TensorSpec | None) -> float | None:
+    """Return the 2-norm of a gradient; None of an undefined one, and of one without values."""
+    if array is None or spec is None or not (array.size or 0 in spec.shape):
+        return None
+    return norm_of(array)

@@ -86,15 +86,16 @@ def summary_line(summary: TensorSummary | None) -> str:
     """
     if summary is None:
         return "undefined"
+    form = f"{summary.dtype} {format_shape(summary.shape)}" + (f" {summary.device}" if summary.device != "cpu" else "")
+    if not summary.has_values:
+        return f"{form}  no values"
     parts = [
-        f"{summary.dtype} {format_shape(summary.shape)}",
+        form,
         f"norm {number(summary.norm)}",
         *filter(None, [_finite_part(summary)]),
         *(f"{name} {number(getattr(summary, name))}" for name in ("min", "max", "mean", "std")),
         *(f"{name} {getattr(summary, name)}" for name in ("zeros", "nans", "infs") if getattr(summary, name)),
     ]
-    if summary.device != "cpu":
-        parts[0] += f" {summary.device}"
     return "  ".join([*parts, summary.preview])
 
 
