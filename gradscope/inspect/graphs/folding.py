@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from ..records.object_search import no_collection
 from .quotient import Partition, acyclic, quotient, topological
-from .record_interning import collector_paused
 from .repeated_blocks import block_runs
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def fold(graph: BackwardGraph, by: str = "module", *, depth: int = 1, size: int 
         raise ValueError(f"fold() takes a positive depth and size, got depth={depth}, size={size}")
     if by not in FOLDS:
         raise ValueError(f"there is no folding by {by!r}: choose one of {', '.join(map(repr, FOLDS))}")
-    with collector_paused():
+    with no_collection():
         if by == "module":
             return _by_module(graph, depth)
         if by == "blocks":

@@ -12,8 +12,9 @@ from ..output.number_format import format_shape
 from ..records.execution_order import NodeLinks, engine_order, walk
 from ..records.module_tracking import Tracker, module_of_parameter
 from ..records.naming import Names, name_graph
+from ..records.object_search import no_collection
 from ..records.records import NodeRecord, TensorSpec
-from .record_interning import InternTable, collector_paused
+from .record_interning import InternTable
 
 __all__ = ["BackwardGraph", "annotate", "execution_order", "graph", "graph_of", "graph_of_roots"]
 
@@ -116,7 +117,7 @@ def graph(loss: Any, params: Any = None, *, adapter: Adapter | None = None) -> B
     losses = [loss] if hasattr(loss, "requires_grad") or not isinstance(loss, Iterable) else list(loss)
     adapter = adapter or _adapter_of(losses)
     roots = [_root(adapter, value) for value in losses]
-    with collector_paused():
+    with no_collection():
         links = walk(adapter, roots)
         names = name_graph(adapter, links, params)
         return _graph(adapter, roots, links, names, dict.fromkeys(name for name, _ in names.tensors if name))
@@ -138,7 +139,7 @@ def graph_of_roots(adapter: Adapter, roots: Sequence[Any], names: Mapping[int, s
         As :func:`graph` returns it.
     """
     names = names or {}
-    with collector_paused():
+    with no_collection():
         return _graph(adapter, roots, walk(adapter, roots), Names(dict(names)), dict.fromkeys(names.values()))
 
 

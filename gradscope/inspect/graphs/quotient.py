@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import networkx
 
+from ..records.object_search import no_collection
 from ..records.tensor_statistics import combined_norm
-from .record_interning import collector_paused
 
 if TYPE_CHECKING:
     from .graph_model import BackwardGraph
@@ -140,7 +140,7 @@ def quotient(
     owner = {key: fresh[group] for key, group in partition.items() if group in fresh}
     folded = type(graph)(**graph.graph)
     folded.source = graph
-    with collector_paused():
+    with no_collection():
         groups = {
             fresh[group]: (inside, describe(group, inside)) for group, inside in members.items() if group in fresh
         }
