@@ -18,11 +18,9 @@ import PyTorch, and it asks only in programs that have.
 - :mod:`~.device`: what is looked at on a GPU, where it is
 - :mod:`~.numpy_conversion`: tensors to arrays and back
 - :mod:`~.passing_norms`: norms of what nodes are given while a program runs free, and what is not finite
-- :mod:`~.functorch`: values inside of ``torch.func``'s transforms
+- :mod:`~.transforms`: ``torch.func``, ``torch.compile``, ``torch.jit.trace`` and modes
 - :mod:`~.torch_spec`: shape, dtype and device as strings and tuples
 - :mod:`~.warning_lines`: warnings at the user's line
-- :mod:`~.torch_compile`: what is inside of what it has compiled, and how Dynamo is kept out of here
-- :mod:`~.jit_tracing`: how nothing of gradscope's comes into a trace
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from torch.autograd import graph as autograd_graph
 from ....runtime.events import user_site
 from ..protocol import Observer
 from .forward_pass import forward_tap
-from .functorch import BLIND
-from .jit_tracing import TRACED
 from .observed_backward import TorchTask
-from .torch_compile import leave_uncompiled
+from .transforms.functorch import BLIND
+from .transforms.jit_tracing import TRACED
+from .transforms.torch_compile import leave_uncompiled
 
 __all__ = ["ENGINE", "HOLDERS", "BackwardTap", "backward_tap", "blindness", "is_compiling"]
 

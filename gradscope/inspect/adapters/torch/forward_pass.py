@@ -35,14 +35,14 @@ from torch.overrides import TorchFunctionMode
 from ....runtime.events import CallSite, user_site
 from ..native_adapter import location_of
 from ..protocol import Observer, hears
-from .functorch import is_wrapped
 from .graph_freeing import cut_row
-from .jit_tracing import TRACED, around_tracing
 from .node_hooks import note_hooks
 from .numpy_conversion import storage_of
 from .operator_calls import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
 from .saved_tensors_unpacked import note_thread
-from .torch_compile import blindness_of, leave_uncompiled
+from .transforms.functorch import is_wrapped
+from .transforms.jit_tracing import TRACED, around_tracing
+from .transforms.torch_compile import blindness_of, leave_uncompiled
 from .warning_lines import relocate_warnings
 from .writes.inplace_writes import SHARING, TorchShare, TorchWrite, WriteMode, called, given_to_write
 from .writes.refused_writes import explain_refusal

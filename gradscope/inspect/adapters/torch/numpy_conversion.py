@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
 
 from ...records.records import TensorSpec, dtype_name
 from ...records.tensor_statistics import quick_norm
 from .. import memory_fingerprint
 from ..protocol import Converted
-from .functorch import innermost, is_wrapped, outside_of_transforms, unwrapped
 from .torch_spec import TorchSpec
+from .transforms.dispatch_modes import modes_aside
+from .transforms.functorch import innermost, is_wrapped, outside_of_transforms, unwrapped
 
 __all__ = [
     "address_of",
@@ -40,7 +40,6 @@ __all__ = [
 
 _MOST_ELEMENTS = 2**26  # a sparse tensor with more is not written out
 _TENSOR = torch.Tensor
-_WITHOUT_DISPATCH = (torch.Tensor, torch.nn.Parameter)
 _UNREADABLE = (BufferError, KeyError, NotImplementedError, RuntimeError, TypeError)
 # A gradient of at most so many bytes may outlive its node: PyTorch copies one that is held into .grad, for the others
 # it takes over the memory.
@@ -100,18 +99,11 @@ def to_host(tensor: torch.Tensor) -> numpy.ndarray:
                 return _array_of(tensor)  # this holds for nearly every gradient on the CPU
             except _UNREADABLE:
                 pass
-        with torch.no_grad(), _modes_aside(tensor):
+        with torch.no_grad(), modes_aside(tensor):
             try:
                 return _of_transforms(tensor) if is_wrapped(tensor) else _array_of(_plain(tensor.detach()))
             except _UNREADABLE:
                 return numpy.empty(0, dtype=numpy.float32)
-
-
-def _modes_aside(tensor: torch.Tensor) -> Any:
-    """Return what keeps a program's modes (fake tensors, a count of operations) from seeing how a tensor is read."""
-    if type(tensor) in _WITHOUT_DISPATCH:
-        return torch._C._DisableTorchDispatch()
-    return _disable_current_modes()
 
 
 def _of_transforms(tensor: torch.Tensor) -> numpy.ndarray:

@@ -18,11 +18,12 @@ from torch.autograd.graph import get_gradient_edge
 
 from ....runtime.events import CallSite
 from ..protocol import Observer, hears
-from .functorch import is_wrapped
 from .graph_freeing import cut_rows
 from .node_hooks import HungHooks, hang
 from .saved_tensors import RELEASED, raw_names, saved_of, tell_checkpoint_violation, tell_violation, versions_in
-from .torch_compile import CompiledRun, is_compiled, leave_uncompiled, see_compiled
+from .transforms.dispatch_modes import modes_aside
+from .transforms.functorch import is_wrapped
+from .transforms.torch_compile import CompiledRun, is_compiled, leave_uncompiled, see_compiled
 
 __all__ = ["TorchCall", "TorchTask", "edge_of", "reached"]
 
@@ -433,7 +434,7 @@ def edge_of(value: Any) -> tuple[Any, int] | None:
         return value.node, value.output_nr
     if not value.requires_grad:
         return None
-    with torch._C.DisableTorchFunction():
+    with torch._C.DisableTorchFunction(), modes_aside(value):  # the node of a leaf is asked of a view of it
         if _leads_nowhere(value):
             return None
         edge = get_gradient_edge(value)

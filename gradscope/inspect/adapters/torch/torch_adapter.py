@@ -52,7 +52,6 @@ from .device import device_fingerprints, device_statistics
 from .engine_wrapper import backward_tap
 from .failed_node import failed_call
 from .forward_pass import SITE, WantedEvents, forward_tap
-from .functorch import is_wrapped
 from .graph_freeing import cut_row
 from .node_hooks import hooks_of
 from .numpy_conversion import (
@@ -71,7 +70,8 @@ from .numpy_conversion import (
 from .observed_backward import TorchTask, edge_of
 from .passing_norms import PassingNorms
 from .saved_tensors import saved_of, set_version, unpacked_of, written_by_itself
-from .torch_compile import blindness_of, calls_inside, generated_code, inside_of, is_compiled, withheld_by
+from .transforms.functorch import is_wrapped
+from .transforms.torch_compile import blindness_of, calls_inside, generated_code, inside_of, is_compiled, withheld_by
 
 __all__ = ["TorchAdapter"]
 

@@ -21,8 +21,8 @@ import numpy
 import torch
 
 from ....records.moments import BINS, FIRST, INFINITE, LOWEST, NAN, SUMS, ZERO, Moments, decode
-from ..functorch import is_wrapped
 from ..numpy_conversion import in_order_of_memory, without_repeats
+from ..transforms.functorch import is_wrapped
 
 __all__ = ["DeviceStatistics", "RecentMoments", "are_taken_of", "count", "current_stream", "statistics_of"]
 

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy
 import torch
 
-from ..functorch import innermost
 from ..numpy_conversion import address_of, bits_there, reader, storage_of
+from ..transforms.functorch import innermost
 
 __all__ = ["HandedMemory"]
 

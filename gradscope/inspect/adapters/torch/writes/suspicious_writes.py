@@ -34,7 +34,7 @@ from ..numpy_conversion import bits_of, storage_of
 from ..observed_backward import edge_of, reached
 from ..operator_calls import grad_fn_of, tensors_in
 from ..saved_tensors import held_of, written_by_itself
-from ..torch_compile import leave_uncompiled
+from ..transforms.torch_compile import leave_uncompiled
 from .handed_memory import HandedMemory
 
 __all__ = ["suspect_writes"]

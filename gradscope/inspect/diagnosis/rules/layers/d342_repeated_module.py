@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ....adapters import Observer
+from ....records.naming import tables_of
 from ....records.records import Location
 from ...explanation import at
 from ...program_facts import Fact, WatchedProgram
@@ -47,7 +48,7 @@ class ContainerWatch(Observer):
         for path, part in self._adapter.named_modules(root):
             if type(part).__name__ not in _CONTAINERS:
                 continue
-            children = list(part)
+            children = list(tables_of(part)[1].values())  # what torch.fx traces has the name, but does not iterate
             counts = Counter(map(id, children))
             for child in {id(child): child for child in children}.values():
                 parameters = self._adapter.named_parameters(child)

@@ -10,9 +10,9 @@ from torch.func import functional_call, grad, grad_and_value, hessian, jacrev, j
 
 import gradscope.inspect as gi  # noqa: E402
 from gradscope.check import Sanitizer  # noqa: E402
-from gradscope.inspect.adapters.torch.functorch import BLIND, innermost, unwrapped  # noqa: E402
+from gradscope.inspect.adapters.torch.transforms.functorch import BLIND, innermost, unwrapped  # noqa: E402
 
-from ...sessions import debugging, wait  # noqa: E402
+from ....sessions import debugging, wait  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.skipif(bool(BLIND), reason=BLIND)]
 

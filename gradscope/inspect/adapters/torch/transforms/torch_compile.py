@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 import torch
 from torch.autograd.function import BackwardCFunction
 
-from ....program_files import is_library_file
-from ...output.number_format import count
-from ...records.records import InnerOperator, Location
-from ...source.call_sites import line_of, place
-from ..protocol import InnerCall, InnerCalls, InnerKernel, InnerStep
+from .....program_files import is_library_file
+from ....output.number_format import count
+from ....records.records import InnerOperator, Location
+from ....source.call_sites import line_of, place
+from ...protocol import InnerCall, InnerCalls, InnerKernel, InnerStep
 
 __all__ = [
     "CompiledRun",

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from gradscope.inspect.adapters import Observer, adapter_for  # noqa: E402
-from gradscope.inspect.adapters.torch.jit_tracing import TRACED  # noqa: E402
+from gradscope.inspect.adapters.torch.transforms.jit_tracing import TRACED  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")]
 

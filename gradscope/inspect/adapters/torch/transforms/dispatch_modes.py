@@ -1,0 +1,20 @@
+"""Modes that a program has entered (fake tensors, tracing, counts of operations), put aside while one looks."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+__all__ = ["modes_aside"]
+
+_WITHOUT_DISPATCH = (torch.Tensor, torch.nn.Parameter)
+
+
+def modes_aside(tensor: torch.Tensor) -> AbstractContextManager[object]:
+    """Return a block in which no mode sees what is done with a tensor; its class does, where that dispatches itself."""
+    if type(tensor) in _WITHOUT_DISPATCH:
+        aside: AbstractContextManager[object] = torch._C._DisableTorchDispatch()
+        return aside
+    return _disable_current_modes()
