@@ -225,8 +225,9 @@ class functions(Observer):  # noqa: N801 - a context manager, called like a func
         tensors = [value for value in args if self._adapter.is_tensor(value)]
         if not any(_takes_part(tensor) for tensor in tensors):
             return
-        if sum(tensor.numel() for tensor in tensors) > _MOST_ELEMENTS:
-            return  # a later call may be small enough to check
+        # A later call may be small enough to check, or outside of the transform whose values end with it.
+        if sum(tensor.numel() for tensor in tensors) > _MOST_ELEMENTS or None in map(self._adapter.region, tensors):
+            return
         copies = tuple(self._copied(value) if self._adapter.is_tensor(value) else value for value in args)
         given = tuple(value for value in args if not self._adapter.is_tensor(value))
         self._calls[function] = _Call(function, copies, location_of(user_site(2)), given)

@@ -32,6 +32,24 @@ def parameters(model):
     return {name: value.detach() for name, value in model.named_parameters()}
 
 
+class Cube(torch.autograd.Function):
+    """A custom Function that transforms can go through."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 3 * ctx.saved_tensors[0] ** 2
+
+
 PROGRAMS = {
     "grad": lambda model: grad(loss_of(model))(parameters(model), X),
     "per sample": lambda model: vmap(grad(loss_of(model)), (None, 0))(parameters(model), X),
@@ -41,6 +59,7 @@ PROGRAMS = {
     "vjp": lambda model: vjp(lambda x: model(x), X)[1](torch.ones(4, 1)),
     "grad of grad": lambda model: grad(lambda x: grad(lambda x: model(x).pow(3).sum())(x).pow(2).sum())(X),
     "forward over reverse": lambda model: jvp(grad(lambda x: model(x).sum()), (X,), (X,)),
+    "custom Function": lambda model: vmap(grad(lambda x: Cube.apply(x).sum()))(X),
     "vmap of vmap": lambda model: vmap(vmap(grad(lambda x: model(x).sum()), 0), 1)(X.reshape(2, 2, 3)),
 }
 
