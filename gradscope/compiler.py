@@ -10,9 +10,10 @@ False
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
+
+from .runtime.user_warnings import warn
 
 __all__ = ["allow_in_graph", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling", "reset"]
 
@@ -55,7 +56,7 @@ def compile(
         return functools.partial(compile, disable=disable)
     if not disable and not _state["told"]:
         _state["told"] = True
-        warnings.warn("gradscope.compile() compiles nothing: what it was given runs as it is.", stacklevel=2)
+        warn("gradscope.compile() compiles nothing: what it was given runs as it is.")
     return model
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from ..runtime.autocast import settings
 from ..runtime.memory import device as devices
 from ..runtime.memory import dtype as dtypes
 from ..runtime.tensor.tensor import Tensor
+from ..runtime.user_warnings import warn
 
 __all__ = [
     "autocast",
@@ -304,10 +304,9 @@ class autocast:  # noqa: N801 - PyTorch's name
             )
         if self._enabled and chosen not in (dtypes.bfloat16, dtypes.float16):
             name = self.device.upper()
-            warnings.warn(
+            warn(
                 f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
                 f"{name} Autocast only supports dtypes of {dtypes.bfloat16}, {dtypes.float16} currently.",
-                stacklevel=3,
             )
             self._enabled = False
         return chosen
@@ -353,7 +352,7 @@ def _check_device_type(device_type: Any) -> None:
 def _is_there(device_type: str) -> bool:
     if device_type != "cuda" or devices.cuda_is_available():
         return True
-    warnings.warn("CUDA is not available. Disabling autocast.", stacklevel=4)
+    warn("CUDA is not available. Disabling autocast.")
     return False
 
 

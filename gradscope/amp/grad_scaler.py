@@ -8,7 +8,6 @@ P. Micikevicius and others, "Mixed precision training", ICLR 2018, section 3.2.
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum
@@ -20,6 +19,7 @@ from ..runtime.memory import dtype as dtypes
 from ..runtime.modes import no_grad
 from ..runtime.tensor.creation import full
 from ..runtime.tensor.tensor import Tensor
+from ..runtime.user_warnings import warn
 
 __all__ = ["GradScaler", "OptState"]
 
@@ -88,7 +88,7 @@ class GradScaler:
         self._device = device
         self._enabled = enabled
         if enabled and device == "cuda" and not devices.cuda_is_available():
-            warnings.warn("GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+            warn("GradScaler is enabled, but CUDA is not available.  Disabling.")
             self._enabled = False
         if not self._enabled:
             return
@@ -224,12 +224,11 @@ class GradScaler:
     def _step_with_scale(self, optimizer: Any, state: dict[str, Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """Let an optimizer step that unscales by itself: it is told the factor and what is not finite."""
         if "grad_scaler" in inspect.signature(optimizer.step).parameters:
-            warnings.warn(
+            warn(
                 "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the near "
                 "future GradScaler registers `grad_scale: Tensor` and `found_inf: Tensor` to the passed optimizer and "
                 "let the optimizer use them directly.",
                 FutureWarning,
-                stacklevel=3,
             )
             return optimizer.step(*args, **kwargs, grad_scaler=self)
         scale, _ = self._need_scale("step")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from ..runtime.ops.execution.saving import refuse_inference
 from ..runtime.tensor import tangents
 from ..runtime.tensor.tensor import Tensor
 from ..runtime.tensor.views import check_view, edge_of, rebase, saved_result
+from ..runtime.user_warnings import warn
 from .function_context import SAVED, FunctionNode
 
 __all__ = ["begin", "finish", "push_tangents"]
@@ -214,10 +214,9 @@ def _take_over(node: FunctionNode, output: Tensor, index: int, is_input: bool, c
             f"{node.node_name} wrote it (shape {list(output.shape)}); give it a clone()."
         )
     if not is_input:
-        warnings.warn(
+        warn(
             "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated "
             "should be passed to ctx.mark_dirty().",
-            stacklevel=5,
         )
     if view is None:
         output._set_edge((node, index))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from ..runtime.graph.graph_node import (
 from ..runtime.memory import device
 from ..runtime.memory.dtype import BY_NUMPY
 from ..runtime.tensor.tensor import Tensor
+from ..runtime.user_warnings import warn
 
 if TYPE_CHECKING:
     from .function import Function
@@ -70,10 +70,9 @@ class FunctionCtx:
 
     def mark_shared_storage(self, *pairs: tuple[Tensor, Tensor]) -> None:
         """Do nothing but warn: shared memory is noticed."""
-        warnings.warn(
+        warn(
             "`mark_shared_storage` is deprecated. Tensors with shared storages are automatically tracked.",
             FutureWarning,
-            stacklevel=2,
         )
 
 
@@ -187,7 +186,7 @@ class FunctionNode(Node, FunctionCtx):
     @property
     def saved_variables(self) -> tuple[Any, ...]:
         """The old name of :attr:`saved_tensors`."""
-        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
         return self.saved_tensors
 
     @property

@@ -8,12 +8,12 @@ and Walther, *Evaluating Derivatives* (2008), section 3, is the theory of both.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..runtime.engine.backward import grad
 from ..runtime.memory.storage import overlaps_itself
+from ..runtime.user_warnings import warn
 from .gradcheck_forward import check_forward, check_forward_fast, check_undefined_tangents
 from .jacobian_mismatch import GradcheckError, Mismatch
 from .numerical_jacobian import Checker, as_tuple, differentiable, random_seed, requires_grad
@@ -249,11 +249,10 @@ def check_inputs(inputs: Sequence[Any]) -> None:
         if not requires_grad(value):
             continue
         if value._dtype.itemsize < (16 if value.is_complex() else 8):
-            warnings.warn(
+            warn(
                 f"Input #{index} requires gradient and is not a double precision floating point or complex. "
                 f"This check will likely fail if all the inputs are not of double precision floating point or complex. "
                 f"Its dtype is {value.dtype}: convert it with .double() before requires_grad_().",
-                stacklevel=3,
             )
         if overlaps_itself(value._array):
             raise RuntimeError(

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from .. import amp
 from ..runtime.memory import dtype as dtypes
+from ..runtime.user_warnings import warn
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
 def _warn(name: str, instead: str) -> None:
-    warnings.warn(
-        f"`gradscope.cuda.amp.{name}` is deprecated. Please use `gradscope.amp.{instead}` instead.",
-        FutureWarning,
-        stacklevel=3,
-    )
+    warn(f"`gradscope.cuda.amp.{name}` is deprecated. Please use `gradscope.amp.{instead}` instead.", FutureWarning)
 
 
 class autocast(amp.autocast):  # noqa: N801 - PyTorch's name

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +18,7 @@ from ..runtime.modes import no_grad
 from ..runtime.ops.declaration.registry import METHODS
 from ..runtime.ops.random.random import Generator, rand, randn
 from ..runtime.tensor.tensor import Tensor
+from ..runtime.user_warnings import warn
 
 __all__ = [
     "calculate_gain",
@@ -163,10 +163,9 @@ def trunc_normal_(
     tensor(True)
     """
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
+        warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
             "incorrect.",
-            stacklevel=2,
         )
 
     def below(x: float) -> float:
@@ -318,7 +317,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
 
 def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        warn("Initializing zero-element tensors is a no-op")
         return None
     return calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
 
@@ -443,7 +442,7 @@ def _former(function: Callable[..., Tensor], arguments: str, shown: str, result:
 
     @functools.wraps(function)
     def deprecated(*args: Any, **kwargs: Any) -> Tensor:
-        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2)
+        warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning)
         return function(*args, **kwargs)
 
     deprecated.__name__ = old

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -21,6 +20,7 @@ from ..runtime.memory.dtype import float64, get_default_dtype
 from ..runtime.modes import enable_grad
 from ..runtime.ops.declaration.registry import OPERATORS
 from ..runtime.tensor.tensor import Tensor
+from ..runtime.user_warnings import warn
 from .differentiable_steps import recorded_parts
 from .foreach import SCALARS, Bundle, Layout, bundles
 
@@ -242,10 +242,9 @@ class Optimizer:
                     f"{parameter.grad_fn}. Optimize the leaf it comes from, or parameter.detach().requires_grad_()."
                 )
         if len({id(p) for p in entries}) != len(entries):
-            warnings.warn(
+            warn(
                 "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
                 "see github.com/pytorch/pytorch/issues/40967 for more information",
-                stacklevel=4,
             )
 
     # --- stepping ---

@@ -16,6 +16,7 @@ floors import downwards: ops, engine, tensor and graph, kernels, memory.
 - :mod:`~.late_attributes`: attributes of tensors and nodes that a floor above defines
 - :mod:`~.autocast`: which operators run in which precision
 - :mod:`~.errors`: the runtime's own exceptions
+- :mod:`~.user_warnings`: warnings at the program's own line
 - :mod:`~.names`: the names that ``gradscope`` itself has, which load all of this
 - :mod:`~.settings`: settings that scripts begin with, kept and read back
 """

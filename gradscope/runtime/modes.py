@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from . import state
+from .user_warnings import warn
 
 __all__ = [
     "detect_anomaly",
@@ -350,10 +350,9 @@ class detect_anomaly:  # noqa: N801 - PyTorch's name
 
     def __init__(self, check_nan: bool = True, check_inf: bool = False) -> None:
         self._wanted = (True, check_nan, check_inf)
-        warnings.warn(
+        warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
             "debugging.",
-            stacklevel=2,
         )
 
     def __enter__(self) -> None:
@@ -397,7 +396,7 @@ def _warn_of(node: Any, failing: Any) -> None:
         text = "No forward pass information available. Enable detect anomaly during forward pass for more information."
     else:
         text = "Traceback of forward call that caused the error:\n" + site.format()
-    warnings.warn(head + text, stacklevel=2)
+    warn(head + text)
 
 
 # --- saved tensor hooks -----------------------------------------------------------------------------------------------

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from ..runtime.graph.hooks import RemovableHandle
+from ..runtime.user_warnings import warn
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
 
@@ -22,8 +22,7 @@ def warn_if_has_hooks(tensor: Any) -> None:
     hooks = tensor._meta.hooks if tensor._meta is not None else None
     for hook in (hooks or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
-            warnings.warn(
+            warn(
                 f"backward hook {hook!r} on tensor will not be serialized. If this is expected, you can decorate the "
                 "function with @gradscope.utils.hooks.unserializable_hook to suppress this warning",
-                stacklevel=2,
             )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ...runtime.ops.declaration.registry import OPERATORS
 from ...runtime.ops.families import PUBLIC
 from ...runtime.tensor.tensor import Tensor
+from ...runtime.user_warnings import warn
 
 __all__ = [
     "celu",
@@ -410,10 +410,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
 
 def _implicit_dim(name: str, ndim: int) -> int:
-    warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        stacklevel=3,
-    )
+    warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
     return 0 if ndim in (0, 1, 3) else 1
 
 

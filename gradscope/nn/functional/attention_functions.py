@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from ...runtime.memory.dtype import FLOATING
@@ -13,6 +12,7 @@ from ...runtime.ops.nn.attention import scaled_dot_product_attention
 from ...runtime.ops.nn.normalization import dropout
 from ...runtime.tensor.creation import zeros, zeros_like
 from ...runtime.tensor.tensor import Size
+from ...runtime.user_warnings import warn
 
 __all__ = ["canonical_mask", "multi_head_attention_forward"]
 
@@ -170,15 +170,13 @@ def _masks(mask: Any, padding: Any, dtype: Any, is_causal: bool, need_weights: b
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
             "`generate_square_subsequent_mask` to create this mask."
         )
-    padding = canonical_mask(padding, "key_padding_mask", dtype, mask, "attn_mask", stacklevel=4)
+    padding = canonical_mask(padding, "key_padding_mask", dtype, mask, "attn_mask")
     if is_causal and padding is None and not need_weights:
         return None, None, True
     return canonical_mask(mask, "attn_mask", dtype), padding, False
 
 
-def canonical_mask(
-    mask: Any, name: str, dtype: Any, other: Any = None, other_name: str = "", stacklevel: int = 3
-) -> Any:
+def canonical_mask(mask: Any, name: str, dtype: Any, other: Any = None, other_name: str = "") -> Any:
     """Return a mask as numbers to add: a bool mask hides what is True. It should have the dtype of `other`.
 
     Raises
@@ -192,10 +190,7 @@ def canonical_mask(
     if kind not in f"b{FLOATING}":
         raise AssertionError(f"only bool and floating types of {name} are supported\nIt is of {mask.dtype}.")
     if other is not None and other.dtype is not mask.dtype:
-        warnings.warn(
-            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.",
-            stacklevel=stacklevel,
-        )
+        warn(f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.")
     if kind in FLOATING:
         return mask
     return METHODS["masked_fill_"](zeros_like(mask, dtype=dtype), mask, -math.inf)

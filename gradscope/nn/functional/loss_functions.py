@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 
 from ...runtime.modes import no_grad
@@ -13,6 +12,7 @@ from ...runtime.ops.losses import elementwise_losses as _losses
 from ...runtime.ops.losses import margin_losses as _margins
 from ...runtime.ops.losses.elementwise_losses import check_same_size, reduction_code, warn_broadcast
 from ...runtime.tensor.tensor import Tensor
+from ...runtime.user_warnings import warn
 
 __all__ = [
     "binary_cross_entropy",
@@ -247,13 +247,12 @@ def kl_div(
     tensor(0.3681)
     """
     if size_average is not None or reduce is not None:
-        reduction = _losses.older_reduction(size_average, reduce, stacklevel=3)
+        reduction = _losses.older_reduction(size_average, reduce)
     elif reduction == "mean":
-        warnings.warn(
+        warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
             "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
             "same as 'batchmean' in the next major release.",
-            stacklevel=2,
         )
     batch = reduction == "batchmean"
     code = reduction_code("sum" if batch else reduction)

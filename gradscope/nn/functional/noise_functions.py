@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ...runtime.ops.families import PUBLIC
 from ...runtime.ops.nn.normalization import check_probability, feature_dropout
 from ...runtime.ops.nn.rrelu_and_alpha_dropout import alpha_dropout, feature_alpha_dropout
 from ...runtime.tensor.tensor import Tensor
+from ...runtime.user_warnings import warn
 
 __all__ = ["alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gumbel_softmax"]
 
@@ -30,12 +30,10 @@ def _purpose(spatial: int) -> str:
 
 def _warn_of(spatial: int, ndim: int) -> None:
     if ndim not in (spatial + 1, spatial + 2):
-        warnings.warn(
+        warn(
             f"dropout{spatial}d: Received a {ndim}-D input to dropout{spatial}d, which is deprecated and will result "
             "in an error in a future release. To retain the behavior and silence this warning, please use dropout "
             "instead. " + _purpose(spatial),
-            UserWarning,
-            stacklevel=3,
         )
 
 
@@ -76,13 +74,11 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     check_probability(p)
     _warn_of(2, input.ndim)
     if input.ndim == 3:
-        warnings.warn(
+        warn(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
             "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
             "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
             "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
-            UserWarning,
-            stacklevel=2,
         )
     return feature_dropout(input, p, training, inplace)
 
@@ -136,7 +132,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     tensor([1., 1.])
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warn("`eps` parameter is deprecated and has no effect.")
     noise = -PUBLIC["empty_like"](logits).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from operator import index as whole
 from typing import Any
@@ -17,6 +16,7 @@ from ...runtime.ops.nn.pooling import avg_pool
 from ...runtime.ops.vision.grid_sample import grid_sampler
 from ...runtime.tensor.overrides import overridable
 from ...runtime.tensor.tensor import Tensor
+from ...runtime.user_warnings import warn
 
 __all__ = [
     "affine_grid",
@@ -174,9 +174,7 @@ def interpolate(
 
 
 def _deprecated(name: str) -> None:
-    warnings.warn(
-        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", UserWarning, stacklevel=3
-    )
+    warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.")
 
 
 def upsample(
@@ -361,12 +359,10 @@ def grid_sample(
 
 
 def _warn_of_corners() -> None:
-    warnings.warn(
+    warn(
         "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
         "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
         "details.",
-        UserWarning,
-        stacklevel=3,
     )
 
 
@@ -410,11 +406,9 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {_written(size)}")
     if align_corners and min(size[2:]) == 1:
-        warnings.warn(
+        warn(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This "
             "is not an intended use case of affine_grid. See the documentation of affine_grid for details.",
-            UserWarning,
-            stacklevel=2,
         )
     if align_corners is None:
         _warn_of_corners()

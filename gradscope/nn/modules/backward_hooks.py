@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...autograd import Function
 from ...runtime import events, state
 from ...runtime.tensor.tensor import Tensor
+from ...runtime.user_warnings import warn
 
 __all__ = ["BackwardHook", "BackwardHookFunction", "hook_output_node"]
 
@@ -88,12 +88,11 @@ class BackwardHook:
             if self.input_positions is None or not self.input_positions:
                 # No input requires grad: the hooks are called here, without gradients of the inputs.
                 if self.is_of_user:
-                    warnings.warn(
+                    warn(
                         "Full backward hook is firing when gradients are computed with respect to module outputs "
                         "since no inputs require gradients. See "
                         "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
                         "#torch.nn.Module.register_full_backward_hook for more details.",
-                        stacklevel=5,
                     )
                 self._call_hooks((None,) * max(self.inputs, 1), may_replace=False)
                 self.grad_outputs = None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from ...runtime import events, state
 from ...runtime.graph.hooks import HookTable, RemovableHandle, add_hook
 from ...runtime.tensor.tensor import Tensor
+from ...runtime.user_warnings import warn
 
 __all__ = [
     "Callee",
@@ -196,10 +196,9 @@ class Callee:
         if isinstance(output, (Tensor, tuple)):
             return watcher.setup_output_hook(output)
         if watcher.is_of_user:
-            warnings.warn(
+            warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
                 f"{type(output)}",
-                stacklevel=5,
             )
         return output
 
@@ -246,10 +245,9 @@ class Callee:
                 else:
                     hook(self, args, None)
             except Exception as error:
-                warnings.warn(
+                warn(
                     "module forward hook with ``always_call=True`` raised an exception that was silenced as another "
                     f"error was raised in forward: {error}",
-                    stacklevel=4,
                 )
 
     def _collect_backward_hooks(self) -> tuple[list[Hook], list[Hook], list[Hook]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ...runtime.tensor.tensor import Tensor
+from ...runtime.user_warnings import warn
 from .. import functional as F
 from .batchnorm import NormBase
 
@@ -85,10 +85,9 @@ class _InstanceNorm(NormBase):
             raise ValueError(
                 f"expected input's size at dim={axis} to match num_features ({self.num_features}), but got: {channels}."
             )
-        warnings.warn(
+        warn(
             f"input's size at dim={axis} does not match num_features. You can silence this warning by not passing in "
             "num_features, which is not used because affine=False",
-            stacklevel=3,
         )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 
 from ...runtime.ops.losses.elementwise_losses import older_reduction
 from ...runtime.tensor.tensor import Tensor
+from ...runtime.user_warnings import warn
 from .. import functional as F
 from .distance import PairwiseDistance
 from .module import Module
@@ -215,11 +215,10 @@ class NLLLoss2d(NLLLoss):
         reduce: bool | None = None,
         reduction: str = "mean",
     ) -> None:
-        warnings.warn(
+        warn(
             "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
             "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
             FutureWarning,
-            stacklevel=2,
         )
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from ...runtime.ops.nn.recurrent import (
@@ -18,6 +17,7 @@ from ...runtime.ops.nn.recurrent import (
 )
 from ...runtime.tensor.creation import empty, zeros
 from ...runtime.tensor.tensor import Tensor
+from ...runtime.user_warnings import warn
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
@@ -279,10 +279,9 @@ def _check_dropout(dropout: Any, num_layers: int) -> None:
             "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
         )
     if dropout > 0 and num_layers == 1:
-        warnings.warn(
+        warn(
             "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
             f"greater than 1, but got dropout={dropout} and num_layers={num_layers}",
-            stacklevel=4,
         )
 
 

@@ -10,8 +10,9 @@ from ...runtime.memory import device as devices
 from ...runtime.ops.declaration.registry import OPERATORS
 from ...runtime.ops.execution.bare_functions import is_half, single
 from ...runtime.tensor.tensor import Tensor
+from ...runtime.user_warnings import warn
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 
 def _gradients(parameters: Any) -> list[Tensor]:
@@ -128,6 +129,30 @@ def clip_grad_norm_(
     total = get_total_norm(_gradients(tensors), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(tensors, max_norm, total)
     return total
+
+
+def clip_grad_norm(
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Former name of :func:`clip_grad_norm_`, which warns.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.nn.Parameter(gs.tensor([3.0, 4.0]))
+    >>> w.grad = gs.tensor([3.0, 4.0])
+    >>> gs.nn.utils.clip_grad_norm([w], max_norm=1.0)
+    tensor(5.)
+    """
+    warn(
+        "`gradscope.nn.utils.clip_grad_norm` is now deprecated in favor of `gradscope.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ...runtime.ops.declaration.registry import OPERATORS
 from ...runtime.ops.families import PUBLIC
 from ...runtime.tensor.tensor import Tensor
+from ...runtime.user_warnings import warn
 from ..modules.module import Module
 from ..parameter import Parameter
 
@@ -63,10 +63,9 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     >>> layer.weight_g.shape, layer.weight_v.shape
     (gradscope.Size([2, 1]), gradscope.Size([2, 3]))
     """
-    warnings.warn(
+    warn(
         "`gradscope.nn.utils.weight_norm` is deprecated in favor of `gradscope.nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
-        stacklevel=2,
     )
     if _hook_of(module, name) is not None:
         raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")

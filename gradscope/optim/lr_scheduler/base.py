@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import warnings
 import weakref
 from typing import Any
 
 from ...runtime.tensor.tensor import Tensor
+from ...runtime.user_warnings import warn
 from ..optimizer import Optimizer, plain_number
 
 __all__ = ["LRScheduler", "check_optimizer", "copied", "put", "spread", "values_of"]
@@ -100,11 +100,7 @@ class LRScheduler:
     def get_lr(self) -> list[Any]:
         """Return the learning rates at :attr:`last_epoch`; for those in use, see :meth:`get_last_lr`."""
         if not self._get_lr_called_within_step:
-            warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
         return self._rates()
 
     def _rates(self) -> list[Any]:
@@ -123,24 +119,20 @@ class LRScheduler:
             self._warn_of_order()
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_WARNING, UserWarning, stacklevel=2)
+            warn(EPOCH_WARNING)
         self._update_lr(epoch)
 
     def _warn_of_order(self) -> None:
         if not hasattr(self.optimizer.step, "_noticed"):
-            warnings.warn(
+            warn(
                 "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please"
                 ", make sure to call `optimizer.step()` before `lr_scheduler.step()`.",
-                UserWarning,
-                stacklevel=3,
             )
         elif not getattr(self.optimizer, "_opt_called", False):
-            warnings.warn(
+            warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`. You should call them in the opposite"
                 " order: `optimizer.step()` before `lr_scheduler.step()`. Failure to do this will result in skipping "
                 "the first value of the learning rate schedule.",
-                UserWarning,
-                stacklevel=3,
             )
 
     def _update_lr(self, epoch: int | None = None) -> None:

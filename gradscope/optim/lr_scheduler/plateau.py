@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
+from ...runtime.user_warnings import warn
 from ..optimizer import Optimizer
 from .base import EPOCH_WARNING, LRScheduler, check_optimizer, put
 
@@ -105,7 +105,7 @@ class ReduceLROnPlateau(LRScheduler):
         """
         value = float(metrics)
         if epoch is not None:
-            warnings.warn(EPOCH_WARNING, UserWarning, stacklevel=2)
+            warn(EPOCH_WARNING)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(value, self.best):
             self.best, self.num_bad_epochs = value, 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from ..memory.bfloat16 import cast
 from ..memory.dtype import BY_NUMPY
 from ..tensor import overrides, tangents
 from ..tensor.views import edge_of
+from ..user_warnings import warn
 from . import graph_task
 from .gradient_validation import validate_array, validate_tensor, wrap
 from .graph_task import GraphTask
@@ -77,12 +77,11 @@ def backward(
     if others:
         tensors, retain_graph = _by_other_names(others, tensors=tensors, retain_graph=retain_graph)
     if create_graph:
-        warnings.warn(
+        warn(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
             "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
             "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
             "after use to break the cycle and avoid the leak.",
-            stacklevel=2,
         )
     if (
         grad_tensors is None

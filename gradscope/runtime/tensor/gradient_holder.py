@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..graph.graph_node import Edge, Node, ends_of
 from ..graph.hooks import HookTable, RemovableHandle, add_hook
 from ..memory import dtype as dtypes
+from ..user_warnings import warn
 from .views import edge_of
 
 if TYPE_CHECKING:
@@ -85,13 +85,11 @@ class GradientHolder:
         meta = self._meta
         grad = None if meta is None else meta.grad
         if grad is None and not (meta is not None and meta.retains_grad) and self._known_edge() is not None:
-            warnings.warn(
+            warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
                 "won't be populated during autograd.backward(). If you indeed want the .grad field to be populated "
                 "for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor "
                 "by mistake, make sure you access the leaf Tensor instead.",
-                UserWarning,
-                stacklevel=2,
             )
         return grad
 

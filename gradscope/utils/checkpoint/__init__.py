@@ -17,12 +17,12 @@ T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training deep nets with sublinear memory
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ...nn.modules import Sequential
+from ...runtime.user_warnings import warn
 from .frames import CheckpointError, run_in_frame
 from .randomness import get_device_states, set_device_states
 from .reentrant import CheckpointFunction, check_backward_validity, detach_variable
@@ -200,9 +200,8 @@ def _one_after_the_other(steps: list[Callable[[Any], Any]]) -> Callable[[Any], A
 def _chosen(name: str, use_reentrant: bool | None) -> bool:
     if use_reentrant is not None:
         return use_reentrant
-    warnings.warn(
+    warn(
         f"{name}(): the use_reentrant parameter should be passed explicitly\n"
         "use_reentrant=False is recommended; without it, it is True.",
-        stacklevel=3,
     )
     return True

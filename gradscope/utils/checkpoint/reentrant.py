@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from contextlib import nullcontext
 from typing import Any
@@ -11,6 +10,7 @@ from ... import autograd
 from ...runtime import autocast, state
 from ...runtime.modes import enable_grad, no_grad
 from ...runtime.tensor.tensor import Tensor
+from ...runtime.user_warnings import warn
 from .randomness import RandomNumbers
 
 __all__ = ["CheckpointFunction", "check_backward_validity", "detach_variable"]
@@ -70,7 +70,7 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
     'None of the inputs have requires_grad=True. Gradients will be None'
     """
     if not any(item.requires_grad for item in inputs if isinstance(item, Tensor)):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=5)
+        warn("None of the inputs have requires_grad=True. Gradients will be None")
 
 
 class CheckpointFunction(autograd.Function):

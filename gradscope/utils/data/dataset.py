@@ -5,13 +5,13 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from ...runtime.ops.random.random import Generator, default_generator, randperm
 from ...runtime.tensor.tensor import Tensor
+from ...runtime.user_warnings import warn
 
 __all__ = [
     "ChainDataset",
@@ -346,7 +346,5 @@ def _counts(total: int, fractions: list[float]) -> list[float]:
         counts[extra % len(counts)] += 1
     for position, count in enumerate(counts):
         if count == 0:
-            warnings.warn(
-                f"Length of split at index {position} is 0. This might result in an empty dataset.", stacklevel=3
-            )
+            warn(f"Length of split at index {position} is 0. This might result in an empty dataset.")
     return list(counts)

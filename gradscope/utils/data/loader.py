@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ...runtime.ops.random.random import Generator
+from ...runtime.user_warnings import warn
 from .collation import default_collate, default_convert
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
@@ -223,7 +223,7 @@ def _counted(batches: Iterable[Any], loader: DataLoader, length: int) -> Iterato
     expected = len(loader)
     for count, batch in enumerate(batches, 1):
         if count > expected:
-            warnings.warn(
+            warn(
                 f"Length of IterableDataset {loader.dataset} was reported to be {length} (when accessing "
                 f"len(dataloader)), but {count} samples have been fetched. "
                 + (
@@ -231,7 +231,6 @@ def _counted(batches: Iterable[Any], loader: DataLoader, length: int) -> Iterato
                     if loader.num_workers
                     else "Correct its __len__()."
                 ),
-                stacklevel=2,
             )
         yield batch
 

@@ -7,7 +7,6 @@ history.
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ from ...memory.storage import (
 )
 from ...tensor import overrides, tangents
 from ...tensor.views import RereadView, check_inplace, saved_result, strided_step
+from ...user_warnings import warn
 from ..declaration.annotations import Argument, Array, DType, GraphNode, Namespace, Out, Results
 from . import forward_mode, general
 from .array_errors import forward_error, wrong_argument
@@ -84,11 +84,9 @@ def write_inplace(op: Operator, arguments: tuple[Argument, ...]) -> Tensor:
 
 def warn_expanded(op: Operator) -> None:
     """Warn of a write to a tensor of which several elements lie at one address, in PyTorch's words."""
-    warnings.warn(
+    warn(
         f"Use of {op.name.partition('.')[0]}_ on expanded tensors is deprecated. Please clone() the tensor before "
         "performing this operation. This also applies to advanced indexing e.g. tensor[indices] = tensor",
-        UserWarning,
-        stacklevel=4,
     )
 
 
@@ -312,12 +310,10 @@ def store_out(name: str, result: Array, operands: list[Argument], out: Tensor, d
                 f"{name}()\nAn operand that is overwritten cannot be resized: give another tensor as out=."
             )
         if out._memory.size:
-            warnings.warn(
+            warn(
                 f"An output with one or more elements was resized since it had shape {list(out._shape)}, which "
                 f"does not match the required output shape {list(result.shape)}. This behavior is deprecated, and in "
                 "a future PyTorch release outputs will not be resized unless they have zero elements.",
-                UserWarning,
-                stacklevel=4,
             )
         out._replace(_resized(out, result))
     out._write(result)

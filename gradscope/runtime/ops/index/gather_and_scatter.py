@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy
 
 from ...memory import dtype as dtypes
 from ...memory.elements import as_element
 from ...tensor import creation
 from ...tensor.tensor import Tensor
+from ...user_warnings import warn
 from ..declaration.annotations import Array, Index, Namespace, Number, Operand, Shape, Sizes
 from ..declaration.references import gathered_at, placed, slices_at
 from ..declaration.registry import METHODS, OPERATORS, operator, public
@@ -240,11 +239,9 @@ def _combined(reduce: str, self: Array, index: Array, given: Operand) -> tuple[s
     if reduce not in _REDUCTIONS:
         raise RuntimeError("reduce argument must be either add or multiply.\nscatter_reduce() knows more.")
     if hasattr(given, "_array"):
-        warnings.warn(
+        warn(
             "The reduce argument of gradscope.scatter with Tensor src is deprecated and will be removed in a future "
             "PyTorch release. Use gradscope.scatter_reduce instead for more reduction options.",
-            UserWarning,
-            stacklevel=4,
         )
     source = given if hasattr(given, "_array") else self.new_full(tuple(index.shape), given)
     return _REDUCTIONS[reduce], source

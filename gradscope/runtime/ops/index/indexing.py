@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import operator as operators
-import warnings
 from collections.abc import Sequence
 
 import numpy
@@ -24,6 +23,7 @@ from ...tensor import creation, tangents
 from ...tensor.from_python import to_array
 from ...tensor.tensor import Tensor
 from ...tensor.views import CopySlices, edge_of
+from ...user_warnings import warn
 from ..declaration.annotations import (
     Argument,
     Array,
@@ -352,11 +352,7 @@ def _items_of(self: Array, index: Index) -> tuple[Index, ...]:
         return index
     if not _nested(index):
         return (index,)
-    warnings.warn(
-        "Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] instead of x[seq].",
-        UserWarning,
-        stacklevel=3,
-    )
+    warn("Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] instead of x[seq].")
     return tuple(index)
 
 
@@ -392,9 +388,7 @@ def _as_index(self: Array, item: Index) -> Tensor:
             f"This one is {tensor.dtype}; convert it with .long()."
         )
     if kind == "u":
-        warnings.warn(
-            "indexing with dtype uint8 is now deprecated, please use a dtype bool instead.", UserWarning, stacklevel=4
-        )
+        warn("indexing with dtype uint8 is now deprecated, please use a dtype bool instead.")
         tensor = tensor.bool()
     return tensor if type(array) is type(self._array) else tensor.to(device=self.device)
 

@@ -6,7 +6,6 @@ Operators take the reduction as PyTorch's nodes save it: 0 none, 1 mean, 2 sum.
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy
@@ -15,6 +14,7 @@ from ... import autocast, state
 from ...kernels import row_sums
 from ...memory import device
 from ...memory.dtype import scalar_type
+from ...user_warnings import warn
 from ..declaration.annotations import Array, Cases, Formula, Gradient, Make, Namespace, Number, Shape
 from ..declaration.references import from_library, reduced_losses
 from ..declaration.registry import METHODS, operator
@@ -42,15 +42,11 @@ def reduction_code(reduction: str, size_average: bool | None = None, reduce: boo
         raise ValueError(f"{reduction} is not a valid value for reduction\nUse 'none', 'mean' or 'sum'.") from None
 
 
-def older_reduction(size_average: bool | None, reduce: bool | None, stacklevel: int = 4) -> str:
+def older_reduction(size_average: bool | None, reduce: bool | None) -> str:
     """Return the reduction that PyTorch's older arguments mean: the mean unless one of them is false."""
     mean, some = size_average is None or bool(size_average), reduce is None or bool(reduce)
     reduction = "none" if not some else "mean" if mean else "sum"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-        UserWarning,
-        stacklevel=stacklevel,
-    )
+    warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.")
     return reduction
 
 
@@ -374,11 +370,9 @@ operator(
 def warn_broadcast(input: Array, target: Array) -> None:
     """Warn, as PyTorch does, where the target has another shape than the input."""
     if input._array.shape != target._array.shape:
-        warnings.warn(
+        warn(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            UserWarning,
-            stacklevel=3,
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator as operators
-import warnings
 from typing import Any
 
 import numpy
@@ -13,6 +12,7 @@ from ...memory import dtype as dtypes
 from ...memory.bfloat16 import marked
 from ...memory.storage import Geometry, element_strides, is_viewable, memory_of, offset_of, strided_view
 from ...tensor.tensor import Tensor
+from ...user_warnings import warn
 from ..declaration.annotations import Argument, Array, Dims, DType, Namespace, Sizes
 from ..declaration.registry import METHODS, OPERATORS, Operator, operator, public
 
@@ -479,7 +479,7 @@ def _need_matrices(name: str, self: Array, instead: str = "Consider using x.conj
     ndim = self._memory.ndim
     if ndim == 0:
         shown = name if name.endswith("()") else f"Tensor.{name}"
-        warnings.warn(f"{shown} is deprecated on 0-D tensors. {instead}", UserWarning, stacklevel=3)
+        warn(f"{shown} is deprecated on 0-D tensors. {instead}")
     elif ndim == 1:
         raise RuntimeError(
             f"tensor.{name} is only supported on matrices or batches of matrices. Got {ndim}-D tensor.\n"
@@ -522,7 +522,16 @@ def _matrix_adjoint(self: Array) -> Array:
 
 def _reversed(self: Array) -> Array:
     """A view with the dimensions in reverse order."""
-    return OPERATORS["permute.dims"].function(self, tuple(range(self._array.ndim - 1, -1, -1)))
+    ndim = self._array.ndim
+    if ndim == 0:
+        warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
+    elif ndim != 2:
+        warn(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
+            "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
+        )
+    return OPERATORS["permute.dims"].function(self, tuple(range(ndim - 1, -1, -1)))
 
 
 def _hermitian(self: Array) -> Array:

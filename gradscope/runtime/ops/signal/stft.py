@@ -9,7 +9,6 @@ Acoustics, Speech, and Signal Processing 32, 1984: the inverse.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ from ... import autocast, state
 from ...memory import dtype as dtypes
 from ...tensor import creation
 from ...tensor.tensor import Tensor
+from ...user_warnings import warn
 from ..declaration.annotations import Argument, Array
 from ..declaration.registry import OPERATORS, PUBLIC, public
 from ..vision.padding import circular_pad
@@ -264,11 +264,9 @@ def stft(
     found = found if input.dim() == 2 else found.squeeze(0)
     if return_complex is not False:
         return found
-    warnings.warn(
+    warn(
         "stft with return_complex=False is deprecated. In a future PyTorch release, stft will return complex tensors "
         "for all inputs, and return_complex=False will raise an error.",
-        UserWarning,
-        stacklevel=3,
     )
     return PUBLIC["view_as_real"](found)
 
@@ -283,12 +281,10 @@ def _padded(signal: Tensor, half: int, mode: str) -> Array:
 
 
 def _warn_no_window() -> None:
-    warnings.warn(
+    warn(
         "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. "
         "Other windows such as gradscope.hann_window or gradscope.hamming_window are recommended to reduce spectral "
         "leakage.",
-        UserWarning,
-        stacklevel=4,
     )
 
 
@@ -370,11 +366,9 @@ def istft(
     missing = 0 if length is None else length - signal.shape[-1]
     if missing <= 0:
         return signal
-    warnings.warn(
+    warn(
         "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
         "Please check your center and hop_length settings.",
-        UserWarning,
-        stacklevel=3,
     )
     return PUBLIC["constant_pad_nd"](signal, [0, missing])
 
