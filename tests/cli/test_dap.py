@@ -11,7 +11,7 @@ import types
 import pytest
 
 from gradscope.inspect.dap.framing import Stream
-from gradscope.inspect.dap.requests import Arguments
+from gradscope.inspect.dap.request_arguments import Arguments
 
 from ..dap_schema import check
 

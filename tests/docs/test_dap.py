@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gradscope.inspect.dap.requests import AttachArguments, LaunchArguments
+from gradscope.inspect.dap.request_arguments import AttachArguments, LaunchArguments
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "dap.md").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from gradscope import __version__
-from gradscope.inspect.dap.requests import AttachArguments, LaunchArguments
+from gradscope.inspect.dap.request_arguments import AttachArguments, LaunchArguments
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "editors" / "vscode"

@@ -1,7 +1,7 @@
 """The Debug Adapter Protocol: an editor debugs a backward in another process.
 
 - :mod:`~.framing`: messages on a stream
-- :mod:`~.requests`: the fields of requests, by their types
+- :mod:`~.request_arguments`: the fields of requests, by their types
 - :mod:`~.adapter`: a session: which verb of a :class:`~gradscope.inspect.wire.client.RemoteDebugger` answers which
   request, and what the editor is told
 - :mod:`~.stop_points`: the editor's breakpoints, and those of the program that they stand for

@@ -27,7 +27,7 @@ from .completions import complete
 from .debugged_ranks import DebuggedRank, DebuggedRanks
 from .editor_terminal import CONSOLES, TerminalProcess
 from .framing import Stream
-from .requests import Arguments, AttachArguments, LaunchArguments, converted
+from .request_arguments import Arguments, AttachArguments, LaunchArguments, converted
 from .stack import Frame, node_records, same_file
 from .stop_points import TROUBLE, StopPoints, data_id, line_spec
 

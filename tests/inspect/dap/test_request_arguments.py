@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradscope.inspect.dap.requests import Arguments, AttachArguments, LaunchArguments, converted
+from gradscope.inspect.dap.request_arguments import Arguments, AttachArguments, LaunchArguments, converted
 
 
 def test_what_is_of_another_type_is_refused_with_its_place():
