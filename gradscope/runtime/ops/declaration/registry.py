@@ -147,6 +147,7 @@ class Operator:
     images: int
     family: str
     write: Formula | None
+    older: tuple[tuple[Parameter, ...], ...]
     function: Callable[..., Any] = field(init=False)
     # The compiled form that general.watched() calls while somebody listens; it returns None off the common path.
     observed: Callable[..., Any] = field(init=False)
@@ -299,6 +300,7 @@ def operator(
     supports: str = "fc",
     plain: str | None = None,
     images: int = 0,
+    older: tuple[str, ...] = (),
 ) -> Operator:
     """Declare an operator and derive all that follows from it.
 
@@ -373,6 +375,8 @@ def operator(
     images : int
         How many of the first arguments are images (or kernels for them) whose layout the result follows: it has its
         channels last where one of them has, as in PyTorch.
+    older : tuple of str
+        Schemas of overloads of PyTorch 0.1, with numbers between the tensors, which it takes too and warns.
     """
     name, parameters = parse_schema(schema)
     base = name.partition(".")[0]
@@ -413,6 +417,7 @@ def operator(
         images=images,
         family=family,
         write=write,
+        older=tuple(parse_schema(overload)[1] for overload in older),
     )
     codegen.build(op)
     OPERATORS[name] = op

@@ -198,9 +198,18 @@ def _scaled(g: Gradient, factor: Number) -> Gradient:
     return g if factor == 1 else g * conj(factor)
 
 
+def _older(name: str, one: str, other: str) -> tuple[str, ...]:
+    """Return the overloads with the factors before what they belong to."""
+    return (
+        f"{name}(Scalar beta, Tensor self, Scalar alpha, Tensor {one}, Tensor {other})",
+        f"{name}(Scalar beta, Tensor self, Tensor {one}, Tensor {other})",
+    )
+
+
 operator(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
     _plus_product("addmm", _mm),
+    older=_older("addmm", "mat1", "mat2"),
     inplace=True,
     out=True,
     derivatives={
@@ -220,6 +229,7 @@ operator(
 operator(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)",
     _plus_product("baddbmm", _bmm),
+    older=_older("baddbmm", "batch1", "batch2"),
     inplace=True,
     out=True,
     derivatives={
@@ -239,6 +249,7 @@ operator(
 operator(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)",
     _plus_product("addmv", _mv),
+    older=_older("addmv", "mat", "vec"),
     inplace=True,
     out=True,
     derivatives={
@@ -264,6 +275,7 @@ def _outer(xp: Namespace, vec1: Array, vec2: Array) -> Array:
 operator(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1)",
     _plus_product("addr", _outer),
+    older=_older("addr", "vec1", "vec2"),
     inplace=True,
     out="castable",
     derivatives={
@@ -291,6 +303,7 @@ def _per_batch(g: Gradient, batch_shape: Shape, F: Namespace) -> Gradient:
 operator(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)",
     _plus_product("addbmm", _bmm_sum),
+    older=_older("addbmm", "batch1", "batch2"),
     inplace=True,
     out=True,
     derivatives={

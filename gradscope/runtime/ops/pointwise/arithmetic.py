@@ -61,6 +61,7 @@ def _form_for(other: Operand) -> str:
 operator(
     "add(Tensor self, Tensor other, *, Scalar alpha=1)",
     _add,
+    older=("add(Tensor self, Scalar alpha, Tensor other)",),
     plain="add",
     promote="numeric",
     numbers="either",
@@ -75,6 +76,7 @@ operator(
 operator(
     "sub(Tensor self, Tensor other, *, Scalar alpha=1)",
     _sub,
+    older=("sub(Tensor self, Scalar alpha, Tensor other)",),
     plain="subtract",
     promote="numeric",
     numbers="either",

@@ -123,6 +123,7 @@ def _addcmul(xp: Namespace, self: Array, tensor1: Array, tensor2: Array, value: 
 operator(
     "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
     _addcmul,
+    older=("addcmul(Tensor self, Scalar value, Tensor tensor1, Tensor tensor2)",),
     promote="numeric",
     inplace=True,
     out=True,
@@ -139,6 +140,7 @@ operator(
 operator(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
     _addcdiv,
+    older=("addcdiv(Tensor self, Scalar value, Tensor tensor1, Tensor tensor2)",),
     promote="numeric",
     inplace=True,
     out=True,

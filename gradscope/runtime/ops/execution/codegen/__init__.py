@@ -28,7 +28,7 @@ from ...declaration.annotations import NodeClass, OperatorFunction
 from .. import general
 from .calls import function_scope, is_simple, simple_body
 from .calls_with_lists import body_with_lists
-from .compiling import call_signature, compile_function, own_name, signature
+from .compiling import call_signature, compile_function, own_name, positional, signature
 from .docstrings import docstring
 from .inplace import make_inplace
 from .nodes import build_node_class
@@ -73,6 +73,8 @@ def function_source(op: Operator, *, dunder: bool = False) -> str:
     name = op.name.replace(".", "_")
     head = [f"def {name}({signature(op, dunder=dunder)}):", *([] if dunder else own_name(op))]
     arguments = ", ".join(p.name for p in op.parameters)
+    if op.older and not dunder:
+        head.append(f"    if older: return run_older(op, {op.name!r}, ({positional(op)}, *older), out)")
     if op.out and not dunder:
         head.append(f"    if out is not None: return writes.run_out(op, ({arguments},), out)")
     head.append(f"    if state.special: return general.watched(op, ({arguments},))")

@@ -21,6 +21,7 @@ from ....tensor.views import ViewInfo, edge_of, reread
 from ...declaration.annotations import Scope
 from .. import general, inplace_and_out
 from ..bare_functions import CONSTANTS, constant
+from ..older_overloads import run_older
 from ..promotion import SCALES, common_dtype, number_dtype
 from ..saving import saved_by
 from .compiling import call_text, indented, sharing_test
@@ -60,6 +61,7 @@ def function_scope(op: Operator) -> Scope:
         "reread": reread,
         "general": general,
         "writes": inplace_and_out,
+        "run_older": run_older,
         "forward": op.forward,
         "ufunc": op.ufunc,
         "plain": None if op.plain is None else getattr(numpy, op.plain),

@@ -21,6 +21,7 @@ __all__ = [
     "compile_function",
     "indented",
     "own_name",
+    "positional",
     "sharing_test",
     "signature",
 ]
@@ -90,13 +91,18 @@ def signature(op: Operator, *, dunder: bool = False) -> str:
     parts, starred = [], False
     for p in op.parameters:
         if p.keyword_only and not starred:
-            parts.append("*")
+            parts.append("*older" if op.older and not dunder else "*")
             starred = True
         name = p.name if dunder else keyword_of(op, p.name)
         parts.append(name if p.default is None else f"{name}={p.default}")
     if op.out and not dunder:
         parts += ([] if starred else ["*"]) + ["out=None"]
     return ", ".join(parts)
+
+
+def positional(op: Operator) -> str:
+    """Return the names of the arguments that may be given by position."""
+    return ", ".join(p.name for p in op.parameters if not p.keyword_only)
 
 
 def own_name(op: Operator) -> list[str]:

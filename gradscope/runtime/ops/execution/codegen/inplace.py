@@ -10,7 +10,16 @@ from ...declaration.annotations import OperatorFunction
 from ..inplace_and_out import check_overlap, run_inplace
 from ..saving import saved_by
 from .calls import function_scope, is_simple, save_lines, unwrap_lines
-from .compiling import call_signature, call_text, compile_function, indented, own_name, sharing_test, signature
+from .compiling import (
+    call_signature,
+    call_text,
+    compile_function,
+    indented,
+    own_name,
+    positional,
+    sharing_test,
+    signature,
+)
 from .nodes import may_be_number
 
 if TYPE_CHECKING:
@@ -41,7 +50,8 @@ def inplace_source(op: Operator, name: str) -> str:
     parameters = signature(op).removesuffix(", *, out=None").removesuffix(", out=None")
     run = f"return run_inplace(op, ({', '.join(p.name for p in op.parameters)},))"
     body = _quick_body(op, run) if _is_quick(op) else []
-    return "\n".join([f"def {name}({parameters}):", *own_name(op), *body, f"    {run}"]) + "\n"
+    older = [f"    if older: return run_older(op, {name!r}, ({positional(op)}, *older))"] if op.older else []
+    return "\n".join([f"def {name}({parameters}):", *own_name(op), *older, *body, f"    {run}"]) + "\n"
 
 
 def _is_quick(op: Operator) -> bool:
