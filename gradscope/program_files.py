@@ -11,7 +11,10 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["add_library", "is_installed_file", "is_library_file", "is_notebook_package", "source_name"]
+__all__ = ["COMPUTING", "add_library", "is_installed_file", "is_library_file", "is_notebook_package", "source_name"]
+
+COMPUTING = r"gradscope\.(amp|nn|optim|runtime)(\..*)?"
+"""The modules in which NumPy warns of overflow and invalid values where PyTorch computes inf and nan in silence."""
 
 _GRADSCOPE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep

@@ -23,8 +23,8 @@ floors import downwards: ops, engine, tensor and graph, kernels, memory.
 
 import warnings as _warnings
 
-# NumPy warns of overflow and invalid values where PyTorch computes inf and nan in silence. The filter spares only
-# warnings at our own lines.
-_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradscope\.(amp|nn|optim|runtime)")
+from ..program_files import COMPUTING as _COMPUTING
+
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=_COMPUTING)
 
 from . import names as names  # noqa: E402 - every part of the package may count on all operators

@@ -1,7 +1,8 @@
 """A pytest plugin: fixtures for gradients, and a suite that runs under the in-place sanitizer.
 
-pytest finds it where gradscope is installed. It does nothing unless it is asked to: by ``pytest --gradscope-check``, or
-in the configuration file by ``gradscope_check = true``, tests run as they are, and those in which something suspicious
+pytest finds it where gradscope is installed. NaN and infinities that gradscope computes are no warnings in a suite, as
+they are none in PyTorch; else it does nothing unless it is asked to. By ``pytest --gradscope-check``, or in the
+configuration file by ``gradscope_check = true``, tests run as they are, and those in which something suspicious
 happened run again under the sanitizer (:mod:`gradscope.testing.suite_recheck`); by ``pytest --gradscope-watch``, or
 ``gradscope_watch = true``, all tests and their fixtures run under it the first time
 (:mod:`gradscope.testing.suite_watch`).
@@ -23,6 +24,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from ..program_files import COMPUTING
 
 if TYPE_CHECKING:
     from ..inspect import Recorder
@@ -80,6 +83,8 @@ class _AsTheyAre(MetaPathFinder):
 
 def pytest_configure(config: pytest.Config) -> None:
     """Watch the suite, where that is asked for; an option goes before a setting."""
+    # pytest forgets the filters of a module that a test imports, and NumPy's warnings may be errors in this suite.
+    config.addinivalue_line("filterwarnings", f"ignore::RuntimeWarning:{COMPUTING}")
     check, watch = (config.getoption(f"--gradscope-{name}") for name in ("check", "watch"))
     if check and watch:
         raise pytest.UsageError("--gradscope-watch watches all tests, --gradscope-check some: leave one out")

@@ -67,6 +67,20 @@ def test_spoilt_in_silence():
     y.sum().backward()
 """
 
+INFINITE = """
+import gradscope as gs
+import numpy
+
+
+def test_of_gradscope():
+    assert (gs.ones(2) / 0).isinf().all()
+    assert gs.masked.mean(gs.ones(2), mask=gs.zeros(2, dtype=gs.bool)).isnan()
+
+
+def test_of_numpy():
+    numpy.ones(2) / 0
+"""
+
 
 def run(folder: Path, *arguments: str) -> str:
     (folder / "test_suite.py").write_text(SUITE)
@@ -128,6 +142,15 @@ def test_it_watches_where_it_is_asked(tmp_path: Path, way: str, asked: str) -> N
         (tmp_path / "pytest.ini").write_text(f"[pytest]\ngradscope_{asked} = true\n")
     output = run(tmp_path, *[f"--gradscope-{asked}"] * (way == "option"), "-k", "spoilt")
     assert "test_suite.py::test_spoilt_in_silence\nGS106 silent-wrong: `y`" in output
+
+
+def test_infinities_are_no_errors_where_warnings_are(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
+    (tmp_path / "test_infinite.py").write_text(INFINITE)
+    command = [sys.executable, "-m", "pytest", "-p", "gradscope.testing.plugin", "-q", "test_infinite.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert "1 failed, 1 passed" in done.stdout
+    assert "RuntimeWarning: divide by zero" in done.stdout  # NumPy's own, in the test
 
 
 def test_the_entry_point_is_the_module_by_its_own_name() -> None:
