@@ -12,6 +12,7 @@ from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
+from ...user_warnings import warn
 from ..declaration.annotations import Array, Cases, Dims, DType, Formula, Gradient, Make, Namespace, NormOrder, Number
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -96,6 +97,11 @@ def _variance(name: str) -> Formula:
         if is_half(self):
             found = forward(xp, single(self), dim, correction, keepdim)
             return tuple(f.astype(self.dtype) for f in found) if isinstance(found, tuple) else found.astype(self.dtype)
+        if count_of(self.shape, dim) <= (1 if correction is None else correction):
+            warn(
+                f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+                "(input numel divided by output numel)."
+            )
         both = name.endswith("mean")
         variance, mean = _moments(xp, self, dim, correction, keepdim, both)
         first = xp.sqrt(variance) if name.startswith("std") else variance

@@ -181,7 +181,13 @@ def test_the_ways_to_ask_for_a_variance() -> None:
     assert x.std(dim=(0, 1), correction=2, keepdim=True).item() == pytest.approx(array.std(ddof=2))
     std, mean = gs.std_mean(x, 1)
     assert (std.tolist(), mean.tolist()) == (x.std(1).tolist(), x.mean(1).tolist())
-    assert math.isnan(gs.tensor([1.0]).var().item())
+
+
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+def test_of_one_element_there_is_no_variance_and_a_warning(name: str) -> None:
+    with pytest.warns(UserWarning, match=rf"^{name}\(\): degrees of freedom is <= 0"):
+        found = getattr(gs, name)(gs.tensor([1.0], dtype=gs.float16))
+    assert math.isnan((found[0] if isinstance(found, tuple) else found).item())
 
 
 def test_only_the_mean_of_var_mean_may_be_used() -> None:
