@@ -21,6 +21,7 @@ import numpy
 
 from . import cuda_kernels, threads
 from .copies import row_major_copy
+from .row_buffers import buffer_rows
 
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array
@@ -35,6 +36,7 @@ FEW = 1 << 10
 
 _SINGLE = numpy.dtype(numpy.float32)
 _BLOCK = 1 << 16  # elements for which all temporaries of a formula stay in the processor's cache
+_ROWS = 1 << 17  # elements of rows, of which formulas make few temporaries
 _FAMILIES = "gradscope.runtime.kernels.compiled."
 
 
@@ -145,7 +147,7 @@ def _shared(
         return result
     size = len(parts[0])
     each = like.size // size
-    step = max(1, _BLOCK // each)
+    step = max(1, (_BLOCK if len(shape) == 1 else _ROWS) // each)
     if loops is None:
         write = formula if writes else _copying(formula)
         threads.over(size, lambda part: _in_blocks(write, parts, threads.blocks(part, step)), each, step)
@@ -180,8 +182,11 @@ def _copying(formula: Callable[..., Array]) -> Callable[..., object]:
 def _in_blocks(write: Callable[..., object], arrays: list[Array], blocks: Iterable[slice]) -> None:
     """Write a formula of all arrays but the last one to it, a block at a time."""
     *given, result = arrays
-    for part in blocks:
-        write(*[a[part] for a in given], out=result[part])
+    with numpy.errstate():
+        if result.ndim > 1:
+            buffer_rows(result.shape[1])
+        for part in blocks:
+            write(*[a[part] for a in given], out=result[part])
 
 
 def compiled(family: str) -> Any:

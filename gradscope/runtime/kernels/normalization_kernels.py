@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from . import cuda_kernels, forms, threads
+from .row_buffers import WIDE, buffer_rows
 from .row_sums import sums
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Columns", "Planes", "channels", "is_worth_it", "rows", "rows_backward"]
 
-_BLOCK = 1 << 16  # elements
+_BLOCK = 1 << 17  # elements
 _KEPT = 1 << 12  # columns of the rows of one number that are kept
 _SHORT = 16  # elements of a plane below which passes over all of them are quicker
 
@@ -79,20 +80,22 @@ def _row_sums(x: Array) -> Array:
     return x.dot(numpy.ones(x.shape[1], x.dtype))[:, None]
 
 
-def _repeated(vector: Array, part: slice) -> Array:
-    """Return a row as the rows of a block, where there are several blocks in a part: one row beside many takes longer.
+def _repeated(vector: Array) -> Array:
+    """Return a row as often, one after the other, as makes it a long one."""
+    return numpy.tile(vector, max(1, WIDE // len(vector)))
 
-    NumPy begins anew at each row then, and a row of a few hundred elements takes twice the time.
-    """
-    rows = _step(len(vector))
-    if part.stop - part.start < 2 * rows:
-        return vector[None]
-    return numpy.tile(vector, (rows, 1))
+
+def _beside(ufunc: numpy.ufunc, x: Array, row: Array, out: Array) -> None:
+    """Write a ufunc of each row and of one row, which is given :func:`_repeated`: several are computed as one."""
+    if x.size % row.size:
+        row = row[: x.shape[1]]
+    ufunc(x.reshape(-1, row.size), row, out=out.reshape(-1, row.size))
 
 
 def _step(each: int) -> int:
-    """Return how many rows of `each` elements are a block."""
-    return max(1, _BLOCK // max(each, 1))
+    """Return how many rows of `each` elements are a block: of short ones as many as :func:`_beside` takes together."""
+    together = max(1, WIDE // max(each, 1))
+    return max(1, _BLOCK // max(each, 1) // together) * together
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
@@ -139,10 +142,11 @@ def rows(x: Array, weight: Array | None, bias: Array | None, size: int, eps: flo
         if loops is not None:
             loops.rows(matrix[part], w, b, kind.type(eps), out[part], mean[part], rstd[part])
             return
-        weights, biases = _repeated(w, part), _repeated(b, part)
-        for some in threads.blocks(part, _step(size)):
-            x = matrix[some]
-            mean[some], rstd[some] = _normalize(x, weights[: len(x)], biases[: len(x)], eps, out[some])
+        with numpy.errstate():
+            buffer_rows(size)
+            weights, biases = _repeated(w), _repeated(b)
+            for some in threads.blocks(part, _step(size)):
+                mean[some], rstd[some] = _normalize(matrix[some], weights, biases, eps, out[some])
 
     threads.over(count, normalize, size, _step(size))
     return result, mean, rstd
@@ -154,8 +158,8 @@ def _normalize(x: Array, weight: Array, bias: Array, eps: float, result: Array) 
     numpy.subtract(x, mean, out=result)
     rstd = 1 / numpy.sqrt(numpy.vecdot(result, result)[:, None] / size + x.dtype.type(eps))
     result *= rstd
-    result *= weight
-    result += bias
+    _beside(numpy.multiply, result, weight, result)
+    _beside(numpy.add, result, bias, result)
     return mean[:, 0], rstd[:, 0]
 
 
@@ -188,7 +192,9 @@ def rows_backward(
             if loops is not None:
                 loops.rows_backward(*given, out[some], of_weight[block], of_bias[block])
             else:
-                _differentiate(*given, out[some], of_weight[block], of_bias[block])
+                with numpy.errstate():
+                    buffer_rows(size)
+                    _differentiate(*given, out[some], of_weight[block], of_bias[block])
 
     threads.over(len(of_weight), differentiate, step * size)
     return result, of_weight.sum(0), of_bias.sum(0)
@@ -197,9 +203,8 @@ def rows_backward(
 def _differentiate(
     g: Array, x: Array, weight: Array, mean: Array, rstd: Array, result: Array, of_weight: Array, of_bias: Array
 ) -> None:
-    size, part = x.dtype.type(x.shape[1]), slice(0, len(x))
-    weights = _repeated(weight, part)
-    for some in threads.blocks(part, _step(x.shape[1])):
+    size, weights = x.dtype.type(x.shape[1]), _repeated(weight)
+    for some in threads.blocks(slice(0, len(x)), _step(x.shape[1])):
         scale, of, to = rstd[some], g[some], result[some]
         centred = x[some] - mean[some, None]
         # Sums along rows and down columns are products with the weight and the scales, and need no pass of their own.
@@ -210,7 +215,7 @@ def _differentiate(
         total = of.dot(weight) / size
         centred *= along[:, None]
         centred += total[:, None]
-        numpy.multiply(of, weights[: len(of)], out=to)
+        _beside(numpy.multiply, of, weights, to)
         to -= centred
         to *= scale[:, None]
 
@@ -309,8 +314,10 @@ class Planes:
             if loop is not None:
                 loop(*[a[part] for a in arrays])
                 return
-            for some in threads.blocks(part, _step(self.size)):
-                formula(*[a[some] for a in arrays])
+            with numpy.errstate():
+                buffer_rows(self.size)
+                for some in threads.blocks(part, _step(self.size)):
+                    formula(*[a[some] for a in arrays])
 
         threads.over(self.count, work, self.size, _step(self.size))
 
@@ -433,8 +440,10 @@ class Columns:
         if self._loops is not None:
             getattr(self._loops, name)(*matrices, *numbers, *totals, *results)
             return
-        for some in threads.blocks(slice(0, len(matrices[0])), _step(self.x.shape[1])):
-            formula(*[m[some] for m in matrices], *numbers, *totals, *[r[some] for r in results])
+        with numpy.errstate():
+            buffer_rows(self.x.shape[1])
+            for some in threads.blocks(slice(0, len(matrices[0])), _step(self.x.shape[1])):
+                formula(*[m[some] for m in matrices], *numbers, *totals, *[r[some] for r in results])
 
     def _of_columns(self, value: Array) -> Array:
         return numpy.ascontiguousarray(numpy.broadcast_to(value, self.x.shape[1:]), self.x.dtype)

@@ -1,0 +1,53 @@
+"""Kernels that fit NumPy's buffer to their rows leave the user's as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+from gradscope.runtime.kernels import forms, threads
+from gradscope.runtime.kernels.normalization_kernels import Columns, Planes, rows, rows_backward
+from gradscope.runtime.kernels.row_buffers import buffer_rows
+
+X = numpy.random.default_rng(0).standard_normal((512, 1024))  # the compiled forms are for single precision
+MIDDLE = numpy.zeros(512)
+
+
+@pytest.fixture
+def buffer_of_the_user() -> Iterator[int]:
+    with numpy.errstate():
+        numpy.setbufsize(4096)
+        yield 4096
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda: rows(X, None, None, 1024, 1e-5),
+        lambda: rows_backward(X, X, None, MIDDLE, MIDDLE, 1024),
+        lambda: Planes(X.reshape(1, 512, 32, 32)).squares(MIDDLE),
+        lambda: Columns(X).squares(numpy.zeros(1024)),
+        lambda: forms.rowwise("softmax_loops.softmax", lambda x, out=None: numpy.exp(x, out=out), X),
+    ],
+    ids=["rows", "rows backward", "planes", "columns", "rowwise"],
+)
+def test_the_buffer_is_as_before(work: Callable[[], Any], count: int, buffer_of_the_user: int) -> None:
+    before = threads.count()
+    threads.set_count(count)
+    try:
+        work()
+    finally:
+        threads.set_count(before)
+    assert numpy.getbufsize() == buffer_of_the_user
+
+
+@pytest.mark.parametrize("size", [1, 64, 319, 320, 4096, 20000])
+def test_no_buffer_makes_room_for_two_long_rows(size: int, buffer_of_the_user: int) -> None:
+    with numpy.errstate():
+        buffer_rows(size)
+        assert size < 320 or numpy.getbufsize() < 2 * size
+    assert numpy.getbufsize() == buffer_of_the_user
