@@ -319,7 +319,10 @@ def _edge_lines(op: Operator, names: list[str], edged: list[str], without: str) 
         *(f"f_{n} = {number[n]}{n}._flags" for n in edged),
         f"f = {' | '.join(f'f_{n}' for n in names)}",
         f"if f >= 4: {flagged}",
-        f"if not f or unrecorded and not modes._records: {without}",
+        "if not f or unrecorded and not modes._records:",
+        # A view of integers can never require grad by its base; who uses it need not ask.
+        *(["    if out._dtype.kind not in INEXACT: out._flags &= ~2"] if op.view else []),
+        f"    {without}",
         *(f"if e_{n} is None and f_{n}: e_{n} = {_edge_found(op, n)}" for n in edged),
         f"if {' and '.join(f'e_{n} is None' for n in edged)}:",
         f"    if {loose}: {flagged}",
