@@ -100,11 +100,12 @@ def rowwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array:
     if like.ndim == 2 and like.size < LEAST and like.dtype is _SINGLE:
         # What _shared() would come to for the small matrices of which there are most, in half of its time.
         family, function = _parted(name)
-        if (loops := compiled(family)) is not None:
-            result = numpy.empty(like.shape, _SINGLE)
-            given = arrays if len(arrays) == 1 else [_in_order(a, like.shape) for a in arrays]
-            getattr(loops, function)(*given, result)
-            return result
+        if (loops := compiled(family)) is None:
+            return formula(*arrays)
+        result = numpy.empty(like.shape, _SINGLE)
+        given = arrays if len(arrays) == 1 else [_in_order(a, like.shape) for a in arrays]
+        getattr(loops, function)(*given, result)
+        return result
     return _shared(name, formula, arrays, (-1, like.shape[-1]), writes=True)
 
 

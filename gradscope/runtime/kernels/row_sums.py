@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, DType
 
 
-__all__ = ["reduced", "row_maxima", "sums"]
+__all__ = ["reduced", "row_maxima", "spread_sums", "sums"]
 
 # Above these, what a row costs is not its beginning, but rows of whole parts of the first are added part by part; below
 # the last, transposing costs more than it gains.
 _SHORT_TO_ADD, _SHORT_TO_COMPARE, _FEW = 128, 64, 32
+
+# Up to these, to add rows as often as they have elements takes less than to broadcast the sums.
+_SHORT_TO_SPREAD, _FEW_TO_SPREAD = 16, 512
 
 _FIRST = tuple(range(64))  # an array has at most as many axes
 _BLOCK = 1 << 14  # rows that are added at once
@@ -107,6 +110,24 @@ def sums(array: Array, axes: tuple[int, ...], keepdims: bool = True) -> Array:
     return total if len(rest) == 1 else total.reshape(rest)
 
 
+def spread_sums(array: Array, axes: tuple[int, ...]) -> Array:
+    """Return what broadcasts as the sums along dimensions do: beside a small matrix those of rows for each element.
+
+    NumPy takes longer to begin to broadcast than for a product with ones, and arithmetic of two small arrays.
+
+    Examples
+    --------
+    >>> spread_sums(numpy.array([[1.0, 2.0], [3.0, 4.0]]), (1,))
+    array([[3., 3.],
+           [7., 7.]])
+    """
+    shape = array.shape
+    few = axes == (1,) and len(shape) == 2 and shape[1] <= _SHORT_TO_SPREAD and array.size <= _FEW_TO_SPREAD
+    if few and _is_plain(array):
+        return array.dot(_square(array.dtype.char, shape[1]))
+    return sums(array, axes)
+
+
 def row_maxima(array: Array, axis: int) -> Array:
     """Return the maxima along an axis, which is kept as one of size 1; NaN where there is one.
 
@@ -162,6 +183,13 @@ def _column(char: str, rows: int) -> numpy.ndarray:
     column = numpy.ones((rows, 1), char)
     column.flags.writeable = False
     return column
+
+
+@cache
+def _square(char: str, rows: int) -> numpy.ndarray:
+    square = numpy.ones((rows, rows), char)
+    square.flags.writeable = False
+    return square
 
 
 def _ones(dtype: DType) -> numpy.ndarray:

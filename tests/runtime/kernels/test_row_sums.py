@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import gradscope as gs
 from gradscope.runtime.kernels import threads
 from gradscope.runtime.kernels.elementwise import LARGE
-from gradscope.runtime.kernels.row_sums import reduced, row_maxima, sums
+from gradscope.runtime.kernels.row_sums import reduced, row_maxima, spread_sums, sums
 
 SHAPES = [
     (64, 10), (64, 1), (1, 64), (3, 10), (40, 128), (40, 129), (20_000, 3), (2, 20, 10), (0, 3), (3, 0), (10,), (),
@@ -143,3 +143,22 @@ def test_sums_over_all_axes_are_the_sum_of_all():
     tensor = gs.from_numpy(array)
     assert tensor.sum().item() == tensor.sum((0, 1)).item() == total
     assert tensor.mean().item() == total / np.float32(array.size)
+
+
+@pytest.mark.parametrize(
+    "shape", [(8, 8), (32, 16), (33, 16), (8, 17), (1, 1), (0, 3), (3, 0), (2, 4, 4), (5,)], ids=str
+)
+@pytest.mark.parametrize("lay_out", [lambda a: a, np.asfortranarray, lambda a: a[::-1]], ids=["C", "F", "-"])
+def test_spread_sums_broadcast_as_sums_do(shape, lay_out):
+    array = lay_out(np.random.default_rng(0).standard_normal(shape).astype("f"))
+    axis = array.ndim - 1
+    spread, wanted = spread_sums(array, (axis,)), array.sum(axis, keepdims=True)
+    assert spread.dtype == array.dtype
+    np.testing.assert_allclose(array - spread, array - wanted, atol=1e-5)
+
+
+def test_what_is_not_finite_is_spread_over_its_own_row():
+    array = np.ones((4, 3), "f")
+    array[1, 2], array[2, 0] = np.nan, np.inf
+    assert np.isnan(spread_sums(array, (1,))[1]).all()
+    np.testing.assert_array_equal(spread_sums(array, (1,))[[0, 2, 3]], [[3] * 3, [np.inf] * 3, [3] * 3])

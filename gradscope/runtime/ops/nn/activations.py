@@ -15,7 +15,7 @@ import numpy
 from ... import autocast, state
 from ...kernels import cuda_kernels, error_function_kernel, forms
 from ...kernels.forms import pointwise, rowwise
-from ...kernels.row_sums import row_maxima, sums
+from ...kernels.row_sums import row_maxima, spread_sums, sums
 from ...kernels.selection import select
 from ...memory import device
 from ...memory.dtype import scalar_type
@@ -818,7 +818,7 @@ def _softmax(xp: Namespace, self: Array, dim: int) -> Array:
 def _softmax_along(xp: Namespace, x: Array, axis: int, out: Array | None = None) -> Array:
     result = xp.subtract(x, row_maxima(x, axis), out=out)
     xp.exp(result, out=result)
-    result /= sums(result, (axis,))
+    result /= spread_sums(result, (axis,))
     return result
 
 
