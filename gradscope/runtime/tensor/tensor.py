@@ -599,7 +599,8 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
             output._view = RereadView(output._view, (*parent.steps, strided_step(output._memory, self._memory)))
         if state.special:
             output._view.site = events.call_site_if_wanted()
-        output._flags |= state.VIEW
+        if output._dtype.kind in dtypes.INEXACT:
+            output._flags |= state.VIEW
 
     def _make_inert(self) -> None:
         """Take the history away: an inert operand was written into this tensor."""

@@ -15,7 +15,7 @@ import numpy
 import pytest
 
 import gradscope as gs
-from gradscope.runtime import events
+from gradscope.runtime import events, state
 from gradscope.runtime.engine import backward
 
 Program = Callable[[Any], dict[str, Any]]
@@ -592,12 +592,20 @@ VIEWS = {
 SOURCES = {
     "leaf": lambda: gs.ones(3, 4, requires_grad=True),
     "unrecorded": lambda: gs.ones(3, 4),
+    "integers": lambda: gs.ones(3, 4, dtype=gs.int64),
+    "a view of integers": lambda: gs.ones(2, 3, 4, dtype=gs.int64)[1],
     "computed": lambda: gs.ones(3, 4, requires_grad=True) * 2,
     "view": lambda: (gs.ones(2, 3, 4, requires_grad=True) * 2)[1],
     "one of several": lambda: (gs.ones(2, 3, 4, requires_grad=True) * 2).unbind()[1],
     "written": lambda: gs.zeros(2, 3, 4)[0].add_(1),
     "conjugate": lambda: gs.ones(3, 4, dtype=gs.complex64, requires_grad=True).conj(),
 }
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_an_operator_need_not_ask_a_view_of_integers_whether_its_base_requires_grad(view):
+    assert not VIEWS[view](gs.ones(3, 4, dtype=gs.int64))._flags
+    assert VIEWS[view](gs.ones(3, 4))._flags == state.VIEW
 
 
 @pytest.mark.parametrize("grad", [True, False])
