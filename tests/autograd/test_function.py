@@ -229,6 +229,16 @@ def hooks_of_the_node(m):
     return log, x.grad
 
 
+@program(returns=[True, False])
+def a_hook_is_given_one_tensor_for_a_gradient_that_is_passed_on(m):
+    same = []
+    for backward in (lambda ctx, g: g, lambda ctx, g: g * 2):
+        y = custom(m, lambda ctx, x: x * 2, backward).apply(leaf(m))
+        y.grad_fn.register_hook(lambda i, o: same.append(i[0] is o[0]))
+        y.sum().backward()
+    return same
+
+
 # --- what is saved ----------------------------------------------------------------------------------------------------
 
 

@@ -608,12 +608,15 @@ class GraphTask:
 
     def _run_posthooked(self, node: Node, grad: Any) -> Any:
         """Run such a node: what it has made is shown to its hooks."""
-        grads = self._as_tensors(grad if node.multi else [grad])
+        arrays = grad if node.multi else [grad]
+        grads = self._as_tensors(arrays)
         results = node.apply(grad) if self.keep_graph else node.spend(grad)
         if len(results) != len(node.edges):
             results = check_count(node, results)
         results = self._validated(node, results)
-        tensors = self._as_tensors(results)
+        # What a node passes on as it is, as at the edges of a module, is one tensor.
+        passed = len(grads) == 1 == len(results) and results[0] is arrays[0]
+        tensors = grads if passed else self._as_tensors(results)
         seen = self._posthooks(node, tensors, grads)
         return results if seen is tensors else [None if g is None else bare_of(g) for g in seen]
 
