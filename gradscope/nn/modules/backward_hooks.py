@@ -7,10 +7,13 @@ from typing import Any
 
 from ...autograd import Function
 from ...runtime import events, state
+from ...runtime.graph.hooks import HookTable
 from ...runtime.tensor.tensor import Tensor
 from ...runtime.user_warnings import warn
 
 __all__ = ["BackwardHook", "BackwardHookFunction", "hook_output_node"]
+
+_FIRST = -1  # the number of the hook of a new node that nobody removes; a handle, with one of its own, takes longer
 
 
 class BackwardHookFunction(Function):
@@ -70,7 +73,7 @@ class BackwardHook:
         result, self.input_positions, node = self._wrap(args)
         self.inputs = len(args)
         if node is not None:
-            node.register_hook(fire)
+            node._register_hook_dict(HookTable({_FIRST: fire}))
         return result
 
     def setup_output_hook(self, output: Any) -> Any:
@@ -103,7 +106,7 @@ class BackwardHook:
         result, self.output_positions, node = self._wrap(outputs)
         self.outputs = len(outputs)
         if node is not None:
-            node.register_hook(fire)
+            node._register_hook_dict(HookTable({_FIRST: fire}))
         return result if is_tuple else result[0]
 
     def _call_hooks(self, grad_input: tuple[Any, ...], *, may_replace: bool = True) -> tuple[Any, ...]:
@@ -130,19 +133,21 @@ class BackwardHook:
         return tuple(full)
 
     def _wrap(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int], Any]:
-        positions, recorded = [], False
-        for position, arg in enumerate(args):
-            if isinstance(arg, Tensor):
-                positions.append(position)
-                recorded = recorded or arg.requires_grad
-        if not (recorded and state.local.grad_enabled):
+        if type(args) is tuple and len(args) == 1 and type(args[0]) is Tensor:  # what most modules are given and return
+            positions, tensors = [0], args
+        else:
+            positions = [position for position, arg in enumerate(args) if isinstance(arg, Tensor)]
+            tensors = tuple([args[position] for position in positions])
+        if True not in [tensor.requires_grad for tensor in tensors] or not state.local.grad_enabled:
             return args, [], None
-        wrapped = BackwardHookFunction.apply(*[args[i] for i in positions])
+        wrapped = BackwardHookFunction.apply(*tensors)
         node = None
         for tensor in wrapped:
             node = node or tensor.grad_fn
         if node is None:
             raise RuntimeError("Error while setting up the backward hooks: the identity recorded no node.")
+        if tensors is args:
+            return wrapped, positions, node
         result = list(args)
         for position, tensor in zip(positions, wrapped, strict=True):
             result[position] = tensor
