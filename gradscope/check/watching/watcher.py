@@ -59,6 +59,7 @@ class Watcher(Observer):
         self.writes = 0
         self.unseen: dict[str, None] = {}
         self._adapter = adapter
+        self._notes, self._carried = adapter.notes, adapter.carried  # called at every node
         self._tell = tell
         self._shared_writes = shared_writes
         self._account = WriteAccount()
@@ -143,8 +144,8 @@ class Watcher(Observer):
         running = self._running.by_task.get(id(call.task))
         if running is not None:
             running.nodes.pop(get_ident(), None)
-            self._adapter.notes(call.node)[_RAN_AT if call.task.keep_graph else _FREED_AT] = running.read
-        _, made = self._adapter.carried(call)
+            self._notes(call.node)[_RAN_AT if call.task.keep_graph else _FREED_AT] = running.read
+        _, made = self._carried(call)
         if len(made) > 1 and _same_twice(made):
             self._shared_writes.note_shared(call)
         if self._shared_writes.written:

@@ -130,8 +130,9 @@ def _observed(original: Any, observers: Sequence[Observer], outputs: Any, args: 
         site=user_site(3),
         grads=grads,
         passes_by=backward_tap.passes_by,
+        accumulates=forward_tap.accumulates if forward_tap.writes else None,
     )
-    entered = forward_tap.enter_engine()
+    leave_engine = forward_tap.enter_engine()
     try:
         task.start()
         result = original(outputs, grads, task.keep_graph, create_graph, inputs, *rest, **kwargs)
@@ -140,8 +141,7 @@ def _observed(original: Any, observers: Sequence[Observer], outputs: Any, args: 
         raise
     finally:
         task.close()
-        if entered:
-            forward_tap.leave_engine()
+        leave_engine()
     task.finish()
     return result
 

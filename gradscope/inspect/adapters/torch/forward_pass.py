@@ -8,6 +8,10 @@ Modes belong to a thread: the one that starts to observe enters it, threads that
 lifetime, any other for as long as a module runs on it. Where nothing can be recorded (a module under no_grad, the step
 of an optimizer) the mode is left, unless somebody wants to hear of the operators there: it would cost time, and keep
 PyTorch from its fused inference paths.
+
+Writes are heard by a dispatch mode, which costs several times as much at each operator, those of the engine too. So it
+is in place only where a call may write that the function mode has seen, and where the function mode is left; what the
+engine adds to the gradients of leaves is told by the backward itself.
 """
 
 from __future__ import annotations
@@ -44,7 +48,7 @@ from .transforms.functorch import is_wrapped
 from .transforms.jit_tracing import TRACED, around_tracing
 from .transforms.torch_compile import blindness_of, leave_uncompiled
 from .warning_lines import relocate_warnings
-from .writes.inplace_writes import SHARING, TorchShare, TorchWrite, WriteMode, called, given_to_write
+from .writes.inplace_writes import SHARING, TorchShare, TorchWrite, WriteMode, called, given_to_write, may_write
 from .writes.refused_writes import explain_refusal
 
 __all__ = [
@@ -102,12 +106,16 @@ class CallMode(TorchFunctionMode):
         first: Any = _first(args, kwargs) if tap.own_writes else None
         counted = type(first) in _COUNTED and not first.is_inference()
         version = first._version if counted else 0
+        listening = bool(tap.writes) and may_write(func, args, kwargs) and tap.enter_writes()
         before = _sequence_nr()
         try:
             result = func(*args, **kwargs) if kwargs else func(*args)
         except RuntimeError as error:
             tap.refused(error, args, kwargs)
             raise
+        finally:
+            if listening:
+                tap.leave_writes()
         if counted and first._version != version:
             tap.wrote(called(func), (first,))
         elif type(first) in _LISTS or (kwargs and "out" in kwargs and tap.own_writes):
@@ -148,7 +156,7 @@ class _ThreadState(threading.local):
     generation, depth : int
         Which observation it was entered for, and how often.
     seen, writes : bool
-        Whether the modes for calls and for writes have been entered.
+        Whether the mode for calls has been entered, and whether that for writes is in place.
     stepping : bool
         Whether a step of an optimizer has left the former.
     entered : list of (int, bool)
@@ -235,6 +243,7 @@ class ForwardTap:
             _patch_modules(self),
             _patch_function(self),
             _patch_zero_grad(self),
+            _patch_scripts(self),
             functools.partial(self.see_conversions, False),
             _patch_threads(self),
             around_tracing(functools.partial(_TracingPause, self)),
@@ -272,8 +281,6 @@ class ForwardTap:
         if self._hears_calls and not self._local.seen:
             self._local.seen = True
             self._mode.__enter__()
-        if self.writes and not self._local.writes:
-            self.enter_writes()
 
     def leave_thread(self) -> None:
         """See it no more, once this has been said as often as :meth:`enter_thread`."""
@@ -287,10 +294,14 @@ class ForwardTap:
         if not (depth and self.writes):
             self.leave_writes()
 
-    def enter_writes(self) -> None:
-        """Hear of writes on this thread."""
-        self._local.writes = True
+    def enter_writes(self) -> bool:
+        """Hear of writes on this thread; return whether they were not heard of before."""
+        local = self._local
+        if local.writes:
+            return False
+        local.writes = True
         self._write_mode.__enter__()
+        return True
 
     def leave_writes(self) -> bool:
         """Hear of them no more; return whether they were heard of."""
@@ -300,21 +311,28 @@ class ForwardTap:
             self._write_mode.take_off()
         return heard
 
-    def enter_engine(self) -> bool:
-        """See what Python code does inside a backward, where the call of backward() has hidden the mode."""
+    def enter_engine(self) -> Callable[[], None]:
+        """See what Python code does inside a backward, where the call of backward() has hidden the mode.
+
+        Return what undoes that.
+        """
         self._step_left()
         if not self._hears_calls or self.active:
-            return False
+            return _nothing
+        heard = self.leave_writes()
         self._mode.__enter__()
-        return True
+        return functools.partial(self._leave_engine, heard)
 
-    def leave_engine(self) -> None:
-        """Undo :meth:`enter_engine`."""
+    def _leave_engine(self, heard: bool) -> None:
         _take_off_stack(self._mode)
+        if heard:
+            self.enter_writes()
 
     # --- optimizers ---
 
     def _step_entered(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if _traced():  # torch.compile inlines this method too
+            return
         closure = args[1] if len(args) > 1 else kwargs.get("closure")  # args begins with the optimizer
         if closure is None and self.active and not self._is_heard(optimizer):
             self._local.stepping = True
@@ -385,11 +403,14 @@ class ForwardTap:
                 break
 
     def switch(self, on: bool) -> None:
-        """Enter or leave the mode on this thread."""
+        """Enter or leave the mode on this thread; without it no call tells that it may write."""
         if on:
+            self.leave_writes()
             self._mode.__enter__()
         else:
             _take_off_stack(self._mode)
+            if self.writes:
+                self.enter_writes()
 
     # --- calls ---
 
@@ -423,6 +444,19 @@ class ForwardTap:
         if self.muted.depth:
             return
         write.site = user_site(2)
+        for observer in self.writes:
+            observer.tensor_written(write)
+
+    def accumulates(self, leaf: torch.Tensor, site: CallSite) -> None:
+        """Tell that a backward is about to add to the gradient that a leaf has, which the engine does in place."""
+        if self.muted.depth:
+            return
+        with torch._C.DisableTorchFunction():
+            grad = leaf.grad
+            if grad is None or grad.layout is not torch.strided or grad.is_inference():
+                return
+            write = TorchWrite(grad, "add_", grad._version + 1, False, site)
+        self.write_started(grad)
         for observer in self.writes:
             observer.tensor_written(write)
 
@@ -488,7 +522,9 @@ leave_uncompiled(
     ForwardTap.shared,
     ForwardTap.refused,
     ForwardTap.enter_engine,
-    ForwardTap.leave_engine,
+    ForwardTap._leave_engine,
+    ForwardTap.enter_writes,
+    ForwardTap.leave_writes,
     ForwardTap.module_entered,
     ForwardTap.module_left,
 )
@@ -546,21 +582,22 @@ class _TracingPause:
 
     def __enter__(self) -> None:
         tap = self._tap
-        self._active, self._writes = tap.active, tap.leave_writes()
+        self._active = tap.active
         if self._active:
             tap.blind(TRACED)
             tap.switch(False)
             tap.see_conversions(False)
+        self._writes = tap.leave_writes()
         tap.muted.depth += 1
 
     def __exit__(self, *exc_info: object) -> None:
         tap = self._tap
         tap.muted.depth -= 1
-        if self._writes:
-            tap.enter_writes()
         if self._active:
             tap.switch(True)
             tap.see_conversions(True)
+        elif self._writes:
+            tap.enter_writes()
 
 
 # --- what has no hook of its own --------------------------------------------------------------------------------------
@@ -620,6 +657,33 @@ def _patch_zero_grad(tap: ForwardTap) -> Callable[[], None]:
 
     leave_uncompiled(zero_grad)
     return replace(Optimizer, "zero_grad", original, zero_grad)
+
+
+def _patch_scripts(tap: ForwardTap) -> Callable[[], None]:
+    """Hear of what TorchScript writes, whose calls a function mode does not see."""
+    undo = [_patch_script(tap, kind) for kind in (torch._C.ScriptFunction, torch._C.ScriptMethod)]
+
+    def restore() -> None:
+        for step in undo:
+            step()
+
+    return restore
+
+
+def _patch_script(tap: ForwardTap, kind: Any) -> Callable[[], None]:
+    original = kind.__call__
+
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        listening = bool(tap.writes) and tap.active and tap.enter_writes()
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            if listening:
+                tap.leave_writes()
+
+    leave_uncompiled(call, calls=False)
+    return replace(kind, "__call__", original, call)
 
 
 def _patch_conversions(tap: ForwardTap) -> Callable[[], None]:

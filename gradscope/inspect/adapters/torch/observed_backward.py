@@ -7,9 +7,9 @@ methods of the task and close over no node, so nothing is kept alive when they a
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from operator import is_not
+from threading import get_ident
 from typing import Any
 
 import torch
@@ -90,6 +90,8 @@ class TorchTask:
         The gradients that enter.
     passes_by : callable
         Tells whether all of some observers are told of nodes in passing.
+    accumulates : callable, optional
+        Called with each leaf to whose gradient the engine is about to add, and `site`.
 
     Attributes
     ----------
@@ -116,6 +118,7 @@ class TorchTask:
         site: CallSite,
         grads: Sequence[Any] = (),
         passes_by: Callable[[Sequence[Observer]], bool] = lambda observers: False,
+        accumulates: Callable[[torch.Tensor, CallSite], None] | None = None,
     ) -> None:
         self.roots = [edge for edge in map(edge_of, outputs) if edge is not None]
         self.keep_graph = keep_graph
@@ -129,10 +132,12 @@ class TorchTask:
         self._entering = [observer for observer in observers if hears(observer, "node_entered")]
         self._exiting = [observer for observer in observers if hears(observer, "node_exited")]
         self._passes_by = passes_by
+        # With create_graph the engine makes a new gradient.
+        self._accumulates = None if create_graph else accumulates
         self._accumulate = accumulate
         self._inputs = [node for node in (self._node_of(value) for value in inputs) if node is not None]
         self._needed: set[Any] | None = None
-        self._thread = threading.get_ident()
+        self._thread = get_ident()
         self._id: int | None = None
         self._running: dict[int, TorchCall] = {}
         self._hung: HungHooks | None = None
@@ -245,20 +250,22 @@ class TorchTask:
     # --- the hooks ---
 
     def _entered(self, grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        if not self._mine():
+        if _current_id() != self._id and not self._mine():
             return None
-        call = TorchCall(self, _current_node(), grads, ())
-        self._running[threading.get_ident()] = call
+        node = _current_node()
+        self._running[get_ident()] = call = TorchCall(self, node, grads, ())
         for observer in self._entering:
             observer.node_entered(call)
         if call.skip:
             return (None,) * len(grads)
-        return _replaced(call.given, grads)
+        if type(node) is _ACCUMULATE_GRAD:
+            self._tell_accumulation(node, call.given)
+        return None if call.given is grads else _replaced(call.given, grads)
 
     def _exited(self, produced: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if _current_id() != self._id:
             return None
-        call = self._running.pop(threading.get_ident(), None)
+        call = self._running.pop(get_ident(), None)
         if call is None:  # the node got its hook while it ran
             return None
         call.made = [None] * len(produced) if call.skip else produced
@@ -278,10 +285,16 @@ class TorchTask:
         if _current_id() != self._id and not self._mine():
             return
         node = _current_node()
-        self._running[threading.get_ident()] = call = TorchCall(self, node, grads, ())
+        self._running[get_ident()] = call = TorchCall(self, node, grads, ())
         call.told = False
         if node in self._announced:
             self._tell_reached(call)
+        if type(node) is _ACCUMULATE_GRAD:
+            self._tell_accumulation(node, grads)
+
+    def _tell_accumulation(self, node: Any, given: Sequence[Any]) -> None:
+        if self._accumulates is not None and given[0] is not None:
+            self._accumulates(node.variable, self.site)
 
     def _tell_reached(self, call: TorchCall) -> None:
         """Tell in passing of a node that is about to run, or has failed, where that has not been told yet."""
@@ -294,7 +307,7 @@ class TorchTask:
         """Tell in passing of a node that has run."""
         if _current_id() != self._id and not self._mine():
             return None
-        reached = self._running.pop(threading.get_ident(), None) if self._running else None
+        reached = self._running.pop(get_ident(), None) if self._running else None
         if reached is not None and reached.skip:  # it was left out while nodes were told of as usual
             reached.made = [None] * len(produced)
             return self._tell_exit(reached, produced)
@@ -348,7 +361,7 @@ class TorchTask:
             return current == self._id
         if any(task._id == current for task in _live):
             return False
-        here = threading.get_ident()
+        here = get_ident()
         if here != self._thread and any(task._thread == here for task in _live):
             return False
         if here == self._thread and next(t for t in reversed(_live) if t._thread == here) is not self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -17,6 +18,7 @@ __all__ = [
     "RELEASED",
     "TorchSaved",
     "held_of",
+    "plain_slots",
     "raw_names",
     "saved_of",
     "set_version",
@@ -180,7 +182,10 @@ def written_by_itself(node: Any) -> tuple[str, ...]:
     In training batch_norm writes the statistics that it has saved, and cuDNN writes the state of its generator.
     """
     training = hasattr(type(node), "_saved_training") and node._saved_training
-    return ("running_mean", "running_var", "dropout_state") if training else ("dropout_state",)
+    return _WRITTEN if training else _WRITTEN[-1:]
+
+
+_WRITTEN = ("running_mean", "running_var", "dropout_state")
 
 
 def _of_attribute(node: Any, attribute: str) -> Iterator[TorchSaved]:
@@ -195,6 +200,21 @@ def _of_attribute(node: Any, attribute: str) -> Iterator[TorchSaved]:
         slot = item if SHOWN else UnpackedSlot(node, item, plain, place if several else None)
         if slot.data is not None or _was_something(node, slot, plain):
             yield TorchSaved(node, name, slot, plain)
+
+
+@functools.cache
+def plain_slots(kind: type) -> tuple[tuple[str, str], ...] | None:
+    """Return where nodes of a class hold saved tensors: the attributes, and those that give what is unpacked.
+
+    Returns
+    -------
+    tuple of (str, str), or None
+        None where each node is to be asked: of custom Functions, and where not all that is saved is read.
+    """
+    names = raw_names(kind)
+    if not SHOWN or names == (_OF_CUSTOM,) or {*map(_name_of, names)}.intersection(_WRITTEN):
+        return None
+    return tuple([(name, f"_saved_{_name_of(name)}") for name in names])
 
 
 def _name_of(attribute: str) -> str:

@@ -23,7 +23,7 @@ from ....runtime import events
 from ...records.moments import Moments
 from ...records.records import InnerOperator, Location, TensorSpec
 from ..gradient_hooks import NodeHook
-from ..memory_fingerprint import Region
+from ..memory_fingerprint import WHOLE_BYTES, Region
 from ..native_adapter import location_of
 from ..protocol import (
     CHECKPOINTS,
@@ -58,6 +58,7 @@ from .numpy_conversion import (
     bits_of,
     from_host,
     outputs_of,
+    reader,
     region_of,
     shape_of,
     small_of,
@@ -69,7 +70,7 @@ from .numpy_conversion import (
 )
 from .observed_backward import TorchTask, edge_of
 from .passing_norms import PassingNorms
-from .saved_tensors import saved_of, set_version, unpacked_of, written_by_itself
+from .saved_tensors import RELEASED, plain_slots, saved_of, set_version, unpacked_of, written_by_itself
 from .transforms.functorch import is_wrapped
 from .transforms.torch_compile import blindness_of, calls_inside, generated_code, inside_of, is_compiled, withheld_by
 
@@ -244,8 +245,8 @@ class TorchAdapter:
 
     def fingerprints(self, node: Any) -> Sequence[tuple[int, int] | None]:
         """Return version and checksum of each saved tensor that the node reads."""
-        unread = written_by_itself(node)
-        return [None if name in unread else _fingerprint(tensor) for name, tensor in unpacked_of(node)]
+        prints = _prints_of_plain(node)
+        return _prints_of_any(node) if prints is None else prints
 
     def copy(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return a copy of a tensor, without history."""
@@ -595,6 +596,50 @@ def _without_hooks(leaves: Sequence[torch.Tensor]) -> Iterator[None]:
     finally:
         for table, hooks in zip(tables, kept):
             table.update(hooks)
+
+
+def _prints_of_any(node: Any) -> Sequence[tuple[int, Any] | None]:
+    unread = written_by_itself(node)
+    return tuple([None if name in unread else _fingerprint(tensor) for name, tensor in unpacked_of(node)])
+
+
+def _prints_of_plain(node: Any) -> Sequence[tuple[int, Any] | None] | None:
+    """Return the same, at a fifth of the time, where all that a node has saved is small, dense and on the host."""
+    kind: type = type(node)
+    slots = plain_slots(kind)
+    if slots is None or RELEASED in node.metadata:
+        return None
+    found = []
+    try:
+        with torch._C.DisableTorchFunction():
+            for raw, unpacked in slots:
+                slot = getattr(node, raw)
+                tensor = slot.data
+                if tensor is None and slot.unpack_hook is None:
+                    getattr(node, unpacked)  # it raises, but for one that has never held anything
+                    continue
+                size = tensor.nbytes
+                address = tensor.data_ptr()
+                if (
+                    size > WHOLE_BYTES
+                    or not address
+                    or type(tensor) not in _PLAIN
+                    or slot.unpack_hook is not None
+                    or not tensor.is_cpu
+                    or tensor.is_nested
+                    or not tensor.is_contiguous()
+                ):
+                    return None
+                found.append((tensor._version, zlib.crc32(reader(size)(address))))
+    except _UNREADABLE:
+        return None
+    return tuple(found)
+
+
+# What a tensor raises that is sparse, of inference mode or inside of a transform, a slot that is empty, or one of
+# several tensors, or one that holds what a hook has made.
+_UNREADABLE = (AttributeError, NotImplementedError, RuntimeError, TypeError)
+_PLAIN = {torch.Tensor, torch.nn.Parameter}
 
 
 def _fingerprint(tensor: torch.Tensor | None) -> tuple[int, Any] | None:

@@ -493,6 +493,86 @@ def test_writes_of_every_kind_are_told_with_their_version(adapter, heard):
     assert (x._version, y._version) == (4, 2)
 
 
+def test_no_dispatch_mode_stands_where_nothing_can_be_written(adapter):
+    """It would cost several times what the function mode does, in the engine too."""
+    modes = []
+
+    def look(grad):
+        modes.append(torch.utils._python_dispatch._get_current_dispatch_mode())
+
+    with adapter.observe(Observer(), forward=True, backward=True, writes=True):
+        x = leaf()
+        y = nn.functional.softmax(x.exp(), 0)
+        y.register_hook(look)
+        y.sum().backward()
+        look(None)
+    assert modes == [None, None]
+
+
+class AddOne(nn.Module):
+    def forward(self, x):
+        return x.add_(1)
+
+
+def add_one(x: torch.Tensor) -> torch.Tensor:
+    return x.add_(1)
+
+
+def scripted(code):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return torch.jit.script(code)
+
+
+def accumulate(x):
+    w = torch.ones(3, requires_grad=True)
+    w.grad = x
+    (w * 2).sum().backward()
+
+
+def write_in_hook(x):
+    y = torch.ones(3, requires_grad=True) * 2
+    y.register_hook(lambda grad: x.add_(1))
+    y.sum().backward()
+
+
+class AfterBackward(nn.Module):
+    def forward(self, x):
+        with torch.enable_grad():
+            (torch.ones(3, requires_grad=True) * 2).sum().backward()
+        return x.add_(1)
+
+
+def step(x):
+    w = torch.ones(3, requires_grad=True)
+    w.data, w.grad = x, torch.ones(3)
+    torch.optim.SGD([w], lr=1.0, foreach=False).step()
+
+
+UNSEEN = {
+    "a script": lambda x: scripted(add_one)(x),
+    "a method of a script": lambda x: scripted(AddOne()).forward(x),
+    "a module under no_grad": lambda x: torch.no_grad()(AddOne())(x),
+    "after a backward in a module under no_grad": lambda x: torch.no_grad()(AfterBackward())(x),
+    "a function that is told to": lambda x: nn.functional.relu(x, inplace=True),
+    "by its place": lambda x: nn.functional.relu(x, True),
+    "statistics": lambda x: nn.functional.embedding(torch.tensor([0]), x.view(3, 1), max_norm=0.5),
+    "out": lambda x: torch.neg(torch.ones(3), out=x),
+    "an overload": lambda x: torch.ops.aten.add_.Tensor(x, 1),
+    "what a backward adds": accumulate,
+    "a hook of a backward": write_in_hook,
+    "a step": step,
+}
+
+
+@pytest.mark.parametrize("way", UNSEEN)
+def test_no_way_of_writing_is_unheard(adapter, heard, way):
+    x = torch.ones(3)
+    with adapter.observe(heard, forward=True, backward=True, writes=True):
+        UNSEEN[way](x)
+    assert 1 in [version for _, version in heard.of("written")]
+
+
 @pytest.mark.parametrize("all_writes", [True, False])
 def test_what_initialises_a_tensor_writes_it(adapter, heard, all_writes):
     x = torch.zeros(3, 3)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from types import BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType
 from typing import Any
 
 import torch
@@ -12,9 +14,9 @@ from torch.utils import _python_dispatch as dispatch
 from .....runtime.events import CallSite
 from ....records.records import Location
 from ...native_adapter import location_of
-from ..operator_calls import tensors_in
+from ..operator_calls import operator_word, tensors_in
 
-__all__ = ["SHARING", "TorchShare", "TorchWrite", "WriteMode", "called", "given_to_write"]
+__all__ = ["SHARING", "TorchShare", "TorchWrite", "WriteMode", "called", "given_to_write", "may_write"]
 
 SHARING: dict[Any, str] = {
     torch.Tensor.data.__get__: ".data",
@@ -131,6 +133,80 @@ class WriteMode(dispatch.TorchDispatchMode):
             above.append(dispatch._pop_mode())
         for other in reversed(above):
             dispatch._push_mode(other)
+
+
+# What decides whether a call writes, by the function: the places and names of arguments; None where it is not known.
+_deciding: dict[Any, tuple[tuple[int, str], ...] | None] = {}
+_COMPILED = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, MethodWrapperType)
+_SETTERS = ("__set__", "__delete__")
+_TOLD_TO_WRITE = ("inplace", "max_norm", "out")
+_STATISTICS = "running_mean"
+
+
+def may_write(func: Any, args: Sequence[Any], kwargs: Any) -> bool:
+    """Whether a call may write tensors that were there before: true of all that is not known not to.
+
+    Parameters
+    ----------
+    func : callable
+        As a function mode is given it.
+
+    Examples
+    --------
+    >>> x = torch.ones(2)
+    >>> may_write(torch.sin, (x,), None), may_write(torch.sin, (x,), {"out": x}), may_write(torch.sin_, (x,), None)
+    (False, True, True)
+    >>> relu = torch.nn.functional.relu
+    >>> may_write(relu, (x,), {"inplace": False}), may_write(relu, (x,), {"inplace": True})
+    (False, True)
+    """
+    if kwargs and kwargs.get("out") is not None:
+        return True
+    if isinstance(func, torch._ops.OpOverload):
+        return bool(written_slots(func))
+    try:
+        deciding = _deciding[func]
+    except (KeyError, TypeError):  # it may have no hash
+        deciding = _look_up(func)
+    if not deciding:
+        return deciding is None
+    given = kwargs or {}
+    return any(args[place] if place < len(args) else given.get(name) for place, name in deciding)
+
+
+def _look_up(func: Any) -> tuple[tuple[int, str], ...] | None:
+    name = getattr(func, "__name__", "")
+    known: tuple[tuple[int, str], ...] | None
+    if type(func) in _COMPILED:
+        pure = name == "__get__" or (name not in _SETTERS and _is_pure(operator_word(func)))
+        known = () if pure else None
+    elif getattr(func, "__module__", "") == "torch._tensor":
+        known = () if _is_pure(operator_word(func)) else None
+    elif getattr(func, "__module__", "") == torch.nn.functional.__name__:
+        known = _told_to_write(func)
+    else:  # it may be the program's own, of which nothing is kept
+        return None
+    _deciding[func] = known
+    return known
+
+
+def _is_pure(operator: str) -> bool:
+    """Whether no overload of an operator of PyTorch's own writes an argument, but for what stands at ``out=``."""
+    schemas = torch._C._jit_get_schemas_for_operator(f"aten::{operator}")
+    arguments = [argument for schema in schemas for argument in schema.arguments]
+    return bool(schemas) and not any(
+        argument.name == _STATISTICS
+        or (not argument.kwarg_only and argument.alias_info is not None and argument.alias_info.is_write)
+        for argument in arguments
+    )
+
+
+def _told_to_write(func: Any) -> tuple[tuple[int, str], ...] | None:
+    """Return the arguments that tell a function of ``torch.nn.functional`` to write; None where it does by itself."""
+    names = list(inspect.signature(func).parameters)
+    if func.__name__.endswith("_") or _STATISTICS in names:
+        return None
+    return tuple([(names.index(name), name) for name in _TOLD_TO_WRITE if name in names])
 
 
 def called(func: Any) -> str:
