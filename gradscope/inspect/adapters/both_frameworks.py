@@ -324,6 +324,11 @@ class AnyAdapter:
         """Return the values as a NumPy array."""
         return self._of(tensor).to_host(tensor)
 
+    def task_nodes(self, task: Any) -> Sequence[Any]:
+        """Return the nodes that a backward may run."""
+        nodes: Sequence[Any] = task.nodes
+        return nodes
+
     def task_reach(self, task: Any) -> tuple[Sequence[Any], AbstractSet[str]]:
         """Return the leaves that a backward may reach, and the names of the nodes that it may run."""
         return self._of(task).task_reach(task)
@@ -348,6 +353,11 @@ class AnyAdapter:
         """Return the statistics of gradients on a device, None of others."""
         first = next((gradient for gradient in gradients if gradient is not None), None)
         return [None] * len(gradients) if first is None else self._of(first).moments(gradients)
+
+    def are_small_and_finite(self, carried: Sequence[Any]) -> bool:
+        """Whether tensors, or what a node carries, are few numbers each, none of them NaN or infinite."""
+        first = next((each for each in carried if each is not None), None)
+        return first is None or self._of(first).are_small_and_finite(carried)
 
     def passing_norms(self) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:
         """Raise: a backward is of one framework, whose adapter is asked."""

@@ -50,6 +50,7 @@ from .protocol import (
     SavedView,
     hears,
     hears_entries,
+    hears_operator,
     key_in,
     refuse_checkpoint,
 )
@@ -95,6 +96,7 @@ def _calls(site: events.CallSite) -> tuple[Location, ...]:
 
 _PACKAGE = os.path.dirname(os.path.abspath(gs.__file__))
 _ARRAY = numpy.ndarray
+_READ_AS_NUMBERS = 16  # elements, which Python reads sooner than NumPy begins
 _FEW = 256  # elements, whose norm is taken as quickly as it is remembered
 _NOTHING = (None, None, None)
 _RUNNING_NODES = ("<gradscope operator ", *(os.path.join(_PACKAGE, room, "") for room in ("runtime", "autograd")))
@@ -407,6 +409,10 @@ class NativeAdapter:
         call = self.call_in(frames)
         return None if call is None else FailedCall(call.task, call.node, call.grad_outputs)
 
+    def task_nodes(self, task: GraphTask) -> Sequence[Node]:
+        """Return the nodes that a backward may run."""
+        return task.nodes
+
     def task_reach(self, task: GraphTask) -> tuple[Sequence[Any], AbstractSet[str]]:
         """Return the leaves that a backward may reach, and the names of the nodes that it may run."""
         nodes = task.nodes
@@ -452,6 +458,19 @@ class NativeAdapter:
     def moments(self, gradients: Sequence[Any]) -> Sequence[Moments | None]:
         """Return None of each gradient: CuPy's are looked at on the host."""
         return [None] * len(gradients)
+
+    def are_small_and_finite(self, carried: Sequence[Any]) -> bool:
+        """Whether tensors, or the arrays that a node carries, are few numbers each, none of them NaN or infinite."""
+        for each in carried:
+            if each is None:
+                continue
+            array = each if type(each) is _ARRAY else getattr(each, "_array", None)
+            if type(array) is not _ARRAY or array.size > _READ_AS_NUMBERS or array.dtype.kind != "f":
+                return False
+            values = array.tolist() if array.ndim == 1 else array.reshape(-1).tolist()
+            if not math.hypot(*values) < math.inf:
+                return False
+        return True
 
     def passing_norms(self) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:
         """Return a function of the arrays that a node was given and has made: see the protocol."""
@@ -641,6 +660,8 @@ class NativeCall(NamedTuple):
 class NativeOperatorCall:
     """An operator that has run."""
 
+    __slots__ = ("_site", "grad_enabled", "inputs", "name", "node", "outputs")
+
     def __init__(self, event: events.OperatorRecorded) -> None:
         self.name, self.node = event.name, event.node
         self.inputs, self.outputs = event.inputs, event.outputs
@@ -699,8 +720,7 @@ class NativeObservation:
         if forward:
             handlers |= _forward_handlers(observer)
         if operators and hears(observer, "operator_ran"):
-            ran = observer.operator_ran
-            handlers[events.OperatorRecorded] = lambda event: ran(NativeOperatorCall(event))
+            handlers[events.OperatorRecorded] = _told_of_operators(observer)
         if own_writes and hears(observer, "tensor_written"):
             handlers[events.VersionBumped] = lambda event: observer.tensor_written(NativeWrite(event))
         if writes and hears(observer, "write_started"):
@@ -812,6 +832,30 @@ def _nothing() -> None:
 def _listeners() -> dict[str, type[events.Event]]:
     """Return the events by the name of the method that hears each: ``on_node_ready``."""
     return {f"on_{re.sub('(?<=[a-z])(?=[A-Z])', '_', name).lower()}": kind for name, kind in events.kinds.items()}
+
+
+def _told_of_operators(observer: Observer) -> Callable[[events.OperatorRecorded], None]:
+    """Return what tells an observer of the operators that it wants to hear of."""
+    ran, heard = observer.operator_ran, _HeardNames(observer)
+    if observer.operators_heard is None:
+        return lambda event: ran(NativeOperatorCall(event))
+
+    def told(event: events.OperatorRecorded) -> None:
+        if heard[event.name]:
+            ran(NativeOperatorCall(event))
+
+    return told
+
+
+class _HeardNames(dict[str, bool]):
+    """Whether an observer wants to hear of an operator, by its name, as far as it was asked."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def __missing__(self, name: str) -> bool:
+        wanted = self[name] = hears_operator(self._observer, name)
+        return wanted
 
 
 def _told_of_events(observer: Observer) -> list[tuple[type[events.Event], Callable[[Any], None]]]:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy
 
 from ..records.moments import Moments
-from ..records.records import InnerOperator, Location, TensorSpec
+from ..records.records import InnerOperator, Location, TensorSpec, operator_of
 from .gradient_hooks import NodeHook
 from .memory_fingerprint import Region
 
@@ -269,6 +269,8 @@ class Observer:
     nodes_of_modules_alone : bool
         Whether :meth:`operator_recorded` does nothing before a module has been entered: a program without modules need
         not call it at each operator then.
+    operators_heard : frozenset of str or None
+        The bare names of the operators of which :meth:`operator_ran` is told, in place too; None for all.
     operators_of_steps : bool
         Whether :meth:`operator_ran` does something in a step of an optimizer that is the framework's own: if nobody
         wants that, PyTorch's are not told of.
@@ -280,6 +282,7 @@ class Observer:
     """
 
     nodes_of_modules_alone: ClassVar[bool] = False
+    operators_heard: ClassVar[frozenset[str] | None] = None
     operators_of_steps: ClassVar[bool] = True
     operators_unrecorded: ClassVar[bool] = True
     places_of_nodes: ClassVar[bool] = True
@@ -513,6 +516,12 @@ def hears_entries(observer: Observer) -> bool:
     return hears(observer, "node_entered")
 
 
+def hears_operator(observer: Observer, name: str) -> bool:
+    """Whether an observer wants to be told of an operator that has run."""
+    heard = observer.operators_heard
+    return hears(observer, "operator_ran") and (heard is None or operator_of(name) in heard)
+
+
 def hears(observer: Observer, method: str) -> bool:
     """Whether an observer has written a method of its own."""
     return getattr(getattr(observer, method), "__func__", None) is not getattr(Observer, method)
@@ -679,6 +688,9 @@ class Adapter(Protocol):
     def task_runs(self, task: Any, node: Any) -> bool:
         """Whether a backward will run `node`; not all do when gradients of some inputs only are wanted."""
 
+    def task_nodes(self, task: Any) -> Sequence[Any]:
+        """Return the nodes that a backward may run, in an order that depends on the graph alone."""
+
     def task_reach(self, task: Any) -> tuple[Sequence[Any], AbstractSet[str]]:
         """Return the leaves that a backward may reach, and the names of the nodes that it may run: less than `plan`."""
 
@@ -708,6 +720,12 @@ class Adapter(Protocol):
         """Return the statistics of gradients, taken where they are: of those on a device; None of others, and of None.
 
         All of them are waited for once, and those of the latest gradients are remembered.
+        """
+
+    def are_small_and_finite(self, carried: Sequence[Any]) -> bool:
+        """Whether tensors, or what :meth:`carried` gives, are few numbers each on the host, all of them finite.
+
+        None counts as such. It costs a fraction of a look at the arrays; False says nothing.
         """
 
     def passing_norms(self) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:

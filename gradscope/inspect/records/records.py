@@ -31,6 +31,7 @@ __all__ = [
     "WriteRecord",
     "dtype_name",
     "operator_name",
+    "operator_of",
 ]
 
 
@@ -573,6 +574,19 @@ def operator_name(name: str) -> str:
     """
     head, found, tail = name.rpartition("Backward")
     return head if found and head and (not tail or tail.isdigit()) else name
+
+
+@functools.cache
+def operator_of(name: str) -> str:
+    """Return an operator's bare name.
+
+    Examples
+    --------
+    >>> operator_of("aten::sum.dim_IntList"), operator_of("aten.add_.Tensor"), operator_of("to.dtype")
+    ('sum', 'add', 'to')
+    """
+    bare = name.rpartition("::")[2].removeprefix("aten.").partition(".")[0]
+    return bare if bare.startswith("__") else bare.rstrip("_") or bare
 
 
 @dataclass(frozen=True, slots=True)

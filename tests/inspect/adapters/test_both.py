@@ -9,7 +9,9 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
+from gradscope.inspect.adapters import Observer, adapter_for
 from gradscope.inspect.records.execution_order import walk
+from gradscope.inspect.records.records import operator_of
 from tests.inspect.sessions import debugging, wait, where
 
 
@@ -604,3 +606,39 @@ def test_a_model_that_has_gone_leaves_its_place(lib):
             assert sorted(tracker.parameter_paths().values()) == ["bias", "weight"]
             del model
             gc.collect()
+
+
+def test_an_observer_hears_of_the_operators_that_it_names_alone(lib):
+    class OfProducts(Observer):
+        operators_heard = frozenset({"mul", "view"})
+
+        def __init__(self):
+            self.heard = []
+
+        def operator_ran(self, call):
+            self.heard.append(operator_of(call.name))
+
+    x, watch = lib.ones(2), OfProducts()
+    with adapter_for(x).observe(watch, forward=False, backward=False, operators=True):
+        (x * 2).exp().view(2, 1).mul_(3).add(1)
+    assert watch.heard == ["mul", "view", "mul"]
+
+
+@pytest.mark.parametrize(
+    "values", [[1.0, -2.0], [0.0, np.nan], [np.inf], [-np.inf, np.inf], [1e30, -1e30], [], [0.0] * 17, [1]]
+)
+@pytest.mark.parametrize("shape", [(-1,), (-1, 1), (1, -1, 1)])
+def test_what_is_small_and_finite_is_finite(lib, values, shape):
+    tensor = lib.tensor(values, dtype=lib.int64 if values == [1] else lib.float32)
+    tensor = tensor.reshape(shape) if values else tensor
+    adapter = adapter_for(tensor)
+    small = 0 < len(values) <= 16 and values != [1]
+    assert adapter.are_small_and_finite([None, tensor]) <= bool(np.isfinite(values).all())
+    assert adapter.are_small_and_finite([tensor, None]) or not (small and np.isfinite(values).all())
+
+
+def test_a_result_that_is_not_finite_among_small_ones_is_found(lib):
+    with gi.watch_nan() as watch:
+        x = lib.tensor([0.0, 1.0], requires_grad=True)
+        (x.log() * 0).sum().backward()
+    assert [found.name for found in watch.origin.producers][:2] == ["log", "mul"]

@@ -38,11 +38,11 @@ from torch.overrides import TorchFunctionMode
 
 from ....runtime.events import CallSite, user_site
 from ..native_adapter import location_of
-from ..protocol import Observer, hears
+from ..protocol import Observer, hears, hears_operator
 from .graph_freeing import cut_row
 from .node_hooks import note_hooks
 from .numpy_conversion import storage_of
-from .operator_calls import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
+from .operator_calls import TorchOperatorCall, grad_fn_of, made_by, operator_told, tensors_in
 from .saved_tensors_unpacked import note_thread
 from .transforms.functorch import is_wrapped
 from .transforms.jit_tracing import TRACED, around_tracing
@@ -128,7 +128,7 @@ class CallMode(TorchFunctionMode):
                 tap.shared(args[0], SHARING[func])
             elif func is _SET_ITEM:
                 tap.assigned(*args[:2])
-        if tap.operators and is_operator(func, result):
+        if tap.operators:
             tap.ran(func, args, kwargs, result, numbers)
         return result
 
@@ -192,6 +192,8 @@ class ForwardTap:
         self._local = _ThreadState()
         # Whether somebody hears of more than modules: only then do calls go through the mode.
         self._hears_calls = False
+        self._recorded: tuple[Callable[[Any], None], ...] = ()
+        self._tellers: dict[str, tuple[Callable[[Any], None], ...]] = {}
         self._users = 0
         self._generation = 0
         self._undo: list[Callable[[], None]] = []
@@ -210,10 +212,9 @@ class ForwardTap:
                 self.operators = (*self.operators, observer)
             if wanted.writes:
                 self.writes = (*self.writes, observer)
-            self._announce_writes()
             if wanted.own_writes:
                 self.own_writes = (*self.own_writes, observer)
-            self._hears_calls = self._is_heard_of_calls()
+            self._observers_changed()
             self._users += 1
             if self._users == 1:
                 self._generation += 1
@@ -225,8 +226,7 @@ class ForwardTap:
         with self._lock:
             for name in ("modules", "nodes", "operators", "writes", "own_writes"):
                 setattr(self, name, tuple(o for o in getattr(self, name) if o is not observer))
-            self._hears_calls = self._is_heard_of_calls()
-            self._announce_writes()
+            self._observers_changed()
         self.leave_thread()
         with self._lock:
             self._users -= 1
@@ -234,7 +234,11 @@ class ForwardTap:
                 while self._undo:
                     self._undo.pop()()
 
-    def _announce_writes(self) -> None:
+    def _observers_changed(self) -> None:
+        self._hears_calls = self._is_heard_of_calls()
+        # Of a doctor's forty observers few hear of each node and operator.
+        self._recorded = tuple([o.operator_recorded for o in self.nodes if hears(o, "operator_recorded")])
+        self._tellers = {}
         heard = any(hears(observer, "write_started") for observer in self.writes)
         self._write_mode.announce = self.write_started if heard else None
 
@@ -418,19 +422,31 @@ class ForwardTap:
         """Note on the nodes that a call has made, by their numbers, where the program stands, and tell of them."""
         if self.muted.depth:
             return
-        site, observers = user_site(3), self.nodes
+        site, recorded = user_site(3), self._recorded
         for node in reversed(_made(numbers, result, args, site)):
             cut_row(node)
-            for observer in observers:
-                observer.operator_recorded(node)
+            for tell in recorded:
+                tell(node)
 
     def ran(self, func: Any, args: Any, kwargs: Any, result: Any, numbers: range) -> None:
         """Tell of an operator that has run, recorded or not."""
         if self.muted.depth:
             return
-        call = TorchOperatorCall(func, args, kwargs, result, numbers, user_site(3))
-        for observer in self.operators:
-            observer.operator_ran(call)
+        name = operator_told(func)
+        outputs = made_by(name, args, result) if name else ()
+        told = self._told_of(name) if outputs else ()
+        if told:
+            call = TorchOperatorCall(name, args, kwargs, outputs, numbers, user_site(3))
+            for ran in told:
+                ran(call)
+
+    def _told_of(self, name: str) -> tuple[Callable[[Any], None], ...]:
+        """Return what tells observers of an operator."""
+        found = self._tellers.get(name)
+        if found is None:
+            hearing = (observer for observer in self.operators if hears_operator(observer, name))
+            found = self._tellers[name] = tuple([observer.operator_ran for observer in hearing])
+        return found
 
     def write_started(self, tensor: torch.Tensor) -> None:
         """Tell of a tensor that is about to be written."""

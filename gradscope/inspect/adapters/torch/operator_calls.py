@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType
 from typing import Any
 
 import torch
@@ -11,7 +12,10 @@ from ....runtime.events import CallSite
 from ...records.records import Location
 from ..native_adapter import location_of
 
-__all__ = ["TorchOperatorCall", "grad_fn_of", "is_operator", "tensors_in"]
+__all__ = ["COMPILED", "TorchOperatorCall", "grad_fn_of", "made_by", "operator_told", "operator_word", "tensors_in"]
+
+_TENSOR = torch.Tensor
+_NESTING = (tuple, list, dict)
 
 
 class TorchOperatorCall:
@@ -19,18 +23,29 @@ class TorchOperatorCall:
 
     Parameters
     ----------
-    func : callable
-        PyTorch's function.
+    name : str
+        As :func:`operator_told` has it.
+    outputs : tuple of Tensor
+        As :func:`made_by` has them.
     numbers : range
         The sequence numbers of the nodes that it has made.
     """
 
-    def __init__(self, func: Any, args: Any, kwargs: Any, result: Any, numbers: range, site: CallSite) -> None:
-        self.name = operator_word(func)
-        self.inputs = tuple(tensors_in((args, list((kwargs or {}).values()))))
-        # ``x[i] = value`` returns nothing; what it makes is what it wrote.
-        self.outputs = tuple(tensors_in(args[0] if self.name == "setitem" else result))
-        nodes = [node for node in map(grad_fn_of, self.outputs) if node is not None]
+    __slots__ = ("_site", "grad_enabled", "inputs", "name", "node", "outputs")
+
+    def __init__(
+        self, name: str, args: Any, kwargs: Any, outputs: tuple[torch.Tensor, ...], numbers: range, site: CallSite
+    ) -> None:
+        self.name = name
+        found: list[torch.Tensor] = []
+        for value in (*args, *kwargs.values()) if kwargs else args:
+            if isinstance(value, _TENSOR):
+                found.append(value)
+            elif isinstance(value, _NESTING):
+                found += tensors_in(value)
+        self.inputs = tuple(found)
+        self.outputs = outputs
+        nodes = [node for node in map(grad_fn_of, outputs) if node is not None] if numbers else ()
         self.node = next((node for node in nodes if node._sequence_nr() in numbers), None)
         self.grad_enabled = torch.is_grad_enabled()
         self._site = site
@@ -67,16 +82,44 @@ def operator_word(func: Any) -> str:
 _REVERSED = ("add", "sub", "mul", "truediv", "pow", "matmul")
 
 
-def is_operator(func: Any, result: Any) -> bool:
-    """Whether a call made or wrote tensors: property reads and queries (``shape``, ``size``, ``grad``) did not.
+# By the function; the program's own are not kept.
+_told: dict[Any, str] = {}
+
+
+def operator_told(func: Any) -> str:
+    """Return the bare name of a function of which observers are told; empty of one that reads or sets a property.
 
     An OpOverload is what a dispatch mode calls below an operator that has been told of, or the engine.
     """
-    if getattr(func, "__name__", "") == "__setitem__":
-        return True
-    if isinstance(func, torch._ops.OpOverload) or getattr(func, "__name__", "") in ("__get__", "__set__", "__delete__"):
-        return False
-    return any(True for _ in tensors_in(result))
+    try:
+        return _told[func]
+    except (KeyError, TypeError):  # it may have no hash
+        pass
+    if isinstance(func, torch._ops.OpOverload):
+        return ""
+    name = "" if getattr(func, "__name__", "") in _PROPERTY else operator_word(func)
+    if type(func) in COMPILED or (getattr(func, "__module__", None) or "").startswith("torch."):
+        _told[func] = name
+    return name
+
+
+_PROPERTY = ("__get__", "__set__", "__delete__")
+COMPILED = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, MethodWrapperType)
+"""The kinds of functions that are no Python code."""
+
+
+def made_by(name: str, args: Any, result: Any) -> tuple[torch.Tensor, ...]:
+    """Return the tensors that a call has made or written: queries (``size``, ``is_contiguous``) have made none.
+
+    Parameters
+    ----------
+    name : str
+        The bare name of the function.
+    """
+    if type(result) is _TENSOR:
+        return (result,)
+    # ``x[i] = value`` returns nothing; what it makes is what it wrote.
+    return tuple(tensors_in(args[0] if name == "setitem" else result))
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:

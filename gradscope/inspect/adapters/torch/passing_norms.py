@@ -19,9 +19,10 @@ from ...records.tensor_statistics import combined_norm, is_finite, makes_bad, qu
 from ..recent_norms import RecentNorms
 from .numpy_conversion import norm_at, reader, to_host
 
-__all__ = ["PassingNorms"]
+__all__ = ["PassingNorms", "are_small_and_finite"]
 
 _TENSOR = torch.Tensor
+_PLAIN = {torch.Tensor, torch.nn.Parameter}
 _FEW = 16
 _DTYPES: dict[torch.dtype, numpy.dtype[Any]] = {
     torch.float32: numpy.dtype(numpy.float32),
@@ -146,6 +147,31 @@ class PassingNorms:
         if norm is not None and type(tensor) is _TENSOR and not tensor.is_inference():
             self._recent.note(tensor, (norm, None, tensor._version))
         return norm
+
+
+def are_small_and_finite(tensors: Sequence[Any]) -> bool:
+    """Whether tensors, of which some may be None, are few numbers each on the host, none of them NaN or infinite.
+
+    They are read where they lie; the caller has put modes aside.
+
+    Examples
+    --------
+    >>> are_small_and_finite([torch.ones(3), None]), are_small_and_finite([torch.tensor(torch.inf)])
+    (True, False)
+    """
+    try:
+        for tensor in tensors:
+            if tensor is None:
+                continue
+            # A number of a dtype, or of a count, that is not here is a KeyError.
+            read = _NUMBERS[tensor.dtype, tensor.numel()]
+            plain = type(tensor) in _PLAIN and tensor.is_cpu and tensor.is_contiguous()
+            address = tensor.data_ptr() if plain and not tensor.is_neg() else 0
+            if not address or not math.hypot(*read(address)[:]) < math.inf:
+                return False
+    except (AttributeError, KeyError, NotImplementedError, RuntimeError):  # it is sparse, or inside of a transform
+        return False
+    return True
 
 
 def _place_of(tensor: Any) -> _Place | None:

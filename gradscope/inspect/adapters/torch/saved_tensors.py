@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,9 +17,11 @@ from .saved_tensors_unpacked import SHOWN, UnpackedSlot, versions_in
 __all__ = [
     "RELEASED",
     "TorchSaved",
+    "held",
     "held_of",
     "plain_slots",
     "raw_names",
+    "saved_bytes",
     "saved_of",
     "set_version",
     "tell_checkpoint_violation",
@@ -164,6 +166,53 @@ def held_of(node: Any) -> list[tuple[str, torch.Tensor]]:
         for tensor in _held(node, attribute)
         if tensor is not None
     ]
+
+
+def held(node: Any) -> Callable[[], dict[str, Any]]:
+    """Return a function that lists what a node has saved now, by name, also after the node has released it."""
+    kind: type = type(node)
+    slots = plain_slots(kind)
+    if slots is None or RELEASED in node.metadata:
+        return _listed(node)
+    kept = []
+    for raw, _ in slots:
+        slot = getattr(node, raw)
+        if type(slot) is tuple:
+            return _listed(node)
+        kept.append(slot.data if slot.unpack_hook is None else None)
+    return functools.partial(_by_name, slots, kept)
+
+
+def _listed(node: Any) -> Callable[[], dict[str, Any]]:
+    saved = {v.name: v.data for v in saved_of(node) if not v.released and v.saved_version is not None}
+    return lambda: saved
+
+
+def _by_name(slots: Sequence[tuple[str, str]], kept: Sequence[torch.Tensor | None]) -> dict[str, Any]:
+    there = ((raw, tensor) for (raw, _), tensor in zip(slots, kept) if tensor is not None)
+    return {_name_of(raw): tensor for raw, tensor in there if not tensor.is_inference()}
+
+
+def saved_bytes(nodes: Iterable[Any]) -> int | None:
+    """Return the size of the memory that nodes have saved, each piece once; None where one has no plain memory."""
+    if not SHOWN:
+        return None
+    sizes: dict[int, int] = {}
+    try:
+        with torch._C.DisableTorchFunction():
+            for node in nodes:
+                for attribute in raw_names(type(node)):
+                    raw = getattr(node, attribute)
+                    for slot in raw if type(raw) is tuple else (raw,):
+                        tensor = slot.data
+                        if tensor is not None and slot.unpack_hook is None:
+                            storage = tensor.untyped_storage()
+                            sizes[storage._cdata] = storage.nbytes()
+                if RELEASED in node.metadata:
+                    return None
+    except (NotImplementedError, RuntimeError):  # one is sparse or inside of a transform, or what was saved is released
+        return None
+    return sum(sizes.values())
 
 
 def _held(node: Any, attribute: str) -> list[torch.Tensor | None]:

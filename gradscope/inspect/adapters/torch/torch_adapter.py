@@ -69,8 +69,17 @@ from .numpy_conversion import (
     without_repeats,
 )
 from .observed_backward import TorchTask, edge_of
-from .passing_norms import PassingNorms
-from .saved_tensors import RELEASED, plain_slots, saved_of, set_version, unpacked_of, written_by_itself
+from .passing_norms import PassingNorms, are_small_and_finite
+from .saved_tensors import (
+    RELEASED,
+    held,
+    plain_slots,
+    saved_bytes,
+    saved_of,
+    set_version,
+    unpacked_of,
+    written_by_itself,
+)
 from .transforms.functorch import is_wrapped
 from .transforms.torch_compile import blindness_of, calls_inside, generated_code, inside_of, is_compiled, withheld_by
 
@@ -148,8 +157,7 @@ class TorchAdapter:
 
     def held(self, node: Any) -> Callable[[], dict[str, Any]]:
         """Return a function that lists a node's saved tensors by name, also after the node has released them."""
-        saved = {v.name: v.data for v in saved_of(node) if not v.released and v.saved_version is not None}
-        return lambda: saved
+        return held(node)
 
     def alias(self, node: Any, saved: SavedView) -> torch.Tensor:
         """Return a tensor in the memory of one that `node` has saved, without history."""
@@ -170,8 +178,9 @@ class TorchAdapter:
         put(values, version)
         return undo
 
-    def saved_bytes(self, nodes: Sequence[Any]) -> None:
-        """Return None: each saved tensor is to be asked."""
+    def saved_bytes(self, nodes: Sequence[Any]) -> int | None:
+        """Return the size of the memory that nodes have saved; None where that is to be asked of each tensor."""
+        return saved_bytes(nodes)
 
     def variable(self, node: Any) -> Any:
         """Return the leaf of an AccumulateGrad."""
@@ -307,6 +316,10 @@ class TorchAdapter:
 
     # --- values ---
 
+    def task_nodes(self, task: TorchTask) -> Sequence[Any]:
+        """Return the nodes that a backward may run."""
+        return task.nodes
+
     def task_reach(self, task: TorchTask) -> tuple[Sequence[torch.Tensor], AbstractSet[str]]:
         """Return the leaves that a backward may reach, and the names of the nodes that it may run."""
         leaves = [node.variable for node in task.nodes if type(node) is _ACCUMULATE_GRAD]
@@ -356,6 +369,11 @@ class TorchAdapter:
             return [None] * len(gradients)
         found = _unobserved(self._recent_moments.of, gradients)
         return [None] * len(gradients) if found is None else found
+
+    def are_small_and_finite(self, carried: Sequence[Any]) -> bool:
+        """Whether tensors are few numbers each on the host, none of them NaN or infinite."""
+        with torch._C.DisableTorchFunction():
+            return are_small_and_finite(carried)
 
     def passing_norms(self) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:
         """Return a function of the tensors that a node was given and has made: see the protocol."""

@@ -12,8 +12,7 @@ from itertools import islice, pairwise
 from sys import getrefcount
 from typing import Any
 
-from ...adapters import Adapter, Observer
-from ...adapters.protocol import Plan
+from ...adapters import Adapter, NodeFacts, Observer
 from ...output.number_format import count, format_bytes
 from ...records.execution_order import NodeLinks, walk
 from ...records.object_search import living
@@ -272,11 +271,12 @@ class GrowthWatch(Observer):
         """Take a sample, unless this backward runs inside another."""
         depth = self._depth.now = getattr(self._depth, "now", 0) + 1
         if depth == 1:
-            plan = self.adapter.plan(task)
-            if self._reaches_back(plan):
+            nodes = self.adapter.task_nodes(task)
+            facts = self.adapter.facts(nodes)
+            if self._reaches_back(facts):
                 links = walk(self.adapter, [node for node, _ in self.adapter.task_roots(task)])
                 self._joint = self._find_joint(links) or self._joint
-            self._sample(plan.nodes, sum(leaf is None for leaf in plan.facts.leaves), caller())
+            self._sample(nodes, sum(leaf is None for leaf in facts.leaves), caller())
 
     def task_finished(self, task: Any) -> None:
         """Note that a backward has ended."""
@@ -346,10 +346,10 @@ class GrowthWatch(Observer):
             return "kept graphs", min(kept)
         return "steady", 0
 
-    def _reaches_back(self, plan: Plan) -> bool:
+    def _reaches_back(self, facts: NodeFacts) -> bool:
         """Whether a backward will run nodes of an earlier iteration."""
         now = self._living.now
-        born = {id(notes[_TOKEN]) for notes in plan.facts.notes if notes is not None and _TOKEN in notes}
+        born = {id(notes[_TOKEN]) for notes in facts.notes if notes is not None and _TOKEN in notes}
         return bool(born - {id(now)})
 
     def _find_joint(self, links: dict[int, NodeLinks]) -> Location | None:

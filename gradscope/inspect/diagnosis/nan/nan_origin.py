@@ -91,8 +91,8 @@ class NanWatch(Tracker):
         self._traces.backwards += 1
         self._hooks.look()
         names = self.parameter_paths()
-        arrived = self._forward.accumulated
-        self._visitors[id(task)] = BackwardVisitor(self.adapter, self._traces, self.module_of, names, arrived)
+        arrived, adapter = self._forward.accumulated, self.adapter.of(task)
+        self._visitors[id(task)] = BackwardVisitor(adapter, self._traces, self.module_of, names, arrived)
 
     def node_entered(self, call: Any) -> None:
         """Keep its saved tensors until it has run."""

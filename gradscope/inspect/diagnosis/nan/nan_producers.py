@@ -12,9 +12,9 @@ import numpy
 
 from ...adapters import Adapter
 from ...output.number_format import format_shape
-from ...records.records import Location, operator_name
+from ...records.records import Location, operator_name, operator_of
 from ...source.call_sites import name_of, user_frame
-from ..no_gradient.dataflow import RESCALING, TensorKinds, operator_of, overflowed
+from ..no_gradient.dataflow import RESCALING, TensorKinds, overflowed
 from .nan_causes import DOUBLE_WHERE, Cause, backward_cause, element_of, forward_cause, is_elementwise
 from .nan_records import NanOrigin, NanStep, Producer
 
@@ -211,8 +211,9 @@ class BackwardVisitor:
         if self._adapter.variable(node) is None:
             # Most gradients that enter a node have just left another one; what enters a leaf is looked at again, as a
             # hook may have written it, and nothing comes out there that would show it.
-            new = [grad for grad in given if not any(grad is seen for seen in self._clean)]
-        if not self._are_finite(new) or not self._are_finite(made):
+            seen = set(map(id, self._clean))
+            new = [grad for grad in given if id(grad) not in seen]
+        if not self._are_finite([*new, *made]):
             self._clean = ()
             return False
         self._clean = made
@@ -221,6 +222,8 @@ class BackwardVisitor:
 
     def _are_finite(self, carried: Sequence[Any]) -> bool:
         """Whether it is seen at a glance that no gradient has a NaN or an infinity; of one on a device, there."""
+        if self._adapter.are_small_and_finite(carried):
+            return True
         if any(self._kinds[type(gradient)] for gradient in carried):
             looked = self._adapter.moments(carried)
             if any(moments is not None and (moments.nans or moments.infs) for moments in looked):
@@ -502,11 +505,15 @@ class ForwardVisitor:
         known = self._known
         if known and any(id(tensor) in known for tensor in (*call.inputs, *call.outputs)):
             return False
+        if operator_of(call.name) == RESCALING:
+            return False
+        if self._adapter.are_small_and_finite(call.outputs):
+            return True
         host = self._adapter.to_host
         for output in call.outputs:
             if self._kinds[type(output)] and output.is_floating_point() and not all_finite((host(output),)):
                 return False
-        return operator_of(call.name) != RESCALING
+        return True
 
     def visit(self, call: Any, module: str, direction: str = "forward") -> Producer | None:
         """Look at an operator, which may run in the backward of a custom Function; return it if it is a producer."""

@@ -8,7 +8,6 @@ that was computed from it, up to a bound on their number.
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -17,13 +16,13 @@ from typing import Any
 from ...adapters import Adapter
 from ...records.module_tracking import Tracker
 from ...records.naming import tables_of
-from ...records.records import Location
+from ...records.records import Location, operator_of
 from ...source.call_sites import caller
 from .dataflow_entries import BackwardRun, LedgerEntry
 from .loss_terms import COMPARING, crossed
 from .withheld_gradients import note_withheld
 
-__all__ = ["RESCALING", "DataflowObserver", "TensorKinds", "operator_of", "overflowed", "ran_in"]
+__all__ = ["RESCALING", "DataflowObserver", "TensorKinds", "overflowed", "ran_in"]
 
 # How amp.GradScaler ends an iteration, with its scale, how long that has grown, and whether a gradient was bad,
 # in which case it has left the optimizer's step out.
@@ -91,7 +90,7 @@ class DataflowObserver(Tracker):
         self.adapter = adapter
         self.backwards = 0
         self._limit = limit
-        self._address = adapter.address
+        self._addresses: dict[type, Callable[[Any], Any]] = {}
         self._kinds = TensorKinds(adapter)
         self._made_by = (_MADE_BY, id(self))
         self._entries: deque[LedgerEntry] = deque()
@@ -124,11 +123,12 @@ class DataflowObserver(Tracker):
         if not outputs:
             return
         inputs, location = self._tensors(call.inputs), call.location
-        written = set(map(id, inputs)).intersection(map(id, outputs))
+        written = {id(t) for t in inputs for output in outputs if t is output}
         if written and all(id(t) in written and self._is_leaf(t) for t in outputs):
             self._initialised(outputs, location, operator_of(call.name))
             return  # initialising or updating a parameter is no use of it
-        entry = LedgerEntry(operator_of(call.name), tuple(dict.fromkeys([self._used(t, location) for t in inputs])))
+        used = [self._used(t, location) for t in inputs]
+        entry = LedgerEntry(operator_of(call.name), tuple(used if len(used) < 2 else dict.fromkeys(used)))
         entry.location = location
         stack = self._running.modules
         if stack:
@@ -147,7 +147,10 @@ class DataflowObserver(Tracker):
         self._keep(entry)
         for tensor in outputs:
             memory = self._made(tensor, entry, written=id(tensor) in written)
-            if not any(self._memory_of(t) == memory for t in inputs):
+            for t in inputs:
+                if self._memory_of(t) == memory:
+                    break
+            else:
                 self._makers[memory] = weakref.ref(entry)
         if len(self._makers) > self._most_makers:
             self._forget_makers()
@@ -156,6 +159,12 @@ class DataflowObserver(Tracker):
         """Forget the entries that are no more: a weak dictionary takes four times as long to fill."""
         self._makers = {memory: maker for memory, maker in self._makers.items() if maker() is not None}
         self._most_makers = max(_MAKERS, 2 * len(self._makers))
+
+    def _address(self, tensor: Any) -> Any:
+        found = self._addresses.get(type(tensor))
+        if found is None:
+            found = self._addresses[type(tensor)] = self.adapter.of(tensor).address
+        return found(tensor)
 
     def _tensors(self, values: Iterable[Any]) -> list[Any]:
         kinds = self._kinds
@@ -388,14 +397,15 @@ class DataflowObserver(Tracker):
         """Note that an operator made a tensor; return the address of its memory."""
         known = self._by_id.get(id(tensor))
         if known is None or known() is not tensor:
-            known = self._know(tensor, entry, self._address(tensor))
+            known = _UsedTensor(tensor, self._gone)
+            known.entry, known.identity, known.memory = entry, id(tensor), self._address(tensor)
             # A result that an operator has just recorded is no leaf; asking would take long.
             if (entry.recorded and not written) or not self._is_leaf(tensor):
                 self._by_id[id(tensor)] = known
         elif not self._is_leaf(tensor):
             known.entry = entry
         memory = known.memory
-        if self._in_memory(self._by_memory, memory) is None:
+        if memory not in self._by_memory or self._in_memory(self._by_memory, memory) is None:
             self._by_memory[memory] = (known, entry)
         if written:
             # The view that was written may be gone in a moment; the memory is its base's.
@@ -446,19 +456,6 @@ def overflowed(adapter: Adapter, rescaling: Any) -> bool:
         Of :data:`RESCALING`.
     """
     return any(adapter.to_host(t).any() for t in rescaling.inputs[2:3] if adapter.is_tensor(t))
-
-
-@functools.cache
-def operator_of(name: str) -> str:
-    """Return an operator's bare name.
-
-    Examples
-    --------
-    >>> operator_of("aten::sum.dim_IntList"), operator_of("aten.add_.Tensor"), operator_of("to.dtype")
-    ('sum', 'add', 'to')
-    """
-    bare = name.rpartition("::")[2].removeprefix("aten.").partition(".")[0]
-    return bare if bare.startswith("__") else bare.rstrip("_") or bare
 
 
 def _has_gradients(tensor: Any) -> bool:

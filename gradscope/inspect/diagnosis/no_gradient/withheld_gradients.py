@@ -27,16 +27,14 @@ def note_withheld(adapter: Adapter, call: Any) -> None:
         What an observer's ``node_exited`` is told.
     """
     given, made = adapter.carried(call)
-    for grad in made:
-        if grad is None:
-            break
-    else:
+    none = [i for i, grad in enumerate(made) if grad is None]
+    if not none:
         return
-    if all(grad is None for grad in given):
+    edges = adapter.edges(call.node)
+    asked = [i for i in none if i < len(edges) and edges[i][0] is not None]
+    if not asked or all(grad is None for grad in given):
         return
-    edges = [child for child, _ in adapter.edges(call.node)]
-    wanted = [i for i, child in enumerate(edges) if child is not None and adapter.task_runs(call.task, child)]
-    withheld = tuple(i for i in wanted if i < len(made) and made[i] is None)
+    withheld = tuple(i for i in asked if adapter.task_runs(call.task, edges[i][0]))
     if withheld:
         adapter.notes(call.node)[_WITHHELD] = withheld
 

@@ -12,11 +12,11 @@ import numpy
 from ...adapters import Adapter, Observer
 from ...output.number_format import count, format_shape
 from ...records.optimizer_steps import OptimizerHooks, held_by
-from ...records.records import Location
+from ...records.records import Location, operator_of
 from ...source.call_sites import caller, place
 from ..explanation import Explanation, adapter_of, at
 from ..limits import Limits
-from ..no_gradient.dataflow import RESCALING, DataflowObserver, operator_of, overflowed
+from ..no_gradient.dataflow import RESCALING, DataflowObserver, overflowed
 from ..no_gradient.dataflow_ledger import Ledger
 from .idle_optimizers import IdleOptimizer, IdleOptimizers
 from .parameters_without_optimizer import ParameterWithoutOptimizer, WithoutOptimizerWatch

@@ -14,11 +14,10 @@ from typing import Any
 
 from ...adapters import Adapter, Observer
 from ...records.optimizer_steps import OptimizerHooks, held_by
-from ...records.records import Location
+from ...records.records import Location, operator_of
 from ...source.call_sites import caller
 from ...source.source_syntax import syntax_tree
 from ..flow.amplification import loss_scale
-from ..no_gradient.dataflow import operator_of
 from ..program_facts import Fact, Sighting, WatchedProgram
 
 __all__ = ["CLIPPING", "IDLE_CLIPPING", "ClippedGradients", "ClippingWatch", "IdleClipping", "clips_beside"]

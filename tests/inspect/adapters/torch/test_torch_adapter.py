@@ -14,6 +14,8 @@ torch = pytest.importorskip("torch")
 
 from torch.autograd import graph as torch_graph  # noqa: E402
 
+from gradscope.inspect.adapters.torch.torch_adapter import _prints_of_any  # noqa: E402
+
 pytestmark = pytest.mark.torch
 
 # PyTorch 2.4 does not tell what gradients a node expects.
@@ -267,3 +269,64 @@ def test_what_was_made_before_has_no_line():
     with gi.track():
         z = y.sum()
     assert [d["location"] is None for _, d in gi.graph(z).nodes(data=True)] == [False, True, True]
+
+
+# --- what is asked of every node --------------------------------------------------------------------------------------
+
+TENSORS = {
+    "plain": lambda: torch.arange(6.0).reshape(2, 3),
+    "transposed": lambda: torch.arange(6.0).reshape(2, 3).t(),
+    "scalar": lambda: torch.tensor(2.0),
+    "empty": lambda: torch.ones(0),
+    "large": lambda: torch.ones(600, 500),
+    "parameter": lambda: torch.nn.Parameter(torch.ones(3)),
+    "conjugate": lambda: torch.ones(3, dtype=torch.complex64).conj(),
+    "half": lambda: torch.ones(3, dtype=torch.float16),
+}
+
+
+@pytest.mark.parametrize("kind", TENSORS)
+def test_checksums_do_not_depend_on_how_saved_tensors_are_read(adapter, kind):
+    other = TENSORS[kind]()
+    node = (torch.ones(other.shape, dtype=other.dtype, requires_grad=True) * other).grad_fn
+    assert adapter.fingerprints(node) == _prints_of_any(node)
+    assert len(adapter.fingerprints(node)) == len(adapter.saved(node)) >= 1
+
+
+def test_checksums_of_what_has_been_released_or_packed_are_none(adapter):
+    loss = leaf().exp().sum()
+    node = loss.grad_fn.next_functions[0][0]
+    loss.backward()
+    with torch.autograd.graph.save_on_cpu():
+        packed = leaf().exp().grad_fn
+    assert (adapter.fingerprints(node), adapter.fingerprints(packed)) == ((None,), (None,))
+
+
+@pytest.mark.parametrize("kind", TENSORS)
+def test_what_a_node_held_is_named_after_it_has_run_too(adapter, kind):
+    other = TENSORS[kind]()
+    loss = (torch.ones(other.shape, dtype=other.dtype, requires_grad=True) * other).sum()
+    node = loss.grad_fn.next_functions[0][0]
+    held = adapter.held(node)
+    expected = {saved.name: saved.data for saved in adapter.saved(node)}
+    torch.autograd.backward(loss, torch.ones_like(loss))
+    assert list(held()) == list(expected)
+    assert all(held()[name] is expected[name] for name in expected)
+
+
+def test_what_a_custom_function_or_a_hook_has_saved_is_held_as_it_is_saved(adapter):
+    node = Scaled.apply(leaf(), torch.tensor(2.0)).grad_fn
+    assert [tensor.tolist() for tensor in adapter.held(node)().values()] == [2.0]  # of several the last
+    with torch.autograd.graph.save_on_cpu():
+        packed = leaf().exp().grad_fn
+    assert adapter.held(packed)() == {}
+
+
+def test_the_size_of_what_nodes_have_saved_counts_each_piece_of_memory_once(adapter):
+    x = torch.ones(4, requires_grad=True)
+    y = (x * x).exp()
+    nodes = [y.grad_fn, y.grad_fn.next_functions[0][0]]
+    assert adapter.saved_bytes(nodes) == 2 * 16
+    assert adapter.saved_bytes([*nodes, Scaled.apply(x, torch.ones(4)).grad_fn]) == 3 * 16
+    sparse = torch.sparse.mm(torch.eye(2).to_sparse(), torch.ones(2, 2, requires_grad=True)).grad_fn
+    assert adapter.saved_bytes([sparse]) is None

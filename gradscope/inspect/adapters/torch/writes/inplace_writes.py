@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from types import BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType
 from typing import Any
 
 import torch
@@ -14,7 +13,7 @@ from torch.utils import _python_dispatch as dispatch
 from .....runtime.events import CallSite
 from ....records.records import Location
 from ...native_adapter import location_of
-from ..operator_calls import operator_word, tensors_in
+from ..operator_calls import COMPILED, operator_word, tensors_in
 
 __all__ = ["SHARING", "TorchShare", "TorchWrite", "WriteMode", "called", "given_to_write", "may_write"]
 
@@ -137,7 +136,6 @@ class WriteMode(dispatch.TorchDispatchMode):
 
 # What decides whether a call writes, by the function: the places and names of arguments; None where it is not known.
 _deciding: dict[Any, tuple[tuple[int, str], ...] | None] = {}
-_COMPILED = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, MethodWrapperType)
 _SETTERS = ("__set__", "__delete__")
 _TOLD_TO_WRITE = ("inplace", "max_norm", "out")
 _STATISTICS = "running_mean"
@@ -177,7 +175,7 @@ def may_write(func: Any, args: Sequence[Any], kwargs: Any) -> bool:
 def _look_up(func: Any) -> tuple[tuple[int, str], ...] | None:
     name = getattr(func, "__name__", "")
     known: tuple[tuple[int, str], ...] | None
-    if type(func) in _COMPILED:
+    if type(func) in COMPILED:
         pure = name == "__get__" or (name not in _SETTERS and _is_pure(operator_word(func)))
         known = () if pure else None
     elif getattr(func, "__module__", "") == "torch._tensor":

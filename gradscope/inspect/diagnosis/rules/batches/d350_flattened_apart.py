@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from ....adapters import Observer
 from ....output.number_format import format_shape
-from ....records.records import Location
+from ....records.records import Location, operator_of
 from ...explanation import at
-from ...no_gradient.dataflow import operator_of
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
 
@@ -31,6 +30,7 @@ class FlattenedLoss(NamedTuple):
 class FlattenedWatch(Observer):
     """Remembers what was flattened, until a loss takes it."""
 
+    operators_heard = frozenset({"log_softmax", *_LOSSES, *_FLATTENING})
     operators_of_steps = False
 
     def __init__(self, program: WatchedProgram) -> None:

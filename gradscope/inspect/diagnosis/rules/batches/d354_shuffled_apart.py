@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy
 
 from ....adapters import Observer
-from ....records.records import Location
+from ....records.records import Location, operator_of
 from ...explanation import at
-from ...no_gradient.dataflow import operator_of
 from ...no_gradient.dataflow_entries import LedgerEntry
 from ...no_gradient.loss_terms import COMPARING
 from ...program_facts import Fact, WatchedProgram
@@ -47,6 +46,7 @@ class ShuffledLoss(NamedTuple):
 class ShuffleWatch(Observer):
     """Remembers which tensors were shuffled, until a loss compares what was computed from two of them."""
 
+    operators_heard = frozenset({"index", *_LOSSES})
     operators_of_steps = False
 
     def __init__(self, program: WatchedProgram) -> None:

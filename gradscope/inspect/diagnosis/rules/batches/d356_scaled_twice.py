@@ -11,7 +11,6 @@ import numpy
 from ....adapters import Observer
 from ....records.records import Location
 from ...explanation import at
-from ...no_gradient.dataflow import operator_of
 from ...no_gradient.dataflow_entries import LedgerEntry
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
@@ -35,6 +34,7 @@ class ScaledData(NamedTuple):
 class ScalingWatch(Observer):
     """Remembers which data was divided by what a byte can hold."""
 
+    operators_heard = frozenset({"div", "mul"})
     operators_of_steps = False
 
     def __init__(self, program: WatchedProgram) -> None:
@@ -49,7 +49,7 @@ class ScalingWatch(Observer):
 
     def operator_ran(self, call: Any) -> None:
         """Look at what data is divided by, a number and no tensor."""
-        if operator_of(call.name) not in ("div", "mul") or len(call.inputs) != 1 or len(call.outputs) != 1:
+        if len(call.inputs) != 1 or len(call.outputs) != 1:
             return
         data, result = call.inputs[0], call.outputs[0]
         if result is data or result.requires_grad or not result.is_floating_point() or not result.shape:

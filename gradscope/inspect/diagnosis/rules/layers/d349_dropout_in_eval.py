@@ -10,7 +10,6 @@ import numpy
 from ....adapters import Observer
 from ....records.records import Location
 from ...explanation import at
-from ...no_gradient.dataflow import operator_of
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
 
@@ -24,6 +23,7 @@ _DROPPING = {"dropout", "mul"}
 class FunctionalDropoutWatch(Observer):
     """Looks for dropouts that drop while the module which calls them is in eval mode."""
 
+    operators_heard = frozenset(_DROPPING)
     operators_of_steps = False
 
     def __init__(self, program: WatchedProgram) -> None:
@@ -42,7 +42,7 @@ class FunctionalDropoutWatch(Observer):
 
     def operator_ran(self, call: Any) -> None:
         """Look at a dropout."""
-        if not self._running or self._running[-1].training or operator_of(call.name) not in _DROPPING:
+        if not self._running or self._running[-1].training:
             return
         where = call.location
         # Who writes training= has thought of it, as for the uncertainty of a prediction.

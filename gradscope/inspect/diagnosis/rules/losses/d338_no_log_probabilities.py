@@ -13,7 +13,6 @@ from ....records.execution_order import walk
 from ....records.records import Location, operator_name
 from ...explanation import at
 from ...nan.nan_producers import saved_values
-from ...no_gradient.dataflow import operator_of
 from ...program_facts import Fact, Sighting, WatchedProgram
 from ...rule_registry import Found, Rule
 from ...sampled_graphs import leaves_behind
@@ -44,6 +43,7 @@ class LargeLogProbabilities(NamedTuple):
 class LogProbabilityWatch(Observer):
     """Looks at what losses of log-probabilities are given."""
 
+    operators_heard = frozenset({"kl_div"})
     operators_of_steps = False
 
     def __init__(self, program: WatchedProgram) -> None:
@@ -75,7 +75,7 @@ class LogProbabilityWatch(Observer):
 
     def operator_ran(self, call: Any) -> None:
         """Look at what kl_div() is given, which under PyTorch has no node of its own."""
-        if operator_of(call.name) != "kl_div" or not call.inputs:
+        if not call.inputs:
             return
         largest = float(numpy.max(self._adapter.to_host(call.inputs[0]), initial=-math.inf))
         if self._most < largest < math.inf and call.location not in self.found:

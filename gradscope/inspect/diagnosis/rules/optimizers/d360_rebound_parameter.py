@@ -14,7 +14,6 @@ from ....output.number_format import count
 from ....records.records import Location
 from ...examination import named
 from ...explanation import at
-from ...no_gradient.dataflow import operator_of
 from ...program_facts import EXAMINATION, Fact, WatchedProgram
 from ...rule_registry import Found, Rule
 
@@ -62,6 +61,7 @@ class _StillParameter:
 class LostSteps(Observer):
     """Follows the parameters for which a line such as ``p = p - lr * p.grad`` has run."""
 
+    operators_heard = frozenset(_UPDATING)
     operators_of_steps = False
 
     def __init__(self, program: WatchedProgram) -> None:
@@ -73,7 +73,7 @@ class LostSteps(Observer):
 
     def operator_ran(self, call: Any) -> None:
         """Look at a sum or a difference."""
-        if operator_of(call.name) not in _UPDATING or call.location is None:
+        if call.location is None:
             return
         name = _rebound_in(call.location.source)
         if not name:
