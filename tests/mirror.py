@@ -96,7 +96,6 @@ TESTED_IN = {
     "distributions/transform": "distributions/test_transforms.py",
     "distributions/transformed_distribution": "distributions/test_distributions.py",
     "inspect/adapters/protocol": "inspect/adapters/test_native_adapter.py",
-    "inspect/adapters/torch/writes/inplace_writes": "inspect/adapters/torch/transforms/test_torch_compile.py",
     "inspect/adapters/torch/saved_tensors": "inspect/adapters/torch/test_saved_tensors_unpacked.py",
     "inspect/debugging/session/debug_call": "inspect/debugging/stops/test_condition_names.py",
     "inspect/debugging/session/pause_context": "inspect/debugging/session/test_debugger.py",

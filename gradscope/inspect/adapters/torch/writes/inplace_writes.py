@@ -178,7 +178,7 @@ def _look_up(func: Any) -> tuple[tuple[int, str], ...] | None:
     if type(func) in COMPILED:
         pure = name == "__get__" or (name not in _SETTERS and _is_pure(operator_word(func)))
         known = () if pure else None
-    elif getattr(func, "__module__", "") == "torch._tensor":
+    elif getattr(func, "__module__", "") in ("torch._tensor", "torch.functional"):
         known = () if _is_pure(operator_word(func)) else None
     elif getattr(func, "__module__", "") == torch.nn.functional.__name__:
         known = _told_to_write(func)
