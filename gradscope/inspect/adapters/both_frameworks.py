@@ -120,6 +120,7 @@ class AnyAdapter:
     def __init__(self) -> None:
         self._native = NativeAdapter()
         self._by_kind: dict[type, Adapter] = {}
+        self._without_leaf: set[type] = set()  # all classes of nodes but AccumulateGrad
 
     def _of(self, value: Any) -> Adapter:
         adapter = self._by_kind.get(type(value))
@@ -194,7 +195,13 @@ class AnyAdapter:
 
     def variable(self, node: Any) -> Any:
         """Return the leaf of an AccumulateGrad."""
-        return self._of(node).variable(node)
+        kind = type(node)
+        if kind in self._without_leaf:
+            return None
+        leaf = self._of(node).variable(node)
+        if leaf is None and len(self._without_leaf) < _KEPT_KINDS:
+            self._without_leaf.add(kind)
+        return leaf
 
     def location(self, node: Any) -> Location | None:
         """Return the user's line that made the node."""

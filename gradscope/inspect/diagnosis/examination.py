@@ -257,7 +257,8 @@ class Examiner(Observer):
         frame = user_frame()
         if frame is not None:
             self.names.look(frame)
-        zeros, gains, scale = ZeroVisitor(self.adapter), GainVisitor(self.adapter), loss_scale(self.adapter, nodes[0])
+        adapter = self.adapter.of(task)  # asked at every node
+        zeros, gains, scale = ZeroVisitor(adapter), GainVisitor(adapter), loss_scale(adapter, nodes[0])
         self._open[id(task)] = _RunningBackward(roots[0], self._latest, zeros, gains, scale)
 
     def node_entered(self, call: Any) -> None:

@@ -24,6 +24,7 @@ def walk(adapter: Adapter, roots: Iterable[Any]) -> dict[int, NodeLinks]:
     """Return every node reachable from `roots`, by key."""
     found: dict[int, NodeLinks] = {}
     stack = list(roots)
+    adapter = adapter.of(stack[0]) if stack else adapter
     while stack:
         node = stack.pop()
         key = adapter.key(node)

@@ -423,7 +423,8 @@ class ForwardTap:
         if self.muted.depth:
             return
         site, recorded = user_site(3), self._recorded
-        for node in reversed(_made(numbers, result, args, site)):
+        made = _made_alone(numbers, result, site)
+        for node in reversed(_made(numbers, result, args, site) if made is None else made):
             cut_row(node)
             for tell in recorded:
                 tell(node)
@@ -559,6 +560,21 @@ def _first(args: Any, kwargs: Any) -> Any:
 
 def _nodes_of(value: Any) -> list[Any]:
     return [node for node in map(grad_fn_of, tensors_in(value)) if node is not None]
+
+
+def _made_alone(numbers: range, result: Any, site: CallSite) -> tuple[Any, ...] | None:
+    """Return the one node that a call has made, as most have; None where that is to be found out by :func:`_made`."""
+    if len(numbers) != 1 or type(result) is not _TENSOR:
+        return None
+    node = grad_fn_of(result)
+    if node is None or node._sequence_nr() != numbers.start:
+        return None
+    notes = node.metadata
+    if SITE in notes:
+        return None
+    notes[SITE] = site
+    note_thread(notes)
+    return (node,)
 
 
 def _made(numbers: range, result: Any, args: Any, site: CallSite) -> list[Any]:

@@ -278,7 +278,12 @@ class TorchTask:
         """Tell of a node that has run, where no observer wants to hear of it before."""
         if _current_id() != self._id and not self._mine():
             return None
-        return self._tell_exit(TorchCall(self, _current_node(), grads, produced), produced)
+        call = TorchCall(self, _current_node(), grads, produced)
+        if self._kept is not None:
+            self._kept.append(call.node)
+        for observer in self._exiting:
+            observer.node_exited(call)
+        return None if call.made is produced else _replaced(call.made, produced)
 
     def _reached(self, grads: tuple[Any, ...]) -> None:
         """Note that a node is about to run, and tell in passing of one that is announced."""
