@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -149,6 +150,10 @@ def _element(value: Any) -> str:
 
 _PIECE = 8_192
 
+# NumPy's errstate() would be entered and left in Python.
+_unwarned = contextvars.Context()
+_unwarned.run(numpy.seterr, all="ignore")
+
 
 def dot_in_pieces(one: numpy.ndarray, two: numpy.ndarray) -> float:
     """Return a dot product in pieces so short that no BLAS sets other threads to them, which would spin on.
@@ -164,8 +169,9 @@ def dot_in_pieces(one: numpy.ndarray, two: numpy.ndarray) -> float:
     if size <= _PIECE:
         return float(numpy.vdot(one, two))  # unlike dot() it does not warn
     whole = size - size % _PIECE
-    with numpy.errstate(all="ignore"):
-        pieces = numpy.vecdot(one[:whole].reshape(-1, _PIECE), two[:whole].reshape(-1, _PIECE))
+    left = one[:whole].reshape(-1, _PIECE)
+    right = left if two is one else two[:whole].reshape(-1, _PIECE)
+    pieces = _unwarned.copy().run(numpy.vecdot, left, right)
     total = float(sum(pieces.tolist()))  # they are few, and Python's numbers are float64
     return total if whole == size else total + float(numpy.vdot(one[whole:], two[whole:]))
 

@@ -94,6 +94,19 @@ def test_a_norm_of_many_numbers_is_that_of_all_and_warns_of_nothing(size, scale)
     assert quick == pytest.approx(exact, rel=1e-5)
 
 
+def test_a_norm_is_taken_while_another_one_is(monkeypatch):
+    """On another thread, or by the handler of a signal."""
+    vecdot, inner, array = np.vecdot, [], np.full(1 << 14, 2.0, np.float32)
+
+    def interrupted(one, two):
+        monkeypatch.setattr(np, "vecdot", vecdot)
+        inner.append(quick_norm(array))
+        return vecdot(one, two)
+
+    monkeypatch.setattr(np, "vecdot", interrupted)
+    assert (quick_norm(array), inner) == (256.0, [256.0])
+
+
 @settings(max_examples=150)
 @given(st.data())
 def test_a_norm_alone_is_that_of_the_summary(data):
