@@ -302,6 +302,11 @@ class Observer:
     def operator_recorded(self, node: Any) -> None:
         """`node` has been made."""
 
+    def operators_recorded(self, nodes: Sequence[Any]) -> None:
+        """One call has made these, the first one first: each is told by :meth:`operator_recorded`."""
+        for node in nodes:
+            self.operator_recorded(node)
+
     def operator_ran(self, call: OperatorCall) -> None:
         """An operator has run, recorded or not (detach, argmax, anything under no_grad)."""
 

@@ -79,6 +79,14 @@ class Tracker(Observer):
             if path:
                 self._adapter.notes(node)[MODULE] = path
 
+    def operators_recorded(self, nodes: Sequence[Any]) -> None:
+        """Note it on several nodes."""
+        stack = self._running.modules
+        path = stack[-1][1] if stack else ""
+        if path:
+            for node in nodes:
+                self._adapter.notes(node)[MODULE] = path
+
     # --- names ---
 
     def module_of(self, node: Any) -> str:

@@ -39,7 +39,7 @@ from torch.overrides import TorchFunctionMode
 from ....runtime.events import CallSite, user_site
 from ..native_adapter import location_of
 from ..protocol import Observer, hears, hears_operator
-from .graph_freeing import cut_row
+from .graph_freeing import cut_rows
 from .node_hooks import note_hooks
 from .numpy_conversion import storage_of
 from .operator_calls import TorchOperatorCall, grad_fn_of, made_by, operator_told, tensors_in
@@ -86,7 +86,7 @@ _QUERIES = frozenset(
     ]
 )  # fmt: skip
 _traced = torch.compiler.is_dynamo_compiling
-_is_tracing = torch.jit.is_tracing
+_is_tracing = torch._C._is_tracing
 
 
 class CallMode(TorchFunctionMode):
@@ -103,7 +103,9 @@ class CallMode(TorchFunctionMode):
         if func in _QUERIES:
             return func(*args, **kwargs) if kwargs else func(*args)
         tap = self._tap
-        first: Any = _first(args, kwargs) if tap.own_writes else None
+        first: Any = None
+        if tap.own_writes:  # torch.nn.init gives what it writes by name
+            first = args[0] if args else kwargs and kwargs.get("tensor")
         counted = type(first) in _COUNTED and not first.is_inference()
         version = first._version if counted else 0
         listening = bool(tap.writes) and may_write(func, args, kwargs) and tap.enter_writes()
@@ -192,7 +194,7 @@ class ForwardTap:
         self._local = _ThreadState()
         # Whether somebody hears of more than modules: only then do calls go through the mode.
         self._hears_calls = False
-        self._recorded: tuple[Callable[[Any], None], ...] = ()
+        self._recorded: tuple[Callable[[Sequence[Any]], None], ...] = ()
         self._tellers: dict[str, tuple[Callable[[Any], None], ...]] = {}
         self._users = 0
         self._generation = 0
@@ -237,7 +239,8 @@ class ForwardTap:
     def _observers_changed(self) -> None:
         self._hears_calls = self._is_heard_of_calls()
         # Of a doctor's forty observers few hear of each node and operator.
-        self._recorded = tuple([o.operator_recorded for o in self.nodes if hears(o, "operator_recorded")])
+        hearing = [o for o in self.nodes if hears(o, "operator_recorded") or hears(o, "operators_recorded")]
+        self._recorded = tuple([observer.operators_recorded for observer in hearing])
         self._tellers = {}
         heard = any(hears(observer, "write_started") for observer in self.writes)
         self._write_mode.announce = self.write_started if heard else None
@@ -368,10 +371,9 @@ class ForwardTap:
 
     def module_entered(self, module: Any) -> None:
         """Tell of a module that is about to run."""
-        if torch.compiler.is_compiling() or _is_tracing():
-            return
-        self._step_left()
-        active = self.active
+        if self._local.stepping:
+            self._step_left()
+        active = _on_stack(self._mode)
         if self._hears_calls or active:
             self._note_entered(module, active)
         for observer in self.modules:
@@ -388,8 +390,6 @@ class ForwardTap:
 
     def module_left(self, module: Any, args: Any, output: Any) -> None:
         """Tell of a module that has run; of one that has raised, without an output."""
-        if torch.compiler.is_compiling() or _is_tracing():
-            return
         entered, identity = self._local.entered, id(module)
         if entered and (entered[-1][0] == identity or identity in map(itemgetter(0), entered)):
             self._note_left(identity, entered)
@@ -401,7 +401,7 @@ class ForwardTap:
         """Undo what was done when a module was entered, and those inside that were left by an exception."""
         while entered:
             identity, active = entered.pop()
-            if active != self.active:
+            if active != _on_stack(self._mode):
                 self.switch(active)
             if identity == module:
                 break
@@ -422,12 +422,12 @@ class ForwardTap:
         """Note on the nodes that a call has made, by their numbers, where the program stands, and tell of them."""
         if self.muted.depth:
             return
-        site, recorded = user_site(3), self._recorded
-        made = _made_alone(numbers, result, site)
-        for node in reversed(_made(numbers, result, args, site) if made is None else made):
-            cut_row(node)
-            for tell in recorded:
-                tell(node)
+        site = user_site(3)
+        nodes = _made_alone(numbers, result, site) or _made(numbers, result, args, site)[::-1]
+        cut_rows(nodes)
+        note_thread(nodes)
+        for tell in self._recorded:
+            tell(nodes)
 
     def ran(self, func: Any, args: Any, kwargs: Any, result: Any, numbers: range) -> None:
         """Tell of an operator that has run, recorded or not."""
@@ -553,11 +553,6 @@ _MODE_CODES = {
 }
 
 
-def _first(args: Any, kwargs: Any) -> Any:
-    """Return the tensor that a call may write: torch.nn.init gives its own by name."""
-    return args[0] if args else kwargs and kwargs.get("tensor")
-
-
 def _nodes_of(value: Any) -> list[Any]:
     return [node for node in map(grad_fn_of, tensors_in(value)) if node is not None]
 
@@ -573,7 +568,6 @@ def _made_alone(numbers: range, result: Any, site: CallSite) -> tuple[Any, ...] 
     if SITE in notes:
         return None
     notes[SITE] = site
-    note_thread(notes)
     return (node,)
 
 
@@ -588,6 +582,7 @@ def _made(numbers: range, result: Any, args: Any, site: CallSite) -> list[Any]:
         found = _nodes_of(args) if node is None else [node]
     else:
         found = _nodes_of(result) or _nodes_of(args)
+    count = len(numbers)
     made: list[Any] = []
     while found:
         node = found.pop()
@@ -597,10 +592,10 @@ def _made(numbers: range, result: Any, args: Any, site: CallSite) -> list[Any]:
         if SITE in notes:
             continue
         notes[SITE] = site
-        note_thread(notes)
         made.append(node)
-        if len(made) < len(numbers):  # it has made as many as it has counted, at most
-            found += [child for child, _ in node.next_functions if child is not None]
+        if len(made) == count:  # it has made as many as it has counted, at most
+            break
+        found += [child for child, _ in node.next_functions if child is not None]
     return made
 
 
@@ -640,6 +635,8 @@ def _patch_modules(tap: ForwardTap) -> Callable[[], None]:
     original = module.Module._call_impl
 
     def _call_impl(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling() or _is_tracing():
+            return original(self, *args, **kwargs)
         tap.module_entered(self)
         try:
             output = original(self, *args, **kwargs)

@@ -12,7 +12,7 @@ import itertools
 import re
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -104,10 +104,11 @@ if not SHOWN:
     count_hooks()
 
 
-def note_thread(notes: dict[Any, Any]) -> None:
-    """Note in a node's metadata that this thread has made it, which is asked where what it has saved is not `SHOWN`."""
+def note_thread(nodes: Sequence[Any]) -> None:
+    """Note on nodes that this thread has made them, which is asked where what they have saved is not `SHOWN`."""
     if not SHOWN:
-        notes[_THREAD] = _entered.thread
+        for node in nodes:
+            node.metadata[_THREAD] = _entered.thread
 
 
 def _made_under_hooks(node: Any) -> bool:

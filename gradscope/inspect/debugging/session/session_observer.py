@@ -316,6 +316,12 @@ class SessionObserver(Observer):
             self._release_last_free()
         self.tracker.operator_recorded(node)
 
+    def operators_recorded(self, nodes: Sequence[Any]) -> None:
+        """A call has made nodes."""
+        if self._last_free is not None and not self.deaf():
+            self._release_last_free()
+        self.tracker.operators_recorded(nodes)
+
     def tensor_written(self, write: Write) -> None:
         """The program has written a tensor in place."""
         if self.deaf():

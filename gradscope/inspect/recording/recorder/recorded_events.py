@@ -133,6 +133,7 @@ class EventRecorder(Observer):
         self.module_entered = self._tracker.module_entered  # type: ignore[method-assign]
         self.module_left = self._tracker.module_left  # type: ignore[method-assign]
         self.operator_recorded = self._tracker.operator_recorded  # type: ignore[method-assign]
+        self.operators_recorded = self._tracker.operators_recorded  # type: ignore[method-assign]
         self._looker: StepLooker | None = None
         self._looked: dict[int, StepLook] = {}
         self._lock = threading.RLock()

@@ -54,6 +54,20 @@ def test_each_call_tells_of_the_nodes_it_made_and_of_no_others(adapter, heard):
     ]  # fmt: skip
 
 
+def test_the_nodes_of_a_call_are_told_of_together_the_first_one_first(adapter):
+    class Together(Observer):
+        def __init__(self):
+            self.told = []
+
+        def operators_recorded(self, nodes):
+            self.told.append([adapter.node_name(node) for node in nodes])
+
+    observer, layer = Together(), torch.nn.Linear(3, 2)
+    with adapter.observe(observer, forward=True, backward=False):
+        layer(torch.ones(1, 3)).exp()
+    assert observer.told == [["TBackward0", "AddmmBackward0"], ["ExpBackward0"]]
+
+
 def test_an_item_assignment_is_noted_though_it_returns_nothing(adapter, heard):
     y = leaf() * 1
     with adapter.observe(heard, forward=True, backward=False):
