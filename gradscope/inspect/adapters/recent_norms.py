@@ -5,10 +5,13 @@ from __future__ import annotations
 import weakref
 from typing import Any, TypeVar
 
-__all__ = ["RecentNorms"]
+__all__ = ["MOST_RECENT", "RecentNorms"]
 
-_KEPT = 16
+_KEPT = 32
 """Gradients that are remembered at least: what one node makes is given to the next few."""
+
+MOST_RECENT = 64
+"""Gradients that are remembered before those of long ago are forgotten: seldom, so that it costs little."""
 
 Known = TypeVar("Known")
 
@@ -41,9 +44,13 @@ class RecentNorms(dict[int, tuple["weakref.ref[Any]", Known]]):
             Its norm, or what tells besides whether it is still that.
         """
         self[id(gradient)] = weakref.ref(gradient), known  # in the place of one which has died, perhaps
-        if len(self) > 4 * _KEPT:  # seldom, so that it costs little
-            for identity in list(self)[: -2 * _KEPT]:
-                del self[identity]
+        if len(self) > MOST_RECENT:
+            self.forget()
+
+    def forget(self) -> None:
+        """Forget the gradients of long ago."""
+        for identity in list(self)[:-_KEPT]:
+            del self[identity]
 
     def of(self, gradient: Any) -> Known | None:
         """Return what is known of a gradient, None where it is not among the latest."""

@@ -321,11 +321,11 @@ class TorchTask:
                 observer.leaf_filled(self, _current_node())
         if self._kept is not None:
             self._kept.append(_current_node())
-        closer: list[Observer] = []
+        closer: list[Observer] | None = None
         for observer in self._observers:
             if observer.node_passed(self, grads, produced):
-                closer.append(observer)
-        if not closer:
+                closer = [*(closer or ()), observer]
+        if closer is None:
             return None
         self._attend()
         call = TorchCall(self, _current_node(), grads, produced)

@@ -29,9 +29,11 @@ class GradBackup:
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
         self._before: dict[int, tuple[Any, Any]] = {}
+        self._filled: list[Any] = []
 
     def leaf_of(self, node: Any) -> Any:
         """Return the leaf that `node` is about to accumulate into, None if there is none or it has been kept."""
+        self._keep_filled()
         leaf = self._adapter.variable(node)
         return None if leaf is None or id(leaf) in self._before else leaf
 
@@ -49,12 +51,20 @@ class GradBackup:
                 grad = self._adapter.copy(grad)
         self._before[id(leaf)] = (leaf, grad)
 
-    def keep_nothing(self, leaf: Any) -> None:
-        """Note that a leaf had no gradient."""
-        self._before[id(leaf)] = leaf, None
+    def filled(self, node: Any) -> None:
+        """Note that `node` has brought a gradient to a leaf that had none."""
+        self._filled.append(node)
+
+    def _keep_filled(self) -> None:
+        """Find the leaves of the nodes that have been noted: as a rule nobody ever asks for them."""
+        nodes, self._filled = self._filled, []
+        for leaf in map(self._adapter.variable, nodes):
+            if leaf is not None:
+                self._before.setdefault(id(leaf), (leaf, None))
 
     def restore(self) -> int:
         """Put the gradients back; return in how many leaves."""
+        self._keep_filled()
         count = len(self._before)
         for leaf, grad in self._before.values():
             self._adapter.set_leaf_grad(leaf, grad)
@@ -63,4 +73,4 @@ class GradBackup:
 
     def clear(self) -> None:
         """Let go of leaves and copies."""
-        self._before = {}
+        self._before, self._filled = {}, []

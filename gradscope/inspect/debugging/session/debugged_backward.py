@@ -132,8 +132,8 @@ class TaskView:
         # Why it has stopped at NaNs and infinities, in this order; each is explained while all is there.
         self.bad_values: list[BackwardFinding] = []
         self.began = 0
-        # The leaves it has come to: each with its place and its node.
-        self._leaves: list[tuple[Any, int, Any]] = []
+        # The places of the nodes that bring gradients to leaves, and those nodes.
+        self._leaves: list[tuple[int, Any]] = []
         self._store = store
         self.norms_of = adapter.passing_norms()
         self._release: Callable[[], None] | None = None
@@ -188,13 +188,22 @@ class TaskView:
             self._asked_to_keep = True
             self._release = self.adapter.keep_saved(self.task)
 
-    def note_leaf(self, leaf: Any, node: Any) -> None:
-        """Note that the node which is about to run brings its gradient to a leaf."""
-        self._leaves.append((leaf, self.index + 1, node))
+    def note_leaf(self, node: Any) -> None:
+        """Note that the node which is about to run, or has just, brings its gradient to a leaf."""
+        self._leaves.append((self.index + 1, node))
 
     def leaf_norms(self) -> list[tuple[Any, float | None]]:
         """Return the leaves it has come to, with the norm of what was brought to them; None where nobody looked."""
-        return [(leaf, self._leaf_norm(place, node)) for leaf, place, node in self._leaves]
+        return [(leaf, self._leaf_norm(place, node)) for leaf, place, node in self._leaves_reached()]
+
+    def _leaves_reached(self) -> list[tuple[Any, int, Any]]:
+        """Return the leaves it has come to, each with its place and its node when it came there first."""
+        found: dict[int, tuple[Any, int, Any]] = {}
+        for place, node in self._leaves:
+            leaf = self.adapter.variable(node)
+            if leaf is not None:
+                found.setdefault(id(leaf), (leaf, place, node))
+        return list(found.values())
 
     def _leaf_norm(self, place: int, node: Any) -> float | None:
         seen = self._seen.get(self.adapter.key(node)) if self._seen else None
@@ -501,7 +510,7 @@ class TaskView:
     def named_leaves(self) -> dict[str, Any]:
         """Return the leaves with a name that it brings gradients to, or has brought as long as it is not laid out."""
         if not self.order:
-            return {name: leaf for leaf, _, _ in self._leaves if (name := self._name_of(leaf))}
+            return {name: leaf for leaf, _, _ in self._leaves_reached() if (name := self._name_of(leaf))}
         links = filter(None, map(self._links.get, self.order))
         nodes = [link.node for link in links if not link.edges]
         return {name: self.adapter.variable(node) for node in nodes if (name := self.parameter_of(node))}

@@ -430,10 +430,8 @@ class SessionObserver(Observer):
             view = self._come_to(task)
             if view is None:
                 return
-        leaf = view.backup.leaf_of(node)
-        if leaf is not None:
-            view.note_leaf(leaf, node)
-            view.backup.keep_nothing(leaf)
+        view.note_leaf(node)
+        view.backup.filled(node)
 
     def node_passed(self, task: Any, given: Sequence[Any], made: Sequence[Any]) -> bool:
         """A node has run while nobody looks: keep the norm of what it was given, and look closer where that is due."""
@@ -449,11 +447,11 @@ class SessionObserver(Observer):
         if not finite and self._breakpoints.catches_values:
             self._look_closer()
             return True
-        index = view.index
         if view.call is None:
-            view.index = index = index + 1
+            view.index += 1
         else:
             view.call = None
+        index = view.index
         view.norms[index] = norm
         view.durations[index] = ended - view.began
         view.began = perf_counter_ns()
@@ -512,7 +510,7 @@ class SessionObserver(Observer):
 
     def _keep_leaf(self, view: TaskView, leaf: Any, call: Any) -> None:
         """Note that a backward comes to a leaf, and what that had before."""
-        view.note_leaf(leaf, call.node)
+        view.note_leaf(call.node)
         view.backup.keep(leaf, self.mute)
 
     def _runs_free(self, view: TaskView, call: Any) -> bool:

@@ -469,8 +469,9 @@ def see_compiled(nodes: Sequence[Any], listener: Callable[[Any], Any]) -> Callab
     listener : callable
         Is given the node; returns the task and a function to which the :class:`CompiledRun` is told, or None.
     """
-    custom = [node for node in nodes if isinstance(node, BackwardCFunction)]
-    return _watch.add(listener) if any(map(is_compiled, custom)) else None
+    custom = {kind for kind in set(map(type, nodes)) if issubclass(kind, BackwardCFunction)}  # few kinds, many nodes
+    found = custom and any(is_compiled(node) for node in nodes if type(node) in custom)
+    return _watch.add(listener) if found else None
 
 
 # --- Dynamo -----------------------------------------------------------------------------------------------------------
