@@ -45,7 +45,8 @@ def checksum(array: Any, start: int = 0) -> int:
     """
     flat = array.ravel()
     if not start and not flat.nbytes % _WORD:  # as it nearly always is
-        return _sum(flat.view(numpy.uint64), 0)
+        words = flat.view(numpy.uint64)
+        return _sum(words, 0) if words.size > BLOCK else _sum_in_block(words, 0, 0)
     offset = start * flat.itemsize
     first, before = divmod(offset, _WORD)
     return _sum(_words(flat, before), first)
@@ -99,8 +100,7 @@ def _sum(words: Any, first: int) -> int:
 
 
 def _sum_in_block(words: Any, block: int, inside: int) -> int:
-    factors = _inside()[inside : inside + words.size]
-    return int(words.dot(factors)) * factor(BLOCK + block) % _MODULUS
+    return int(words.dot(_inside()[inside : inside + words.size])) * factor(BLOCK + block) % _MODULUS
 
 
 @functools.cache
