@@ -21,7 +21,7 @@ import numpy
 
 from . import cuda_kernels, threads
 from .copies import row_major_copy
-from .row_buffers import buffer_rows
+from .row_buffers import buffer_for
 
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array
@@ -183,9 +183,8 @@ def _copying(formula: Callable[..., Array]) -> Callable[..., object]:
 def _in_blocks(write: Callable[..., object], arrays: list[Array], blocks: Iterable[slice]) -> None:
     """Write a formula of all arrays but the last one to it, a block at a time."""
     *given, result = arrays
-    with numpy.errstate():
-        if result.ndim > 1:
-            buffer_rows(result.shape[1])
+    rows, size = result.shape if result.ndim > 1 else (0, 0)  # beside vectors nothing is broadcast
+    with buffer_for(rows, size):
         for part in blocks:
             write(*[a[part] for a in given], out=result[part])
 

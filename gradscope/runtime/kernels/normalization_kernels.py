@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from . import cuda_kernels, forms, threads
-from .row_buffers import WIDE, buffer_rows
+from .row_buffers import LARGE, WIDE, buffer_for
 from .row_sums import sums
 
 if TYPE_CHECKING:
@@ -80,16 +80,23 @@ def _row_sums(x: Array) -> Array:
     return x.dot(numpy.ones(x.shape[1], x.dtype))[:, None]
 
 
-def _repeated(vector: Array) -> Array:
-    """Return a row as often, one after the other, as makes it a long one."""
-    return numpy.tile(vector, max(1, WIDE // len(vector)))
+def _repeated(vector: Array, rows: int) -> Array:
+    """Return a row as often, one after the other, as makes it a long one, where it is beside many."""
+    size = len(vector)
+    if rows * size < LARGE or 2 * size > WIDE:
+        return vector
+    return vector[None].repeat(WIDE // size, 0).reshape(-1)
 
 
 def _beside(ufunc: numpy.ufunc, x: Array, row: Array, out: Array) -> None:
     """Write a ufunc of each row and of one row, which is given :func:`_repeated`: several are computed as one."""
-    if x.size % row.size:
-        row = row[: x.shape[1]]
-    ufunc(x.reshape(-1, row.size), row, out=out.reshape(-1, row.size))
+    size = row.size
+    if size != x.shape[1]:
+        if x.size % size:
+            row = row[: x.shape[1]]
+        else:
+            x, out = x.reshape(-1, size), out.reshape(-1, size)
+    ufunc(x, row, out=out)
 
 
 def _step(each: int) -> int:
@@ -142,9 +149,8 @@ def rows(x: Array, weight: Array | None, bias: Array | None, size: int, eps: flo
         if loops is not None:
             loops.rows(matrix[part], w, b, kind.type(eps), out[part], mean[part], rstd[part])
             return
-        with numpy.errstate():
-            buffer_rows(size)
-            weights, biases = _repeated(w), _repeated(b)
+        with buffer_for(count, size):
+            weights, biases = _repeated(w, count), _repeated(b, count)
             for some in threads.blocks(part, _step(size)):
                 mean[some], rstd[some] = _normalize(matrix[some], weights, biases, eps, out[some])
 
@@ -192,8 +198,7 @@ def rows_backward(
             if loops is not None:
                 loops.rows_backward(*given, out[some], of_weight[block], of_bias[block])
             else:
-                with numpy.errstate():
-                    buffer_rows(size)
+                with buffer_for(len(matrix), size):
                     _differentiate(*given, out[some], of_weight[block], of_bias[block])
 
     threads.over(len(of_weight), differentiate, step * size)
@@ -203,7 +208,7 @@ def rows_backward(
 def _differentiate(
     g: Array, x: Array, weight: Array, mean: Array, rstd: Array, result: Array, of_weight: Array, of_bias: Array
 ) -> None:
-    size, weights = x.dtype.type(x.shape[1]), _repeated(weight)
+    size, weights = x.dtype.type(x.shape[1]), _repeated(weight, len(x))
     for some in threads.blocks(slice(0, len(x)), _step(x.shape[1])):
         scale, of, to = rstd[some], g[some], result[some]
         centred = x[some] - mean[some, None]
@@ -314,8 +319,7 @@ class Planes:
             if loop is not None:
                 loop(*[a[part] for a in arrays])
                 return
-            with numpy.errstate():
-                buffer_rows(self.size)
+            with buffer_for(self.count, self.size):
                 for some in threads.blocks(part, _step(self.size)):
                     formula(*[a[some] for a in arrays])
 
@@ -440,8 +444,7 @@ class Columns:
         if self._loops is not None:
             getattr(self._loops, name)(*matrices, *numbers, *totals, *results)
             return
-        with numpy.errstate():
-            buffer_rows(self.x.shape[1])
+        with buffer_for(*self.x.shape):
             for some in threads.blocks(slice(0, len(matrices[0])), _step(self.x.shape[1])):
                 formula(*[m[some] for m in matrices], *numbers, *totals, *[r[some] for r in results])
 

@@ -10,7 +10,7 @@ import pytest
 
 from gradscope.runtime.kernels import forms, threads
 from gradscope.runtime.kernels.normalization_kernels import Columns, Planes, rows, rows_backward
-from gradscope.runtime.kernels.row_buffers import buffer_rows
+from gradscope.runtime.kernels.row_buffers import LARGE, buffer_for
 
 X = numpy.random.default_rng(0).standard_normal((512, 1024))  # the compiled forms are for single precision
 MIDDLE = numpy.zeros(512)
@@ -46,8 +46,18 @@ def test_the_buffer_is_as_before(work: Callable[[], Any], count: int, buffer_of_
 
 
 @pytest.mark.parametrize("size", [1, 64, 319, 320, 4096, 20000])
-def test_no_buffer_makes_room_for_two_long_rows(size: int, buffer_of_the_user: int) -> None:
-    with numpy.errstate():
-        buffer_rows(size)
+def test_no_buffer_has_room_for_two_long_rows(size: int, buffer_of_the_user: int) -> None:
+    with buffer_for(LARGE, size):
         assert size < 320 or numpy.getbufsize() < 2 * size
+    assert numpy.getbufsize() == buffer_of_the_user
+
+
+def test_few_elements_are_not_worth_another_buffer(buffer_of_the_user: int) -> None:
+    with buffer_for(LARGE // 1024 - 1, 1024):
+        assert numpy.getbufsize() == buffer_of_the_user
+
+
+def test_an_error_leaves_the_buffer_as_it_was(buffer_of_the_user: int) -> None:
+    with pytest.raises(ZeroDivisionError), buffer_for(LARGE, 1024):
+        raise ZeroDivisionError
     assert numpy.getbufsize() == buffer_of_the_user
