@@ -36,7 +36,7 @@ FEW = 1 << 10
 
 _SINGLE = numpy.dtype(numpy.float32)
 _BLOCK = 1 << 16  # elements for which all temporaries of a formula stay in the processor's cache
-_ROWS = 1 << 17  # elements of rows, of which formulas make few temporaries
+_ROWS = 1 << 18  # elements of rows, of which formulas make few temporaries
 _FAMILIES = "gradscope.runtime.kernels.compiled."
 
 
