@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Columns", "Planes", "channels", "is_worth_it", "rows", "rows_backward"]
 
-_BLOCK = 1 << 17  # elements
+_BLOCK = 1 << 18  # elements
+_SUMMED = 1 << 16  # elements of which one product adds the rows: fewer are more exact
 _KEPT = 1 << 12  # columns of the rows of one number that are kept
 _SHORT = 16  # elements of a plane below which passes over all of them are quicker
 
@@ -188,7 +189,7 @@ def rows_backward(
     w = _vector(weight, size, x.dtype.char, 1.0)
     means, scales = mean.reshape(-1), rstd.reshape(-1)
     loops = _loops(x)
-    step = max(1, (1 << 18) // size)
+    step = _step(size)
     of_weight, of_bias = numpy.zeros((2, -(-len(matrix) // step), size), x.dtype)
 
     def differentiate(part: slice) -> None:
@@ -209,20 +210,19 @@ def _differentiate(
     g: Array, x: Array, weight: Array, mean: Array, rstd: Array, result: Array, of_weight: Array, of_bias: Array
 ) -> None:
     size, weights = x.dtype.type(x.shape[1]), _repeated(weight, len(x))
-    for some in threads.blocks(slice(0, len(x)), _step(x.shape[1])):
-        scale, of, to = rstd[some], g[some], result[some]
-        centred = x[some] - mean[some, None]
-        # Sums along rows and down columns are products with the weight and the scales, and need no pass of their own.
-        numpy.multiply(of, centred, out=to)
-        of_weight += scale.dot(to)
-        of_bias += sums(of, (0,), keepdims=False)
-        along = to.dot(weight) * scale / size * scale
-        total = of.dot(weight) / size
-        centred *= along[:, None]
-        centred += total[:, None]
-        _beside(numpy.multiply, of, weights, to)
-        to -= centred
-        to *= scale[:, None]
+    centred = x - mean[:, None]
+    # Sums along rows and down columns are products with the weight and the scales, and need no pass of their own.
+    numpy.multiply(g, centred, out=result)
+    for some in threads.blocks(slice(0, len(x)), max(1, _SUMMED // len(weight))):
+        of_weight += rstd[some].dot(result[some])
+        of_bias += sums(g[some], (0,), keepdims=False)
+    along = result.dot(weight) * rstd / size * rstd
+    total = g.dot(weight) / size
+    centred *= along[:, None]
+    centred += total[:, None]
+    _beside(numpy.multiply, g, weights, result)
+    result -= centred
+    result *= rstd[:, None]
 
 
 # --- planes ----------------------------------------------------------------------------------------------------------
@@ -445,7 +445,7 @@ class Columns:
             getattr(self._loops, name)(*matrices, *numbers, *totals, *results)
             return
         with buffer_for(*self.x.shape):
-            for some in threads.blocks(slice(0, len(matrices[0])), _step(self.x.shape[1])):
+            for some in threads.blocks(slice(0, len(matrices[0])), max(1, _SUMMED // self.x.shape[1])):
                 formula(*[m[some] for m in matrices], *numbers, *totals, *[r[some] for r in results])
 
     def _of_columns(self, value: Array) -> Array:
