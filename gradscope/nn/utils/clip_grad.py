@@ -138,14 +138,20 @@ def clip_grad_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Former name of :func:`clip_grad_norm_`, which warns.
+    """Do what :func:`clip_grad_norm_` does, with a FutureWarning.
+
+    See Also
+    --------
+    clip_grad_norm_ : describes the arguments, and does not warn.
 
     Examples
     --------
+    >>> import warnings
     >>> import gradscope as gs
     >>> w = gs.nn.Parameter(gs.tensor([3.0, 4.0]))
     >>> w.grad = gs.tensor([3.0, 4.0])
-    >>> gs.nn.utils.clip_grad_norm([w], max_norm=1.0)
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     gs.nn.utils.clip_grad_norm([w], max_norm=1.0)
     tensor(5.)
     """
     warn(

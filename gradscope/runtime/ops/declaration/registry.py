@@ -376,7 +376,7 @@ def operator(
         How many of the first arguments are images (or kernels for them) whose layout the result follows: it has its
         channels last where one of them has, as in PyTorch.
     older : tuple of str
-        Schemas of overloads of PyTorch 0.1, with numbers between the tensors, which it takes too and warns.
+        Schemas of former overloads, with numbers between the tensors, which it takes too and warns.
     """
     name, parameters = parse_schema(schema)
     base = name.partition(".")[0]

@@ -6,7 +6,7 @@
 - :mod:`~.saving`: what a call's node saves, with versions
 - :mod:`~.forward_mode`: operators give their results tangents
 - :mod:`~.inplace_and_out`: writes into memory that is already there: ``name_()`` and ``out=``
-- :mod:`~.older_overloads`: PyTorch 0.1's order of arguments, with numbers between the tensors
+- :mod:`~.older_overloads`: the former order of arguments, with numbers between the tensors
 - :mod:`~.array_errors`: an array module's complaints in PyTorch's words
 - :mod:`~.bare_functions`: ``F`` on bare arrays: every operator's forward with the array module chosen
 """

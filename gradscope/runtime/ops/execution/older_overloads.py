@@ -1,6 +1,6 @@
-"""The overloads of PyTorch 0.1 in which numbers stand between the tensors: ``p.data.add_(-lr, grad)``.
+"""Former overloads in which numbers stand between the tensors: ``p.data.add_(-lr, grad)``.
 
-PyTorch still takes them and warns (``tools/autograd/deprecated.yaml``).
+PyTorch takes them to this day, and warns (``tools/autograd/deprecated.yaml``).
 """
 
 from __future__ import annotations
