@@ -17,10 +17,6 @@ _BETWEEN = (f"{Path(__file__).parents[1]}{os.sep}", "<gradscope ", contextlib.__
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line of the innermost function that is not gradscope's.
 
-    Parameters
-    ----------
-    category : type of Warning
-
     Examples
     --------
     >>> import warnings

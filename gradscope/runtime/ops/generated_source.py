@@ -33,6 +33,8 @@ LEGEND = {
     # The ways out of the common path.
     "general": "runtime/ops/execution/general.py, which runs what is rare, step by step",
     "writes": "runtime/ops/execution/inplace_and_out.py, which runs `out=`",
+    "run_older": "runtime/ops/execution/older_overloads.py, which takes numbers between the tensors",
+    "older": "what was given by position beyond the operator's own arguments: it is of a former overload then",
     "run_inplace": "runs an in-place call that is not a common one",
     "check_overlap": "raises where a part of the written memory is read",
     "unpack_array": "makes an array of a saved value that is no plain tensor, or has been written: then it raises",
