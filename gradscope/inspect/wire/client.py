@@ -750,9 +750,11 @@ class RemoteDebugger:
     def _look_whether_held(self) -> None:
         """Note whether a signal holds the program, and say so where that is new."""
         text = f"{self.title} has been stopped by a signal; `kill -CONT {self.pid}` lets it go on"
-        before, self._held = self._held, text if self.here and is_stopped(self.pid) else ""
-        if self._held and not before:
-            self._add_to_log((self._held,))
+        with self._changed:  # another thread may look at the same time
+            before, self._held = self._held, text if self.here and is_stopped(self.pid) else ""
+            new = bool(self._held) and not before
+        if new:
+            self._add_to_log((text,))
 
     def _count_as_running(self, number: int) -> None:
         with self._changed:
@@ -787,7 +789,9 @@ class RemoteDebugger:
                 self._end(problem)
 
     def _take(self, message: m.FromProgram) -> None:
-        self._silent, self._held = False, ""
+        self._silent = False
+        if self._held:  # the program may have sent this before the signal came
+            self._look_whether_held()
         if isinstance(message, m.Reply | m.Failure):
             if message.id >= self._due:
                 self._stand(message.standing)

@@ -12,6 +12,7 @@ from gradscope.inspect import SessionError, SessionState
 from gradscope.inspect.wire import program_process
 from gradscope.inspect.wire.channel import ChannelError
 from gradscope.inspect.wire.handshake import PATIENCE
+from gradscope.inspect.wire.messages import Logged
 from gradscope.inspect.wire.program_process import ProgramProcess, exit_text
 from tests.quick_cases import quick
 
@@ -309,6 +310,17 @@ def test_whoever_waits_for_a_program_is_told_that_a_signal_holds_it(run):
     held(debugger)
     assert debugger.wait(0.01) is SessionState.RUNNING
     assert debugger.log == [f"{debugger.title} has been stopped by a signal; `kill -CONT {debugger.pid}` lets it go on"]
+
+
+@needs_process_table
+def test_a_message_from_before_the_signal_does_not_have_it_told_twice(run):
+    debugger = run("while True: pass\n").debugger
+    debugger.cont()
+    held(debugger)
+    debugger.wait(0.01)
+    debugger._take(Logged(("sent before the signal came, and read after it",)))
+    debugger.wait(0.01)
+    assert sum("has been stopped by a signal" in line for line in debugger.log) == 1
 
 
 @needs_process_table

@@ -637,11 +637,10 @@ def _prints_of_plain(node: Any) -> Sequence[tuple[int, Any] | None] | None:
                     getattr(node, unpacked)  # it raises, but for one that has never held anything
                     continue
                 size = tensor.nbytes
-                address = tensor.data_ptr()
                 if (
                     size > WHOLE_BYTES
-                    or not address
-                    or type(tensor) not in _PLAIN
+                    or type(tensor) not in _PLAIN  # a FakeTensor warns of being asked for an address
+                    or not (address := tensor.data_ptr())
                     or slot.unpack_hook is not None
                     or not tensor.is_cpu
                     or tensor.is_nested
