@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from ..recording import BackwardRecord, Recording, RecordingError, RunRecord, open_recording
-from ..recording.file.store import is_alive
+from ..recording.file.recording_file import is_alive
 from ..recording.recorder.recording_names import ENDING
 
 __all__ = ["RankRecording", "RecordedRanks", "open_ranks", "ranks_of"]

@@ -23,10 +23,10 @@ from ...records.module_tracking import Tracker, module_of_parameter
 from ...records.records import Location, NodeRecord, dtype_name, operator_name
 from ...records.snapshots import any_bad, inner_operators
 from ...source.call_sites import user_frame
+from ..file.batch_writer import IterationChange, RowUpdate
 from ..file.compiled_calls import INSIDE, inside_text
 from ..file.node_pages import Batch
 from ..file.step_rows import STEP_COLUMNS, layout_text, step_row
-from ..file.store import IterationChange, RowUpdate
 from .gradient_capture import ROW_LENGTH, Flow, GradientCapture, RowBuffer
 from .hang_watch import RAISED, SILENT, SKIPPED, HangWatch, raised_text
 from .iteration_marks import IterationCounter

@@ -16,8 +16,8 @@ from ...adapters import Adapter, AnyAdapter
 from ...records.optimizer_steps import OptimizerHooks
 from ...records.own_rank import OwnRank, own_rank, rank_of_process_group
 from ...source.source_paths import program_name
+from ..file.batch_writer import Statement
 from ..file.schema import BusyRecordingError, RecordingError
-from ..file.store import Statement
 from .keep_policy import Policy
 from .recorded_events import EventRecorder
 from .recording_names import one_at_a_time, path_beside, recording_path

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...output.terminal_text import say
+from ..file.batch_writer import BatchWriter, Statement
 from ..file.node_pages import Batch
+from ..file.recording_file import RecordingFile
 from ..file.schema import RecordingError
-from ..file.store import Statement, Store
 from .keep_policy import Policy
 from .recording_names import one_at_a_time
 
@@ -86,14 +87,15 @@ class Writer:
         # The lock is reentrant, for a signal handler of the program may run a backward.
         self._lock = threading.RLock()
         self._change = threading.Condition(self._lock)
-        self._store = Store(path, policy, append=append, page_limit=page_limit)
+        self._file = RecordingFile(path, append=append, page_limit=page_limit)
+        self._batches = BatchWriter(self._file, policy)
         self._thread = threading.Thread(target=self._run, name="gradscope recorder", daemon=True)
         self._thread.start()
         _writers.add(self)
 
     def counter(self, table: str) -> Callable[[], int]:
         """Return a function that numbers the rows of a table; ask while nothing is on its way."""
-        return self._store.counter(table)
+        return self._file.counter(table)
 
     # --- handing over, on the program's threads ---
 
@@ -122,7 +124,7 @@ class Writer:
         self.put(Statement(sql, parameters))
 
     def rename(self, path: str) -> None:
-        """Go on under another name, as soon as nobody else has it: see :meth:`.Store.rename`."""
+        """Go on under another name, as soon as nobody else has it: see :meth:`.RecordingFile.rename`."""
         self._name = path
 
     def flush(self) -> None:
@@ -167,7 +169,7 @@ class Writer:
                 if self._stopping and not self._waiting:
                     break
         self._attempt(self._finish, [])
-        self._store.close()
+        self._file.close()
 
     def _take(self) -> tuple[list[Any], int]:
         """Return what there is, once it is time, and how many bytes it takes."""
@@ -192,17 +194,18 @@ class Writer:
     def _commit(self, batch: list[Any]) -> None:
         self._follow()
         if batch:
-            self.committed += self._store.commit(batch)
+            self.committed += self._batches.commit(batch)
         else:
-            self._store.idle()
+            self._batches.write_last_series()
+            self._file.settle()
         self._take_name()
 
     def _take_name(self) -> None:
         if self._name is None:
             return
         with one_at_a_time(self._name):
-            if self._store.rename(self._name):
-                self.path, self._name = self._store.path, None
+            if self._file.rename(self._name):
+                self.path, self._name = self._file.path, None
 
     def _finish(self, batch: list[Any]) -> None:
         self._follow()
@@ -213,15 +216,16 @@ class Writer:
             time.sleep(0.05)
             self._take_name()
         if self._last is not None:
-            self._store.commit([self._last])
-        self._store.finish()
+            self._batches.commit([self._last])
+        self._batches.write_last_series()
+        self._file.finish()
 
     def _follow(self) -> None:
-        """Let the store follow its file; warn where that has been moved."""
-        told = self._store.follow()
+        """Go after the file; warn where that has been moved."""
+        told = self._file.follow()
         if told:
-            report(f"gradscope: {self.path}: {told}\nLook at it with `gradscope view {self._store.path}`.")
-            self.path = self._store.path
+            report(f"gradscope: {self.path}: {told}\nLook at it with `gradscope view {self._file.path}`.")
+            self.path = self._file.path
 
     def _attempt(self, action: Callable[[list[Any]], None], batch: list[Any]) -> None:
         """Do something with the file; where that fails, warn once, and write no more."""
@@ -233,13 +237,13 @@ class Writer:
         except Exception as error:
             self.failure = str(error).strip() or type(error).__name__
             self.lost += _nodes(batch)
-            self._store.roll_back()
-            self._store.secure()
+            self._file.roll_back()
+            self._file.secure()
             report(
                 f"gradscope: {self.path}: recording has stopped after {self.committed} nodes: {self.failure}\n"
                 "The program goes on; what it does from here is not recorded."
             )
-            if self._store.lost:
+            if self._file.lost:
                 self.committed, self.lost = 0, self.lost + self.committed
 
     # --- fork ---
@@ -251,7 +255,7 @@ class Writer:
         self._lock = threading.RLock()
         self._change = threading.Condition(self._lock)
         self._waiting.clear()
-        self._store.leave_open()
+        self._file.leave_open()
 
 
 def _nodes(batch: list[Any]) -> int:

@@ -14,7 +14,7 @@ import pytest
 
 import gradscope.inspect as gi
 from gradscope.inspect.recording import RecordingError
-from gradscope.inspect.recording.file import store
+from gradscope.inspect.recording.file import recording_file
 from gradscope.inspect.recording.recorder.keep_policy import Policy
 from tests.inspect.recording.programs import mlp, train
 
@@ -269,8 +269,8 @@ def test_a_kill_while_the_log_is_moved_into_the_file_damages_nothing(tmp_path, w
         else:
             os.remove(f"{path}-wal")
             os.remove(f"{path}-shm")
-        store = recorder._writer._store
-        store._connection = KilledMeanwhile(store._connection, there, kept)
+        file = recorder._writer._file
+        file.connection = KilledMeanwhile(file.connection, there, kept)
         train(mlp(), 6)
         recorder.flush()
         assert nodes_in(kept) == 6 * 9
@@ -287,6 +287,8 @@ def test_whoever_looks_at_the_file_for_a_moment_does_not_leave_it_with_a_log(tmp
         reader = sqlite3.connect(path, check_same_thread=False)
         reader.execute("BEGIN")
         assert reader.execute("SELECT count(*) FROM runs").fetchone() == (1,)
-        monkeypatch.setattr(store, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: reader.close()))
+        monkeypatch.setattr(
+            recording_file, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: reader.close())
+        )
     assert os.listdir(tmp_path) == ["run.gscope"]
     assert nodes_in(path) == 18
