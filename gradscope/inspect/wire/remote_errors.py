@@ -7,7 +7,7 @@ import functools
 
 from ..debuggee.pause_gate import NotParkedError
 from ..debugging.session.session_errors import ProgramEndedError, SessionError
-from ..debugging.stops.node_specs import BreakpointError
+from ..debugging.stops.breakpoint_specs import BreakpointError
 
 __all__ = ["RemoteError", "remote_error"]
 

@@ -16,7 +16,7 @@ from ...debuggee.script import ScriptProgram
 from ...records.records import DebuggerEvent, NodeRecord, SessionState
 from ..history.history import HistoryPolicy
 from ..history.time_travel import TimeTravel
-from ..stops.node_specs import parse_spec
+from ..stops.breakpoint_specs import parse_spec
 from ..stops.run_targets import RunCommand
 from ..stops.stop_settings import StopSettings
 from .model_queries import ModelQueries

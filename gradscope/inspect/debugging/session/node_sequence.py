@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from ...records.node_records import NodeRecords
 from ...records.records import EdgeRecord, Location, NodeRecord, TensorSpec, operator_name
-from ..stops.node_specs import Candidate
+from ..stops.breakpoint_specs import Candidate
 
 __all__ = [
     "MOST_RECORDS",

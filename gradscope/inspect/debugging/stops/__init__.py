@@ -1,7 +1,7 @@
 """Where a session stops.
 
 - :mod:`~.breakpoints`: breakpoints and logpoints: where, on what condition, how often
-- :mod:`~.node_specs`: what a person types to name nodes
+- :mod:`~.breakpoint_specs`: what a person types to name nodes
 - :mod:`~.stop_decision`: whether a node is a place to stop
 - :mod:`~.inherited_nan`: since when what a node has saved is not finite
 - :mod:`~.stop_settings`: a session's breakpoints, watches and threads

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
-from .node_specs import USAGE, BreakpointError, Candidate, Matcher, parse_spec, split_spec
+from .breakpoint_specs import USAGE, BreakpointError, Candidate, Matcher, parse_spec, split_spec
 
 __all__ = [
     "Breakpoint",

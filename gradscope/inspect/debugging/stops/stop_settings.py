@@ -7,8 +7,8 @@ from typing import Any
 from ...records.records import DebuggerEvent
 from ..session.session_lifecycle import DebuggerCore
 from ..session.session_records import TaskRecord, ThreadRecord, WatchRecord
+from .breakpoint_specs import split_spec
 from .breakpoints import Breakpoint, saved_tensor
-from .node_specs import split_spec
 from .stop_verbs import StopVerbs
 
 __all__ = ["StopSettings"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradscope.inspect.debugging.stops.node_specs import BreakpointError, parse_spec, split_spec
+from gradscope.inspect.debugging.stops.breakpoint_specs import BreakpointError, parse_spec, split_spec
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Node specs, which a person types to name nodes, and whether one means a node."""
+"""What a person types to name nodes, as in `break mod:layers.*`, and whether it means a node."""
 
 from __future__ import annotations
 
