@@ -106,12 +106,7 @@ class BatchWriter:
         """Write a batch; return how many nodes were in it."""
         connection = self._file.connection
         connection.execute("BEGIN")
-        descriptions = [item for item in batch if type(item) is list]
-        if descriptions:
-            text = _storable(json.dumps(descriptions, ensure_ascii=False))
-            self._budget.make_room(2 * len(text))
-            self._descriptions.add(descriptions, text)
-            self._samples.describe(descriptions)
+        self._describe([item for item in batch if type(item) is list])
         nodes: dict[int, list[Batch]] = {}
         statements: list[Statement] = []
         losses: list[dict[str, Any]] = []
@@ -119,13 +114,7 @@ class BatchWriter:
             if type(item) is Batch:
                 nodes.setdefault(item.task, []).append(item)
             elif type(item) is RowUpdate:
-                row = self._rows[item.table].setdefault(item.id, {"id": item.id})
-                row.update(item.facts)
-                self._changed[item.table].add(item.id)
-                if item.facts.get("loss") is not None:
-                    losses.append(row)
-                if item.table == "iterations":
-                    self._know_iteration(row)
+                losses += self._update(item)
             elif type(item) is IterationChange:
                 statements.append(self._move(item))
             elif type(item) is Statement:
@@ -134,11 +123,7 @@ class BatchWriter:
         self._write_nodes(nodes)
         for table in self._rows:
             self._write_changes(table)
-        self._budget.make_room(
-            sum(len(value) for s in statements for value in s.parameters if isinstance(value, bytes))
-        )
-        for statement in statements:
-            connection.execute(statement.sql, [_storable(value) for value in statement.parameters])
+        self._execute(statements)
         count = sum(map(len, chain.from_iterable(nodes.values())))
         self._budget.apply(count)
         self._samples.flush()
@@ -149,6 +134,29 @@ class BatchWriter:
         self._file.logged(_COMMIT)
         self._file.limit_log(self._log)
         return count
+
+    def _describe(self, rows: Sequence[Sequence[Any]]) -> None:
+        """Write rows of the table `nodes`."""
+        if rows:
+            text = _storable(json.dumps(rows, ensure_ascii=False))
+            self._budget.make_room(2 * len(text))
+            self._descriptions.add(rows, text)
+            self._samples.describe(rows)
+
+    def _update(self, update: RowUpdate) -> list[dict[str, Any]]:
+        """Change a row, which is written later; return it if its loss has become known."""
+        row = self._rows[update.table].setdefault(update.id, {"id": update.id})
+        row.update(update.facts)
+        self._changed[update.table].add(update.id)
+        if update.table == "iterations":
+            self._know_iteration(row)
+        return [row] if update.facts.get("loss") is not None else []
+
+    def _execute(self, statements: Sequence[Statement]) -> None:
+        blobs = (value for _, parameters in statements for value in parameters if isinstance(value, bytes))
+        self._budget.make_room(sum(map(len, blobs)))
+        for sql, parameters in statements:
+            self._file.connection.execute(sql, [_storable(value) for value in parameters])
 
     def _insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
         columns = _COLUMNS[table]
