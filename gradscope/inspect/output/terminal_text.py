@@ -68,7 +68,8 @@ def say(text: object = "", *, file: TextIO | None = None, end: str = "\n") -> No
     file : text file, optional
         Standard output by default.
     """
-    print(printable(str(text)), end=end, file=file or sys.stdout, flush=True)
+    # In one piece: ranks that print unbuffered, as under torchrun, would come between a line and its end.
+    print(f"{printable(str(text))}{end}", end="", file=file or sys.stdout, flush=True)
 
 
 def json_text(value: Any, **options: Any) -> str:

@@ -38,6 +38,27 @@ def test_what_is_said_is_printable():
     assert stream.getvalue() == "\\x1b]0;owned\\x07\\x9b2J\\r\n"
 
 
+class Pieces(io.RawIOBase):
+    """A raw stream that keeps what it was given at once."""
+
+    def __init__(self):
+        self.pieces = []
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.pieces.append(bytes(data))
+        return len(data)
+
+
+def test_a_line_and_its_end_are_written_at_once():
+    # Another process that writes into the same pipe cannot come in between.
+    raw = Pieces()
+    say("listening", file=io.TextIOWrapper(raw, write_through=True))
+    assert [piece for piece in raw.pieces if piece] == [b"listening\n"]
+
+
 @given(ANY_TEXT)
 def test_json_is_printable_and_says_the_same(text):
     made = json_text({"a": text})
