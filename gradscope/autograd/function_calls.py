@@ -13,8 +13,9 @@ from ..runtime.memory.storage import memory_of
 from ..runtime.ops.execution import forward_mode, general
 from ..runtime.ops.execution.saving import refuse_inference
 from ..runtime.tensor import tangents
+from ..runtime.tensor.inplace_checks import check_view
 from ..runtime.tensor.tensor import Tensor
-from ..runtime.tensor.views import check_view, edge_of, rebase, saved_result
+from ..runtime.tensor.views import edge_of, rebase, saved_result
 from ..runtime.user_warnings import warn
 from .function_context import SAVED, FunctionNode
 

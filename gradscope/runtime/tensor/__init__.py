@@ -2,6 +2,7 @@
 
 - :mod:`~.tensor`: the class ``Tensor``
 - :mod:`~.views`: which base a view belongs to, and what a write in place does to the history of both
+- :mod:`~.inplace_checks`: which in-place writes are refused
 - :mod:`~.tangents`: which tensor carries a forward-mode tangent, and in which dual level
 - :mod:`~.math_bits`: the conjugate and the negative bit: lazy ``conj()`` and ``.imag``
 - :mod:`~.gradient_holder`: ``grad``, ``retain_grad`` and tensor hooks

@@ -24,8 +24,9 @@ from ..memory.storage import Storage, VersionCounter, element_strides, offset_of
 from . import overrides
 from .conversions import Convertible
 from .gradient_holder import GradientHolder, TensorMeta
+from .inplace_checks import check_inplace
 from .math_bits import mark, share_bits, without_bits
-from .views import RereadView, ViewInfo, check_inplace, current_view_edge, rebase, strided_step
+from .views import RereadView, ViewInfo, current_view_edge, rebase, strided_step
 
 if TYPE_CHECKING:
     from ..ops.interface import TensorMethods

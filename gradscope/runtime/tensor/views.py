@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import dispatch, events, state
+from .. import dispatch, state
 from ..dispatch import OPERATORS
 from ..dispatch import TENSOR_OPERATORS as F
 from ..errors import InplaceError, SavedTensorFreedError
@@ -25,10 +25,9 @@ from ..memory.storage import (
     geometry_of,
     memory_of,
     offset_of,
-    overlap_error,
-    overlaps_itself,
     strided_view,
 )
+from .inplace_checks import forbidden_view, refuse
 from .math_bits import mark, resolve_bits, view_with_bits
 
 if TYPE_CHECKING:
@@ -39,8 +38,6 @@ __all__ = [
     "CopySlices",
     "RereadView",
     "ViewInfo",
-    "check_inplace",
-    "check_view",
     "edge_of",
     "rebase",
     "reread",
@@ -164,7 +161,7 @@ def current_view_edge(tensor: Tensor, view: ViewInfo) -> Edge | None:
         return None
     if view.creation != "default":
         writes = [w for w in counter.writes or () if w.version > view.version]
-        raise refuse(InplaceError(_forbidden(view, indirect=True), view.creation, tensor, view, writes))
+        raise refuse(InplaceError(forbidden_view(view, indirect=True), view.creation, tensor, view, writes))
     node = _view_node(tensor, base, edge_of(base))
     if node is None:  # a base without history cannot make it anew: the tensor is still what it was of a leaf
         view.version = counter.version
@@ -347,91 +344,3 @@ def saved_result(tensor: Tensor, nr: int = 0) -> SavedResult:
     history = edge_of(view.base)
     assert history is not None
     return SavedPart(tensor._array, tensor._counter(), nr, weakref.ref(ends_of(history)[0]))
-
-
-def check_inplace(tensor: Tensor, recording: bool, *, expanded: bool = False, differentiable: bool = True) -> None:
-    """Raise where PyTorch forbids an in-place write: leaves, views of leaves, multi-output views ...
-
-    Elements that lie at one address may be written by operators that allow `expanded` tensors. Operators that are not
-    `differentiable` (logical_not_) leave the history as it is, and may write a leaf.
-    """
-    if tensor._flags & state.INFERENCE and not state.local.inference:
-        message = (
-            "Inplace update to inference tensor outside InferenceMode is not allowed. "
-            "You can make a clone to get a normal tensor before doing inplace update."
-        )
-        raise refuse(InplaceError(message, "inference tensor", tensor))
-    view = tensor._view
-    if differentiable and (recording or (state.local.grad_enabled and tensor.requires_grad)):
-        if view is not None:
-            check_view(tensor, view)
-        if tensor.requires_grad and tensor._known_edge() is None:
-            message = (
-                f"a leaf Variable that requires grad is being used in an in-place operation. {_describe(tensor)}\n"
-                "Write it under gradscope.no_grad(), as optimizers do, or use the out-of-place form."
-            )
-            raise refuse(InplaceError(message, "leaf", tensor))
-    if not expanded and overlaps_itself(tensor._memory):
-        raise refuse(InplaceError(str(overlap_error()), "overlap", tensor, view))
-    if state.local.before_write is not None:
-        state.local.before_write(tensor)
-    if state.special and events.wanted(events.WriteStarted):
-        events.emit(events.WriteStarted(tensor))
-
-
-def check_view(tensor: Tensor, view: ViewInfo) -> None:
-    """Raise where the history of a written view could not be kept: views of leaves, multi-output views ..."""
-    if view.creation != "default":
-        raise refuse(InplaceError(_forbidden(view, indirect=False), view.creation, tensor, view))
-    base = view.base
-    if tensor.requires_grad and base._known_edge() is None:
-        message = (
-            "a view of a leaf Variable that requires grad is being used in an in-place operation. "
-            f"{_describe(base)}\nWrite it under gradscope.no_grad(), or work on a clone()."
-        )
-        raise refuse(InplaceError(message, "view of leaf", base, view))
-
-
-def refuse(error: InplaceError) -> InplaceError:
-    """Tell the listeners of a write that is not allowed; return the error to raise."""
-    if state.special and events.wanted(events.WriteRefused):
-        events.emit(events.WriteRefused(error))
-    return error
-
-
-def _describe(tensor: Tensor) -> str:
-    return f"Its shape is {list(tensor.shape)}."
-
-
-_FORBIDDEN_BLOCKS = {
-    "no_grad": ("with grad mode enabled", "no_grad"),
-    "inference": ("in normal mode", "inference_mode"),
-}
-"""Of views made in a mode: how a write outside of it is described, and the name of the block."""
-
-
-def _forbidden(view: ViewInfo, *, indirect: bool) -> str:
-    done = "its base or another view of its base has been modified inplace" if indirect else "is being modified inplace"
-    if view.creation in _FORBIDDEN_BLOCKS or view.edge is None:
-        mode = view.creation if view.creation in _FORBIDDEN_BLOCKS else "no_grad"
-        later, block = _FORBIDDEN_BLOCKS[mode]
-        start = f"A view was created in {mode} mode and {done} {later}. "
-    else:
-        start = f"Output {view.output_nr} of {view.operator} is a view and {done}. "
-    if view.creation in _FORBIDDEN_BLOCKS:
-        return (
-            f"{start}Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code "
-            f"by moving both the view and the inplace either both inside the {block} block (if you don't want the "
-            "inplace to be tracked) or both outside (if you want the inplace to be tracked)."
-        )
-    if view.creation == "multi":
-        return (
-            f"{start}This view is the output of a function that returns multiple views. Such functions do not allow "
-            "the output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
-        )
-    return (
-        f"{start}This view was created inside a custom Function (or because an input was returned as-is) and the "
-        "autograd logic to handle view+inplace would override the custom backward associated with the custom Function, "
-        "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the "
-        "custom Function."
-    )

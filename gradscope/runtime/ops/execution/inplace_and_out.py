@@ -24,7 +24,8 @@ from ...memory.storage import (
     strided_view,
 )
 from ...tensor import overrides, tangents
-from ...tensor.views import RereadView, check_inplace, saved_result, strided_step
+from ...tensor.inplace_checks import check_inplace
+from ...tensor.views import RereadView, saved_result, strided_step
 from ...user_warnings import warn
 from ..declaration.annotations import Argument, Array, DType, GraphNode, Namespace, Out, Results
 from . import forward_mode, general

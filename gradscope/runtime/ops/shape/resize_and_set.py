@@ -25,8 +25,8 @@ from ...memory.storage import (
     resized_bytes,
     strided_view,
 )
+from ...tensor.inplace_checks import check_inplace
 from ...tensor.tensor import Tensor
-from ...tensor.views import check_inplace
 from ..declaration.annotations import Array, MemoryFormat, Number, Operand, Sizes
 from ..declaration.registry import public
 from ..execution import general
