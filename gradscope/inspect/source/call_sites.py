@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import linecache
 import sys
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ from ...program_files import is_library_file, source_name
 from ..records.records import Location
 from .frame_variables import variables_of
 from .source_paths import shown_path
-from .source_syntax import last_name, syntax_tree
 
 __all__ = [
     "caller",
@@ -24,7 +22,6 @@ __all__ = [
     "place",
     "user_frame",
     "user_frames",
-    "uses_of",
 ]
 
 
@@ -116,42 +113,3 @@ def fields_of(thing: Any) -> dict[str, Any]:
         if way is not None:
             return way.__get__(thing) if type(way) is GetSetDescriptorType else {}
     return {}
-
-
-def uses_of(name: str, near: Location) -> Location | None:
-    """Return the line near `near` where a variable grows: ``name.append(...)``, ``name[...] = ...``, ``name += ...``.
-
-    Parameters
-    ----------
-    near : Location
-        A line of the same file; the first such line after it wins, then the last before it.
-    """
-    lines = _growing_lines(near.filename).get(name, ())
-    if not lines:
-        return None
-    after = [line for line in lines if line >= near.lineno]
-    return line_of(near.filename, min(after) if after else max(lines), near.function)
-
-
-def _growing_lines(filename: str) -> dict[str, tuple[int, ...]]:
-    tree = syntax_tree(filename)
-    if tree is None:
-        return {}
-    found: dict[str, list[int]] = {}
-    for node in ast.walk(tree):
-        target = _grown_by(node)
-        if target:
-            found.setdefault(target, []).append(node.lineno)  # type: ignore[attr-defined]
-    return {name: tuple(lines) for name, lines in found.items()}
-
-
-def _grown_by(node: ast.AST) -> str:
-    """Return the variable that a statement or call makes longer."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        growing = node.func.attr in ("add", "append", "appendleft", "extend", "insert", "setdefault", "update")
-        return last_name(node.func.value) if growing else ""
-    if isinstance(node, ast.AugAssign):
-        return last_name(node.target)
-    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-        return last_name(node.targets[0].value)
-    return ""

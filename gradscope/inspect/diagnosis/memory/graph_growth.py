@@ -17,7 +17,8 @@ from ...output.number_format import count, format_bytes
 from ...records.execution_order import NodeLinks, walk
 from ...records.object_search import living
 from ...records.records import Location
-from ...source.call_sites import caller, place, uses_of
+from ...source.call_sites import caller, place
+from ...source.growing_lines import growing_line
 from ..explanation import Explanation, adapter_of, at, storage_bytes
 from ..limits import Limits
 from ..plots import lines
@@ -383,7 +384,7 @@ class GrowthWatch(Observer):
             made = None if root is None else self.adapter.location(root[0])
             # The index is left out: any item of the list may have been met first.
             path = _INDEX.sub("[...]", reference.path)
-            grows = None if made is None else uses_of(_attribute_of(path) or reference.name, made)
+            grows = None if made is None else growing_line(_attribute_of(path) or reference.name, made)
             found[reference.name, reference.scope] = RetainingVariable(
                 reference.name, path, reference.scope, made, grows
             )
