@@ -11,7 +11,7 @@ from ..inspect.output.terminal_text import say
 from .output import shows_screens, terminal_kept
 
 if TYPE_CHECKING:
-    from ..inspect.debugging.prompt.prompt import LineMode
+    from ..inspect.debugging.prompt.line_mode import LineMode
     from ..inspect.wire.client import RemoteDebugger
 
 __all__ = ["PLACE", "add_parser", "run"]

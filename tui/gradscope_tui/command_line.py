@@ -368,7 +368,7 @@ class CommandLine:
     async def _line_mode(self, line: str) -> None:
         """Let line mode carry out a command, and write into the log what it says."""
         # Line mode, with the debugger behind it, loads when the first line is typed, not before the first paint.
-        from gradscope.inspect.debugging.prompt.prompt import LineMode
+        from gradscope.inspect.debugging.prompt.line_mode import LineMode
 
         said = io.StringIO()
         session: Any = self._session

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ..debugging.prompt.prompt import LineMode
+from ..debugging.prompt.line_mode import LineMode
 from ..records.records import SessionState
 from ..wire.client import RemoteDebugger
 from ..wire.program_process import ProgramProcess

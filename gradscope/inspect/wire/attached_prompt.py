@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..debugging.prompt.prompt import LineMode
+from ..debugging.prompt.line_mode import LineMode
 from ..debugging.session.session_errors import SessionError
 from ..records.records import SessionState
 from .client import RemoteDebugger

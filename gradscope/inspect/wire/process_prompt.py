@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 
-from ..debugging.prompt.prompt import LineMode
+from ..debugging.prompt.line_mode import LineMode
 from .program_process import ProgramProcess
 
 __all__ = ["ProcessPrompt", "SignalledError"]

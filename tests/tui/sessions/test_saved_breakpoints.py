@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradscope.inspect import Debugger
-from gradscope.inspect.debugging.prompt.prompt import LineMode
+from gradscope.inspect.debugging.prompt.line_mode import LineMode
 from gradscope_tui.sessions.saved_breakpoints import SavedBreakpoints, commands_of, edited, state_directory, text_of
 from tests.tui.fake import FakeSession, play, until
 from tests.tui.fake import text_of as screen_of

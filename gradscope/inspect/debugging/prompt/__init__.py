@@ -1,8 +1,8 @@
 """The debugger at a prompt (``--line``), from ``-c`` and from a file.
 
-- :mod:`~.prompt`: the prompt, for any terminal, a pipe, or a string of commands
+- :mod:`~.line_mode`: the prompt, for any terminal, a pipe, or a string of commands
 - :mod:`~.prompt_verbs`: the verbs: their names, what they take, and how a line is taken apart
-- :mod:`~.prompt_core`: what the verbs stand on: saying something, page by page
+- :mod:`~.prompt_output`: what the verbs stand on: saying something, page by page
 - :mod:`~.prompt_look`: verbs about what is there
 - :mod:`~.prompt_stops`: verbs about where to stop and what to show
 - :mod:`~.completion`: tab completion and history

@@ -19,7 +19,7 @@ from .plain_text import (
     watch_line,
     write_line,
 )
-from .prompt_core import PromptCore
+from .prompt_output import PromptOutput
 from .prompt_verbs import UsageError, backward_to_compare
 
 __all__ = ["InspectVerbs"]
@@ -28,7 +28,7 @@ _AROUND = 5
 _SHORT = 30
 
 
-class InspectVerbs(PromptCore):
+class InspectVerbs(PromptOutput):
     """Answers to ``print``, ``list``, ``set``, ``what-if`` and their kin."""
 
     # --- looking ---

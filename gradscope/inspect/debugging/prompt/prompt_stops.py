@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..session.node_sequence import candidates_of
 from ..stops.breakpoints import Breakpoint
 from .plain_text import watch_line
-from .prompt_core import PromptCore
+from .prompt_output import PromptOutput
 from .prompt_verbs import UsageError, read_commands
 
 __all__ = ["BreakVerbs"]
@@ -13,7 +13,7 @@ __all__ = ["BreakVerbs"]
 _NESTED_FILES = 10
 
 
-class BreakVerbs(PromptCore):
+class BreakVerbs(PromptOutput):
     """Answers to ``break``, ``watch``, ``threads`` and their kin."""
 
     # --- breakpoints ---

@@ -11,7 +11,7 @@ from ....program_files import source_name
 from ...adapters import Adapter, AnyAdapter
 from ...debuggee.pause_gate import Gate, ProgramAborted
 from ...debuggee.program import Program
-from ..prompt.prompt import LineMode
+from ..prompt.line_mode import LineMode
 from ..stops.condition_names import user_frame
 from ..stops.run_targets import RunCommand
 from .debugger import Debugger

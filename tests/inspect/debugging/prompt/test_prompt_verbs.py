@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from gradscope.cli import SUBCOMMANDS
-from gradscope.inspect.debugging.prompt.prompt import LineMode
+from gradscope.inspect.debugging.prompt.line_mode import LineMode
 from gradscope.inspect.debugging.prompt.prompt_verbs import (
     OF_THE_SHELL,
     VERBS,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gradscope.inspect.debugging.prompt.prompt import LineMode
+from gradscope.inspect.debugging.prompt.line_mode import LineMode
 from gradscope.inspect.debugging.session import debugged_backward
 from gradscope.inspect.debugging.session.node_sequence import candidates_of
 

@@ -8,7 +8,7 @@ import pytest
 
 import gradscope as gs
 from gradscope.inspect import Debugger
-from gradscope.inspect.debugging.prompt.prompt import LineMode
+from gradscope.inspect.debugging.prompt.line_mode import LineMode
 from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError
 
 from ...sessions import mlp, train

@@ -14,8 +14,8 @@ from ...records.records import DebuggerEvent, SessionState
 from ..session.session_errors import ProgramEndedError, SessionError
 from .completion import install
 from .plain_text import place_of, title_of, watch_line, write_line
-from .prompt_core import PROMPT
 from .prompt_look import InspectVerbs
+from .prompt_output import PROMPT
 from .prompt_stops import BreakVerbs
 from .prompt_verbs import VERBS, UsageError, find_verb, help_text
 

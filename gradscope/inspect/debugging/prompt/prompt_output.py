@@ -14,12 +14,12 @@ from .prompt_verbs import UsageError
 if TYPE_CHECKING:
     from ..session.debugger import Debugger
 
-__all__ = ["PROMPT", "PromptCore"]
+__all__ = ["PROMPT", "PromptOutput"]
 
 PROMPT = "(gradscope) "
 
 
-class PromptCore:
+class PromptOutput:
     """A session, and the streams on which a person talks to it."""
 
     def __init__(
