@@ -166,7 +166,7 @@ TESTED_IN = {
     "optim/rprop": "optim/test_optimizer.py",
     "optim/sgd": "optim/test_optimizer.py",
     "runtime/autocast": "amp/test_autocast_mode.py",
-    "runtime/errors": "runtime/graph/test_graph_node.py",
+    "runtime/errors": "runtime/graph/test_saved_tensors.py",
     "runtime/memory/memory_format": "runtime/tensor/test_creation.py",
     "runtime/ops/declaration/extremes": "runtime/ops/declaration/test_references.py",
     "runtime/ops/declaration/registry": "runtime/ops/test_operators.py",
@@ -204,6 +204,7 @@ TESTED_IN = {
 
 # Modules that no test names, because one other module is their only way in: they are tested through that one.
 TESTED_THROUGH = {
+    "runtime/graph/edges": "runtime/graph/graph_node",
     "runtime/kernels/broadcasting": "runtime/engine/gradient_validation",
     "autograd/functional_points": "autograd/functional",
     "check/watching/shared_writes": "check/sanitizer",

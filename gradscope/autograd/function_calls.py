@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..runtime import events, state
-from ..runtime.graph.graph_node import Node, NodeExtra, own_edge, pack_slot
+from ..runtime.graph.edges import own_edge
+from ..runtime.graph.graph_node import Node, NodeExtra
+from ..runtime.graph.saved_tensors import pack_slot
 from ..runtime.memory import device
 from ..runtime.memory.dtype import INEXACT
 from ..runtime.memory.storage import memory_of

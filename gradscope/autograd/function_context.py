@@ -6,16 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..runtime.errors import SavedTensorFreedError
-from ..runtime.graph.graph_node import (
-    RELEASED,
-    InputMetadata,
-    Node,
-    NodeExtra,
-    SavedTensor,
-    check_version,
-    ends_of,
-    unpack,
-)
+from ..runtime.graph.edges import ends_of
+from ..runtime.graph.graph_node import InputMetadata, Node, NodeExtra
+from ..runtime.graph.saved_tensors import RELEASED, SavedTensor, check_version, unpack
 from ..runtime.memory import device
 from ..runtime.memory.dtype import BY_NUMPY
 from ..runtime.tensor.tensor import Tensor

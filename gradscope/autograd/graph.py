@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from ..runtime import state
-from ..runtime.graph.graph_node import GradientEdge, Node, SavedTensor, ends_of
+from ..runtime.graph.edges import ends_of
+from ..runtime.graph.graph_node import GradientEdge, Node
 from ..runtime.graph.hooks import RemovableHandle
+from ..runtime.graph.saved_tensors import SavedTensor
 from ..runtime.memory.storage import VersionCounter
 from ..runtime.modes import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 from ..runtime.tensor.tensor import Tensor

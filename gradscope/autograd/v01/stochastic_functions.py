@@ -6,7 +6,7 @@ from numbers import Number
 from typing import Any
 
 from ...runtime import state
-from ...runtime.graph.graph_node import hold_edge
+from ...runtime.graph.edges import hold_edge
 from ...runtime.ops.random import random
 from ...runtime.tensor.tensor import Tensor
 from ..function import Function

@@ -25,7 +25,9 @@ from ...program_files import is_installed_file
 from ...runtime import events, state
 from ...runtime.engine.graph_task import GraphTask
 from ...runtime.graph.accumulate_grad import AccumulateGrad
-from ...runtime.graph.graph_node import RELEASED, Node, SavedResult, ends_of
+from ...runtime.graph.edges import ends_of
+from ...runtime.graph.graph_node import Node
+from ...runtime.graph.saved_tensors import RELEASED, SavedResult
 from ...runtime.memory import bfloat16, device
 from ...runtime.memory.bfloat16 import plain, widened
 from ...runtime.memory.dtype import BY_NUMPY

@@ -8,7 +8,8 @@ from typing import Any
 
 from .. import events, state
 from ..dispatch import TENSOR_OPERATORS as F
-from ..graph.graph_node import Edge, GradientEdge, Node, edge_to, ends_of
+from ..graph.edges import Edge, edge_to, ends_of
+from ..graph.graph_node import GradientEdge, Node
 from ..kernels.broadcasting import expandable
 from ..memory import device
 from ..memory.bfloat16 import cast

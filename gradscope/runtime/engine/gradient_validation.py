@@ -7,7 +7,8 @@ from typing import Any
 
 from .. import dispatch, events, state
 from ..dispatch import TENSOR_OPERATORS as F
-from ..graph.graph_node import Node, ends_of
+from ..graph.edges import ends_of
+from ..graph.graph_node import Node
 from ..graph.hooks import hook_name
 from ..kernels.broadcasting import expandable, sum_to
 from ..memory import device

@@ -17,7 +17,8 @@ from typing import Any
 
 from .. import events, state
 from ..graph.accumulate_grad import AccumulateGrad
-from ..graph.graph_node import Edge, Node, ends_of
+from ..graph.edges import Edge, ends_of
+from ..graph.graph_node import Node
 from ..kernels.elementwise import add_to
 from .gradient_validation import (
     announce_unpacked,

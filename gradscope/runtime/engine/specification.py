@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..graph.graph_node import Edge, Node, ends_of
+from ..graph.edges import Edge, ends_of
+from ..graph.graph_node import Node
 from .gradient_validation import validate_array
 
 __all__ = ["run"]

@@ -11,7 +11,8 @@ from .. import dispatch, state
 from ..kernels.elementwise import add_to
 from ..memory import device
 from ..tensor.math_bits import mark
-from .graph_node import ACCUMULATE_SEQUENCE, Edge, Node, hold_edge
+from .edges import ACCUMULATE_SEQUENCE, Edge, hold_edge
+from .graph_node import Node
 
 __all__ = ["AccumulateGrad", "accumulate_edge"]
 

@@ -6,7 +6,8 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..graph.graph_node import Edge, Node, ends_of
+from ..graph.edges import Edge, ends_of
+from ..graph.graph_node import Node
 from ..graph.hooks import HookTable, RemovableHandle, add_hook
 from ..memory import dtype as dtypes
 from ..user_warnings import warn

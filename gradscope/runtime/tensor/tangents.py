@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import state
-from ..graph.graph_node import SavedResult
+from ..graph.saved_tensors import SavedResult
 from ..memory import device
 from ..memory.storage import bytes_of, element_strides, geometry_of, memory_of, offset_of, strided_view
 from .views import steps_to, taken

@@ -15,7 +15,8 @@ import numpy
 from .. import dispatch, events, state
 from ..dispatch import OPERATORS, PUBLIC
 from ..graph.accumulate_grad import AccumulateGrad
-from ..graph.graph_node import Edge, Node, ends_of, hold_edge, own_edge
+from ..graph.edges import Edge, ends_of, hold_edge, own_edge
+from ..graph.graph_node import Node
 from ..memory import device as devices
 from ..memory import dtype as dtypes
 from ..memory.bfloat16 import marked

@@ -16,7 +16,9 @@ from ..dispatch import OPERATORS
 from ..dispatch import TENSOR_OPERATORS as F
 from ..errors import InplaceError, SavedTensorFreedError
 from ..graph.accumulate_grad import accumulate_edge
-from ..graph.graph_node import Edge, Node, NodeExtra, SavedPart, SavedResult, SavedTensor, edge_to, ends_of, own_edge
+from ..graph.edges import Edge, edge_to, ends_of, own_edge
+from ..graph.graph_node import Node, NodeExtra
+from ..graph.saved_tensors import SavedPart, SavedResult, SavedTensor
 from ..memory import device
 from ..memory.storage import (
     Geometry,

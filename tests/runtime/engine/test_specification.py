@@ -16,7 +16,8 @@ from gradscope.runtime import events
 from gradscope.runtime.engine import specification
 from gradscope.runtime.engine.graph_task import GraphTask
 from gradscope.runtime.graph.accumulate_grad import AccumulateGrad
-from gradscope.runtime.graph.graph_node import Node, ends_of
+from gradscope.runtime.graph.edges import ends_of
+from gradscope.runtime.graph.graph_node import Node
 from gradscope.runtime.tensor.views import edge_of
 
 # --- random graphs ----------------------------------------------------------------------------------------------------

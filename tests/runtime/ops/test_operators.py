@@ -19,7 +19,8 @@ import pytest
 import gradscope as gs
 from gradscope.autograd.gradcheck import gradcheck, gradgradcheck
 from gradscope.runtime.errors import SavedTensorModifiedError
-from gradscope.runtime.graph.graph_node import RELEASED, Node
+from gradscope.runtime.graph.graph_node import Node
+from gradscope.runtime.graph.saved_tensors import RELEASED
 from gradscope.runtime.memory.storage import is_viewable
 from gradscope.runtime.ops.declaration.registry import METHODS, OPERATORS, PUBLIC, Operator
 from gradscope.runtime.ops.execution import general

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ... import state
 from ...dispatch import TENSOR_OPERATORS as F
 from ...engine.backward import grad
-from ...graph.graph_node import ends_of, own_edge
+from ...graph.edges import ends_of, own_edge
 from ...memory import device
 from ...memory.dtype import BY_NUMPY, INEXACT
 from ...memory.storage import element_strides, memory_of

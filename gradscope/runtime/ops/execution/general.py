@@ -17,7 +17,8 @@ import numpy
 
 from ... import autocast, events, state
 from ...dispatch import TENSOR_OPERATORS
-from ...graph.graph_node import Edge, PackedTensor, SavedTensor, edge_to, pack_slot, unpack
+from ...graph.edges import Edge, edge_to
+from ...graph.saved_tensors import PackedTensor, SavedTensor, pack_slot, unpack
 from ...memory import bfloat16, device, dtype
 from ...memory.bfloat16 import CHAR, BFloat16Array, cast, marked, narrows, plain, rounded, widened
 from ...memory.dtype import NUMBERS

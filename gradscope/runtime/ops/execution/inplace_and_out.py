@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ... import state
-from ...graph.graph_node import edge_to, hold_edge
+from ...graph.edges import edge_to, hold_edge
 from ...memory import device, dtype
 from ...memory.dtype import scalar_type
 from ...memory.storage import (

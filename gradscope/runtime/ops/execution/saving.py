@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ... import state
-from ...graph.graph_node import SavedResult
+from ...graph.saved_tensors import SavedResult
 from ...memory.storage import VersionCounter, element_strides, offset_of
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import Argument, Array, GraphNode

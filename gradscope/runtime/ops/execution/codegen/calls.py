@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from .... import state
-from ....graph.graph_node import SavedResult
+from ....graph.saved_tensors import SavedResult
 from ....kernels.elementwise import LARGE, in_parts
 from ....kernels.threads import sharing
 from ....memory import device

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy
 
 from ....dispatch import TENSOR_OPERATORS
-from ....graph.graph_node import RELEASED, Node, SavedResult
+from ....graph.graph_node import Node
+from ....graph.saved_tensors import RELEASED, SavedResult
 from ....kernels.elementwise import LARGE, in_parts
 from ....kernels.threads import sharing
 from ....memory import device
