@@ -6,7 +6,7 @@
 - :mod:`~.once_differentiable`: a backward that cannot be differentiated itself
 - :mod:`~.graph`: nodes and edges from outside; hooks on several tensors; what is saved
 - :mod:`~.functional`: ``vjp``, ``jvp``, ``jacobian``, ``hessian``, ``vhp`` and ``hvp``
-- :mod:`~.functional_points`: the checks of their arguments, and strict mode
+- :mod:`~.functional_checks`: the checks of their arguments, and strict mode
 - :mod:`~.forward_ad`: dual tensors
 - :mod:`~.gradcheck`: ``gradcheck`` and ``gradgradcheck``
 - :mod:`~.gradcheck_forward`: the same for forward mode

@@ -29,7 +29,7 @@ from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.modes import enable_grad, set_grad_enabled
 from ..runtime.tensor.tensor import Tensor
 from .forward_ad import dual_level, make_dual, unpack_dual
-from .functional_points import (
+from .functional_checks import (
     BACK,
     BACK_GRAPH,
     BACK_TRICK,

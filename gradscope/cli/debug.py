@@ -115,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
     """
     # The instruments load when the command runs.
     from ..inspect.debuggee.script_targets import find_target
-    from ..inspect.diagnosis.limits import limits_from
+    from ..inspect.diagnosis.finding_limits import limits_from
     from ..inspect.wire.channel import ChannelError
     from ..inspect.wire.program_process import ProgramProcess
 

@@ -102,7 +102,7 @@ def _examine_recording(args: argparse.Namespace, stream: TextIO) -> int:
     """Report on what a recording holds, and return the exit status."""
     # The instruments load when the command runs.
     from ..inspect import RecordingError, open_recording
-    from ..inspect.diagnosis.limits import DEBUGGER, limits_from
+    from ..inspect.diagnosis.finding_limits import DEBUGGER, limits_from
     from ..inspect.recording.reports.recorded_diagnosis import diagnose_recording
 
     given = {"--functions": args.functions, "--steps": args.steps, "arguments": args.args}
@@ -137,7 +137,7 @@ def _examine(args: argparse.Namespace, stream: TextIO) -> int:
     from ..inspect import Doctor
     from ..inspect.debuggee.program import print_uncaught
     from ..inspect.debuggee.streams import flush
-    from ..inspect.diagnosis.limits import limits_from
+    from ..inspect.diagnosis.finding_limits import limits_from
     from ..inspect.diagnosis.step_limit import EnoughSeen
 
     pid = os.getpid()

@@ -47,7 +47,7 @@ def add_limit_argument(parser: argparse.ArgumentParser, user: str) -> None:
         ``'doctor'`` or ``'debugger'``, whose findings have the limits.
     """
     # The commands without limits do not load them.
-    from ..inspect.diagnosis.limits import limits_of
+    from ..inspect.diagnosis.finding_limits import limits_of
 
     usual = ", ".join(f"{name}={value:g}" for name, value in limits_of(user).items())
     parser.add_argument(

@@ -1,5 +1,5 @@
 # The public names of gradscope.inspect, each listed here alone: a module is loaded with the first name asked of it.
-from .debugging.history.history import HistoryPolicy as HistoryPolicy
+from .debugging.history.history_policy import HistoryPolicy as HistoryPolicy
 from .debugging.session.debug_call import debug as debug
 from .debugging.session.debugger import Debugger as Debugger
 from .debugging.session.debugger import SessionError as SessionError

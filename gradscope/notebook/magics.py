@@ -16,7 +16,7 @@ from IPython.display import display
 from ..check import Sanitizer, ScriptResult, Silences, make_report, read_settings, symptoms_of
 from ..inspect import Doctor, open_recording, record
 from ..inspect.debuggee.program import hide_instruments
-from ..inspect.diagnosis.limits import limits_from
+from ..inspect.diagnosis.finding_limits import limits_from
 from ..inspect.diagnosis.step_limit import EnoughSeen
 from ..inspect.output.terminal_text import say
 from ..inspect.recording import RecordingError

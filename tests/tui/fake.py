@@ -29,7 +29,7 @@ from gradscope.inspect.debugging.session.session_records import (
 from gradscope.inspect.debugging.session.tensor_queries import save_array
 from gradscope.inspect.debugging.stops.breakpoints import BreakpointTable
 from gradscope.inspect.debugging.stops.watches import WatchList
-from gradscope.inspect.diagnosis.limits import DEBUGGER, Limits, limits_from, limits_of
+from gradscope.inspect.diagnosis.finding_limits import DEBUGGER, Limits, limits_from, limits_of
 from gradscope.inspect.records.records import (
     DebuggerEvent,
     EdgeRecord,

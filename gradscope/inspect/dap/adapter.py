@@ -15,7 +15,7 @@ from typing import Any
 
 from ..debugging.prompt.plain_text import finding_text
 from ..debugging.session.session_errors import SessionError
-from ..diagnosis.limits import DEBUGGER, limits_from
+from ..diagnosis.finding_limits import DEBUGGER, limits_from
 from ..ranks.launch import renew_ranks, start_ranks
 from ..ranks.rank_discovery import attach_ranks, find_ranks
 from ..ranks.rank_group import RankGroup

@@ -18,7 +18,7 @@ dictionary (``to_dict()``) and, where people look rather than read, a picture (`
 - :mod:`~.examination`: what is looked at in each backward
 - :mod:`~.reshaping_operators`: the operators that only give elements another place
 - :mod:`~.sampled_graphs`: the graphs that are looked into, walked once for all rules
-- :mod:`~.limits`: the numbers beyond which the doctor speaks
+- :mod:`~.finding_limits`: the numbers beyond which the doctor speaks
 - :mod:`~.step_limit`: the end of a program that is run for some steps alone
 - :mod:`~.explanation`: what all explanations are
 - :mod:`~.rich_tables`, :mod:`~.plots`: explanations as tables and pictures

@@ -12,11 +12,11 @@ from ..records.records import Location
 from ..source.call_sites import place
 from .examination import Examination, FlowTrouble, ZeroGradient, named
 from .explanation import Explanation, adapter_of, plain
+from .finding_limits import Limits
 from .flow.dead_units import DeadUnits
 from .flow.gradient_flow import GradientFlow
 from .functions.custom_derivatives import CheckedFunction
 from .functions.failed_backward import FailedBackward, failed_backward
-from .limits import Limits
 from .memory.gradient_aliasing import GradientAliasing
 from .memory.graph_growth import Growth
 from .memory.graph_memory import MemoryReport
@@ -62,8 +62,8 @@ class Symptom:
     code : str
         Of the rule that found it, such as ``'D303'``.
     certainty : str
-        ``'certain'``: it was seen; ``'likely'``: a number was beyond one of the :class:`~.limits.Limits`, or what was
-        seen may be meant.
+        ``'certain'``: it was seen; ``'likely'``: a number was beyond one of the :class:`~.finding_limits.Limits`, or
+        what was seen may be meant.
     since : int
         The number, from 1, of the backward pass with which it was first seen; 0 where that is not known.
     """

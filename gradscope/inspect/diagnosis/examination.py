@@ -17,12 +17,12 @@ from ..records.records import Location
 from ..records.tensor_statistics import norm_of
 from ..source.call_sites import caller, user_frame, user_frames
 from .explanation import at
+from .finding_limits import Limits
 from .flow.amplification import Gain, GainVisitor, loss_scale
 from .flow.compiled_flow import flow_inside
 from .flow.dead_units import DeadUnits, UnitsOverTime
 from .flow.gradient_flow import GradientFlow, ParameterFlow, first_of, gradient_flow, in_layer_of, verdict_of
 from .flow.zero_gradients import ZeroCause, ZeroVisitor
-from .limits import Limits
 from .memory.gradient_aliasing import GradientAliasing, aliasing
 from .memory.graph_memory import MemoryReport, memory_of
 from .memory.reference_cycles import GraphCycle, kept_own_outputs

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from ..adapters import Adapter, Observer
 from .examination import Examiner
+from .finding_limits import Limits
 from .functions.custom_derivatives import CheckedFunction, functions
 from .functions.failed_backward import FailedBackward
-from .limits import Limits
 from .memory.graph_growth import GrowthWatch
 from .nan.nan_origin import NanWatch
 from .no_gradient.dataflow_ledger import Ledger
@@ -261,7 +261,7 @@ FAILURE = Fact("failure", lambda _: FailureWatch(), lambda watch: watch.failed)
 """Where the backward failed that ended the program: a :class:`~.failed_backward.FailedBackward` or None."""
 
 LIMITS = Fact("limits", lambda program: program.limits, lambda limits: limits)
-"""Beyond which numbers there is something to say: :class:`~.limits.Limits`."""
+"""Beyond which numbers there is something to say: :class:`~.finding_limits.Limits`."""
 
 OTHERS = Fact("others", lambda _: None, lambda _: ())
 """What other instruments have found: a tuple of :class:`~.doctor.Symptom`, known to the diagnosis alone."""

@@ -8,7 +8,7 @@ from typing import Any
 from ..adapters import Adapter, Observer
 from ..records.execution_order import NodeLinks, walk
 from ..records.records import Location, operator_name
-from .limits import Limits
+from .finding_limits import Limits
 from .reshaping_operators import RESHAPING
 
 __all__ = ["BackwardSampler", "SampledGraphs", "is_sampled", "leaves_behind", "senders", "source_of", "users_of"]

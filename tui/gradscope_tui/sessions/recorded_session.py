@@ -27,8 +27,8 @@ from gradscope.inspect.debugging.stops.breakpoints import Breakpoint, Breakpoint
 from gradscope.inspect.debugging.stops.condition_names import NodeNames
 from gradscope.inspect.debugging.stops.stop_verbs import StopVerbs
 from gradscope.inspect.debugging.stops.watches import WatchList
+from gradscope.inspect.diagnosis.finding_limits import DEBUGGER, Limits, limits_from, limits_of
 from gradscope.inspect.diagnosis.flow.trend_findings import trend_findings
-from gradscope.inspect.diagnosis.limits import DEBUGGER, Limits, limits_from, limits_of
 from gradscope.inspect.diagnosis.nan.bad_values import bad_value_text, inherited_in
 from gradscope.inspect.recording import BackwardRecord, Recording, RecordingError
 from gradscope.inspect.recording.reports.text_view import overview_text, violations_text

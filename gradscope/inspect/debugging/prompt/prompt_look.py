@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from ...diagnosis.limits import limit_text
+from ...diagnosis.finding_limits import limit_text
 from ...diagnosis.topics import TOPICS, find_topic, suggest, topic_text
 from ...records.records import SessionState
 from .plain_text import (

@@ -14,7 +14,7 @@ from ...adapters import Adapter
 from ...debuggee.program import CallProgram
 from ...debuggee.script import ScriptProgram
 from ...records.records import DebuggerEvent, NodeRecord, SessionState
-from ..history.history import HistoryPolicy
+from ..history.history_policy import HistoryPolicy
 from ..history.time_travel import TimeTravel
 from ..stops.breakpoint_specs import parse_spec
 from ..stops.run_targets import RunCommand

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...adapters import SavedView
+from ...diagnosis.finding_limits import DEBUGGER, Limits, limits_from, limits_of
 from ...diagnosis.flow.trend_findings import MOST_NODES, trend_findings
-from ...diagnosis.limits import DEBUGGER, Limits, limits_from, limits_of
 from ...output.number_format import several
 from ...records.module_tracking import join
 from ...records.records import DebuggerEvent, Location, SessionState, StopReason
-from ..history.kept_gradients import kept_reason, path_called
+from ..history.kept_reasons import kept_reason, path_called
 from .debugged_backward import TaskView
 from .model_records import known_parameters, parameter_records
 from .pause_context import PauseContext

@@ -13,7 +13,7 @@ from ...debuggee.program import Program
 from ...debuggee.program_thread import ProgramThread
 from ...debuggee.waiters import Waiters
 from ...records.records import DebuggerEvent, SessionState, StopReason
-from ..history.history import HistoryPolicy
+from ..history.history_policy import HistoryPolicy
 from ..stops.breakpoints import BreakpointTable
 from ..stops.run_targets import RunCommand
 from ..stops.watches import WatchList

@@ -23,7 +23,8 @@ from ...records.snapshots import any_bad, inner_operators
 from ...records.write_account import WriteAccount
 from ...records.write_facts import WriteFact
 from ...source.call_sites import place
-from ..history.history import History, HistoryPolicy, HistoryPosition
+from ..history.history import History, HistoryPosition
+from ..history.history_policy import HistoryPolicy
 from ..history.history_replay import PastContext, Replay, why_stop
 from ..history.loss_history import LossHistory
 from ..history.norm_history import NormHistory

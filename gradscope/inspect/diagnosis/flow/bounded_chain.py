@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..limits import Limits
+from ..finding_limits import Limits
 
 __all__ = ["LET_THROUGH", "SATURATING", "BoundedChain", "bounded_chain"]
 

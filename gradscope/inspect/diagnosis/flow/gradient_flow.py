@@ -18,7 +18,7 @@ from ...records.records import NodeRecord
 from ...records.snapshots import norm_of_tensor
 from ...records.tensor_statistics import count_bad, is_finite, norm_of
 from ..explanation import Explanation, adapter_of, describe, parameters_of
-from ..limits import Limits
+from ..finding_limits import Limits
 from ..plots import bars
 from .backward_replay import BackwardReplay
 from .dead_units import DeadUnits, dead_units

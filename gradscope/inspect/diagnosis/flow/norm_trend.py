@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ...output.number_format import repeated_factor, several
 from ...records.records import Location, NodeRecord
-from ..limits import Limits
+from ..finding_limits import Limits
 from ..nan.bad_values import bad_value_text, inherited_in
 from ..reshaping_operators import RESHAPING
 from .bounded_chain import LET_THROUGH, SATURATING

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ..limits import Limits
+from ..finding_limits import Limits
 
 __all__ = ["FadedSignal", "faded_signal"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...records.records import BackwardFinding, NodeRecord
-from ..limits import Limits
+from ..finding_limits import Limits
 
 __all__ = ["MOST_NODES", "trend_findings"]
 

@@ -21,7 +21,7 @@ from ...records.records import Location
 from ...source.call_sites import line_of, place
 from ...source.source_syntax import definition_line
 from ..explanation import Explanation, adapter_of
-from ..limits import Limits
+from ..finding_limits import Limits
 
 __all__ = ["CheckedFunction", "Functions", "functions"]
 

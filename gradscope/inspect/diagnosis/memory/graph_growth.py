@@ -20,7 +20,7 @@ from ...records.records import Location
 from ...source.call_sites import caller, place
 from ...source.growing_lines import growing_line
 from ..explanation import Explanation, adapter_of, at, storage_bytes
-from ..limits import Limits
+from ..finding_limits import Limits
 from ..plots import lines
 from .reference_cycles import GraphCycle, have_graphs, tied_gradients
 from .reference_paths import SECONDS, Roots

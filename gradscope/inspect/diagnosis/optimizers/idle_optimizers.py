@@ -9,7 +9,7 @@ from typing import Any
 
 from ...output.number_format import count
 from ...records.optimizer_steps import held_by, living_optimizers
-from ..limits import Limits
+from ..finding_limits import Limits
 
 __all__ = ["IdleOptimizer", "IdleOptimizers"]
 

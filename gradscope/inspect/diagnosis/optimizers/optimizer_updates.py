@@ -15,7 +15,7 @@ from ...records.optimizer_steps import OptimizerHooks, held_by
 from ...records.records import Location, operator_of
 from ...source.call_sites import caller, place
 from ..explanation import Explanation, adapter_of, at
-from ..limits import Limits
+from ..finding_limits import Limits
 from ..no_gradient.dataflow import RESCALING, DataflowObserver, overflowed
 from ..no_gradient.dataflow_ledger import Ledger
 from .idle_optimizers import IdleOptimizer, IdleOptimizers

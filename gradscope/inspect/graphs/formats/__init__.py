@@ -5,6 +5,7 @@
 - :mod:`~.picture`: what each box reads, and the arrows between them
 - :mod:`~.theme`: colours, and how wide a text is
 - :mod:`~.graph_layout`: a layered drawing, for where Graphviz is not installed
+- :mod:`~.graphviz_layout`: the same by Graphviz, where it is installed
 - :mod:`~.dot`, :mod:`~.svg`, :mod:`~.mermaid`: pictures
 - :mod:`~.html`: a page to pan, search and fold, with the files in ``page/``
 - :mod:`~.graph_text`: numbers, and the tree of modules

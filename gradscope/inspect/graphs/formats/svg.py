@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ...output.markup import Markup, element
-from .dot import graphviz_layout
 from .graph_format_registry import graph_format
 from .graph_layout import lay_out
+from .graphviz_layout import graphviz_layout
 from .picture import Box, Picture, make_picture
 from .theme import DARK, LIGHT, MARKS, text_width
 

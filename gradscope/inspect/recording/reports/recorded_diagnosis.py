@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...diagnosis.explanation import Explanation, at
+from ...diagnosis.finding_limits import Limits
 from ...diagnosis.flow.trend_findings import trend_findings
-from ...diagnosis.limits import Limits
 from ...diagnosis.sampled_graphs import is_sampled
 from ...output.number_format import count
 from ...records.records import Location

@@ -5,8 +5,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradscope.inspect.diagnosis.finding_limits import Limits
 from gradscope.inspect.diagnosis.flow.signal_fading import faded_signal
-from gradscope.inspect.diagnosis.limits import Limits
 
 SIZES = st.lists(st.floats(1e-12, 1e3), min_size=1, max_size=12)
 

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from gradscope.inspect.diagnosis.finding_limits import Limits
 from gradscope.inspect.diagnosis.flow.trend_findings import trend_findings
-from gradscope.inspect.diagnosis.limits import Limits
 from gradscope.inspect.records.records import EdgeRecord, InnerOperator, Location, NodeRecord
 
 LINE = Location("/a/train.py", 7, "step", "loss = model(x).sqrt().sum()")

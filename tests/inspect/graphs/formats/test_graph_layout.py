@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradscope.inspect.graphs.formats.dot import graphviz_layout
 from gradscope.inspect.graphs.formats.graph_layout import lay_out
+from gradscope.inspect.graphs.formats.graphviz_layout import graphviz_layout
 
 boxes = st.lists(st.tuples(st.floats(10, 200), st.floats(10, 80)), min_size=1, max_size=14)
 

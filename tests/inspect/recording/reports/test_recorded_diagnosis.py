@@ -6,7 +6,7 @@ import pytest
 
 import gradscope.inspect as gi
 from gradscope.cli import main
-from gradscope.inspect.diagnosis.limits import Limits
+from gradscope.inspect.diagnosis.finding_limits import Limits
 from gradscope.inspect.recording.reports.recorded_diagnosis import diagnose_recording
 
 

@@ -13,7 +13,7 @@ from ....records.optimizer_steps import OptimizerHooks
 from ....records.records import Location
 from ....source.call_sites import user_lines
 from ...explanation import at
-from ...limits import Limits
+from ...finding_limits import Limits
 from ...program_facts import LIMITS, Fact, WatchedProgram
 from ...rule_registry import Found, Rule
 from ...training.random_seeds import Seed, SeedHooks

@@ -11,7 +11,7 @@ import numpy
 from ....adapters import Observer
 from ....records.records import Location
 from ...explanation import at
-from ...limits import Limits
+from ...finding_limits import Limits
 from ...program_facts import LIMITS, Fact, Sighting, WatchedProgram
 from ...rule_registry import Found, Rule
 from ...sampled_graphs import leaves_behind

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 from ...examination import Examination
+from ...finding_limits import Limits
 from ...flow.dead_units import DeadUnits
-from ...limits import Limits
 from ...program_facts import EXAMINATION, LIMITS
 from ...rule_registry import Found, Rule
 

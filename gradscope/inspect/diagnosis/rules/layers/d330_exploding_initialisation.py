@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ....output.number_format import count
 from ...explanation import at
-from ...limits import Limits
+from ...finding_limits import Limits
 from ...program_facts import LIMITS
 from ...rule_registry import Found, Rule
 from ...training.initial_weights import INITIAL_WEIGHTS, InitialWeights, LayerGain

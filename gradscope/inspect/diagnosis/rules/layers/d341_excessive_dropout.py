@@ -9,7 +9,7 @@ from ....adapters import Observer
 from ....records.records import Location
 from ....source.call_sites import caller
 from ...explanation import at
-from ...limits import Limits
+from ...finding_limits import Limits
 from ...program_facts import LIMITS, Fact, WatchedProgram
 from ...rule_registry import Rule
 from ...training.module_modes import tensors_in

@@ -14,7 +14,7 @@ from ....adapters import Observer
 from ....records.execution_order import NodeLinks
 from ....records.records import Location, operator_name
 from ...explanation import at
-from ...limits import Limits
+from ...finding_limits import Limits
 from ...nan.nan_producers import saved_values
 from ...program_facts import LIMITS, Fact, WatchedProgram
 from ...reshaping_operators import RESHAPING

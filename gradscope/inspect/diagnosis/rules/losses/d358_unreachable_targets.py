@@ -10,7 +10,7 @@ import numpy
 from ....adapters import Observer
 from ....records.records import Location
 from ...explanation import at
-from ...limits import Limits
+from ...finding_limits import Limits
 from ...nan.nan_producers import saved_values
 from ...program_facts import LIMITS, Fact, Sighting, WatchedProgram
 from ...rule_registry import Found, Rule

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from ...explanation import at
-from ...limits import Limits
+from ...finding_limits import Limits
 from ...program_facts import LIMITS
 from ...rule_registry import Found, Rule
 from ...training.update_sizes import UPDATE_SIZES, OptimizerRun

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ....output.number_format import count
 from ....records.records import Location
 from ...explanation import at
-from ...limits import Limits
+from ...finding_limits import Limits
 from ...program_facts import LIMITS
 from ...rule_registry import Rule
 from ...training.update_sizes import UPDATE_SIZES, OptimizerRun

@@ -12,7 +12,7 @@ from ....records.optimizer_steps import OptimizerHooks, held_by
 from ....records.records import Location
 from ....source.call_sites import caller
 from ...explanation import at
-from ...limits import Limits
+from ...finding_limits import Limits
 from ...program_facts import LIMITS, Fact, Sighting, WatchedProgram
 from ...rule_registry import Found, Rule
 

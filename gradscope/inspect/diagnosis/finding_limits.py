@@ -27,7 +27,7 @@ class Limits:
     Examples
     --------
     >>> import gradscope.inspect as gi
-    >>> from gradscope.inspect.diagnosis.limits import Limits
+    >>> from gradscope.inspect.diagnosis.finding_limits import Limits
     >>> doctor = gi.Doctor(limits=Limits(large_update=0.1))
     """
 
@@ -278,7 +278,7 @@ def limits_of(user: str, limits: Limits | None = None) -> dict[str, float]:
 
     Examples
     --------
-    >>> from gradscope.inspect.diagnosis.limits import DEBUGGER, limits_of
+    >>> from gradscope.inspect.diagnosis.finding_limits import DEBUGGER, limits_of
     >>> limits_of(DEBUGGER)["faded_signal"]
     0.0001
     """
@@ -303,7 +303,7 @@ def limits_from(settings: Iterable[str], user: str = DOCTOR, limits: Limits | No
 
     Examples
     --------
-    >>> from gradscope.inspect.diagnosis.limits import limits_from
+    >>> from gradscope.inspect.diagnosis.finding_limits import limits_from
     >>> limits_from(["large_update=0.1", "watched_steps=4"]).large_update
     0.1
     """
@@ -342,7 +342,7 @@ def limit_text(name: str, value: float) -> str:
 
     Examples
     --------
-    >>> from gradscope.inspect.diagnosis.limits import limit_text
+    >>> from gradscope.inspect.diagnosis.finding_limits import limit_text
     >>> limit_text("first_steps", 5)
     'first_steps=5 (usually 4): how many steps are the first'
     """

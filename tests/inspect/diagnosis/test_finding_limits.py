@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import gradscope.inspect as gi
-from gradscope.inspect.diagnosis.limits import DEBUGGER, DOCTOR, Limits, limits_from, limits_of, limits_table
+from gradscope.inspect.diagnosis.finding_limits import DEBUGGER, DOCTOR, Limits, limits_from, limits_of, limits_table
 from gradscope.inspect.diagnosis.rules.gradients.d314_vanishing_gradients import VanishingGradients
 from gradscope.inspect.diagnosis.rules.layers.d321_softmax_dimension import SoftmaxDimension
 from gradscope.inspect.diagnosis.rules.layers.d329_units_start_alike import UnitsStartAlike
