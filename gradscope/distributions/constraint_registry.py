@@ -125,8 +125,23 @@ def _transform_to_several(constraint: Any) -> Any:
     )
 
 
+def _cat_by(table: ConstraintRegistry) -> Factory:
+    return lambda constraint: transforms.CatTransform(
+        [table(part) for part in constraint.cseq], constraint.dim, constraint.lengths
+    )
+
+
+def _stack_by(table: ConstraintRegistry) -> Factory:
+    return lambda constraint: transforms.StackTransform([table(part) for part in constraint.cseq], constraint.dim)
+
+
+for _table in (biject_to, transform_to):
+    _table.register(constraints.CorrCholesky, lambda constraint: transforms.CorrCholeskyTransform())
+    _table.register(constraints.Cat, _cat_by(_table))
+    _table.register(constraints.Stack, _stack_by(_table))
 biject_to.register(constraints.Simplex, lambda constraint: transforms.StickBreakingTransform())
 transform_to.register(constraints.Simplex, lambda constraint: transforms.SoftmaxTransform())
 transform_to.register(constraints.LowerCholesky, lambda constraint: transforms.LowerCholeskyTransform())
-transform_to.register(constraints.PositiveDefinite, lambda constraint: transforms.PositiveDefiniteTransform())
-del _kind, _factory
+for _kind in (constraints.PositiveDefinite, constraints.PositiveSemidefinite):
+    transform_to.register(_kind, lambda constraint: transforms.PositiveDefiniteTransform())
+del _kind, _factory, _table

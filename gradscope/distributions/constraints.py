@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..runtime.dispatch import TENSOR_OPERATORS as F
+from ..runtime.memory.dtype import finfo
 from ..runtime.ops.linalg.cholesky_and_triangular import cholesky_ex
+from ..runtime.ops.linalg.svd_and_eigen import eigvalsh
+from ..runtime.tensor.creation import full
 from ..runtime.tensor.tensor import Tensor
 
 __all__ = [
     "Constraint",
+    "MixtureSameFamilyConstraint",
     "boolean",
+    "cat",
+    "corr_cholesky",
     "dependent",
     "greater_than",
     "greater_than_eq",
@@ -19,15 +27,21 @@ __all__ = [
     "interval",
     "less_than",
     "lower_cholesky",
+    "lower_triangular",
     "multinomial",
     "nonnegative",
     "nonnegative_integer",
     "one_hot",
     "positive",
     "positive_definite",
+    "positive_integer",
+    "positive_semidefinite",
     "real",
     "real_vector",
     "simplex",
+    "square",
+    "stack",
+    "symmetric",
     "unit_interval",
 ]
 
@@ -177,24 +191,66 @@ class Multinomial(Constraint):
         return "Multinomial()"
 
 
-class PositiveDefinite(Constraint):
+class Square(Constraint):
+    """Matrices with as many rows as columns."""
+
+    event_dim = 2
+
+    def check(self, value: Tensor) -> Tensor:
+        square = value.shape[-2] == value.shape[-1]
+        return full(value.shape[:-2], square, dtype="bool", device=value.device)
+
+
+class Symmetric(Square):
+    """Matrices that are their own transpose, up to rounding."""
+
+    def check(self, value: Tensor) -> Tensor:
+        if value.shape[-2] != value.shape[-1]:
+            return super().check(value)
+        return value.isclose(value.mT, atol=1e-6).all(-1).all(-1)
+
+
+class PositiveSemidefinite(Symmetric):
+    """Symmetric matrices without negative eigenvalues."""
+
+    def check(self, value: Tensor) -> Tensor:
+        symmetric = super().check(value)
+        square = value.shape[-2] == value.shape[-1]
+        return symmetric & (eigvalsh(value.detach()) >= 0).all(-1) if square else symmetric
+
+
+class PositiveDefinite(Symmetric):
     """Symmetric matrices with positive eigenvalues."""
 
+    def check(self, value: Tensor) -> Tensor:
+        symmetric = super().check(value)
+        square = value.shape[-2] == value.shape[-1]
+        return symmetric & (cholesky_ex(value.detach()).info == 0) if square else symmetric
+
+
+class LowerTriangular(Constraint):
+    """Matrices with zeros above the diagonal."""
+
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
-        symmetric = value.isclose(value.mT, atol=1e-6).all(-1).all(-1)
-        return symmetric & (cholesky_ex(value.detach()).info == 0)
+        return (value.tril() == value).reshape(*value.shape[:-2], -1).all(-1)
 
 
-class LowerCholesky(Constraint):
+class LowerCholesky(LowerTriangular):
     """Lower triangular matrices with a positive diagonal."""
 
-    event_dim = 2
+    def check(self, value: Tensor) -> Tensor:
+        return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+
+
+class CorrCholesky(LowerCholesky):
+    """Lower triangular matrices with a positive diagonal and rows of length 1: factors of correlation matrices."""
 
     def check(self, value: Tensor) -> Tensor:
-        lower = (value.tril() == value).reshape(*value.shape[:-2], -1).all(-1)
-        return lower & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+        rounding = 10 * value.shape[-1] * finfo(value.dtype).eps
+        of_length_one = (value.square().sum(-1) - 1).abs() <= rounding
+        return super().check(value) & of_length_one.all(-1)
 
 
 class MixtureSameFamilyConstraint(Constraint):
@@ -220,6 +276,60 @@ class MixtureSameFamilyConstraint(Constraint):
 
     def __repr__(self) -> str:
         return f"MixtureSameFamilyConstraint({self.base_constraint!r})"
+
+
+class _Several(Constraint):
+    """Regions side by side along one dimension."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
+        self.cseq, self.dim = list(cseq), dim
+
+    @property
+    def is_discrete(self) -> bool:  # type: ignore[override]
+        """Whether one of them is discrete."""
+        return any(constraint.is_discrete for constraint in self.cseq)
+
+    @property
+    def event_dim(self) -> int:  # type: ignore[override]
+        """How many dimensions a value has."""
+        return max(constraint.event_dim for constraint in self.cseq)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Cat(_Several):
+    """A region for each section of a dimension."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
+        super().__init__(cseq, dim)
+        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
+
+    def check(self, value: Tensor) -> Tensor:
+        parts = sections(value, self.dim, self.lengths)
+        return F.cat([constraint.check(part) for constraint, part in zip(self.cseq, parts, strict=True)], self.dim)
+
+
+class Stack(_Several):
+    """A region for each index of a dimension."""
+
+    @property
+    def event_dim(self) -> int:  # type: ignore[override]
+        """How many dimensions a value has: one more than in its regions, where they are stacked among those."""
+        rank = super().event_dim
+        return rank + (self.dim < 0 and -self.dim <= rank)
+
+    def check(self, value: Tensor) -> Tensor:
+        parts = value.unbind(self.dim)
+        return F.stack([constraint.check(part) for constraint, part in zip(self.cseq, parts, strict=True)], self.dim)
+
+
+def sections(value: Tensor, dim: int, lengths: Sequence[int]) -> Iterator[Tensor]:
+    """Yield the sections of a dimension, of these lengths."""
+    start = 0
+    for length in lengths:
+        yield value.narrow(dim, start, length)
+        start += length
 
 
 class IndependentConstraint(Constraint):
@@ -255,11 +365,17 @@ nonnegative = GreaterThanEq(0.0)
 unit_interval = Interval(0.0, 1.0)
 boolean = Boolean()
 nonnegative_integer = IntegerGreaterThan(0)
+positive_integer = IntegerGreaterThan(1)
 simplex = Simplex()
 one_hot = OneHot()
 real_vector = IndependentConstraint(real, 1)
+square = Square()
+symmetric = Symmetric()
+positive_semidefinite = PositiveSemidefinite()
 positive_definite = PositiveDefinite()
+lower_triangular = LowerTriangular()
 lower_cholesky = LowerCholesky()
+corr_cholesky = CorrCholesky()
 greater_than = GreaterThan
 greater_than_eq = GreaterThanEq
 half_open_interval = HalfOpenInterval
@@ -268,3 +384,5 @@ interval = Interval
 integer_interval = IntegerInterval
 multinomial = Multinomial
 independent = IndependentConstraint
+cat = Cat
+stack = Stack

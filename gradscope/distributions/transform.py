@@ -12,7 +12,15 @@ from ..runtime.tensor.tensor import Size, Tensor
 from . import constraints
 from .independent import sum_rightmost
 
-__all__ = ["ComposeTransform", "IndependentTransform", "ReshapeTransform", "Transform", "identity_transform"]
+__all__ = [
+    "CatTransform",
+    "ComposeTransform",
+    "IndependentTransform",
+    "ReshapeTransform",
+    "StackTransform",
+    "Transform",
+    "identity_transform",
+]
 
 
 class Transform:
@@ -424,3 +432,163 @@ def _exchanged(shape: Any, before: Size, after: Size) -> tuple[int, ...]:
     if tuple(shape[cut:]) != tuple(before):
         raise ValueError(f"Shape mismatch: expected {tuple(shape[cut:])} but got {before}")
     return (*shape[:cut], *after)
+
+
+class _Several(Transform):
+    """Transforms side by side along one dimension."""
+
+    transforms: list[Transform]
+    dim: int
+
+    def __init__(self, tseq: Sequence[Transform], dim: int, cache_size: int) -> None:
+        if not all(isinstance(part, Transform) for part in tseq):
+            raise AssertionError("All elements of tseq must be Transform instances")
+        super().__init__(cache_size)
+        self.transforms = [part.with_cache(cache_size) for part in tseq] if cache_size else list(tseq)
+        self.dim = dim
+
+    @property
+    def bijective(self) -> bool:  # type: ignore[override]
+        """Whether all parts are."""
+        return all(part.bijective for part in self.transforms)
+
+    def _need_length(self, value: Tensor, length: int, what: str) -> None:
+        if not -value.dim() <= self.dim < value.dim():
+            raise AssertionError(f"dim {self.dim} out of range for tensor with {value.dim()} dimensions")
+        if value.shape[self.dim] != length:
+            raise AssertionError(f"x.size({self.dim}) = {value.shape[self.dim]} must equal {what} {length}")
+
+    def _log_volumes(self, xs: Sequence[Tensor], ys: Sequence[Tensor], rank: int) -> list[Tensor]:
+        """Return what each part adds, for values with `rank` dimensions."""
+        return [
+            sum_rightmost(part.log_abs_det_jacobian(x, y), rank - part.domain.event_dim)
+            for part, x, y in zip(self.transforms, xs, ys, strict=True)
+        ]
+
+    def _batch_dim(self, value: Tensor) -> int:
+        """Return the dimension of the parts, from the right, in what a value's last dimensions are summed to.
+
+        It is 0 or more where the parts lie side by side in one value.
+        """
+        return (self.dim if self.dim < 0 else self.dim - value.dim()) + self.domain.event_dim
+
+
+class CatTransform(_Several):
+    """A transform for each section of a dimension.
+
+    Parameters
+    ----------
+    dim : int
+        The dimension.
+    lengths : sequence of int, optional
+        Those of the sections: 1 each, unless given.
+    cache_size : {0, 1}
+
+    See Also
+    --------
+    StackTransform, ComposeTransform
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.distributions import CatTransform, ExpTransform, identity_transform
+    >>> CatTransform([ExpTransform(), identity_transform], lengths=[1, 2])(gs.zeros(3))
+    tensor([1., 0., 0.])
+    """
+
+    def __init__(
+        self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0
+    ) -> None:
+        super().__init__(tseq, dim, cache_size)
+        self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
+        if len(self.lengths) != len(self.transforms):
+            raise AssertionError(f"lengths ({len(self.lengths)}) must match transforms ({len(self.transforms)})")
+
+    @property
+    def length(self) -> int:
+        """The length of the dimension."""
+        return sum(self.lengths)
+
+    @property
+    def domain(self) -> Any:
+        return constraints.cat([part.domain for part in self.transforms], self.dim, self.lengths)
+
+    @property
+    def codomain(self) -> Any:
+        return constraints.cat([part.codomain for part in self.transforms], self.dim, self.lengths)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        if self._cache_size == cache_size:
+            return self
+        return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
+
+    def _sections(self, value: Tensor) -> list[Tensor]:
+        self._need_length(value, self.length, "length")
+        return list(constraints.sections(value, self.dim, self.lengths))
+
+    def _call(self, x: Tensor) -> Tensor:
+        return F.cat([part(s) for part, s in zip(self.transforms, self._sections(x), strict=True)], self.dim)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return F.cat([part.inv(s) for part, s in zip(self.transforms, self._sections(y), strict=True)], self.dim)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        terms = self._log_volumes(self._sections(x), self._sections(y), self.domain.event_dim)
+        dim = self._batch_dim(x)
+        return F.cat(terms, dim) if dim < 0 else functools.reduce(operator.add, terms)
+
+
+class StackTransform(_Several):
+    """A transform for each index of a dimension.
+
+    Parameters
+    ----------
+    dim : int
+        The dimension.
+    cache_size : {0, 1}
+
+    See Also
+    --------
+    CatTransform, ComposeTransform
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.distributions import ExpTransform, StackTransform, identity_transform
+    >>> StackTransform([ExpTransform(), identity_transform], dim=-1)(gs.zeros(3, 2))
+    tensor([[1., 0.],
+            [1., 0.],
+            [1., 0.]])
+    """
+
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(tseq, dim, cache_size)
+
+    @property
+    def domain(self) -> Any:
+        return constraints.stack([part.domain for part in self.transforms], self.dim)
+
+    @property
+    def codomain(self) -> Any:
+        return constraints.stack([part.codomain for part in self.transforms], self.dim)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
+
+    def _slices(self, value: Tensor) -> tuple[Tensor, ...]:
+        self._need_length(value, len(self.transforms), "len(transforms)")
+        return value.unbind(self.dim)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return F.stack([part(s) for part, s in zip(self.transforms, self._slices(x), strict=True)], self.dim)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return F.stack([part.inv(s) for part, s in zip(self.transforms, self._slices(y), strict=True)], self.dim)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        dim = self._batch_dim(x)
+        rank = self.domain.event_dim - (
+            dim >= 0
+        )  # where the parts are stacked in one value, a part has a dimension less
+        terms = self._log_volumes(self._slices(x), self._slices(y), rank)
+        return F.stack(terms, dim) if dim < 0 else functools.reduce(operator.add, terms)

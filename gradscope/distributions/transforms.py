@@ -14,13 +14,15 @@ from typing import Any
 from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.memory.dtype import finfo
 from ..runtime.ops.linalg.cholesky_and_triangular import cholesky
-from ..runtime.tensor.creation import broadcast_shapes
+from ..runtime.tensor.creation import broadcast_shapes, eye
 from ..runtime.tensor.tensor import Tensor
 from . import constraints
 from .transform import (
+    CatTransform,
     ComposeTransform,
     IndependentTransform,
     ReshapeTransform,
+    StackTransform,
     Transform,
     _need_rank,
     _widened,
@@ -30,7 +32,9 @@ from .transform import (
 __all__ = [
     "AbsTransform",
     "AffineTransform",
+    "CatTransform",
     "ComposeTransform",
+    "CorrCholeskyTransform",
     "CumulativeDistributionTransform",
     "ExpTransform",
     "IndependentTransform",
@@ -41,6 +45,7 @@ __all__ = [
     "SigmoidTransform",
     "SoftmaxTransform",
     "SoftplusTransform",
+    "StackTransform",
     "StickBreakingTransform",
     "TanhTransform",
     "Transform",
@@ -229,8 +234,12 @@ class TanhTransform(Transform):
         return y.atanh()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        # log(1 - tanh(x)**2), without its cancellation.
-        return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
+        return _log_slope_of_tanh(x)
+
+
+def _log_slope_of_tanh(x: Tensor) -> Tensor:
+    """Return ``log(1 - tanh(x)**2)``, without its cancellation."""
+    return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
 
 
 class AbsTransform(Transform):
@@ -509,3 +518,92 @@ class PositiveDefiniteTransform(Transform):
 
     def _inverse(self, y: Tensor) -> Tensor:
         return LowerCholeskyTransform().inv(cholesky(y))
+
+
+class CorrCholeskyTransform(Transform):
+    """Lower Cholesky factors of correlation matrices, from vectors of ``n * (n - 1) / 2`` numbers for n rows.
+
+    ``tanh`` makes of each number a partial correlation; with it, an element of the factor takes its share of what those
+    before it have left of the row's length of 1.
+
+    References
+    ----------
+    D. Lewandowski, D. Kurowicka, H. Joe, "Generating random correlation matrices based on vines and extended onion
+    method", Journal of Multivariate Analysis 100, 2009.
+
+    See Also
+    --------
+    LKJCholesky, LowerCholeskyTransform, StickBreakingTransform
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.CorrCholeskyTransform()(gs.zeros(1))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+
+    domain = constraints.real_vector
+    codomain = constraints.corr_cholesky
+    bijective = True
+
+    def _call(self, x: Tensor) -> Tensor:
+        lower = _below_the_diagonal(x)
+        partial = lower.tanh() + eye(lower.shape[-1], dtype=x.dtype, device=x.device)
+        return partial * (0.5 * _log_left(lower)).exp()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        rows, columns = _places(y.shape[-1])
+        left = 1 - _before((y**2).cumsum(-1))
+        return (y[..., rows, columns] / left[..., rows, columns].clamp(min=finfo(y.dtype).tiny).sqrt()).atanh()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        rows, columns = _places(y.shape[-1])
+        left = _log_left(_below_the_diagonal(x))[..., rows, columns]
+        return (0.5 * left + _log_slope_of_tanh(x)).sum(-1)
+
+    def forward_shape(self, shape: Any) -> Any:
+        _need_rank(shape, 1)
+        rows = _row_count(shape[-1])
+        return (*shape[:-1], rows, rows)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        _need_rank(shape, 2)
+        if shape[-2] != shape[-1]:
+            raise ValueError(f"Input is not square\nIts shape is {list(shape)}.")
+        return (*shape[:-2], shape[-1] * (shape[-1] - 1) // 2)
+
+
+def _row_count(length: int) -> int:
+    """Return how many rows have that many elements below the diagonal."""
+    rows = (1 + math.isqrt(1 + 8 * length)) // 2
+    if rows * (rows - 1) // 2 != length:
+        raise ValueError(
+            f"Input is not a flattened lower-diagonal number\nIts length is {length}; n * (n - 1) / 2 is needed."
+        )
+    return rows
+
+
+def _places(count: int) -> tuple[list[int], list[int]]:
+    """Return the rows and the columns of the elements below the diagonal, row by row."""
+    places = [(row, column) for row in range(count) for column in range(row)]
+    return [row for row, _ in places], [column for _, column in places]
+
+
+def _below_the_diagonal(x: Tensor) -> Tensor:
+    """Return matrices with these elements below the diagonal, row by row."""
+    count = _row_count(x.shape[-1])
+    rows, columns = _places(count)
+    matrix = x.new_zeros(*x.shape[:-1], count, count)
+    matrix[..., rows, columns] = x
+    return matrix
+
+
+def _log_left(lower: Tensor) -> Tensor:
+    """Return the logarithm of what the elements before have left of a row's square of length."""
+    return _before(_log_slope_of_tanh(lower).tril(-1).cumsum(-1))
+
+
+def _before(sums: Tensor) -> Tensor:
+    """Return sums up to each element without that element."""
+    return F.cat([F.zeros_like(sums[..., :1]), sums[..., :-1]], -1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -26,8 +27,12 @@ REGIONS: dict[str, Callable[[Any, Any], Any]] = {
     "independent": lambda m, c: c.independent(c.positive, 1),
     "lower_cholesky": lambda m, c: c.lower_cholesky,
     "positive_definite": lambda m, c: c.positive_definite,
+    "positive_semidefinite": lambda m, c: c.positive_semidefinite,
+    "corr_cholesky": lambda m, c: c.corr_cholesky,
+    "cat": lambda m, c: c.cat([c.real, c.unit_interval], -1),
+    "stack": lambda m, c: c.stack([c.real, c.positive], 1),
 }
-MATRICES = ("lower_cholesky", "positive_definite")
+MATRICES = ("lower_cholesky", "positive_definite", "positive_semidefinite")
 
 
 @pytest.mark.parametrize("table", ["biject_to", "transform_to"])
@@ -44,6 +49,7 @@ def test_transforms_lead_into_the_region_as_in_pytorch(torch: Any, region: str, 
     found = []
     for m in (gs, torch):
         made, x = transform(m), m.tensor([[0.1, -0.2], [0.3, 0.5]])
+        x = x[:, :1] if region == "corr_cholesky" else x
         y = made(x)
         assert REGIONS[region](m, m.distributions.constraints).check(y).all()
         found.append([y.numpy(), made.log_abs_det_jacobian(x, y).numpy() if table == "biject_to" else None])
@@ -83,3 +89,44 @@ def test_a_region_of_ones_own_is_registered(torch: Any) -> None:
     with pytest.raises(NotImplementedError, match="Cannot transform Boolean constraints"):
         gs.distributions.biject_to(gs.distributions.constraints.boolean)
     same_complaint(torch, lambda m: m.distributions.constraint_registry.biject_to.register(3, lambda c: c))
+
+
+@pytest.mark.torch
+def test_regions_of_matrices_are_those_of_pytorch(torch: Any) -> None:
+    matrices = [
+        [[1.0, 0.0], [0.6, 0.8]],
+        [[1.0, 0.0], [0.6, -0.8]],
+        [[1.0, 0.6], [0.6, 1.0]],
+        [[1.0, 1.0], [1.0, 1.0]],
+        [[1.0, 2.0], [2.0, 1.0]],
+        [[1.0, 0.0], [0.0, 2.0]],
+        [[1.0, math.nan], [0.0, 1.0]],
+    ]
+    regions = ["square", "symmetric", "positive_semidefinite", "positive_definite"]
+    regions += ["lower_triangular", "lower_cholesky", "corr_cholesky"]
+    for region in regions:
+        answers = []
+        for m in (gs, torch):
+            constraint = getattr(m.distributions.constraints, region)
+            checked = matrices[2:-1] if region.startswith("positive") else matrices  # of others PyTorch checks less
+            answers.append([constraint.check(m.tensor(checked)).tolist(), repr(constraint), constraint.event_dim])
+            oblong = constraint.check(m.ones(2, 3, 2)) if region != "corr_cholesky" else m.zeros(2) != 0
+            answers[-1].append(oblong.tolist())
+        assert answers[0] == answers[1], region
+
+
+@pytest.mark.torch
+def test_regions_side_by_side_are_those_of_pytorch(torch: Any) -> None:
+    def answers(m: Any) -> list[Any]:
+        c = m.distributions.constraints
+        cat = c.cat([c.positive, c.boolean], -1, [1, 2])
+        stack = c.stack([c.positive, c.nonnegative_integer])
+        found = [c.positive_integer.check(m.tensor([0.0, 1.0, 1.5])).tolist()]
+        found.append(cat.check(m.tensor([[0.5, 0.0, 1.0], [-0.5, 0.5, 1.0]])).tolist())
+        found.append(stack.check(m.tensor([[0.5, -0.5], [1.0, 0.5]])).tolist())
+        found += [c.simplex.check(m.tensor([0.4, 0.6])).item(), c.stack([c.simplex, c.simplex]).event_dim]
+        for constraint in (cat, stack):
+            found += [repr(constraint), constraint.is_discrete, constraint.event_dim]
+        return found
+
+    assert answers(gs) == answers(torch)

@@ -47,6 +47,22 @@ CASES: dict[str, tuple[Any, Any]] = {
     "lower Cholesky": (lambda d, m: d.LowerCholeskyTransform(), MATRIX),
     "positive definite": (lambda d, m: d.PositiveDefiniteTransform(), MATRIX),
 }
+PARTS = (lambda d: d.ExpTransform(), lambda d: d.AffineTransform(0.5, -2.0), lambda d: d.TanhTransform())
+CASES |= {
+    "cat": (lambda d, m: d.CatTransform([part(d) for part in PARTS[:2]], -1, [1, 2]), VECTOR),
+    "cat of the first dimension": (lambda d, m: d.CatTransform([part(d) for part in PARTS[:2]]), VECTOR),
+    "cat of vectors": (
+        lambda d, m: d.CatTransform([d.AffineTransform(0.0, 2.0, 1), d.ExpTransform()], -1, [2, 1]),
+        VECTOR,
+    ),
+    "cat of rows": (lambda d, m: d.CatTransform([d.StickBreakingTransform(), d.StickBreakingTransform()]), VECTOR),
+    "stack": (lambda d, m: d.StackTransform([part(d) for part in PARTS], 1), VECTOR),
+    "stack of rows": (lambda d, m: d.StackTransform([d.StickBreakingTransform(), d.StickBreakingTransform()]), VECTOR),
+    "correlations": (lambda d, m: d.CorrCholeskyTransform(), VECTOR),
+    "correlations of four": (lambda d, m: d.CorrCholeskyTransform(), [0.3, -0.7, 1.1, 0.2, 0.5, -1.5]),
+}
+NOT_EQUAL = ["distribution function", "reshape", "independent"]
+NOT_EQUAL += [name for name in CASES if name.startswith(("cat", "stack"))]
 WITHOUT_JACOBIAN = ["softmax", "abs", "lower Cholesky", "positive definite"]
 
 
@@ -106,7 +122,7 @@ def test_shapes_regions_and_text(torch: Any, name: str) -> None:
     result = mine.forward_shape(shape)
     assert tuple(mine.inverse_shape(result)) == tuple(theirs.inverse_shape(result))
     assert mine.inv.inv == mine
-    assert mine == made(gs, name) or name in ("distribution function", "reshape", "independent")
+    assert mine == made(gs, name) or name in NOT_EQUAL
     assert mine != gs.distributions.Transform()
     assert repr(pickle.loads(pickle.dumps(mine))) == repr(mine)
 
@@ -180,10 +196,68 @@ def test_a_policy_samples_and_passes_gradients_on() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["correlations", "correlations of four", "stick breaking", "stack", "cat of vectors"])
+def test_jacobians_are_the_determinants_of_the_derivatives(name: str) -> None:
+    transform = made(gs, name)
+    for row in numpy.atleast_2d(CASES[name][1]):
+        x = gs.tensor(row if name != "stack" else row[None], dtype=gs.float64)
+        y = transform(x)
+        matrix = gs.autograd.functional.jacobian(transform, x).reshape(y.numel(), x.numel())
+        free = numpy.linalg.matrix_rank(matrix.numpy())
+        assert free == x.numel()
+        # The coordinates of the image are its elements below the diagonal, or all shares but the last.
+        kept = {"correlations": y.tril(-1) != 0, "correlations of four": y.tril(-1) != 0} if y.dim() == 2 else {}
+        chosen = kept.get(name, gs.arange(y.numel()).reshape(y.shape) < x.numel()).reshape(-1)
+        expected = numpy.linalg.slogdet(matrix.numpy()[chosen.numpy()])[1]
+        numpy.testing.assert_allclose(transform.log_abs_det_jacobian(x, y).sum().item(), expected, rtol=1e-9)
+
+
+def test_large_numbers_lead_to_factors_of_correlations() -> None:
+    transform = gs.distributions.CorrCholeskyTransform()
+    x = gs.tensor([30.0, -7.0, 0.5], requires_grad=True)
+    factor = transform(x)
+    assert transform.codomain.check(factor)
+    (slope,) = gs.autograd.grad(transform.log_abs_det_jacobian(x, factor), x)
+    assert slope.isfinite().all()
+
+
+def test_stacked_transforms_of_numbers_transform_a_distribution_number_by_number() -> None:
+    # PyTorch's take a dimension that is counted from the right for a part of a value, and their densities add up wrong.
+    d = gs.distributions
+    base = d.Normal(gs.zeros(2).double(), gs.ones(2).double())
+    stacked = d.TransformedDistribution(base, d.StackTransform([d.ExpTransform(), d.identity_transform], -1))
+    value = gs.tensor([1.5, 0.3], dtype=gs.float64)
+    expected = [d.LogNormal(0.0, 1.0).log_prob(value[0]).item(), d.Normal(0.0, 1.0).log_prob(value[1]).item()]
+    numpy.testing.assert_allclose(stacked.log_prob(value).numpy(), expected, rtol=1e-6)
+    assert (stacked.batch_shape, stacked.event_shape) == ((2,), ())
+
+
+def test_parts_side_by_side_keep_a_cache() -> None:
+    d = gs.distributions
+    for transform in (
+        d.CatTransform([d.TanhTransform(), d.ExpTransform()], cache_size=1),
+        d.StackTransform([d.TanhTransform(), d.ExpTransform()]).with_cache(1),
+        d.CatTransform([d.TanhTransform(), d.ExpTransform()]).with_cache(1),
+    ):
+        x = gs.tensor([25.0, 1.0])
+        assert transform.inv(transform(x)) is x
+        assert transform.with_cache(1) is transform
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize(
     "use",
     [
+        lambda d, m: d.CatTransform([3]),
+        lambda d, m: d.CatTransform([d.ExpTransform()], lengths=[2, 3]),
+        lambda d, m: d.CatTransform([d.ExpTransform()], lengths=[2])(m.ones(3)),
+        lambda d, m: d.CatTransform([d.ExpTransform()], dim=2, lengths=[2])(m.ones(3)),
+        lambda d, m: d.StackTransform([3]),
+        lambda d, m: d.StackTransform([d.ExpTransform()])(m.ones(3)),
+        lambda d, m: d.CorrCholeskyTransform().forward_shape((4,)),
+        lambda d, m: d.CorrCholeskyTransform().forward_shape(()),
+        lambda d, m: d.CorrCholeskyTransform().inverse_shape((4,)),
+        lambda d, m: d.CorrCholeskyTransform().inverse_shape((3, 4)),
         lambda d, m: d.TransformedDistribution(d.Normal(0.0, 1.0), 3),
         lambda d, m: d.TransformedDistribution(d.Normal(0.0, 1.0), [3]),
         lambda d, m: d.TransformedDistribution(d.Normal(0.0, 1.0), d.StickBreakingTransform()),
