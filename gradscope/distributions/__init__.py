@@ -1,9 +1,13 @@
 """Probability distributions: samples, with gradients to the parameters where there are any, and probabilities.
 
 - :mod:`~.distribution`: what all of them share
+- :mod:`~.exponential_family`: what follows from natural parameters
 - :mod:`~.continuous`: ``Normal``, ``Uniform``, ``Gamma``, ``Beta`` and other distributions of real numbers
 - :mod:`~.von_mises`: angles
+- :mod:`~.continuous_bernoulli`: numbers between 0 and 1, as pixels are
+- :mod:`~.generalized_pareto`: what exceeds a threshold
 - :mod:`~.multivariate`: vectors
+- :mod:`~.matrices`: covariances, and factors of correlations
 - :mod:`~.discrete`: ``Bernoulli``, ``Categorical``, ``Poisson`` and others whose samples have no derivative
 - :mod:`~.counts`: ``Binomial`` and ``NegativeBinomial``
 - :mod:`~.relaxed`: samples of choices that pass gradients on
@@ -35,24 +39,31 @@ from .continuous import (
     Chi2,
     Dirichlet,
     Exponential,
+    FisherSnedecor,
     Gamma,
     Laplace,
     Normal,
     StudentT,
     Uniform,
 )
+from .continuous_bernoulli import ContinuousBernoulli
 from .counts import Binomial, Geometric, NegativeBinomial
-from .discrete import Bernoulli, Categorical, Multinomial, OneHotCategorical, Poisson
+from .discrete import Bernoulli, Categorical, Multinomial, OneHotCategorical, OneHotCategoricalStraightThrough, Poisson
 from .distribution import Distribution
+from .exponential_family import ExponentialFamily
+from .generalized_pareto import GeneralizedPareto
 from .independent import Independent
 from .kl import kl_divergence, register_kl
+from .matrices import LKJCholesky, Wishart
 from .mixture import MixtureSameFamily
-from .multivariate import MultivariateNormal
+from .multivariate import LowRankMultivariateNormal, MultivariateNormal
 from .relaxed import RelaxedBernoulli, RelaxedOneHotCategorical
 from .transformed_distribution import (
     Gumbel,
     HalfCauchy,
     HalfNormal,
+    InverseGamma,
+    Kumaraswamy,
     LogisticNormal,
     LogNormal,
     Pareto,
@@ -94,22 +105,30 @@ __all__ = [
     "Cauchy",
     "Chi2",
     "ComposeTransform",
+    "ContinuousBernoulli",
     "CorrCholeskyTransform",
     "CumulativeDistributionTransform",
     "Dirichlet",
     "Distribution",
     "ExpTransform",
     "Exponential",
+    "ExponentialFamily",
+    "FisherSnedecor",
     "Gamma",
+    "GeneralizedPareto",
     "Geometric",
     "Gumbel",
     "HalfCauchy",
     "HalfNormal",
     "Independent",
     "IndependentTransform",
+    "InverseGamma",
+    "Kumaraswamy",
+    "LKJCholesky",
     "Laplace",
     "LogNormal",
     "LogisticNormal",
+    "LowRankMultivariateNormal",
     "LowerCholeskyTransform",
     "MixtureSameFamily",
     "Multinomial",
@@ -117,6 +136,7 @@ __all__ = [
     "NegativeBinomial",
     "Normal",
     "OneHotCategorical",
+    "OneHotCategoricalStraightThrough",
     "Pareto",
     "Poisson",
     "PositiveDefiniteTransform",
@@ -136,6 +156,7 @@ __all__ = [
     "Uniform",
     "VonMises",
     "Weibull",
+    "Wishart",
     "biject_to",
     "constraints",
     "identity_transform",

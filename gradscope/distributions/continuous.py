@@ -12,11 +12,13 @@ import math
 from typing import Any
 
 from ..runtime.dispatch import TENSOR_OPERATORS as F
+from ..runtime.memory.dtype import finfo
 from ..runtime.ops.random import random
 from ..runtime.ops.random.random_distributions import standard_gamma
 from ..runtime.tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all, one_hot
+from .exponential_family import ExponentialFamily
 
 __all__ = [
     "Beta",
@@ -24,6 +26,7 @@ __all__ = [
     "Chi2",
     "Dirichlet",
     "Exponential",
+    "FisherSnedecor",
     "Gamma",
     "Laplace",
     "Normal",
@@ -54,7 +57,7 @@ class _LocationScale(Distribution):
     mode = mean
 
 
-class Normal(_LocationScale):
+class Normal(_LocationScale, ExponentialFamily):
     """Normal distribution.
 
     Parameters
@@ -72,6 +75,8 @@ class Normal(_LocationScale):
     >>> gs.distributions.Normal(0.0, 1.0).log_prob(gs.tensor(0.0))
     tensor(-0.9189)
     """
+
+    _mean_carrier_measure = 0
 
     @property
     def stddev(self) -> Tensor:
@@ -98,6 +103,14 @@ class Normal(_LocationScale):
 
     def entropy(self) -> Tensor:
         return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.loc / self.scale**2, -0.5 * self.scale.pow(-2)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        first, second = natural_params
+        return -(first**2) / (4 * second) + 0.5 * (-math.pi / second).log()
 
 
 class Laplace(_LocationScale):
@@ -258,7 +271,7 @@ class Uniform(Distribution):
         return (self.high - self.low).log()
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """Exponential distribution.
 
     Parameters
@@ -277,6 +290,7 @@ class Exponential(Distribution):
     tensor(0.5000)
     """
 
+    _mean_carrier_measure = 0
     has_rsample = True
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative
@@ -318,8 +332,15 @@ class Exponential(Distribution):
     def entropy(self) -> Tensor:
         return 1 - self.rate.log()
 
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (-self.rate,)
 
-class Gamma(Distribution):
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        return -(-natural_params[0]).log()
+
+
+class Gamma(ExponentialFamily):
     """Gamma distribution.
 
     Parameters
@@ -338,6 +359,7 @@ class Gamma(Distribution):
     tensor(0.5000)
     """
 
+    _mean_carrier_measure = 0
     has_rsample = True
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
@@ -366,9 +388,21 @@ class Gamma(Distribution):
         scaled = F.xlogy(self.concentration, self.rate) + F.xlogy(self.concentration - 1, value)
         return scaled - self.rate * value - self.concentration.lgamma()
 
+    def cdf(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return F.igamma(self.concentration, self.rate * value)
+
     def entropy(self) -> Tensor:
         a = self.concentration
         return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.concentration - 1, -self.rate
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        power, rate = natural_params
+        return (power + 1).lgamma() - (power + 1) * (-rate).log()
 
 
 class Chi2(Gamma):
@@ -464,7 +498,68 @@ class StudentT(Distribution):
         return self.scale.log() + more * (more.digamma() - half.digamma()) + 0.5 * self.df.log() + spread
 
 
-class Dirichlet(Distribution):
+class FisherSnedecor(Distribution):
+    """F-distribution, of Fisher and Snedecor: of the ratio of two variances, each of some normal variables.
+
+    Parameters
+    ----------
+    df1, df2 : Tensor or float
+        The degrees of freedom above and below.
+
+    See Also
+    --------
+    Chi2, StudentT
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.FisherSnedecor(2.0, 4.0).mean
+    tensor(2.)
+    """
+
+    has_rsample = True
+    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
+    support = constraints.positive
+
+    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
+        self.df1, self.df2 = broadcast_all(df1, df2)
+        super().__init__(self.df1.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        df2 = _above(self.df2, 2)
+        return df2 / (df2 - 2)
+
+    @property
+    def mode(self) -> Tensor:
+        df1 = _above(self.df1, 2)
+        return (df1 - 2) / df1 * self.df2 / (self.df2 + 2)
+
+    @property
+    def variance(self) -> Tensor:
+        df2 = _above(self.df2, 4)
+        return 2 * df2**2 * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2) ** 2 * (df2 - 4))
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        above, below = (standard_gamma((0.5 * df).expand(shape)) / df for df in (self.df1, self.df2))
+        tiny = finfo(above.dtype).tiny
+        return (above / below.clamp(min=tiny)).clamp(min=tiny)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        one, two = 0.5 * self.df1, 0.5 * self.df2
+        ratio = self.df1 / self.df2
+        constant = (one + two).lgamma() - one.lgamma() - two.lgamma() + one * ratio.log()
+        return constant + (one - 1) * value.log() - (one + two) * (ratio * value).log1p()
+
+
+def _above(df: Tensor, bound: float) -> Tensor:
+    """Return degrees of freedom, or NaN where there are not enough."""
+    return F.where(df > bound, df, F.full_like(df, math.nan))
+
+
+class Dirichlet(ExponentialFamily):
     """Dirichlet distribution: of probabilities, as shares of gamma variables.
 
     Parameters
@@ -483,6 +578,7 @@ class Dirichlet(Distribution):
     tensor([0.2500, 0.7500])
     """
 
+    _mean_carrier_measure = 0
     has_rsample = True
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
@@ -525,8 +621,16 @@ class Dirichlet(Distribution):
         spread = a.lgamma().sum(-1) - total.lgamma()
         return spread - (count - total) * total.digamma() - ((a - 1) * a.digamma()).sum(-1)
 
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.concentration - 1,)
 
-class Beta(Distribution):
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        a = natural_params[0] + 1
+        return a.lgamma().sum(-1) - a.sum(-1).lgamma()
+
+
+class Beta(ExponentialFamily):
     """Beta distribution: of a probability.
 
     Parameters
@@ -545,6 +649,7 @@ class Beta(Distribution):
     tensor(0.4000)
     """
 
+    _mean_carrier_measure = 0
     has_rsample = True
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
@@ -589,3 +694,11 @@ class Beta(Distribution):
 
     def entropy(self) -> Tensor:
         return self._dirichlet.entropy()
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.concentration1 - 1, self.concentration0 - 1
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        one, zero = (power + 1 for power in natural_params)
+        return one.lgamma() + zero.lgamma() - (one + zero).lgamma()

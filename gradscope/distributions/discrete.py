@@ -18,8 +18,16 @@ from ..runtime.tensor import creation
 from ..runtime.tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all, one_hot
+from .exponential_family import ExponentialFamily
 
-__all__ = ["Bernoulli", "Categorical", "Multinomial", "OneHotCategorical", "Poisson"]
+__all__ = [
+    "Bernoulli",
+    "Categorical",
+    "Multinomial",
+    "OneHotCategorical",
+    "OneHotCategoricalStraightThrough",
+    "Poisson",
+]
 
 
 def _one_of(probs: Any, logits: Any) -> None:
@@ -48,7 +56,7 @@ class _OfOdds(Distribution):
         return inside.log() - (-inside).log1p()
 
 
-class Bernoulli(_OfOdds):
+class Bernoulli(_OfOdds, ExponentialFamily):
     """Bernoulli distribution: 1 with a probability, else 0.
 
     Parameters
@@ -66,6 +74,8 @@ class Bernoulli(_OfOdds):
     >>> gs.distributions.Bernoulli(0.25).log_prob(gs.tensor(1.0)).exp()
     tensor(0.2500)
     """
+
+    _mean_carrier_measure = 0
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
@@ -107,6 +117,13 @@ class Bernoulli(_OfOdds):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         return _listed(self, 2, self._given()[self._name], expand)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.logits,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        return F.softplus(natural_params[0])
 
 
 def _cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
@@ -282,6 +299,41 @@ class OneHotCategorical(_OfCategorical):
         return values.expand(count, *self.batch_shape, count) if expand else values
 
 
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """One-hot categorical distribution whose samples pass gradients straight on to the probabilities.
+
+    The gradient is biased: it is that of the probabilities in the place of the sample.
+
+    Parameters
+    ----------
+    probs, logits : Tensor
+        As for :class:`Categorical`.
+
+    References
+    ----------
+    Y. Bengio, N. Leonard, A. Courville, "Estimating or propagating gradients through stochastic neurons for conditional
+    computation", 2013.
+
+    See Also
+    --------
+    OneHotCategorical, RelaxedOneHotCategorical
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> probs = gs.tensor([0.2, 0.8], requires_grad=True)
+    >>> sample = gs.distributions.OneHotCategoricalStraightThrough(probs).rsample()
+    >>> sample.sum(), sample.requires_grad
+    (tensor(1., grad_fn=<SumBackward0>), True)
+    """
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        probs = self.probs
+        return self.sample(sample_shape) + (probs - probs.detach())
+
+
 class Multinomial(_OfCategorical):
     """Multinomial distribution: how often each class comes among a number of draws.
 
@@ -349,7 +401,7 @@ class Multinomial(_OfCategorical):
         return n * self._categorical.entropy() - (total + 1).lgamma() + spread
 
 
-class Poisson(Distribution):
+class Poisson(ExponentialFamily):
     """Poisson distribution: a count.
 
     Parameters
@@ -393,3 +445,10 @@ class Poisson(Distribution):
         self._validate_sample(value)
         rate, value = broadcast_all(self.rate, value)
         return F.xlogy(value, rate) - rate - (value + 1).lgamma()
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.rate.log(),)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        return natural_params[0].exp()

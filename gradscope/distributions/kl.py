@@ -1,4 +1,4 @@
-"""Kullback-Leibler divergences between distributions of one kind."""
+"""Kullback-Leibler divergences between distributions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.ops.linalg.cholesky_and_triangular import solve_triangular
 from ..runtime.tensor.tensor import Tensor
 from .continuous import Beta, Cauchy, Dirichlet, Exponential, Gamma, Laplace, Normal, Uniform
+from .continuous_bernoulli import ContinuousBernoulli
 from .counts import Binomial, Geometric
 from .discrete import Bernoulli, Categorical, OneHotCategorical, Poisson
 from .distribution import Distribution
+from .exponential_family import ExponentialFamily, inner_product, mean_statistics
 from .independent import Independent, sum_rightmost
-from .multivariate import MultivariateNormal
+from .multivariate import LowRankMultivariateNormal, MultivariateNormal
 from .transformed_distribution import EULER, Gumbel, HalfNormal, Pareto, TransformedDistribution
 
 __all__ = ["kl_divergence", "register_kl"]
@@ -135,15 +137,61 @@ def _betas(p: Beta, q: Beta) -> Tensor:
 
 @register_kl(MultivariateNormal, MultivariateNormal)
 def _multivariate_normals(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
+    _need_one_event_shape(p, q)
+    away = solve_triangular(q.scale_tril, (q.loc - p.loc).unsqueeze(-1), upper=False)
+    spread = solve_triangular(q.scale_tril, p.scale_tril, upper=False)
+    squares = (spread**2).sum((-2, -1)) + (away**2).sum((-2, -1))
+    return q._half_log_det() - p._half_log_det() + 0.5 * (squares - p.event_shape[0])
+
+
+def _need_one_event_shape(p: Distribution, q: Distribution) -> None:
     if p.event_shape != q.event_shape:
         raise ValueError(
             "KL-divergence between two Multivariate Normals with different event shapes cannot be computed\n"
             f"They are {list(p.event_shape)} and {list(q.event_shape)}."
         )
-    away = solve_triangular(q.scale_tril, (q.loc - p.loc).unsqueeze(-1), upper=False)
-    spread = solve_triangular(q.scale_tril, p.scale_tril, upper=False)
-    squares = (spread**2).sum((-2, -1)) + (away**2).sum((-2, -1))
+
+
+def _with_low_rank(p: Any, q: Any) -> Tensor:
+    """Return the divergence of two normal distributions of vectors, one of which at least is of low rank."""
+    _need_one_event_shape(p, q)
+    if isinstance(p, LowRankMultivariateNormal):
+        spread = _trace(q, p.cov_factor) + _trace(q, p.cov_diag.sqrt().diag_embed())
+    else:
+        spread = _trace(q, p.scale_tril)
+    squares = spread + _trace(q, (q.loc - p.loc).unsqueeze(-1))
     return q._half_log_det() - p._half_log_det() + 0.5 * (squares - p.event_shape[0])
+
+
+def _trace(q: Any, factor: Tensor) -> Tensor:
+    """Return the trace of the inverse of the covariance of `q` times ``factor @ factor.mT``."""
+    if isinstance(q, LowRankMultivariateNormal):
+        return q._trace(factor)
+    return (solve_triangular(q.scale_tril, factor, upper=False) ** 2).sum((-2, -1))
+
+
+for _p, _q in (
+    (LowRankMultivariateNormal, LowRankMultivariateNormal),
+    (LowRankMultivariateNormal, MultivariateNormal),
+    (MultivariateNormal, LowRankMultivariateNormal),
+):
+    register_kl(_p, _q)(_with_low_rank)
+
+
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _exponential_families(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
+    # F. Nielsen, R. Nock, "Entropies and cross-entropies of exponential families", ICIP 2010: the Bregman divergence of
+    # the parameters.
+    if type(p) is not type(q):
+        raise NotImplementedError(
+            "The cross KL-divergence between different exponential families cannot be computed using Bregman "
+            f"divergences\nThey are {type(p).__name__} and {type(q).__name__}: write one with register_kl()."
+        )
+    natural, normalizer, statistics = mean_statistics(p)
+    others = q._natural_params
+    away = tuple(other - own for other, own in zip(others, natural, strict=True))
+    rank = max(len(p.batch_shape), len(q.batch_shape))
+    return q._log_normalizer(*others) - normalizer - inner_product(away, statistics, rank)
 
 
 @register_kl(Bernoulli, Bernoulli)
@@ -231,7 +279,8 @@ def _geometrics(p: Geometric, q: Geometric) -> Tensor:
 # --- of different kinds -----------------------------------------------------------------------------------------------
 
 # Minus the entropy of p, and minus the mean of the logarithm of the density of q: that of a normal q takes the first
-# two moments of p, of an exponential one the mean, of a gamma one the mean of log(x), of a Gumbel one that of exp(-x).
+# two moments of p, of an exponential or a continuous Bernoulli one the mean, of a gamma one the mean of log(x), of a
+# Gumbel one that of exp(-x).
 
 
 def _beside_normal(p: Distribution, q: Normal) -> Tensor:
@@ -252,6 +301,15 @@ def _beside_gamma(p: Distribution, q: Gamma) -> Tensor:
 def _beside_gumbel(p: Distribution, q: Gumbel) -> Tensor:
     powers = (q.loc / q.scale).exp() * _mean_exp(p, q.scale.reciprocal())
     return -p.entropy() + q.scale.log() + (p.mean - q.loc) / q.scale + powers
+
+
+def _beside_continuous_bernoulli(p: Distribution, q: ContinuousBernoulli) -> Tensor:
+    found = -p.entropy() + q._log_normalizer(q.logits) - p.mean * q.logits
+    return _unless((p.low < 0) | (p.high > 1), found) if isinstance(p, Uniform) else found
+
+
+def _between_zero_and_one_beside_uniform(p: Distribution, q: Uniform) -> Tensor:
+    return _unless((q.low > 0) | (q.high < 1), -p.entropy() + (q.high - q.low).log())
 
 
 def _goes_below(p: Any, bound: Any) -> Any:
@@ -294,16 +352,18 @@ def _infinite(p: Distribution, q: Distribution) -> Tensor:
     return F.full_like(p.mean.detach() + q.mean.detach(), math.inf)
 
 
+_BOUNDED = (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform)
 _COMMON: list[tuple[Divergence, type, tuple[type, ...]]] = [
-    (_beside_normal, Normal, (Beta, Exponential, Gamma, Gumbel, Laplace, Pareto, Uniform)),
-    (_beside_exponential, Exponential, (Beta, Gamma, Pareto, Uniform)),
+    (_beside_normal, Normal, (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Pareto, Uniform)),
+    (_beside_exponential, Exponential, (Beta, ContinuousBernoulli, Gamma, Pareto, Uniform)),
     (_beside_gamma, Gamma, (Beta, Exponential, Pareto, Uniform)),
     (_beside_gumbel, Gumbel, (Normal, Exponential, Gamma, Uniform)),
-    *((_infinite, other, (Normal, Laplace, Gumbel)) for other in (Beta, Exponential, Gamma, Pareto, Uniform)),
-    *((_infinite, other, (Exponential, Gamma)) for other in (Beta, Pareto, Uniform)),
-    (_infinite, Beta, (Pareto,)),
-    (_infinite, Uniform, (Pareto,)),
-    (_infinite, Pareto, (Beta,)),
+    (_beside_continuous_bernoulli, ContinuousBernoulli, (Beta, ContinuousBernoulli, Uniform)),
+    (_between_zero_and_one_beside_uniform, Uniform, (Beta, ContinuousBernoulli)),
+    *((_infinite, other, (Normal, Laplace, Gumbel)) for other in _BOUNDED),
+    *((_infinite, other, (Exponential, Gamma)) for other in (Beta, ContinuousBernoulli, Pareto, Uniform)),
+    *((_infinite, other, (Pareto,)) for other in (Beta, ContinuousBernoulli, Uniform)),
+    (_infinite, Pareto, (Beta, ContinuousBernoulli)),
     (_infinite, Bernoulli, (Poisson,)),
     (_infinite, Binomial, (Poisson,)),
 ]
@@ -317,11 +377,6 @@ def _normal_laplace(p: Normal, q: Laplace) -> Tensor:
     away = (p.loc - q.loc) / p.scale
     mean_distance = math.sqrt(2 / math.pi) * (-0.5 * away**2).exp() + away * (away * math.sqrt(0.5)).erf()
     return -p.entropy() + (2 * q.scale).log() + p.scale * mean_distance / q.scale
-
-
-@register_kl(Beta, Uniform)
-def _beta_uniform(p: Beta, q: Uniform) -> Tensor:
-    return _unless((q.low > 0) | (q.high < 1), -p.entropy() + (q.high - q.low).log())
 
 
 @register_kl(Uniform, Beta)

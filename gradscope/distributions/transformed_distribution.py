@@ -11,7 +11,7 @@ from ..runtime.memory.dtype import finfo
 from ..runtime.modes import no_grad
 from ..runtime.tensor.tensor import Size, Tensor
 from . import constraints
-from .continuous import Cauchy, Exponential, Normal, Uniform
+from .continuous import Cauchy, Exponential, Gamma, Normal, Uniform
 from .distribution import Distribution, broadcast_all
 from .independent import Independent, sum_rightmost
 from .transforms import (
@@ -29,6 +29,8 @@ __all__ = [
     "Gumbel",
     "HalfCauchy",
     "HalfNormal",
+    "InverseGamma",
+    "Kumaraswamy",
     "LogNormal",
     "LogisticNormal",
     "Pareto",
@@ -493,3 +495,129 @@ class Pareto(TransformedDistribution):
 
     def entropy(self) -> Tensor:
         return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())
+
+
+class Kumaraswamy(TransformedDistribution):
+    """Kumaraswamy distribution: of a number between 0 and 1, much as a beta variable, with a distribution function.
+
+    Parameters
+    ----------
+    concentration1, concentration0 : Tensor or float
+        The two exponents: the probability of at most x is ``1 - (1 - x**concentration1)**concentration0``.
+
+    References
+    ----------
+    M. C. Jones, "Kumaraswamy's distribution: a beta-type distribution with some tractability advantages", Statistical
+    Methodology 6, 2009.
+
+    See Also
+    --------
+    Beta
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Kumaraswamy(1.0, 1.0).mean
+    tensor(0.5000)
+    """
+
+    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    support = constraints.unit_interval
+
+    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
+        self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
+        one = F.ones_like(self.concentration0.detach())
+        inner, outer = (
+            PowerTransform(exponent.reciprocal()) for exponent in (self.concentration0, self.concentration1)
+        )
+        turned = AffineTransform(1, -one)
+        super().__init__(Uniform(F.zeros_like(one), one, validate_args), [inner, turned, outer], validate_args)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        one, zero = self.concentration1, self.concentration0
+        return one.log() + zero.log() + F.xlogy(one - 1, value) + F.special_xlog1py(zero - 1, -(value**one))
+
+    def _moment(self, order: int) -> Tensor:
+        more, zero = 1 + order / self.concentration1, self.concentration0
+        return zero * (more.lgamma() + zero.lgamma() - (more + zero).lgamma()).exp()
+
+    @property
+    def mean(self) -> Tensor:
+        return self._moment(1)
+
+    @property
+    def mode(self) -> Tensor:
+        one, zero = self.concentration1, self.concentration0
+        inside = (one >= 1) & (zero >= 1) & (one * zero > 1)  # elsewhere the density is highest at an end, or flat
+        found = ((one - 1) / (one * zero - 1)) ** one.reciprocal()
+        return F.where(inside, found, F.full_like(found, math.nan))
+
+    @property
+    def variance(self) -> Tensor:
+        return self._moment(2) - self._moment(1) ** 2
+
+    def entropy(self) -> Tensor:
+        one, zero = self.concentration1, self.concentration0
+        harmonic = (zero + 1).digamma() + EULER
+        return (1 - zero.reciprocal()) + (1 - one.reciprocal()) * harmonic - one.log() - zero.log()
+
+
+# --- of gamma variables -----------------------------------------------------------------------------------------------
+
+
+class InverseGamma(TransformedDistribution):
+    """Inverse gamma distribution: of the reciprocal of a gamma variable, as variances are.
+
+    Parameters
+    ----------
+    concentration, rate : Tensor or float
+        Of that variable.
+
+    See Also
+    --------
+    Gamma
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.InverseGamma(3.0, 4.0).mean
+    tensor(2.)
+    """
+
+    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+    base_dist: Gamma
+
+    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+        base = Gamma(concentration, rate, validate_args=validate_args)
+        super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args)
+
+    @property
+    def concentration(self) -> Tensor:
+        """The shape of the gamma variable."""
+        return self.base_dist.concentration
+
+    @property
+    def rate(self) -> Tensor:
+        """The inverse of its scale, which is the scale of this one."""
+        return self.base_dist.rate
+
+    @property
+    def mean(self) -> Tensor:
+        shape = self.concentration.clamp(min=1)  # infinite up to there
+        return self.rate / (shape - 1)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.rate / (self.concentration + 1)
+
+    @property
+    def variance(self) -> Tensor:
+        shape = self.concentration.clamp(min=2)
+        return self.rate**2 / ((shape - 1) ** 2 * (shape - 2))
+
+    def entropy(self) -> Tensor:
+        shape = self.concentration
+        return shape + self.rate.log() + shape.lgamma() - (1 + shape) * shape.digamma()

@@ -101,3 +101,43 @@ CASES |= {
         [[0.1, 2.0], [-1.0, 0.4]],
     ),
 }
+MATRICES = [[[1.5, 0.3], [0.3, 0.8]], [[0.7, -0.2], [-0.2, 1.1]]]
+CASES |= {
+    "ContinuousBernoulli": ([[0.2, 0.9]], lambda d, p: d.ContinuousBernoulli(p), [[0.1, 0.4], [0.9, 0.6]]),
+    "ContinuousBernoulli by logits": (
+        [[-0.2, 3.0]],
+        lambda d, x: d.ContinuousBernoulli(logits=x),
+        [[0.1, 0.4], [0.9, 0.6]],
+    ),
+    "FisherSnedecor": ([[3.5, 8.0], [11.0, 15.0]], lambda d, a, b: d.FisherSnedecor(a, b), POSITIVE),
+    "GeneralizedPareto": (
+        [[0.5, -1.0, 0.0], [0.7, 2.0, 1.5], [0.2, -0.4, 0.1]],
+        lambda d, loc, scale, shape: d.GeneralizedPareto(loc, scale, shape),
+        [[0.6, 3.0, 0.5], [1.5, -0.9, 2.0]],
+    ),
+    "InverseGamma": ([[2.5, 9.0], [2.0, 0.5]], lambda d, a, rate: d.InverseGamma(a, rate), POSITIVE),
+    "Kumaraswamy": ([[1.5, 3.0], [2.0, 4.0]], lambda d, a, b: d.Kumaraswamy(a, b), [[0.6, 0.1], [0.5, 0.9]]),
+    "LKJCholesky": (
+        [[0.5, 2.0]],
+        lambda d, a: d.LKJCholesky(3, a),
+        [[[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.0, -0.6, 0.8]]],
+    ),
+    "LowRankMultivariateNormal": (
+        [[[0.5, -1.0, 0.0], [0.2, 0.1, 0.3]], [[1.5], [-0.2], [0.4]], [0.7, 2.0, 1.0]],
+        lambda d, loc, factor, diagonal: d.LowRankMultivariateNormal(loc, factor, diagonal),
+        [[0.1, 3.0, 1.0], [-1.0, 0.4, 0.2]],
+    ),
+    "OneHotCategoricalStraightThrough": (
+        [[[0.2, 0.7, 0.4], [1.0, 2.0, 0.5]]],
+        lambda d, p: d.OneHotCategoricalStraightThrough(p),
+        [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]],
+    ),
+    **{
+        f"Wishart by {form}": (
+            [[4.5, 6.0], [[1.5, 0.3], [-0.2, 0.8]]],
+            lambda d, df, x, form=form: d.Wishart(df, **{form: x.tril() if form == "scale_tril" else x @ x.mT}),
+            MATRICES,
+        )
+        for form in ("covariance_matrix", "precision_matrix", "scale_tril")
+    },
+}
