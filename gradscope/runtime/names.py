@@ -69,6 +69,7 @@ from .settings import (
 )
 from .tensor.creation import *
 from .tensor.creation import broadcast_shapes as broadcast_shapes
+from .tensor.inclusive_range import *
 from .tensor.formatting import set_printoptions as set_printoptions
 from .tensor.tensor import Size as Size, Tensor as Tensor
 from .tensor.tensor_types import *

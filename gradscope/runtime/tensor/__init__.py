@@ -7,6 +7,7 @@
 - :mod:`~.math_bits`: the conjugate and the negative bit: lazy ``conj()`` and ``.imag``
 - :mod:`~.gradient_holder`: ``grad``, ``retain_grad`` and tensor hooks
 - :mod:`~.creation`: factories: ``tensor``, ``zeros``, ``arange``, ``*_like``
+- :mod:`~.inclusive_range`: ``range``, which is deprecated
 - :mod:`~.tensor_types`: ``gs.FloatTensor`` and its like, and the names of types
 - :mod:`~.from_python`: numbers and nested lists as arrays
 - :mod:`~.conversions`: ``item``, ``tolist``, ``numpy``, copies and pickles

@@ -761,13 +761,13 @@ def arange(
     if layout is not None or pin_memory:
         check_memory("arange", layout, pin_memory)
     start, end = (0, start) if end is None else (0 if start is None else start, end)
-    start, end, step = _range_numbers(start, end, step)
+    start, end, step = range_numbers("arange", start, end, step)
     if dtype is None and out is None:
         floating = any(isinstance(v, (float, numpy.floating)) for v in (start, end, step))
         kind = dtypes.default_dtype.numpy if floating else dtypes.int64.numpy
     else:
         kind = numpy_dtype(dtype, out)
-    _need_kind("arange", kind, "iufV")
+    need_kind("arange", kind, "iufV")
     array = _sequence(devices.module_for(devices.wanted(device)), start, end, step, kind)
     return finish(array, requires_grad, out, "arange")
 
@@ -789,7 +789,7 @@ def _sequence(module: Any, start: Any, end: Any, step: Any, kind: numpy.dtype) -
     return module.arange(first, first + count * stride, stride, dtype="int64").astype(kind, copy=False)
 
 
-def _need_kind(name: str, kind: numpy.dtype, kinds: str) -> None:
+def need_kind(name: str, kind: numpy.dtype, kinds: str) -> None:
     """Raise where a sequence is asked for in a dtype that it has no kernel for."""
     if kind.kind not in kinds:
         raise NotImplementedError(
@@ -797,14 +797,14 @@ def _need_kind(name: str, kind: numpy.dtype, kinds: str) -> None:
         )
 
 
-def _range_numbers(start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
-    """Return the three arguments of arange() as numbers, checked."""
+def range_numbers(name: str, start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
+    """Return the three arguments of arange(), or of another function, as numbers, checked."""
     numbers = tuple(
-        number_of("arange", name, position, value)
-        for position, (name, value) in enumerate((("start", start), ("end", end), ("step", step)), 1)
+        number_of(name, argument, position, value)
+        for position, (argument, value) in enumerate((("start", start), ("end", end), ("step", step)), 1)
     )
     if any(isinstance(number, complex) for number in numbers):
-        raise RuntimeError("value cannot be converted to type double without overflow\narange() takes real numbers.")
+        raise RuntimeError(f"value cannot be converted to type double without overflow\n{name}() takes real numbers.")
     start, end, step = numbers
     if step == 0:
         raise RuntimeError("step must be nonzero")
@@ -829,7 +829,7 @@ def _ends(name: str, start: Any, end: Any, steps: Any, kind: Any, out: Any) -> t
             f"{name}(): inferred dtype {dtypes.BY_NUMPY[inferred].name} can't be safely cast to passed dtype "
             f"{dtypes.BY_NUMPY[target].name}\nGive a complex dtype, or real numbers."
         )
-    _need_kind(name, target, "iufVc" if count > 1 else "biufVc")
+    need_kind(name, target, "iufVc" if count > 1 else "biufVc")
     elements = [as_element(number, numpy.empty(0, target)) for number in ends] if count else [0, 0]
     return numpy.array(elements).astype(target), count, target
 
