@@ -18,7 +18,7 @@
 - :mod:`~.sparse`: ``Embedding``, ``EmbeddingBag``
 - :mod:`~.batchnorm`: normalised over the batch
 - :mod:`~.instancenorm`: normalised over each image
-- :mod:`~.normalization`: ``LayerNorm``, ``GroupNorm``, ``RMSNorm``, ``LocalResponseNorm``
+- :mod:`~.normalization`: ``LayerNorm``, ``GroupNorm``, ``RMSNorm``, ``LocalResponseNorm``, ``CrossMapLRN2d``
 - :mod:`~.dropout`: of elements, of channels, of alpha
 - :mod:`~.loss`: every loss
 - :mod:`~.distance`: ``PairwiseDistance``, ``CosineSimilarity``

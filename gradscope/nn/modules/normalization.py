@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...runtime.ops.families import PUBLIC
 from ...runtime.tensor.creation import empty
 from ...runtime.tensor.tensor import Tensor
 from .. import functional as F
@@ -11,7 +12,7 @@ from .. import init
 from ..parameter import Parameter
 from .module import Module
 
-__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
+__all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
 class ScaleAndShift(Module):
@@ -209,7 +210,7 @@ class LocalResponseNorm(Module):
 
     See Also
     --------
-    BatchNorm2d, nn.functional.local_response_norm
+    BatchNorm2d, CrossMapLRN2d, nn.functional.local_response_norm
 
     Examples
     --------
@@ -228,6 +229,56 @@ class LocalResponseNorm(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Return the normalised input."""
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(Module):
+    """Divide by a power of the mean square over neighbouring channels, as Torch did: use :class:`LocalResponseNorm`.
+
+    Neighbours are the ``(size - 1) // 2`` channels on each side; as in PyTorch the first channel counts among those of
+    all others. Gradients are the derivatives of what is computed, which PyTorch's are not.
+
+    Parameters
+    ----------
+    size : int
+        How many channels; the sum of squares is divided by it.
+    alpha, beta, k : float
+        The divisor is ``(k + alpha * mean square) ** beta``.
+
+    See Also
+    --------
+    LocalResponseNorm
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.CrossMapLRN2d(3)(gs.ones(1, 4, 2, 2)).shape
+    gradscope.Size([1, 4, 2, 2])
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the normalised input."""
+        if input.dim() != 4:
+            raise ValueError(
+                f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.\nIts shape is (N, C, H, W)."
+            )
+        squares = input * input
+        reach = (self.size - 1) // 2
+        sums = F.pad(squares, (0, 0, 0, 0, reach, reach)).unfold(1, 2 * reach + 1, 1).sum(-1)
+        # Torch's running sum never drops the first channel.
+        beyond = sums[:, reach + 1 :] + squares[:, :1]
+        mean = PUBLIC["cat"]([sums[:, : reach + 1], beyond], 1) / self.size
+        return input * (self.k + self.alpha * mean).pow(-self.beta)
 
     def extra_repr(self) -> str:
         """Return the settings, as the repr shows them."""
