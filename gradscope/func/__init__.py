@@ -6,6 +6,7 @@ on the recorded graph and on forward mode, so they nest in each other and in ord
 - :mod:`~.products`: ``grad``, ``vjp``, ``jvp``, ``linearize``
 - :mod:`~.jacobians`: ``jacrev``, ``jacfwd``, ``hessian``
 - :mod:`~.batches`: ``vmap``
+- :mod:`~.batch_norm_replacement`: batch normalisation without running statistics
 - :mod:`~.trees`: dicts, lists and tuples of tensors as arguments and results
 
 Examples
@@ -24,6 +25,7 @@ tensor([[0., 1.],
 from __future__ import annotations
 
 from ..nn.utils.stateless import functional_call
+from .batch_norm_replacement import replace_all_batch_norm_modules_
 from .batches import stack_module_state, vmap
 from .jacobians import hessian, jacfwd, jacrev
 from .products import grad, grad_and_value, jvp, linearize, vjp
@@ -37,6 +39,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",
