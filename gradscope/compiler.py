@@ -13,6 +13,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .runtime.settings import is_warn_always_enabled
 from .runtime.user_warnings import warn
 
 __all__ = ["allow_in_graph", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling", "reset"]
@@ -54,7 +55,7 @@ def compile(
     """
     if model is None:
         return functools.partial(compile, disable=disable)
-    if not disable and not _state["told"]:
+    if not disable and (is_warn_always_enabled() or not _state["told"]):
         _state["told"] = True
         warn("gradscope.compile() compiles nothing: what it was given runs as it is.")
     return model

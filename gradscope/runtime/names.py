@@ -61,10 +61,14 @@ from .ops.families import PUBLIC as _PUBLIC
 from .settings import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
     get_float32_matmul_precision as get_float32_matmul_precision,
+    get_num_interop_threads as get_num_interop_threads,
     get_num_threads as get_num_threads,
     is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled as is_warn_always_enabled,
     set_float32_matmul_precision as set_float32_matmul_precision,
+    set_num_interop_threads as set_num_interop_threads,
     set_num_threads as set_num_threads,
+    set_warn_always as set_warn_always,
     use_deterministic_algorithms as use_deterministic_algorithms,
 )
 from .tensor.creation import *

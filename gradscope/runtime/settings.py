@@ -1,6 +1,7 @@
 """Settings that training scripts begin with.
 
-The number of threads counts, and whether a recurrent layer is one node; the others are kept and read back alone.
+The number of threads counts, whether a recurrent layer is one node, and whether one warns each time; the others are
+kept and read back alone.
 
 Results on the CPU are the same from run to run, and products are computed in the operands' precision.
 """
@@ -17,11 +18,15 @@ __all__ = [
     "attention",
     "get_float32_matmul_precision",
     "get_mkldnn_enabled",
+    "get_num_interop_threads",
     "get_num_threads",
     "is_deterministic_algorithms_warn_only_enabled",
+    "is_warn_always_enabled",
     "set_float32_matmul_precision",
     "set_mkldnn_enabled",
+    "set_num_interop_threads",
     "set_num_threads",
+    "set_warn_always",
     "use_deterministic_algorithms",
 ]
 
@@ -31,6 +36,8 @@ class _Settings:
     warn_only = False
     precision = "highest"
     mkldnn = True
+    interop_threads: int | None = None
+    warn_always = False
 
 
 attention_kernels = dict.fromkeys(("flash", "math", "mem_efficient", "cudnn"), True)
@@ -99,6 +106,93 @@ def set_num_threads(num: int) -> None:
 
     threadpool_limits(num, user_api="blas")
     threads.set_count(num)
+
+
+def get_num_interop_threads() -> int:
+    """Return what was set by :func:`set_num_interop_threads`; at first, the number of threads.
+
+    See Also
+    --------
+    get_num_threads
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.get_num_interop_threads() >= 1
+    True
+    """
+    return threads.count() if _Settings.interop_threads is None else _Settings.interop_threads
+
+
+def set_num_interop_threads(num: int) -> None:
+    """Keep how many operators of a scripted program may run at once; here each waits for the one before.
+
+    Raises
+    ------
+    RuntimeError
+        If it is no positive integer.
+
+    See Also
+    --------
+    get_num_interop_threads, set_num_threads
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> before = gs.get_num_interop_threads()
+    >>> gs.set_num_interop_threads(4)
+    >>> gs.get_num_interop_threads()
+    4
+    >>> gs.set_num_interop_threads(before)
+    """
+    if isinstance(num, bool) or not isinstance(num, int):
+        raise RuntimeError(f"set_num_interop_threads expects an int, but got {type(num).__name__}")
+    if num <= 0:
+        raise RuntimeError(f"set_num_interop_threads expects a positive integer\nIt was given {num}.")
+    _Settings.interop_threads = num
+
+
+def set_warn_always(b: bool) -> None:
+    """Say whether what is warned of once in a program is warned of each time.
+
+    Of most things gradscope warns each time, and Python's filters show the first of a line.
+
+    Raises
+    ------
+    RuntimeError
+        If it is no bool.
+
+    See Also
+    --------
+    is_warn_always_enabled
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.set_warn_always(True)
+    >>> gs.is_warn_always_enabled()
+    True
+    >>> gs.set_warn_always(False)
+    """
+    if not isinstance(b, bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    _Settings.warn_always = b
+
+
+def is_warn_always_enabled() -> bool:
+    """Return what was said by :func:`set_warn_always`.
+
+    See Also
+    --------
+    set_warn_always
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.is_warn_always_enabled()
+    False
+    """
+    return _Settings.warn_always
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

@@ -12,6 +12,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import gradscope as gs
+from gradscope.runtime import settings
 from gradscope.runtime.kernels import threads
 from tests.side_by_side import same_complaint
 
@@ -53,9 +54,30 @@ def test_settings_are_kept() -> None:
     gs.set_float32_matmul_precision(precision)
 
 
+def test_the_number_of_operators_at_once_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings._Settings, "interop_threads", None)
+    assert gs.get_num_interop_threads() == gs.get_num_threads()
+    gs.set_num_interop_threads(3)
+    gs.set_num_interop_threads(5)
+    assert gs.get_num_interop_threads() == 5
+
+
+def test_what_is_warned_of_once_can_be_warned_of_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gs.compiler, "_state", {"told": True})
+    monkeypatch.setattr(settings._Settings, "warn_always", False)
+    gs.compile(abs)
+    gs.set_warn_always(True)
+    assert gs.is_warn_always_enabled()
+    with pytest.warns(UserWarning, match="compiles nothing"):
+        gs.compile(abs)
+
+
 @pytest.mark.torch
 def test_wrong_settings(torch: Any) -> None:
     same_complaint(torch, lambda m: m.set_num_threads(0))
+    same_complaint(torch, lambda m: m.set_num_interop_threads(0))
+    same_complaint(torch, lambda m: m.set_num_interop_threads(2.5))
+    same_complaint(torch, lambda m: m.set_warn_always(1))
     with pytest.raises(RuntimeError, match="no precision of products"):
         gs.set_float32_matmul_precision("low")
 
