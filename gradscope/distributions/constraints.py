@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..runtime.dispatch import TENSOR_OPERATORS as F
@@ -19,12 +19,14 @@ __all__ = [
     "cat",
     "corr_cholesky",
     "dependent",
+    "dependent_property",
     "greater_than",
     "greater_than_eq",
     "half_open_interval",
     "independent",
     "integer_interval",
     "interval",
+    "is_dependent",
     "less_than",
     "lower_cholesky",
     "lower_triangular",
@@ -70,11 +72,71 @@ class Constraint:
 
 
 class Dependent(Constraint):
-    """A region that depends on other parameters: an instance says which it is."""
+    """A region that depends on other parameters: an instance says which it is.
+
+    Parameters
+    ----------
+    is_discrete : bool, optional
+        Whether the region holds isolated values only, where that is known beforehand.
+    event_dim : int, optional
+        How many dimensions a value has, where that is known beforehand.
+    """
+
+    def __init__(self, *, is_discrete: bool | None = None, event_dim: int | None = None) -> None:
+        self._known: dict[str, Any] = {"is_discrete": is_discrete, "event_dim": event_dim}
+
+    def _ask(self, name: str) -> Any:
+        if self._known[name] is None:
+            raise NotImplementedError(f".{name} cannot be determined statically\nAsk the `support` of an instance.")
+        return self._known[name]
+
+    @property
+    def is_discrete(self) -> bool:  # type: ignore[override]
+        """Whether the region holds isolated values only."""
+        return self._ask("is_discrete")
+
+    @property
+    def event_dim(self) -> int:  # type: ignore[override]
+        """How many dimensions a value has."""
+        return self._ask("event_dim")
+
+    def __call__(self, *, is_discrete: bool | None = None, event_dim: int | None = None) -> Any:
+        """Return the region with what is known of it beforehand."""
+        known: dict[str, Any] = {"is_discrete": is_discrete, "event_dim": event_dim}
+        return Dependent(**{name: self._known[name] if value is None else value for name, value in known.items()})
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
 
     def check(self, value: Tensor) -> Tensor:
         """Raise: there is nothing to check by."""
         raise ValueError("Cannot determine validity of dependent constraint\nAsk the distribution's `support`.")
+
+
+class DependentProperty(property, Dependent):
+    """A property of a distribution that is a region; of the class it is one that depends on parameters.
+
+    It is a decorator, alone or with what is known beforehand: ``@dependent_property(is_discrete=False, event_dim=0)``.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[[Any], Constraint] | None = None,
+        *,
+        is_discrete: bool | None = None,
+        event_dim: int | None = None,
+    ) -> None:
+        property.__init__(self, fn)
+        Dependent.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
+
+    def __call__(self, fn: Callable[[Any], Constraint]) -> Any:  # type: ignore[override]
+        """Return the property that a function computes."""
+        return DependentProperty(fn, **self._known)
+
+
+def is_dependent(constraint: Any) -> bool:
+    """Return whether a region depends on parameters."""
+    return isinstance(constraint, Dependent)
 
 
 class Real(Constraint):
@@ -359,6 +421,7 @@ class IndependentConstraint(Constraint):
 
 
 dependent = Dependent()
+dependent_property = DependentProperty
 real = Real()
 positive = GreaterThan(0.0)
 nonnegative = GreaterThanEq(0.0)

@@ -232,7 +232,7 @@ class Uniform(Distribution):
         """Where the bounds have to lie: on both sides of each other."""
         return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
 
-    @property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
         return constraints.interval(self.low, self.high)
 

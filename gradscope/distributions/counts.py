@@ -79,7 +79,7 @@ class Binomial(_OfTrials):
     ) -> None:
         super().__init__(probs, logits, total_count, validate_args)
 
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:
         return constraints.integer_interval(0, self.total_count)
 

@@ -92,6 +92,11 @@ class Bernoulli(_OfOdds, ExponentialFamily):
         return {self._name: self.__dict__[self._name]}
 
     @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self.__dict__[self._name].shape
+
+    @property
     def mean(self) -> Tensor:
         return self.probs
 
@@ -178,6 +183,11 @@ class Categorical(Distribution):
     def _given(self) -> dict[str, Any]:
         return {self._name: self.__dict__[self._name]}
 
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self.__dict__[self._name].shape
+
     @functools.cached_property
     def probs(self) -> Tensor:
         """The probabilities of the classes."""
@@ -188,7 +198,7 @@ class Categorical(Distribution):
         """The logarithms of the probabilities."""
         return _inside(self.probs).log()
 
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:
         return constraints.integer_interval(0, self._num_events - 1)
 
@@ -236,6 +246,11 @@ class _OfCategorical(Distribution):
 
     def _given(self) -> dict[str, Any]:
         return self._categorical._given()
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self._categorical.param_shape
 
     @property
     def probs(self) -> Tensor:
@@ -366,7 +381,7 @@ class Multinomial(_OfCategorical):
     def _given(self) -> dict[str, Any]:
         return {"total_count": self.total_count, **super()._given()}
 
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> constraints.Constraint:
         return constraints.multinomial(self.total_count)
 

@@ -8,6 +8,7 @@ from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.modes import no_grad
 from ..runtime.tensor import creation
 from ..runtime.tensor.tensor import Size, Tensor
+from ..runtime.user_warnings import warn
 from . import constraints
 
 __all__ = ["Distribution", "broadcast_all"]
@@ -86,7 +87,7 @@ class Distribution:
     def _check_parameters(self) -> None:
         for name, value in self._given().items():
             constraint = self.arg_constraints.get(name, constraints.dependent)
-            if constraint is constraints.dependent or not isinstance(value, Tensor):
+            if constraints.is_dependent(constraint) or not isinstance(value, Tensor):
                 continue
             if not bool(constraint.check(value).all()):
                 raise ValueError(
@@ -140,6 +141,11 @@ class Distribution:
         """Return samples, of the shape of the sample, batch and event one after the other; they have no history."""
         with no_grad():
             return self.rsample(sample_shape)
+
+    def sample_n(self, n: int) -> Tensor:
+        """Return `n` samples; deprecated, use :meth:`sample`."""
+        warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning)
+        return self.sample((n,))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Return samples that are functions of the parameters, and pass gradients to them."""

@@ -61,7 +61,7 @@ class Independent(Distribution):
         """Whether the values can be listed."""
         return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
 
-    @property
+    @constraints.dependent_property
     def support(self) -> constraints.Constraint:
         base, count = self.base_dist.support, self.reinterpreted_batch_ndims
         return constraints.independent(base, count) if count else base

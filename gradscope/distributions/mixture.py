@@ -68,7 +68,7 @@ class MixtureSameFamily(Distribution):
         """The components."""
         return self._component_distribution
 
-    @property
+    @constraints.dependent_property
     def support(self) -> constraints.Constraint:
         return constraints.MixtureSameFamilyConstraint(self.component_distribution.support)
 

@@ -89,7 +89,7 @@ class TransformedDistribution(Distribution):
         """Whether the base has it."""
         return self.base_dist.has_rsample
 
-    @property
+    @constraints.dependent_property
     def support(self) -> constraints.Constraint:
         if not self.transforms:
             return self.base_dist.support
@@ -475,7 +475,7 @@ class Pareto(TransformedDistribution):
         base = Exponential(self.alpha, validate_args)
         super().__init__(base, [ExpTransform(), AffineTransform(0, self.scale)], validate_args)
 
-    @property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
         return constraints.greater_than_eq(self.scale)
 

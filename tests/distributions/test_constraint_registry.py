@@ -130,3 +130,35 @@ def test_regions_side_by_side_are_those_of_pytorch(torch: Any) -> None:
         return found
 
     assert answers(gs) == answers(torch)
+
+
+@pytest.mark.torch
+def test_regions_that_depend_on_parameters_are_known_of_the_class(torch: Any) -> None:
+    def answers(m: Any) -> list[Any]:
+        d, c = m.distributions, m.distributions.constraints
+        names = [name for name in gs.distributions.__all__ if isinstance(getattr(d, name), type)]
+        dependent = {name for name in names if c.is_dependent(getattr(getattr(d, name), "support", None))}
+        found = [dependent, c.is_dependent(c.real), repr(c.dependent), c.dependent(event_dim=2).event_dim]
+        kinds = ("Binomial", "Categorical", "GeneralizedPareto", "Multinomial", "Pareto", "Uniform")
+        found += [(getattr(d, kind).support.event_dim, getattr(d, kind).support.is_discrete) for kind in kinds]
+
+        class Own(d.Distribution):  # type: ignore[misc, name-defined]
+            @c.dependent_property(is_discrete=False, event_dim=1)
+            def support(self) -> Any:
+                return c.simplex
+
+            @c.dependent_property
+            def other(self) -> Any:
+                return c.real
+
+        own = Own(validate_args=False)
+        return [*found, repr(Own.support), Own.support.event_dim, repr(own.support), repr(own.other)]
+
+    assert answers(gs) == answers(torch)
+    for use in (
+        lambda c: c.dependent.is_discrete,
+        lambda c: c.dependent.event_dim,
+        lambda c: c.independent(c.dependent, 1).event_dim,
+        lambda c: c.dependent.check(3),
+    ):
+        same_complaint(torch, lambda m, use=use: use(m.distributions.constraints))

@@ -298,6 +298,17 @@ def test_refusals(torch: Any, use: Any) -> None:
     same_complaint(torch, lambda m: use(m.distributions, m))
 
 
+@pytest.mark.parametrize("name", ["Bernoulli", "Categorical", "OneHotCategorical", "Multinomial", "Binomial"])
+def test_the_parameter_has_the_shape_it_was_given_in(name: str) -> None:
+    assert _made(gs, name).param_shape == numpy.shape(CASES[name][0][0])
+
+
+def test_the_former_way_to_sample_is_warned_of_at_the_line_that_goes_it() -> None:
+    with pytest.warns(FutureWarning, match=r"Use `sample\(\(n,\)\)` instead") as caught:
+        assert gs.distributions.Normal(gs.zeros(2), 1.0).sample_n(3).shape == (3, 2)
+    assert caught[0].filename == __file__
+
+
 def test_checks_can_be_left_out() -> None:
     gs.distributions.Normal(0.0, -1.0, validate_args=False)
     gs.distributions.Distribution.set_default_validate_args(False)
