@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import functools
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..runtime.dispatch import TENSOR_OPERATORS as F
@@ -356,6 +358,13 @@ class _Several(Constraint):
         """How many dimensions a value has."""
         return max(constraint.event_dim for constraint in self.cseq)
 
+    def _answers(self, parts: Iterable[Tensor], rank: int) -> list[Tensor]:
+        """Return what each region says of its part, whose last `rank` dimensions are those of one value."""
+        return [
+            _all_rightmost(constraint.check(part), rank - constraint.event_dim)
+            for constraint, part in zip(self.cseq, parts, strict=True)
+        ]
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
@@ -368,8 +377,9 @@ class Cat(_Several):
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
 
     def check(self, value: Tensor) -> Tensor:
-        parts = sections(value, self.dim, self.lengths)
-        return F.cat([constraint.check(part) for constraint, part in zip(self.cseq, parts, strict=True)], self.dim)
+        dim = batch_dim(value, self.dim, self.event_dim)
+        answers = self._answers(sections(value, self.dim, self.lengths), self.event_dim)
+        return F.cat(answers, dim) if dim < 0 else functools.reduce(operator.and_, answers)
 
 
 class Stack(_Several):
@@ -382,8 +392,22 @@ class Stack(_Several):
         return rank + (self.dim < 0 and -self.dim <= rank)
 
     def check(self, value: Tensor) -> Tensor:
-        parts = value.unbind(self.dim)
-        return F.stack([constraint.check(part) for constraint, part in zip(self.cseq, parts, strict=True)], self.dim)
+        dim = batch_dim(value, self.dim, self.event_dim)
+        answers = self._answers(value.unbind(self.dim), self.event_dim - (dim >= 0))
+        return F.stack(answers, dim) if dim < 0 else functools.reduce(operator.and_, answers)
+
+
+def batch_dim(value: Tensor, dim: int, rank: int) -> int:
+    """Return the dimension, from the right, that is left of `dim` where `rank` dimensions of one value are summed over.
+
+    It is 0 or more where `dim` is one of these.
+    """
+    return (dim if dim < 0 else dim - value.dim()) + rank
+
+
+def _all_rightmost(found: Tensor, count: int) -> Tensor:
+    """Return whether all is true over the last `count` dimensions."""
+    return found.reshape(*found.shape[: found.dim() - count], -1).all(-1) if count else found
 
 
 def sections(value: Tensor, dim: int, lengths: Sequence[int]) -> Iterator[Tensor]:
@@ -412,9 +436,7 @@ class IndependentConstraint(Constraint):
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:
-        found = self.base_constraint.check(value)
-        count = self.reinterpreted_batch_ndims
-        return found.reshape(*found.shape[: found.dim() - count], -1).all(-1) if count else found
+        return _all_rightmost(self.base_constraint.check(value), self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:
         return f"IndependentConstraint({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"

@@ -465,13 +465,6 @@ class _Several(Transform):
             for part, x, y in zip(self.transforms, xs, ys, strict=True)
         ]
 
-    def _batch_dim(self, value: Tensor) -> int:
-        """Return the dimension of the parts, from the right, in what a value's last dimensions are summed to.
-
-        It is 0 or more where the parts lie side by side in one value.
-        """
-        return (self.dim if self.dim < 0 else self.dim - value.dim()) + self.domain.event_dim
-
 
 class CatTransform(_Several):
     """A transform for each section of a dimension.
@@ -534,7 +527,7 @@ class CatTransform(_Several):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         terms = self._log_volumes(self._sections(x), self._sections(y), self.domain.event_dim)
-        dim = self._batch_dim(x)
+        dim = constraints.batch_dim(x, self.dim, self.domain.event_dim)
         return F.cat(terms, dim) if dim < 0 else functools.reduce(operator.add, terms)
 
 
@@ -586,7 +579,7 @@ class StackTransform(_Several):
         return F.stack([part.inv(s) for part, s in zip(self.transforms, self._slices(y), strict=True)], self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        dim = self._batch_dim(x)
+        dim = constraints.batch_dim(x, self.dim, self.domain.event_dim)
         rank = self.domain.event_dim - (
             dim >= 0
         )  # where the parts are stacked in one value, a part has a dimension less

@@ -132,6 +132,17 @@ def test_regions_side_by_side_are_those_of_pytorch(torch: Any) -> None:
     assert answers(gs) == answers(torch)
 
 
+def test_regions_of_vectors_and_numbers_are_checked_side_by_side() -> None:
+    c = gs.distributions.constraints
+    pairs = gs.tensor([[0.4, 0.6, 1.0], [0.4, 0.6, -1.0], [0.4, 0.5, 1.0]])
+    assert c.cat([c.simplex, c.independent(c.positive, 1)], -1, [2, 1]).check(pairs).tolist() == [True, False, False]
+    assert c.cat([c.simplex, c.positive], -1, [2, 1]).check(pairs).tolist() == [True, False, False]
+    assert c.stack([c.simplex, c.simplex, c.real_vector]).check(pairs).tolist() == [False, False, True]
+    columns = gs.tensor([[0.4, 0.5], [0.6, 0.5]])
+    assert c.stack([c.simplex, c.simplex], -1).check(columns).tolist() is True
+    assert c.stack([c.simplex, c.simplex], -1).event_dim == 2
+
+
 @pytest.mark.torch
 def test_regions_that_depend_on_parameters_are_known_of_the_class(torch: Any) -> None:
     def answers(m: Any) -> list[Any]:
