@@ -166,6 +166,20 @@ def test_discrete_samples_have_no_gradient(name: str) -> None:
         _made(gs, name).rsample()
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_answers_are_computed_on_the_device_of_the_parameters(name: str, other_device: str) -> None:
+    arrays, make, _ = CASES[name]
+    given = [gs.tensor(a, dtype=gs.float64, device=other_device, requires_grad=True) for a in arrays]
+    distribution = make(gs.distributions, *given)
+    answers = [distribution.log_prob(value_of(gs, name).to(other_device))]
+    if name not in WITHOUT_MOMENTS:
+        answers += [distribution.mean, distribution.variance]
+    if name not in WITHOUT_ENTROPY:
+        answers.append(distribution.entropy())
+    assert {answer.device.type for answer in answers} == {other_device}
+    assert all(bool(g.isfinite().all()) for g in gs.autograd.grad(answers[0].sum(), given))
+
+
 @pytest.mark.torch
 def test_impossible_values(torch: Any) -> None:
     for use in (
