@@ -413,7 +413,7 @@ def rows(x: Array, weight: Array | None, bias: Array | None, size: int, eps: flo
     """
     module = device.module_of(type(x))
     result, count = module.empty_like(x), x.size // size
-    mean, rstd = module.empty(count, x.dtype), module.empty(count, x.dtype)
+    mean, rstd = module.empty((count, 1), x.dtype), module.empty((count, 1), x.dtype)
     w, b = _vector(module, weight, x, size, 1), _vector(module, bias, x, size, 0)
     kernel = _layer_norm(module, x.dtype.name)
     _launch(kernel, count, size, (size, x, w, b, float(eps), result, mean, rstd))

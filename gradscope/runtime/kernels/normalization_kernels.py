@@ -38,15 +38,15 @@ def is_worth_it(*arrays: Array | None) -> bool:
     first = arrays[0]
     if type(first) is not numpy.ndarray:
         return cuda_kernels.take(arrays)
-    if not first.size or not first.flags.c_contiguous:
+    kind, size = first.dtype, first.size
+    if not size or kind.char not in "fd" or not first.flags.c_contiguous:
         return False
-    if first.size < forms.LEAST and _loops(first) is None:
-        return False
-    kind = first.dtype
-    if kind.char not in "fd":
+    if size < forms.LEAST and (kind.char != "f" or forms.compiled("normalization_loops") is None):
         return False
     for array in arrays:  # all() of a generator takes twice as long
-        if array is not None and (type(array) is not numpy.ndarray or array.dtype != kind):
+        if array is None or array is first:
+            continue
+        if type(array) is not numpy.ndarray or array.dtype != kind:
             return False
     return True
 
@@ -65,10 +65,8 @@ def _vector(value: Array | None, size: int, char: str, otherwise: float) -> Arra
 
 @lru_cache(maxsize=32)
 def _row_of(number: float, size: int, char: str) -> Array:
-    """Return a read-only row of one number; to make it anew takes a quarter of the time of a small layer norm."""
-    row = numpy.full(size, number, char)
-    row.flags.writeable = False
-    return row
+    """Return a row of one number, which nobody writes; to make it anew takes a quarter of a small layer norm's time."""
+    return numpy.full(size, number, char)  # were it read-only, Numba would take longer to tell its type
 
 
 def _matrix(array: Array, size: int) -> Array:
@@ -124,39 +122,47 @@ def rows(x: Array, weight: Array | None, bias: Array | None, size: int, eps: flo
     Returns
     -------
     normalized, mean, rstd : ndarray
-        Of the shape of `x`; of one element a row, the mean and 1 / sqrt(variance + eps).
+        Of the shape of `x`; columns of one element a row, the mean and 1 / sqrt(variance + eps).
 
     Examples
     --------
     >>> normalized, mean, rstd = rows(numpy.array([[1.0, 3.0]]), None, None, 2, 0.0)
     >>> normalized.tolist(), mean.tolist(), rstd.tolist()
-    ([[-1.0, 1.0]], [2.0], [1.0])
+    ([[-1.0, 1.0]], [[2.0]], [[1.0]])
     """
     if type(x) is not numpy.ndarray:
         return cuda_kernels.rows(x, weight, bias, size, eps)
     kind = x.dtype
     result = numpy.empty(x.shape, kind)
-    matrix, out = _matrix(x, size), _matrix(result, size)
+    matrix = _matrix(x, size)
     count = len(matrix)
-    mean, rstd = numpy.empty(count, kind), numpy.empty(count, kind)
-    w, b = _vector(weight, size, kind.char, 1.0), _vector(bias, size, kind.char, 0.0)
-    loops = _loops(x)
-
+    mean, rstd = numpy.empty((count, 1), kind), numpy.empty((count, 1), kind)
+    given = matrix, _vector(weight, size, kind.char, 1.0), _vector(bias, size, kind.char, 0.0), eps
+    found = _matrix(result, size), mean, rstd
+    loops = forms.compiled("normalization_loops") if kind.char == "f" else None
     if loops is not None and x.size < 2 * threads.WORTH:
-        loops.rows(matrix, w, b, kind.type(eps), out, mean, rstd)
-        return result, mean, rstd
+        loops.rows(*given, *found)
+    else:
+        _share_rows(loops, *given, *found)
+    return result, mean, rstd
+
+
+def _share_rows(
+    loops: Any, x: Array, weight: Array, bias: Array, eps: float, result: Array, mean: Array, rstd: Array
+) -> None:
+    """Write the same of many rows, which threads share: by compiled loops, where there are any."""
+    count, size = x.shape
 
     def normalize(part: slice) -> None:
         if loops is not None:
-            loops.rows(matrix[part], w, b, kind.type(eps), out[part], mean[part], rstd[part])
+            loops.rows(x[part], weight, bias, eps, result[part], mean[part], rstd[part])
             return
         with buffer_for(count, size):
-            weights, biases = _repeated(w, count), _repeated(b, count)
+            weights, biases = _repeated(weight, count), _repeated(bias, count)
             for some in threads.blocks(part, _step(size)):
-                mean[some], rstd[some] = _normalize(matrix[some], weights, biases, eps, out[some])
+                mean[some], rstd[some] = _normalize(x[some], weights, biases, eps, result[some])
 
     threads.over(count, normalize, size, _step(size))
-    return result, mean, rstd
 
 
 def _normalize(x: Array, weight: Array, bias: Array, eps: float, result: Array) -> tuple[Array, Array]:
@@ -167,7 +173,7 @@ def _normalize(x: Array, weight: Array, bias: Array, eps: float, result: Array) 
     result *= rstd
     _beside(numpy.multiply, result, weight, result)
     _beside(numpy.add, result, bias, result)
-    return mean[:, 0], rstd[:, 0]
+    return mean, rstd
 
 
 def rows_backward(

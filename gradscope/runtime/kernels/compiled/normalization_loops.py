@@ -14,7 +14,7 @@ _ZERO, _ONE = _f4(0), _f4(1)
 _SUMS = types.Array(types.float64, 1, "C")
 
 
-@kernel(IN2, IN1, IN1, f4, OUT2, OUT1, OUT1)
+@kernel(IN2, IN1, IN1, f4, OUT2, OUT2, OUT2)
 def rows(x, weight, bias, eps, result, mean, rstd):
     size = _f4(x.shape[1])
     for i in range(len(x)):
@@ -30,7 +30,7 @@ def rows(x, weight, bias, eps, result, mean, rstd):
         scale = _f4(_ONE / math.sqrt(squares / size + eps))
         for j in range(row.size):
             to[j] = (row[j] - middle) * scale * weight[j] + bias[j]
-        mean[i], rstd[i] = middle, scale
+        mean[i, 0], rstd[i, 0] = middle, scale
 
 
 @kernel(IN2, IN2, IN1, IN1, IN1, OUT2, OUT1, OUT1)

@@ -85,7 +85,8 @@ def _gradients(
 
 
 def _layer_norm(xp: Namespace, input: Array, weight: Array, bias: Array, normalized_shape: Ints, eps: float) -> Array:
-    if input.dtype.char not in "fd":
+    char = input.dtype.char
+    if char not in "fd":
         need_floating("LayerNormKernelImpl", input)
     count = len(normalized_shape)
     if count == 0 or input.shape[-count:] != tuple(normalized_shape):
@@ -95,14 +96,16 @@ def _layer_norm(xp: Namespace, input: Array, weight: Array, bias: Array, normali
         )
     if weight is not None or bias is not None:
         _check_scale_and_shift(input, weight, bias, normalized_shape)
-    if is_half(input):
+    if char == "e":
         result, mean, rstd = _layer_norm(xp, single(input), single(weight), single(bias), normalized_shape, eps)
         return result.astype(input.dtype), mean, rstd
     input = in_rows(xp, input)
     if kernel.is_worth_it(input, weight, bias):
         result, mean, rstd = kernel.rows(input, weight, bias, math.prod(normalized_shape), eps)
-        kept = (*input.shape[:-count], *(1,) * count)
-        return result, mean.reshape(kept), rstd.reshape(kept)
+        if input.ndim != 2:
+            kept = (*input.shape[:-count], *(1,) * count)
+            mean, rstd = mean.reshape(kept), rstd.reshape(kept)
+        return result, mean, rstd
     centred, mean, _, rstd = _moments(xp, input, tuple(range(input.ndim - count, input.ndim)), eps)
     centred *= rstd
     if weight is not None:
