@@ -51,7 +51,7 @@ LEGEND = {
     "c_NAME": "the version counter of NAME; None for memory at version 0 that nobody shares",
     "sh_NAME": "the shape of NAME",
     "sh": "the shape of the first operand, then of the result",
-    "dt": "the dtype of the first operand",
+    "dt": "the dtype of the first operand, then of the result",
     "d": "the dtype of the first operand",
     "t": "the type of the second operand, which may be a number; one tensor of a list",
     "x": "one of several arrays or gradients",

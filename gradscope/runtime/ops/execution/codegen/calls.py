@@ -250,7 +250,8 @@ def _wrap_lines(op: Operator, names: list[str]) -> list[str]:
     return [
         *lines,
         "out = next(fresh)",
-        f"out._array = r; out._shape = sh; out._dtype = {_result_dtype(op)}",
+        *([] if _keeps_dtype(op) else ["dt = r.dtype"]),
+        "out._array = r; out._shape = sh; out._dtype = dt",
         "out._meta = None" if op.view else "out._vc = None; out._view = None; out._meta = None",
     ]
 
@@ -271,10 +272,9 @@ def _view_lines(op: Operator, first: str) -> list[str]:
     ]
 
 
-def _result_dtype(op: Operator) -> str:
-    """Return the expression for the result's dtype: ufuncs of two arguments keep it, unless they are comparisons."""
-    kept = op.ufunc is not None and op.promote and len(op.tensors) == 2 and op.differentiable
-    return "dt" if kept else "r.dtype"
+def _keeps_dtype(op: Operator) -> bool:
+    """Whether the result has the operands' dtype, ``dt``: that of a ufunc of two has, unless it compares them."""
+    return op.ufunc is not None and op.promote is not None and len(op.tensors) == 2 and op.differentiable
 
 
 def _record_lines(op: Operator, names: list[str]) -> list[str]:
@@ -290,11 +290,11 @@ def _record_lines(op: Operator, names: list[str]) -> list[str]:
         f"if {' or '.join(unknown + [f'f_{n}' for n in names if n not in edged])}:",
         *indented(1, _edge_lines(op, names, edged, without)),
         f"elif unrecorded and not modes._records: {without}",
-        *([f"if out._dtype.kind not in INEXACT: {without}"] if op.promote is None else []),
+        *([f"if dt is not FLOAT32 and dt.kind not in INEXACT: {without}"] if op.promote is None else []),
         "n = Node()",
         f"n.edges = ({', '.join(f'e_{n}' for n in edged)},)",
         "n.seq = next(sequence); n.extra = None",
-        f"n.shape = sh; n.dtype = {'dt' if _result_dtype(op) == 'dt' else 'out._dtype'}",
+        "n.shape = sh; n.dtype = dt",
     ]
     for name, users in saved_by(op).items():
         lines += save_lines(op, name, users, names)
@@ -321,7 +321,7 @@ def _edge_lines(op: Operator, names: list[str], edged: list[str], without: str) 
         f"if f >= 4: {flagged}",
         "if not f or unrecorded and not modes._records:",
         # A view of integers can never require grad by its base; who uses it need not ask.
-        *(["    if out._dtype.kind not in INEXACT: out._flags &= ~2"] if op.view else []),
+        *(["    if dt.kind not in INEXACT: out._flags &= ~2"] if op.view else []),
         f"    {without}",
         *(f"if e_{n} is None and f_{n}: e_{n} = {_edge_found(op, n)}" for n in edged),
         f"if {' and '.join(f'e_{n} is None' for n in edged)}:",
