@@ -26,6 +26,8 @@ keep_freed_memory()
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
 """Shape, strides and offset of a view, the latter two in elements."""
 
+_FEW = 1 << 10  # elements
+
 LONG_MAX = (1 << 63) - 1
 
 
@@ -134,6 +136,9 @@ def is_viewable(array: Any, shape: tuple[int, ...]) -> bool:
     """
     if not array.size:
         return True
+    if array.size <= _FEW and type(array) is numpy.ndarray:  # to copy them takes less than to follow the strides
+        base, found = array.base, array.reshape(shape)
+        return found.base is (array if base is None else base) or memory_of(found) is memory_of(array)
     sizes, strides = array.shape, array.strides
     left, taken = list(shape), 1
     run, step = 1, strides[-1] if sizes else 0
