@@ -33,6 +33,7 @@ def as_function(body: Callable[..., Any]) -> Callable[..., Any]:
     if own not in _FIRST:
         return as_method(body)
     others = _other_names(names, with_input=own)
+    foreign = others.keys()
 
     @functools.wraps(body)
     def function(*args: Any, **kwargs: Any) -> Results:
@@ -40,10 +41,10 @@ def as_function(body: Callable[..., Any]) -> Callable[..., Any]:
             overridden = overrides.dispatch(function, args, kwargs)
             if overridden is not overrides.NONE:
                 return overridden
-        if kwargs:
+        if kwargs and not foreign.isdisjoint(kwargs):
             kwargs = _own_names(kwargs, others)
         try:
-            return body(*args, **kwargs)
+            return body(*args, **kwargs) if kwargs else body(*args)
         except AttributeError:
             if not (args or own in kwargs):
                 raise
