@@ -18,6 +18,9 @@ from ..declaration.registry import METHODS, OPERATORS, Operator, operator, publi
 
 # --- helpers ----------------------------------------------------------------------------------------------------------
 
+WHOLE = (slice(None),)
+"""The index of one whole dimension; times their number that of the first ones."""
+
 
 def axis_of(dim: int, ndim: int) -> int:
     """Return `dim` counted from the front.
@@ -61,19 +64,19 @@ def sizes_of(
     TypeError
         If something in it is no integer.
     """
-    for length in size:
-        if type(length) is not int:
-            break
-    else:
-        if size or given is None:
-            return size
+    if not size and given is not None:
         size = (given,)
-    if len(size) == 1 and not hasattr(size[0], "__index__"):
+    if len(size) == 1 and type(size[0]) is not int and not hasattr(size[0], "__index__"):
         if not isinstance(size[0], (list, tuple)):
             raise TypeError(
                 f"{name}(): argument '{argument}' (position 1) must be tuple of ints, not {size[0].__class__.__name__}"
             )
         size = tuple(size[0])
+    for length in size:
+        if type(length) is not int:
+            break
+    else:
+        return size
     for position, length in enumerate(size):
         if not hasattr(length, "__index__"):
             raise TypeError(
@@ -167,6 +170,9 @@ operator(
     reference=lambda self, size: numpy.reshape(self, size),
 )
 
+_view_size = OPERATORS["view.size"].function
+_view_of_strided = OPERATORS["reshape_alias"].function
+
 
 @public(arrays=lambda xp, self, shape: self.reshape(shape))
 def reshape(self: Tensor, *sizes: Sizes, shape: Sizes = None) -> Tensor:
@@ -186,10 +192,10 @@ def reshape(self: Tensor, *sizes: Sizes, shape: Sizes = None) -> Tensor:
     """
     wanted = sizes_of(sizes, "reshape", "shape", shape)
     if self._memory.flags.c_contiguous:
-        return OPERATORS["view.size"].function(self, wanted)
+        return _view_size(self, wanted)
     wanted = full_shape(wanted, self._memory.size)
     if is_viewable(self._memory, wanted):
-        return OPERATORS["reshape_alias"].function(self, wanted)
+        return _view_of_strided(self, wanted)
     return OPERATORS["unsafe_view"].function(self.clone(memory_format="contiguous"), wanted)
 
 
@@ -226,7 +232,7 @@ def view(self: Tensor, *shape: Sizes, size: Sizes = None, dtype: DType = None) -
         result = OPERATORS["view.dtype"].function(self, dtypes.to_dtype(dtype))
         result._vc = self._counter()
         return result
-    return OPERATORS["view.size"].function(self, sizes_of(shape, given=size))
+    return _view_size(self, sizes_of(shape, given=size))
 
 
 def _view_dtype(xp: Namespace, self: Array, dtype: DType) -> Array:
@@ -350,9 +356,12 @@ def unflatten(self: Tensor, dim: int, sizes: Sizes) -> Tensor:
 
 
 def _transpose(xp: Namespace, self: Array, dim0: int, dim1: int) -> Array:
-    ndim = self.ndim
-    a, b = axis_of(dim0, ndim), axis_of(dim1, ndim)
-    return self.swapaxes(a, b) if ndim else self.view()
+    try:
+        return self.swapaxes(dim0, dim1)
+    except (TypeError, ValueError):
+        ndim = self.ndim
+        a, b = axis_of(dim0, ndim), axis_of(dim1, ndim)
+        return self.swapaxes(a, b) if ndim else self.view()
 
 
 def _permute(xp: Namespace, self: Array, dims: Dims) -> Array:
@@ -418,6 +427,8 @@ operator(
     reference="numpy.transpose",
 )
 
+_permute_dims = OPERATORS["permute.dims"].function
+
 
 @public(arrays=_permute)
 def permute(self: Tensor, *order: Any, dims: Dims = None) -> Tensor:
@@ -429,7 +440,7 @@ def permute(self: Tensor, *order: Any, dims: Dims = None) -> Tensor:
     >>> gs.permute(gs.zeros(2, 3, 4), (2, 0, 1)).shape
     gradscope.Size([4, 2, 3])
     """
-    return OPERATORS["permute.dims"].function(self, sizes_of(order, "permute", "dims", dims))
+    return _permute_dims(self, sizes_of(order, "permute", "dims", dims))
 
 
 @public
@@ -651,19 +662,15 @@ def broadcast_to(self: Tensor, size: Sizes) -> Tensor:
 def _squeeze(xp: Namespace, self: Array, dim: Dims) -> Array:
     shape = self.shape
     if type(dim) is int and 0 <= dim < len(shape):
-        if _dense(self):
+        if self.flags.c_contiguous:
             return self.reshape(shape[:dim] + shape[dim + 1 :] if shape[dim] == 1 else shape)
         return self.squeeze(dim) if shape[dim] == 1 else self.view()
     axes = tuple(a for a in axes_of(dim, self.ndim) if self.shape[a] == 1)
     return (
         self.reshape(tuple(s for i, s in enumerate(self.shape) if i not in axes))
-        if _dense(self)
+        if self.flags.c_contiguous
         else self.squeeze(axes)
     )
-
-
-def _dense(array: Array) -> bool:
-    return bool(array.flags.c_contiguous)
 
 
 operator(
@@ -707,6 +714,9 @@ operator(
 )
 
 
+_squeeze_dim = OPERATORS["squeeze.dim"].function
+
+
 def _squeeze_form(dim: Dims) -> tuple[Operator, tuple[Argument, ...]]:
     if dim is None:
         return OPERATORS["squeeze.all"], ()
@@ -727,7 +737,7 @@ def squeeze(self: Tensor, dim: Dims = None) -> Tensor:
     gradscope.Size([3])
     """
     if type(dim) is int:
-        return OPERATORS["squeeze.dim"].function(self, dim)
+        return _squeeze_dim(self, dim)
     op, arguments = _squeeze_form(dim)
     return op.function(self, *arguments)
 
@@ -740,9 +750,7 @@ def squeeze_(self: Tensor, dim: Dims = None) -> Tensor:
 
 
 def _unsqueeze(xp: Namespace, self: Array, dim: int) -> Array:
-    axis = axis_of(dim, self.ndim + 1)
-    index = (slice(None),) * axis + (None,)
-    return self[index]
+    return self[WHOLE * axis_of(dim, self.ndim + 1) + (None,)]
 
 
 operator(

@@ -16,13 +16,13 @@ from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.array_errors import BadValueError
 from ..execution.bare_functions import in_rows
-from .reshape import axis_of
+from .reshape import WHOLE, axis_of
 
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
 def _at(axis: int, index: Array) -> tuple[Index, ...]:
-    return (slice(None),) * axis + (index,)
+    return WHOLE * axis + (index,)
 
 
 def _select(xp: Namespace, self: Array, dim: int, index: int) -> Array:
