@@ -434,7 +434,12 @@ def _pick(self: Array, dim: int, index: int, position: int) -> Tensor:
 def _range(self: Array, dim: int, item: slice) -> Tensor:
     if self._array.ndim == 0:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.\nUse tensor[None] to add a dimension.")
-    return _slice(self, dim, *_bounds(item))
+    return _cut(self, dim, item)
+
+
+def _cut(self: Array, dim: int, item: slice) -> Tensor:
+    start, stop, step = _bounds(item)
+    return _slice(self, dim, start, stop, step)
 
 
 def _bounds(item: slice) -> tuple[int | None, int | None, int]:
@@ -486,7 +491,7 @@ def _views(self: Array, items: tuple[Index, ...]) -> tuple[Tensor, list[Tensor],
         kind = type(item)
         if kind is slice:
             if not _is_whole(item, result._shape[dim]):
-                result = _slice(result, dim, *_bounds(item))
+                result = _cut(result, dim, item)
             dim += 1
             continue
         if item is None:
