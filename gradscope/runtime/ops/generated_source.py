@@ -41,6 +41,7 @@ LEGEND = {
     "sharing": "has the number of threads that share the work on large arrays, where there are several",
     "LARGE": "how many elements a large array has",
     "small": "the shape of the last array that was not a large one",
+    "in_layout_of": "gives images their channels last where one of the arguments has them so",
     "in_parts": "computes a function of large arrays a part at a time, on those threads",
     # Taking tensors apart.
     "input": "the first operand, under the name by which callers know it",
@@ -52,7 +53,7 @@ LEGEND = {
     "sh_NAME": "the shape of NAME",
     "sh": "the shape of the first operand, then of the result",
     "dt": "the dtype of the first operand, then of the result",
-    "d": "the dtype of the first operand",
+    "d": "the dtype of the first operand; d0, d1, ... those of the results",
     "t": "the type of the second operand, which may be a number; one tensor of a list",
     "x": "one of several arrays or gradients",
     "f": "the flags of all operands together",

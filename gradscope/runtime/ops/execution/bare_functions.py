@@ -6,6 +6,7 @@ recorded operator (:data:`~gradscope.runtime.dispatch.TENSOR_OPERATORS`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -147,28 +148,38 @@ def has_channels_last(array: Array) -> bool:
     return True
 
 
+def in_layout_of(xp: Namespace, results: Array, images: Sequence[Array]) -> Array:
+    """Return results whose images have their channels last where one of the `images` has them so; of a list all."""
+    if not any(map(_asks_for_channels_last, images)):
+        return results
+    if type(results) is tuple:
+        return tuple(_with_channels_last(xp, result) for result in results)
+    return _with_channels_last(xp, results)
+
+
+def _asks_for_channels_last(argument: Array) -> bool:
+    if type(argument) is list:
+        return bool(argument) and all(map(has_channels_last, argument))
+    return has_channels_last(argument)
+
+
+def _with_channels_last(xp: Namespace, array: Array) -> Array:
+    if getattr(array, "ndim", 0) != 4 or has_channels_last(array):
+        return array
+    return xp.ascontiguousarray(array.transpose((0, 2, 3, 1))).transpose((0, 3, 1, 2))
+
+
 def keeping_channels_last(forward: Formula, count: int) -> Formula:
     """Return a forward whose images have their channels last where one of the first `count` arguments has them so.
 
-    Of an argument that is a list all have to.
+    What generated code calls instead is in its ``__wrapped__``: it looks at the layout of images alone.
     """
-
-    def asks(argument: Array) -> bool:
-        if type(argument) is list:
-            return bool(argument) and all(map(has_channels_last, argument))
-        return has_channels_last(argument)
-
-    def laid(xp: Namespace, array: Array) -> Array:
-        if getattr(array, "ndim", 0) != 4 or has_channels_last(array):
-            return array
-        return xp.ascontiguousarray(array.transpose((0, 2, 3, 1))).transpose((0, 3, 1, 2))
 
     def keeping(xp: Namespace, *arguments: Any, **options: Any) -> Array:
         results = forward(xp, *arguments, **options)
-        if getattr(results, "ndim", 4) != 4 or not any(map(asks, arguments[:count])):
-            return results
-        return tuple(laid(xp, r) for r in results) if type(results) is tuple else laid(xp, results)
+        return results if getattr(results, "ndim", 4) != 4 else in_layout_of(xp, results, arguments[:count])
 
+    keeping.__wrapped__ = forward  # type: ignore[attr-defined]
     return keeping
 
 

@@ -20,7 +20,7 @@ from ....tensor.tensor import Tensor
 from ....tensor.views import ViewInfo, edge_of, reread
 from ...declaration.annotations import Scope
 from .. import general, inplace_and_out
-from ..bare_functions import CONSTANTS, constant
+from ..bare_functions import CONSTANTS, constant, in_layout_of
 from ..older_overloads import run_older
 from ..promotion import SCALES, common_dtype, number_dtype
 from ..saving import saved_by
@@ -62,7 +62,8 @@ def function_scope(op: Operator) -> Scope:
         "general": general,
         "writes": inplace_and_out,
         "run_older": run_older,
-        "forward": op.forward,
+        "forward": op.forward.__wrapped__ if follows_layout(op) else op.forward,  # type: ignore[union-attr]
+        "in_layout_of": in_layout_of,
         "ufunc": op.ufunc,
         "plain": None if op.plain is None else getattr(numpy, op.plain),
         "sharing": sharing,
@@ -212,10 +213,23 @@ def _beside_number_lines(names: list[str], no_number: str, run: str, *, mixed: b
     ]
 
 
+def follows_layout(op: Operator) -> bool:
+    """Whether the result is one array that has its channels last where an image among the arguments has them so."""
+    return op.images > 0 and not (op.multi or op.aux)
+
+
+def layout_lines(op: Operator, result: str, array: str) -> list[str]:
+    """Write what gives images the layout of the first arguments, whose arrays are called `array` and their name."""
+    if not follows_layout(op):
+        return []
+    images = ", ".join(f"{array}{p.name}" for p in op.parameters[: op.images])
+    return [f"if {result}.ndim == 4: {result} = in_layout_of(numpy, {result}, ({images},))"]
+
+
 def _forward_lines(op: Operator, names: list[str]) -> list[str]:
     quick = f"r = {_forward_call(op, names)}"
     if not op.by_element:
-        return [quick]
+        return [quick, *layout_lines(op, "r", "x_")]
     first, shared = f"x_{names[0]}", f"r = {_forward_call(op, names, shared=True)}"
     if not keeps_shape(op):
         return [f"if {sharing_test(first)}: {shared}", f"else: {quick}"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..saving import saved_by
+from .calls import layout_lines
 from .compiling import indented
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def body_with_lists(op: Operator, arguments: str) -> list[str]:
         f"    if _f >= 4: {run}",
         "    try:",
         f"        {', '.join(['_r', *(f'_m_{name}' for name in op.aux)])} = {_forward_call(op)}",
+        *indented(2, layout_lines(op, "_r", "_x_")),
         f"    except (ValueError, TypeError) as error: return general.retry(op, {arguments}, error)",
         *indented(1, _wrap_lines(op)),
         *indented(1, _record_lines(op, finish)),
@@ -98,7 +100,7 @@ def _wrap_lines(op: Operator) -> list[str]:
     for nr in range(count):
         lines += [
             f"if type(_r{nr}) is not ndarray and not is_array(_r{nr}): _r{nr} = numpy.asarray(_r{nr})",
-            f"_o{nr} = next(fresh); _o{nr}._array = _r{nr}; _o{nr}._dtype = _r{nr}.dtype",
+            f"_o{nr} = next(fresh); _o{nr}._array = _r{nr}; _d{nr} = _o{nr}._dtype = _r{nr}.dtype",
             f"_o{nr}._shape = _r{nr}.shape; {_BLANK.format(f'_o{nr}')}",
         ]
     return lines
@@ -137,7 +139,7 @@ def _record_lines(op: Operator, finish: str) -> list[str]:
     if not op.differentiable:
         return []
     graded = [f"_o{nr}" for nr in range(min(op.graded, len(op.outputs)))]
-    floating = [f"{name}._dtype.kind in INEXACT" for name in graded]
+    floating = [f"_d{nr} is FLOAT32 or _d{nr}.kind in INEXACT" for nr in range(len(graded))]
     condition = "_o and _o[0]._dtype.kind in INEXACT" if op.output_list else " or ".join(floating)
     alive = " or ".join(f"_e_{p.name} is not None" for p in op.edged)
     operands = ", ".join(f"*{p.name}" if p.is_tensor_list else p.name for p in op.tensors)
@@ -155,12 +157,12 @@ def _edge_lines(parameter: Parameter) -> list[str]:
     name = parameter.name
     if parameter.is_tensor_list:  # None where no tensor has an edge
         return [
-            f"_es_{name} = [_t._edge for _t in {name}]; _e_{name} = _es_{name}[0] if _es_{name} else None",
-            f"if None in _es_{name}:",
-            f"    for _nr, _t in enumerate({name}):",
-            f"        _e = _es_{name}[_nr]",
-            f"        if _e is None and _t._flags: _e = _es_{name}[_nr] = edge_of(_t)",
-            f"        if _e is not None: _e_{name} = _e",
+            f"_es_{name} = []; _e_{name} = None",
+            f"for _t in {name}:",
+            "    _e = _t._edge",
+            "    if _e is None and _t._flags: _e = edge_of(_t)",
+            f"    if _e is not None: _e_{name} = _e",
+            f"    _es_{name}.append(_e)",
         ]
     known = f"{name}._edge" if parameter.type == "Tensor" else f"None if {name} is None else {name}._edge"
     return [f"_e_{name} = {known}", f"if _e_{name} is None and _f_{name}: _e_{name} = edge_of({name})"]
@@ -191,7 +193,7 @@ def _save_lines(op: Operator, name: str, users: tuple[str, ...]) -> list[str]:
         return [f"_n.s_{name} = _m_{name}"]
     parameters = {p.name: p for p in op.parameters}
     if name not in parameters:
-        return [f"_n.s_{name} = {_fact(parameters, name)}"]
+        return _fact_lines(parameters, name)
     parameter = parameters[name]
     if parameter.is_tensor_list:
         return [f"_n.s_{name} = list({name}); _n.v_{name} = [_t._version for _t in {name}]"]
@@ -207,14 +209,15 @@ def _save_lines(op: Operator, name: str, users: tuple[str, ...]) -> list[str]:
     return [f"if {' and '.join(wanted)}:", *indented(1, save), f"else: _n.s_{name} = None"]
 
 
-def _fact(parameters: dict[str, Parameter], name: str) -> str:
-    """Return the expression for ``NAME_shape``, ``NAME_dtype``, ``NAME_strides`` or ``NAME_offset`` of an argument."""
+def _fact_lines(parameters: dict[str, Parameter], name: str) -> list[str]:
+    """Write what saves ``NAME_shape``, ``NAME_dtype``, ``NAME_strides`` or ``NAME_offset`` of an argument."""
     argument, _, fact = name.rpartition("_")
     function = {"strides": "element_strides", "offset": "offset_of"}.get(fact)
-    if parameters[argument].is_tensor_list:
-        return f"[{function}(_x) for _x in _x_{argument}]" if function else f"[_t._{fact} for _t in {argument}]"
+    if parameters[argument].is_tensor_list:  # a comprehension is a call: it takes longer for few
+        each, read = (f"_x in _x_{argument}", f"{function}(_x)") if function else (f"_t in {argument}", f"_t._{fact}")
+        return [f"_n.s_{name} = []", f"for {each}: _n.s_{name}.append({read})"]
     read = f"{function}(_x_{argument})" if function else f"{argument}._{fact}"
-    return f"None if {argument} is None else {read}" if parameters[argument].type == "Tensor?" else read
+    return [f"_n.s_{name} = " + f"None if {argument} is None else " * (parameters[argument].type == "Tensor?") + read]
 
 
 def _save_result_lines(op: Operator, name: str) -> list[str]:
