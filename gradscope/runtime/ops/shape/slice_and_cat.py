@@ -217,7 +217,11 @@ operator(
 
 
 def _cat(xp: Namespace, tensors: Array, dim: int) -> Array:
-    if xp is numpy and type(dim) is int and tensors and tensors[0].size and _are_of_one_dtype(tensors):
+    kind = tensors[0].dtype if tensors else None
+    for array in tensors:
+        if array.dtype is not kind:
+            kind = None
+    if xp is numpy and type(dim) is int and kind is not None and tensors[0].size:
         try:
             joined = xp.concatenate(tensors, dim)
             return joined if joined.flags.c_contiguous else in_rows(xp, joined)
@@ -225,14 +229,6 @@ def _cat(xp: Namespace, tensors: Array, dim: int) -> Array:
             pass  # something does not fit, which is told in PyTorch's words, or a tensor is empty and does not count
     arrays = _joinable(tensors, dim)
     return in_rows(xp, xp.concatenate(arrays, axis_of(dim, arrays[0].ndim)))
-
-
-def _are_of_one_dtype(arrays: list[Array]) -> bool:
-    kind = arrays[0].dtype
-    for array in arrays:  # noqa: SIM110 - all() of a generator takes twice as long
-        if array.dtype is not kind:
-            return False
-    return True
 
 
 def _joinable(tensors: list[Array], dim: int) -> list[Array]:
