@@ -68,7 +68,7 @@ def pointwise(
     like = arrays[-1]
     if type(like) is not numpy.ndarray:
         if cuda_kernels.take_alike(arrays):
-            return cuda_kernels.pointwise(_parted(name)[1], arrays, settings)
+            return cuda_kernels.pointwise(_function(name), arrays, settings)
         return formula(*arrays)
     if like.size < FEW or not _alike(arrays, like):
         return formula(*arrays)
@@ -93,18 +93,21 @@ def rowwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array:
     like = arrays[-1]
     if type(like) is not numpy.ndarray:
         if cuda_kernels.take_alike(arrays):
-            return cuda_kernels.rowwise(_parted(name)[1], arrays)
+            return cuda_kernels.rowwise(_function(name), arrays)
         return formula(*arrays)
-    if not like.size or not _alike(arrays, like):
+    size = like.size
+    if not size or not _alike(arrays, like):
         return formula(*arrays)
-    if like.ndim == 2 and like.size < LEAST and like.dtype is _SINGLE:
+    if size < LEAST and like.ndim == 2 and like.dtype is _SINGLE:
         # What _shared() would come to for the small matrices of which there are most, in half of its time.
-        family, function = _parted(name)
-        if (loops := compiled(family)) is None:
+        loop = _loop(name)
+        if loop is None:
             return formula(*arrays)
         result = numpy.empty(like.shape, _SINGLE)
-        given = arrays if len(arrays) == 1 else [_in_order(a, like.shape) for a in arrays]
-        getattr(loops, function)(*given, result)
+        if len(arrays) == 1:
+            loop(like, result)
+        else:
+            loop(*[_in_order(a, like.shape) for a in arrays], result)
         return result
     return _shared(name, formula, arrays, (-1, like.shape[-1]), writes=True)
 
@@ -120,10 +123,15 @@ def is_worth_a_pass(array: Any) -> bool:
     return array.size >= LEAST if type(array) is numpy.ndarray else cuda_kernels.take((array,))
 
 
+def _function(name: str) -> str:
+    """Return the function in the name of a kernel."""
+    return name.partition(".")[2]
+
+
 @cache
-def _parted(name: str) -> list[str]:
-    """Return the module and the function that the name of a kernel consists of."""
-    return name.split(".")
+def _loop(name: str) -> Callable[..., None] | None:
+    """Return the compiled kernel of a name, or None."""
+    return getattr(compiled(name.partition(".")[0]), _function(name), None)
 
 
 def _shared(
@@ -136,24 +144,23 @@ def _shared(
 ) -> Array:
     """Return the formula of arrays, computed on some items of the first axis of `shape` at a time."""
     like = arrays[-1]
-    family, function = _parted(name)
-    loops = compiled(family) if like.dtype.char == "f" else None
-    if loops is None and like.size < LEAST:
+    loop = _loop(name) if like.dtype.char == "f" else None
+    if loop is None and like.size < LEAST:
         return formula(*arrays)
     result = numpy.empty(like.shape, like.dtype)
     parts = [_in_order(a, shape) for a in arrays]
     parts.append(_in_order(result, shape))
-    if loops is not None and like.size < 2 * threads.WORTH:
-        getattr(loops, function)(*parts, *map(like.dtype.type, settings))
+    if loop is not None and like.size < 2 * threads.WORTH:
+        loop(*parts, *map(like.dtype.type, settings))
         return result
     size = len(parts[0])
     each = like.size // size
     step = max(1, (_BLOCK if len(shape) == 1 else _ROWS) // each)
-    if loops is None:
+    if loop is None:
         write = formula if writes else _copying(formula)
         threads.over(size, lambda part: _in_blocks(write, parts, threads.blocks(part, step)), each, step)
         return result
-    loop, numbers = getattr(loops, function), [like.dtype.type(setting) for setting in settings]
+    numbers = [like.dtype.type(setting) for setting in settings]
     threads.over(size, lambda part: loop(*[a[part] for a in parts], *numbers), each, step)
     return result
 
@@ -166,11 +173,13 @@ def _in_order(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _alike(arrays: tuple[Array, ...], like: Array) -> bool:
-    kind, shape = like.dtype, like.shape
+    kind = like.dtype
     if kind.char not in "fd" or not like.flags.c_contiguous:
         return False
     for array in arrays:  # all() of a generator takes twice as long
-        if array is not like and (type(array) is not numpy.ndarray or array.dtype != kind or array.shape != shape):
+        if array is like:
+            continue
+        if type(array) is not numpy.ndarray or array.dtype != kind or array.shape != like.shape:
             return False
     return True
 

@@ -16,6 +16,7 @@ def numpy_alone():
     """Inside, no kernel is compiled."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(forms, "compiled", lambda family: None)
+        patch.setattr(forms, "_loop", lambda name: None)
         yield
 
 

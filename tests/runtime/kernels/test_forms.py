@@ -27,9 +27,12 @@ def normal(*shape):
 @pytest.fixture
 def forgetful():
     """The forms are chosen anew, and the next test chooses anew too."""
-    forms._load.cache_clear()
+    kept = forms._load, forms._loop
+    for function in kept:
+        function.cache_clear()
     yield
-    forms._load.cache_clear()
+    for function in kept:
+        function.cache_clear()
 
 
 @pytest.mark.parametrize("size", [forms.LEAST - 1, forms.LEAST, forms.LEAST + 1, 100_003])

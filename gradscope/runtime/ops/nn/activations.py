@@ -810,8 +810,7 @@ def _softmax(xp: Namespace, self: Array, dim: int) -> Array:
     if not self.ndim or not self.size:
         return self * 0 + 1
     if axis == self.ndim - 1:
-        formula = lambda rows, out=None: _softmax_along(xp, rows, rows.ndim - 1, out)  # noqa: E731
-        return rowwise("softmax_loops.softmax", formula, self)
+        return rowwise("softmax_loops.softmax", _softmax_of_rows, self)
     return _softmax_along(xp, self, axis)
 
 
@@ -822,6 +821,10 @@ def _softmax_along(xp: Namespace, x: Array, axis: int, out: Array | None = None)
     return result
 
 
+def _softmax_of_rows(x: Array, out: Array | None = None) -> Array:
+    return _softmax_along(device.array_module(x), x, x.ndim - 1, out)
+
+
 def _softmax_data(xp: Namespace, grad_output: Gradient, output: Array, dim: int) -> Array:
     if is_half(grad_output):
         return _softmax_data(xp, single(grad_output), single(output), dim).astype(grad_output.dtype)
@@ -829,8 +832,7 @@ def _softmax_data(xp: Namespace, grad_output: Gradient, output: Array, dim: int)
         return output * (grad_output - grad_output * output)
     axis = axis_of(dim, output.ndim)
     if output.size >= forms.FEW and axis == output.ndim - 1:
-        formula = lambda g, y, out=None: _softmax_data_along(xp, g, y, y.ndim - 1, out)  # noqa: E731
-        return rowwise("softmax_loops.softmax_backward", formula, grad_output, output)
+        return rowwise("softmax_loops.softmax_backward", _softmax_data_of_rows, grad_output, output)
     return _softmax_data_along(xp, grad_output, output, axis)
 
 
@@ -846,6 +848,10 @@ def _softmax_data_along(
     return result
 
 
+def _softmax_data_of_rows(grad_output: Gradient, output: Array, out: Array | None = None) -> Array:
+    return _softmax_data_along(device.array_module(output), grad_output, output, output.ndim - 1, out)
+
+
 def _log_softmax(xp: Namespace, self: Array, dim: int) -> Array:
     axis = axis_of(dim, self.ndim)
     if self.dtype.char not in "fd":
@@ -855,8 +861,7 @@ def _log_softmax(xp: Namespace, self: Array, dim: int) -> Array:
     if not self.ndim or not self.size:
         return self * 0
     if axis == self.ndim - 1:
-        formula = lambda rows, out=None: _log_softmax_along(xp, rows, rows.ndim - 1, out)  # noqa: E731
-        return rowwise("softmax_loops.log_softmax", formula, self)
+        return rowwise("softmax_loops.log_softmax", _log_softmax_of_rows, self)
     return _log_softmax_along(xp, self, axis)
 
 
@@ -866,6 +871,10 @@ def _log_softmax_along(xp: Namespace, x: Array, axis: int, out: Array | None = N
     return result
 
 
+def _log_softmax_of_rows(x: Array, out: Array | None = None) -> Array:
+    return _log_softmax_along(device.array_module(x), x, x.ndim - 1, out)
+
+
 def _log_softmax_data(xp: Namespace, grad_output: Gradient, output: Array, dim: int) -> Array:
     if is_half(grad_output):
         return _log_softmax_data(xp, single(grad_output), single(output), dim).astype(grad_output.dtype)
@@ -873,8 +882,7 @@ def _log_softmax_data(xp: Namespace, grad_output: Gradient, output: Array, dim: 
         return grad_output - xp.exp(output) * grad_output
     axis = axis_of(dim, output.ndim)
     if output.size >= forms.FEW and axis == output.ndim - 1:
-        formula = lambda g, y, out=None: _log_softmax_data_along(xp, g, y, y.ndim - 1, out)  # noqa: E731
-        return rowwise("softmax_loops.log_softmax_backward", formula, grad_output, output)
+        return rowwise("softmax_loops.log_softmax_backward", _log_softmax_data_of_rows, grad_output, output)
     return _log_softmax_data_along(xp, grad_output, output, axis)
 
 
@@ -884,6 +892,10 @@ def _log_softmax_data_along(
     result = xp.exp(output, out=out)
     result *= sums(grad_output, (axis,))
     return xp.subtract(grad_output, result, out=result)
+
+
+def _log_softmax_data_of_rows(grad_output: Gradient, output: Array, out: Array | None = None) -> Array:
+    return _log_softmax_data_along(device.array_module(output), grad_output, output, output.ndim - 1, out)
 
 
 # The derivatives of softmax and of its logarithm are operators, as in PyTorch: fast ones on the path of every
