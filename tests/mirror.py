@@ -212,6 +212,7 @@ TESTED_THROUGH = {
     "check/findings/finding_parts": "check/rules/gs101_saved_tensor_modified",
     "check/watching/tensor_names": "check/watching/watcher",
     "check/watching/violation_facts": "check/sanitizer",
+    "distributions/probs_or_logits": "distributions/discrete",
     "inspect/adapters/gradient_hooks": "inspect/adapters/both_frameworks",
     "inspect/adapters/import_watch": "inspect/adapters/both_frameworks",
     "inspect/adapters/torch": "inspect/adapters/both_frameworks",

@@ -1,6 +1,7 @@
 """Probability distributions: samples, with gradients to the parameters where there are any, and probabilities.
 
 - :mod:`~.distribution`: what all of them share
+- :mod:`~.probs_or_logits`: a probability or its log-odds, whichever is given
 - :mod:`~.exponential_family`: what follows from natural parameters
 - :mod:`~.continuous`: ``Normal``, ``Uniform``, ``Gamma``, ``Beta`` and other distributions of real numbers
 - :mod:`~.von_mises`: angles

@@ -18,14 +18,13 @@ from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.ops.random import random
 from ..runtime.tensor.tensor import Tensor
 from . import constraints
-from .counts import _OfTrials
-from .discrete import _inside
 from .exponential_family import ExponentialFamily
+from .probs_or_logits import Trials, kept_from_ends
 
 __all__ = ["ContinuousBernoulli"]
 
 
-class ContinuousBernoulli(_OfTrials, ExponentialFamily):
+class ContinuousBernoulli(Trials, ExponentialFamily):
     """Continuous Bernoulli distribution: of numbers between 0 and 1, uniform where `probs` is a half.
 
     Parameters
@@ -63,7 +62,7 @@ class ContinuousBernoulli(_OfTrials, ExponentialFamily):
         self._lims = lims
         super().__init__(probs, logits, None, validate_args)
         if self._form == "probs":
-            self.__dict__["probs"] = _inside(self.probs)
+            self.__dict__["probs"] = kept_from_ends(self.probs)
 
     def _given(self) -> dict[str, Any]:
         return {**super()._given(), "lims": self._lims}

@@ -12,41 +12,13 @@ from ..runtime.ops.random import random
 from ..runtime.tensor import creation
 from ..runtime.tensor.tensor import Tensor
 from . import constraints
-from .discrete import _cross_entropy, _OfOdds, _one_of
 from .distribution import broadcast_all
+from .probs_or_logits import Trials, logits_cross_entropy
 
 __all__ = ["Binomial", "Geometric", "NegativeBinomial"]
 
 
-class _OfTrials(_OfOdds):
-    """A distribution of trials that succeed with a probability, given as such or by its log-odds.
-
-    `_form` is the name of the one of the two that was given.
-    """
-
-    def __init__(self, probs: Any, logits: Any, total_count: Any = None, validate_args: bool | None = None) -> None:
-        _one_of(probs, logits)
-        self._form = "logits" if probs is None else "probs"
-        given = logits if probs is None else probs
-        if total_count is None:
-            (given,) = broadcast_all(given)
-        else:
-            count, given = broadcast_all(total_count, given)
-            self.total_count = count.to(given.dtype)
-        self.__dict__[self._form] = given
-        super().__init__(given.shape, validate_args=validate_args)
-
-    def _given(self) -> dict[str, Any]:
-        names = ("total_count", self._form)
-        return {name: self.__dict__[name] for name in names if name in self.__dict__}
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self.__dict__[self._form].shape
-
-
-class Binomial(_OfTrials):
+class Binomial(Trials):
     """Binomial distribution: how many of some trials succeed.
 
     Parameters
@@ -126,7 +98,7 @@ class Binomial(_OfTrials):
         return values.expand(-1, *self.batch_shape) if expand else values
 
 
-class NegativeBinomial(_OfTrials):
+class NegativeBinomial(Trials):
     """Negative binomial distribution: how many trials succeed before some have failed.
 
     Parameters
@@ -185,7 +157,7 @@ class NegativeBinomial(_OfTrials):
         return ways - count * F.softplus(logits) - value * F.softplus(-logits)
 
 
-class Geometric(_OfTrials):
+class Geometric(Trials):
     """Geometric distribution: how many trials fail before one succeeds.
 
     Parameters
@@ -241,4 +213,4 @@ class Geometric(_OfTrials):
         return value * (-fails).log1p() + self.probs.log()
 
     def entropy(self) -> Tensor:
-        return _cross_entropy(self.logits, self.probs) / self.probs
+        return logits_cross_entropy(self.logits, self.probs) / self.probs

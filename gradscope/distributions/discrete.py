@@ -12,13 +12,13 @@ from typing import Any
 from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.memory.dtype import finfo
 from ..runtime.modes import no_grad
-from ..runtime.ops.declaration.registry import OPERATORS
 from ..runtime.ops.random import random
 from ..runtime.tensor import creation
 from ..runtime.tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all, one_hot
 from .exponential_family import ExponentialFamily
+from .probs_or_logits import ProbsOrLogits, check_one_given, kept_from_ends, logits_cross_entropy
 
 __all__ = [
     "Bernoulli",
@@ -30,33 +30,7 @@ __all__ = [
 ]
 
 
-def _one_of(probs: Any, logits: Any) -> None:
-    if (probs is None) == (logits is None):
-        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-
-
-def _inside(probs: Tensor) -> Tensor:
-    """Return probabilities kept from 0 and 1, where a logarithm has an end."""
-    eps = finfo(probs.dtype).eps
-    return probs.clamp(min=eps, max=1 - eps)
-
-
-class _OfOdds(Distribution):
-    """A parameter, given as a probability or as its log-odds; the other of the two is computed when it is asked for."""
-
-    @functools.cached_property
-    def probs(self) -> Tensor:
-        """The probability."""
-        return self.logits.sigmoid()
-
-    @functools.cached_property
-    def logits(self) -> Tensor:
-        """The logarithm of its odds."""
-        inside = _inside(self.probs)
-        return inside.log() - (-inside).log1p()
-
-
-class Bernoulli(_OfOdds, ExponentialFamily):
+class Bernoulli(ProbsOrLogits, ExponentialFamily):
     """Bernoulli distribution: 1 with a probability, else 0.
 
     Parameters
@@ -82,7 +56,7 @@ class Bernoulli(_OfOdds, ExponentialFamily):
     has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        _one_of(probs, logits)
+        check_one_given(probs, logits)
         (given,) = broadcast_all(logits if probs is None else probs)
         self.__dict__["logits" if probs is None else "probs"] = given
         self._name = "logits" if probs is None else "probs"
@@ -115,10 +89,10 @@ class Bernoulli(_OfOdds, ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        return -_cross_entropy(*broadcast_all(self.logits, value))
+        return -logits_cross_entropy(*broadcast_all(self.logits, value))
 
     def entropy(self) -> Tensor:
-        return _cross_entropy(self.logits, self.probs)
+        return logits_cross_entropy(self.logits, self.probs)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         return _listed(self, 2, self._given()[self._name], expand)
@@ -129,10 +103,6 @@ class Bernoulli(_OfOdds, ExponentialFamily):
 
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
         return F.softplus(natural_params[0])
-
-
-def _cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
-    return OPERATORS["binary_cross_entropy_with_logits"].function(logits, target, None, None, 0)
 
 
 def _listed(distribution: Distribution, count: int, like: Tensor, expand: bool) -> Tensor:
@@ -168,7 +138,7 @@ class Categorical(Distribution):
     has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        _one_of(probs, logits)
+        check_one_given(probs, logits)
         if (logits if probs is None else probs).dim() < 1:
             name = "logits" if probs is None else "probs"
             raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
@@ -196,7 +166,7 @@ class Categorical(Distribution):
     @functools.cached_property
     def logits(self) -> Tensor:
         """The logarithms of the probabilities."""
-        return _inside(self.probs).log()
+        return kept_from_ends(self.probs).log()
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:

@@ -15,9 +15,9 @@ from ..runtime.ops.random import random
 from ..runtime.tensor.creation import as_tensor
 from ..runtime.tensor.tensor import Tensor
 from . import constraints
-from .counts import _OfTrials
-from .discrete import Categorical, _inside
+from .discrete import Categorical
 from .distribution import Distribution, broadcast_all
+from .probs_or_logits import Trials, kept_from_ends
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform, SigmoidTransform
 
@@ -25,10 +25,10 @@ __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli", "RelaxedOneHotCategorica
 
 
 def _uniform(like: Tensor, shape: Any) -> Tensor:
-    return _inside(random.rand(*shape, dtype=like.dtype, device=like.device))
+    return kept_from_ends(random.rand(*shape, dtype=like.dtype, device=like.device))
 
 
-class LogitRelaxedBernoulli(_OfTrials):
+class LogitRelaxedBernoulli(Trials):
     """The log-odds of a relaxed Bernoulli variable: logistic noise and a temperature.
 
     Parameters
@@ -52,7 +52,7 @@ class LogitRelaxedBernoulli(_OfTrials):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        probs = _inside(self.probs.expand(shape))
+        probs = kept_from_ends(self.probs.expand(shape))
         noise = _uniform(probs, shape)
         return (noise.log() - (-noise).log1p() + probs.log() - (-probs).log1p()) / self.temperature
 
