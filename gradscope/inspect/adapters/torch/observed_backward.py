@@ -258,9 +258,11 @@ class TorchTask:
             observer.node_entered(call)
         if call.skip:
             return (None,) * len(grads)
+        given = call.given
         if type(node) is _ACCUMULATE_GRAD:
-            self._tell_accumulation(node, call.given)
-        return None if call.given is grads else _replaced(call.given, grads)
+            self._tell_accumulation(node, given)
+            call.given = ()  # a gradient that somebody holds is copied where it would become the leaf's own
+        return None if given is grads else _replaced(given, grads)
 
     def _exited(self, produced: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if _current_id() != self._id:
@@ -269,6 +271,7 @@ class TorchTask:
         if call is None:  # the node got its hook while it ran
             return None
         call.made = [None] * len(produced) if call.skip else produced
+        call.given = call.given or grads
         told = self._tell_exit(call, produced)
         if self._passes_by(self._observers):
             self._attend()

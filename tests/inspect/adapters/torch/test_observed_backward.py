@@ -510,6 +510,28 @@ def test_a_node_that_has_saved_nothing_runs_again_after_its_saved_tensors_were_k
     assert x.grad.tolist() == [4.0, 4.0]
 
 
+def test_a_gradient_becomes_the_leafs_own_without_a_copy(adapter):
+    sent = []
+
+    class Passing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            made = torch.full((2,), 3.0)
+            sent.append(made.data_ptr())
+            return made
+
+    heard, x = [], leaf()
+    observer = Editor(before=lambda call: None, after=lambda call: heard.append(call.grad_outputs[0].tolist()))
+    with adapter.observe(observer, forward=False, backward=True):
+        Passing.apply(x).sum().backward()
+    assert x.grad.data_ptr() == sent[0]
+    assert heard[-1] == [3.0, 3.0]  # what the leaf's node was given is told after it too
+
+
 def test_nothing_is_kept_where_the_program_keeps_it_itself_or_it_is_too_late(adapter):
     keeper = Keeper(adapter)
     loss = leaf().exp().sum()
