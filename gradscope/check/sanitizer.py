@@ -15,7 +15,7 @@ from ..inspect.adapters import AnyAdapter, NativeAdapter
 from ..inspect.adapters.both_frameworks import load_torch_adapter, warn_too_old
 from ..inspect.adapters.import_watch import when_imported
 from ..inspect.records.records import Location
-from ..runtime import events
+from ..runtime import call_sites, events
 from .exact.line_finder import SavedOnce
 from .findings.finding_codes import CODES
 from .findings.finding_records import Finding
@@ -171,7 +171,7 @@ class Sanitizer:
     def __enter__(self) -> Sanitizer:
         adapter = AnyAdapter() if self._watches_torch else NativeAdapter()
         shared_writes = self._shared_writes = SharedWriteWatch(self._judge, adapter)
-        self._following = events.following_libraries()
+        self._following = call_sites.following_libraries()
         self._following.__enter__()
         self._native = self._watch(NativeAdapter(), self._judge, shared_writes)
         self._first_operator = events.subscribe(self._operator_ran, events.OperatorRecorded)

@@ -231,7 +231,7 @@ def _installation(form: str) -> int:
 
 def _facts() -> dict[str, Any]:
     # The instruments load when the command runs.
-    from ..inspect.adapters.torch import check_version
+    from ..inspect.adapters.torch.torch_version import check_version
 
     parts = {name: _version_of(name) for name, *_ in _PARTS}
     problems = [

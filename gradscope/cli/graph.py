@@ -298,7 +298,7 @@ def _unwritable(path: str | None) -> str:
 def _too_old() -> str:
     """Return that the program's PyTorch is, if it is, as a line of its own."""
     # The instruments load when the command runs.
-    from ..inspect.adapters.torch import check_version
+    from ..inspect.adapters.torch.torch_version import check_version
 
     try:
         check_version(getattr(sys.modules.get("torch"), "__version__", "999.0"))

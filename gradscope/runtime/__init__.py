@@ -11,6 +11,7 @@ floors import downwards: ops, engine, tensor and graph, kernels, memory.
 - :mod:`~.ops`: every operator
 - :mod:`~.dispatch`: what lower floors must reach upwards, which the catalogue of operators fills in
 - :mod:`~.events`: the instrumentation points
+- :mod:`~.call_sites`: where in the program something happened
 - :mod:`~.modes`: ``no_grad``, anomaly mode, saved-tensor hooks and other modes
 - :mod:`~.state`: the flags that every operator checks
 - :mod:`~.late_attributes`: attributes of tensors and nodes that a floor above defines

@@ -8,7 +8,7 @@ import pytest
 import gradscope as gs
 from gradscope.check import Sanitizer
 from gradscope.check.watching import watcher
-from gradscope.runtime import events, state
+from gradscope.runtime import call_sites, events, state
 
 
 def violate():
@@ -306,7 +306,7 @@ def test_nothing_is_kept_alive():
 
 def test_a_training_loop_does_not_grow_without_the_collector():
     def nodes():
-        return sum(type(o) in (gs.Tensor, events.CallSite) for o in gc.get_objects())
+        return sum(type(o) in (gs.Tensor, call_sites.CallSite) for o in gc.get_objects())
 
     w = gs.ones(3, requires_grad=True)
     with Sanitizer():

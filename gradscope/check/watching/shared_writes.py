@@ -16,8 +16,9 @@ from ...inspect.adapters import Adapter, Observer
 from ...inspect.records.naming import tables_of
 from ...inspect.records.records import Location
 from ...inspect.records.write_facts import WriteFact
-from ...inspect.source.call_sites import caller, name_of, user_frame
+from ...inspect.source.call_sites import caller, user_frame
 from ...inspect.source.frame_variables import variables_of
+from ...inspect.source.variable_names import name_of
 from ..findings.source_fixes import made_in_place
 from .task_nodes import arrivals, nodes_of
 from .violation_facts import GradientFacts, InputFacts, Violation, WrittenInput

@@ -15,7 +15,7 @@ from ...inspect.adapters.native_adapter import location_of
 from ...inspect.records.records import Location, dtype_name
 from ...inspect.records.write_account import MemoryShares, WriteAccount
 from ...program_files import is_library_file
-from ...runtime import events
+from ...runtime import call_sites
 from .custom_functions import FunctionCalls
 from .expanded_parts import expanded_part
 from .saved_values import SavedValues
@@ -116,7 +116,7 @@ class Watcher(Observer):
             shape=error.shape,
             dtype=dtype_name(error.dtype),
             view_operator=error.view_operator,
-            location=location_of(events.capture_call_site(2)),
+            location=location_of(call_sites.capture_call_site(2)),
             viewed=location_of(error.view_site),
             write=self._account.last(error.stale_memory) if error.stale_memory is not None else None,
         )
@@ -125,7 +125,7 @@ class Watcher(Observer):
     def task_started(self, task: Any) -> None:
         """Note where it was called."""
         self.backwards += 1
-        self._running.begin(task, location_of(events.capture_call_site(2)))
+        self._running.begin(task, location_of(call_sites.capture_call_site(2)))
 
     def node_entered(self, call: Any) -> None:
         """Note which node runs: an error does not say where it came from. Report what it saved and is no more."""
@@ -170,7 +170,7 @@ class Watcher(Observer):
     def violation(self, error: Any) -> None:
         """Report it, and the other nodes of this backward that would have failed too, had it come so far."""
         running = self._running.innermost()
-        read = location_of(events.capture_call_site(2)) if running is None else running.read
+        read = location_of(call_sites.capture_call_site(2)) if running is None else running.read
         leaves = [] if running is None else self._leaves(running)
         handed = getattr(error, "checkpoint_input", None)
         if handed is not None:

@@ -15,7 +15,7 @@ import numpy
 
 import gradscope as gs
 
-from ...runtime import events
+from ...runtime import call_sites
 from ...runtime.engine.graph_task import GraphTask
 from ...runtime.graph.graph_node import Node
 from ..records.moments import Moments
@@ -503,7 +503,7 @@ class _BothContexts:
 def warn_too_old(error: ImportError) -> None:
     """Warn of a PyTorch that is too old at the user's line, which imports it: how far up that is differs."""
     text = f"{error}\nUntil then gradscope sees nothing of it."
-    frame = events.user_site(2).user_frame()
+    frame = call_sites.user_site(2).user_frame()
     if frame is None:
         warnings.warn(text, RuntimeWarning, stacklevel=3)
     else:

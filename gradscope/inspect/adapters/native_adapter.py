@@ -22,7 +22,7 @@ import numpy
 import gradscope as gs
 
 from ...program_files import is_installed_file
-from ...runtime import events, state
+from ...runtime import call_sites, events, state
 from ...runtime.engine.graph_task import GraphTask
 from ...runtime.graph.accumulate_grad import AccumulateGrad
 from ...runtime.graph.edges import ends_of
@@ -63,7 +63,7 @@ __all__ = ["NativeAdapter", "location_of"]
 _NOWHERE = object()
 
 
-def location_of(site: events.CallSite | None) -> Location | None:
+def location_of(site: call_sites.CallSite | None) -> Location | None:
     """Return the user's line of a call site.
 
     Returns
@@ -85,7 +85,7 @@ def location_of(site: events.CallSite | None) -> Location | None:
     return None if told is _NOWHERE else told
 
 
-def _calls(site: events.CallSite) -> tuple[Location, ...]:
+def _calls(site: call_sites.CallSite) -> tuple[Location, ...]:
     """Return the calls that lead to a line of an installed package, from the line that called to the program's own."""
     found = []
     for frame in site.user_frames()[1:]:

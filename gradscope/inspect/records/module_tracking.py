@@ -11,8 +11,9 @@ from types import FrameType
 from typing import Any
 
 from ..adapters import Adapter, AnyAdapter, Observer
-from ..source.call_sites import fields_of, name_of, user_frames
+from ..source.call_sites import fields_of, user_frames
 from ..source.frame_variables import variables_of
+from ..source.variable_names import name_of
 
 __all__ = ["Tracker", "free_label", "join", "latest_tracker", "module_of_parameter", "remember", "track"]
 

@@ -14,7 +14,8 @@ from types import FrameType
 from typing import Any
 
 from ..adapters import Adapter
-from ..source.call_sites import fields_of, name_of, user_frame, user_frames
+from ..source.call_sites import fields_of, user_frame, user_frames
+from ..source.variable_names import name_of
 from .execution_order import NodeLinks
 from .module_tracking import Tracker, free_label, join, latest_tracker, module_of_parameter
 from .object_search import living

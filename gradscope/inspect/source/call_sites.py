@@ -10,7 +10,6 @@ from typing import Any
 
 from ...program_files import is_library_file, source_name
 from ..records.records import Location
-from .frame_variables import variables_of
 from .source_paths import shown_path
 
 __all__ = [
@@ -18,7 +17,6 @@ __all__ = [
     "fields_of",
     "line_of",
     "location_at",
-    "name_of",
     "place",
     "user_frame",
     "user_frames",
@@ -80,24 +78,6 @@ def location_at(frame: FrameType, lineno: int | None) -> Location:
 def line_of(filename: str, lineno: int, function: str = "") -> Location:
     """Return a line of a file."""
     return Location(source_name(filename), lineno, function, linecache.getline(filename, lineno).strip())
-
-
-def name_of(value: Any, frame: FrameType | None) -> str:
-    """Return the variable, or the attribute of ``self``, that is bound to an object in a frame.
-
-    Returns
-    -------
-    str
-        Empty when it has no name there.
-    """
-    if frame is None:
-        return ""
-    local = variables_of(frame)
-    for prefix, scope in (("", local), ("self.", fields_of(local.get("self"))), ("", frame.f_globals)):
-        for name, bound in list(scope.items()):
-            if bound is value and name.isidentifier() and not name.startswith("_"):
-                return prefix + name
-    return ""
 
 
 def fields_of(thing: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import zip_longest
 from typing import Any
 
-from ...runtime import events
+from ...runtime import call_sites, events
 
 __all__ = ["OperatorLog", "difference"]
 
@@ -39,7 +39,7 @@ class OperatorLog:
         self.operators.append((f"{event.name} -> {shapes}", _place(event.call_site)))
 
 
-def _place(site: events.CallSite | None) -> str:
+def _place(site: call_sites.CallSite | None) -> str:
     frame = None if site is None else site.user_frame()
     return "" if frame is None else f" at {frame.filename}:{frame.lineno}"
 

@@ -2,14 +2,7 @@
 
 import sys
 
-from gradscope.inspect.source.call_sites import (
-    caller,
-    fields_of,
-    location_at,
-    name_of,
-    user_frame,
-    user_frames,
-)
+from gradscope.inspect.source.call_sites import caller, fields_of, location_at, user_frame, user_frames
 
 
 class Thing:
@@ -28,18 +21,6 @@ def test_an_instruction_without_a_line_is_at_the_first_one_of_its_function():
     exec(code, space)
     assert space["frame"].f_lineno is None
     assert location_at(space["frame"], None).lineno == 3
-
-
-def test_names():
-    thing = Thing()
-    assert name_of(thing, sys._getframe()) == "thing"
-    assert name_of(Thing, sys._getframe()) == "Thing"
-    unnamed = name_of(object(), sys._getframe())
-    assert unnamed == ""
-    assert name_of(thing, None) == ""
-    self = Thing()
-    self.part = Thing()
-    assert name_of(self.part, sys._getframe()) == "self.part"
 
 
 def test_frames_from_here_outwards():

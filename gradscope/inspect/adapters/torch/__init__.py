@@ -19,6 +19,7 @@ import PyTorch, and it asks only in programs that have.
 - :mod:`~.numpy_conversion`: tensors to arrays and back
 - :mod:`~.passing_norms`: norms of what nodes are given while a program runs free, and what is not finite
 - :mod:`~.transforms`: ``torch.func``, ``torch.compile``, ``torch.jit.trace`` and modes
+- :mod:`~.torch_version`: the oldest PyTorch whose programs are opened
 - :mod:`~.torch_spec`: shape, dtype and device as strings and tuples
 - :mod:`~.warning_lines`: warnings at the user's line
 """
@@ -28,32 +29,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .torch_spec import TorchSpec
+from .torch_version import check_version
 
 if TYPE_CHECKING:
     from .torch_adapter import TorchAdapter  # it imports PyTorch
 
-__all__ = ["TorchAdapter", "TorchSpec", "check_version"]
-
-_OLDEST = (2, 4)
-
-
-def check_version(version: str) -> None:
-    """Raise ImportError for a PyTorch that is too old.
-
-    Examples
-    --------
-    >>> check_version("2.13.0+cpu")
-    >>> check_version("1.13.1")
-    Traceback (most recent call last):
-    ImportError: gradscope opens programs of PyTorch 2.4 and newer, this is PyTorch 1.13.1
-    Install a newer one: pip install 'gradscope-debugger[torch]'
-    """
-    major, minor = (int(part) for part in version.split(".")[:2])
-    if (major, minor) < _OLDEST:
-        raise ImportError(
-            f"gradscope opens programs of PyTorch {_OLDEST[0]}.{_OLDEST[1]} and newer, this is PyTorch {version}\n"
-            "Install a newer one: pip install 'gradscope-debugger[torch]'"
-        )
+__all__ = ["TorchAdapter", "TorchSpec"]
 
 
 def __getattr__(name: str) -> Any:

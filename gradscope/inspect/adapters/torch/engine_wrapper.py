@@ -12,7 +12,7 @@ import torch
 from torch._guards import TracingContext
 from torch.autograd import graph as autograd_graph
 
-from ....runtime.events import user_site
+from ....runtime.call_sites import user_site
 from ..protocol import Observer
 from .forward_pass import forward_tap
 from .observed_backward import TorchTask

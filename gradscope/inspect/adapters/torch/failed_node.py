@@ -16,7 +16,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 
 from ....program_files import is_library_file
-from ....runtime.events import CallSite
+from ....runtime.call_sites import CallSite
 from ...records.execution_order import engine_order
 from ...source.frame_variables import variables_of
 from ..gradient_hooks import frame_name

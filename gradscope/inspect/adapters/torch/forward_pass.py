@@ -36,7 +36,7 @@ from torch.optim.optimizer import (
 )
 from torch.overrides import TorchFunctionMode
 
-from ....runtime.events import CallSite, user_site
+from ....runtime.call_sites import CallSite, user_site
 from ..native_adapter import location_of
 from ..protocol import Observer, hears, hears_operator
 from .graph_freeing import cut_rows

@@ -16,7 +16,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 from torch.autograd.graph import get_gradient_edge
 
-from ....runtime.events import CallSite
+from ....runtime.call_sites import CallSite
 from ..protocol import Observer, hears
 from .graph_freeing import cut_rows
 from .node_hooks import HungHooks, hang

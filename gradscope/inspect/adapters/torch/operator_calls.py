@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ....runtime.events import CallSite
+from ....runtime.call_sites import CallSite
 from ...records.records import Location
 from ..native_adapter import location_of
 

@@ -19,7 +19,7 @@ import numpy
 import torch
 from torch.autograd.function import BackwardCFunction
 
-from ....runtime import events
+from ....runtime import call_sites
 from ...records.moments import Moments
 from ...records.records import InnerOperator, Location, TensorSpec
 from ..gradient_hooks import NodeHook
@@ -104,9 +104,9 @@ class TorchAdapter:
     name = "pytorch"
 
     def __init__(self) -> None:
-        events.add_library(os.path.dirname(torch.__file__))
-        events.add_library("<eval_with_key>")  # torch.fx has made this of the program's code
-        events.add_library(generated_code())
+        call_sites.add_library(os.path.dirname(torch.__file__))
+        call_sites.add_library("<eval_with_key>")  # torch.fx has made this of the program's code
+        call_sites.add_library(generated_code())
         self._recent_moments = device_statistics.RecentMoments()
 
     def of(self, value: Any) -> TorchAdapter:

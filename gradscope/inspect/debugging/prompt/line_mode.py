@@ -12,11 +12,11 @@ from ...debuggee.pause_gate import NotParkedError
 from ...debuggee.streams import echo
 from ...records.records import DebuggerEvent, SessionState
 from ..session.session_errors import ProgramEndedError, SessionError
+from .break_verbs import BreakVerbs
 from .completion import install
+from .inspect_verbs import InspectVerbs
 from .plain_text import place_of, title_of, watch_line, write_line
-from .prompt_look import InspectVerbs
 from .prompt_output import PROMPT
-from .prompt_stops import BreakVerbs
 from .prompt_verbs import VERBS, UsageError, find_verb, help_text
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from ....program_files import is_library_file
-from ....runtime.events import user_site
+from ....runtime.call_sites import user_site
 from ...adapters import Adapter, Observer
 from ...adapters.native_adapter import location_of
 from ...records.records import Location

@@ -13,7 +13,8 @@ import numpy
 from ...adapters import Adapter
 from ...output.number_format import format_shape
 from ...records.records import Location, operator_name, operator_of
-from ...source.call_sites import name_of, user_frame
+from ...source.call_sites import user_frame
+from ...source.variable_names import name_of
 from ..no_gradient.dataflow import RESCALING, TensorKinds, overflowed
 from .nan_causes import DOUBLE_WHERE, Cause, backward_cause, element_of, forward_cause, is_elementwise
 from .nan_records import NanOrigin, NanStep, Producer

@@ -14,7 +14,8 @@ from ...records.execution_order import walk
 from ...records.module_tracking import module_of_parameter
 from ...records.naming import tables_of
 from ...records.records import Location
-from ...source.call_sites import name_of, user_frames
+from ...source.call_sites import user_frames
+from ...source.variable_names import name_of
 from .dataflow import DataflowObserver
 from .no_grad_records import GradientReport, NoGradient, Reason
 from .tensor_in_error import RefusedBackward, leaves_in

@@ -13,7 +13,8 @@ from ...records.module_tracking import module_of_parameter
 from ...records.naming import named_tensors, names_for, parameters_below
 from ...records.records import operator_name
 from ...records.tensor_statistics import norm_of
-from ...source.call_sites import name_of, user_frames
+from ...source.call_sites import user_frames
+from ...source.variable_names import name_of
 from ..explanation import adapter_of, at
 from ..flow.backward_replay import freed_nodes
 from ..flow.zero_gradients import ZeroCause, zero_causes

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from ... import autocast, events, state
+from ... import autocast, call_sites, events, state
 from ...dispatch import TENSOR_OPERATORS
 from ...graph.edges import Edge, edge_to
 from ...graph.saved_tensors import PackedTensor, SavedTensor, pack_slot, unpack
@@ -355,7 +355,7 @@ def watched(op: Operator, arguments: tuple[Argument, ...], depth: int = 3) -> Re
             node = node[0]
     if node is not None:
         # Anomaly mode, which asks for more, is a mode: it does not come here.
-        site = events.user_site(depth) if events.frames_wanted == 1 else events.call_site_if_wanted(depth)
+        site = call_sites.user_site(depth) if events.frames_wanted == 1 else events.call_site_if_wanted(depth)
         if site is not None:
             node._site, node._notes = site, None  # to ask a slot that is not set takes seven times as long
         if events.NodeRecorded in heard or events.TensorSaved in heard:

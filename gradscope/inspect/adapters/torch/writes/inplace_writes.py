@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.utils import _python_dispatch as dispatch
 
-from .....runtime.events import CallSite
+from .....runtime.call_sites import CallSite
 from ....records.records import Location
 from ...native_adapter import location_of
 from ..operator_calls import COMPILED, operator_word, tensors_in
