@@ -226,8 +226,9 @@ def test_backwards_that_ran_free_are_counted(debugger, script):
         await type_in(pilot, "break iter:30", ":")
         await until(pilot, lambda: debugger.breakpoints)
         await pilot.press("c")
-        await until(pilot, lambda: " backward 30 " in text_of(app).split("\n")[0])
-        assert "PAUSED before #0/3" in text_of(app)
+        await until(
+            pilot, lambda: " backward 30 " in text_of(app).split("\n")[0] and "PAUSED before #0/3" in text_of(app)
+        )
         await type_in(pilot, "delete 1", ":")
         await until(pilot, lambda: not debugger.breakpoints)
         await pilot.press("c")
