@@ -5,6 +5,7 @@ Operators take the array module as their first argument (``xp``); it comes from 
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -484,11 +485,33 @@ def own(array: Any) -> Any:
     return array if getattr(array.flags, "writeable", True) else array.copy()  # CuPy has no such flag
 
 
+class _ArrayInterface(ctypes.Structure):
+    """What NumPy's array interface protocol has a C program read of an array."""
+
+    _fields_ = (
+        ("two", ctypes.c_int),
+        ("nd", ctypes.c_int),
+        ("typekind", ctypes.c_char),
+        ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_int),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("descr", ctypes.c_void_p),
+    )
+
+
+_content = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
 def address(array: Any) -> int:
     """Return the address of the first element of `array`."""
-    if type(array) is ndarray:
-        return array.__array_interface__["data"][0]
-    return backend_of(array).address(array)
+    if type(array) is not ndarray:
+        return backend_of(array).address(array)
+    capsule = array.__array_struct__  # in half the time of __array_interface__, a dictionary
+    return _ArrayInterface.from_address(_content(capsule, None)).data or 0
 
 
 def special_function(array: Any, name: str) -> Any:

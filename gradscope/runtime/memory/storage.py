@@ -216,10 +216,11 @@ def strided_view(array: Any, geometry: Geometry, dtype: Any = None) -> Any:
     kind = array.dtype if dtype is None else dtype
     itemsize = kind.itemsize
     owner = memory_of(array)
-    _check_inside(geometry, itemsize, bytes_of(owner))
-    start = min(offset * itemsize, bytes_of(owner))
-    # A step that is never taken may be too long for an array.
-    steps = tuple(min(step, LONG_MAX // itemsize) * itemsize for step in stride)
+    have = bytes_of(owner)
+    _check_inside(geometry, itemsize, have)
+    start = min(offset * itemsize, have)
+    longest = LONG_MAX // itemsize  # a step that is never taken may be too long for an array
+    steps = tuple([min(step, longest) * itemsize for step in stride])
     if isinstance(owner, numpy.ndarray):
         plainly = type(owner) is numpy.ndarray and owner.flags.c_contiguous
         return numpy.ndarray(size, kind, owner if plainly else flat_memory(owner), start, steps)
@@ -294,7 +295,7 @@ def _fits(geometry: Geometry, have: int) -> bool:
     size, stride, last = geometry
     if last < 0 or len(size) != len(stride):
         return False
-    for n, step in zip(size, stride, strict=True):
+    for n, step in zip(size, stride):
         if n <= 0 or step < 0:
             return False
         last += (n - 1) * step
