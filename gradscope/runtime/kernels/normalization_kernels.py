@@ -137,13 +137,13 @@ def rows(x: Array, weight: Array | None, bias: Array | None, size: int, eps: flo
     matrix = _matrix(x, size)
     count = len(matrix)
     mean, rstd = numpy.empty((count, 1), kind), numpy.empty((count, 1), kind)
-    given = matrix, _vector(weight, size, kind.char, 1.0), _vector(bias, size, kind.char, 0.0), eps
-    found = _matrix(result, size), mean, rstd
-    loops = forms.compiled("normalization_loops") if kind.char == "f" else None
+    char = kind.char
+    w, b, out = _vector(weight, size, char, 1.0), _vector(bias, size, char, 0.0), _matrix(result, size)
+    loops = forms.compiled("normalization_loops") if char == "f" else None
     if loops is not None and x.size < 2 * threads.WORTH:
-        loops.rows(*given, *found)
+        loops.rows(matrix, w, b, eps, out, mean, rstd)
     else:
-        _share_rows(loops, *given, *found)
+        _share_rows(loops, matrix, w, b, eps, out, mean, rstd)
     return result, mean, rstd
 
 
