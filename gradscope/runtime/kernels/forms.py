@@ -198,6 +198,7 @@ def _in_blocks(write: Callable[..., object], arrays: list[Array], blocks: Iterab
             write(*[a[part] for a in given], out=result[part])
 
 
+@cache
 def compiled(family: str) -> Any:
     """Return a module of compiled kernels, or None: then their NumPy forms run."""
     return _load(family)[0]

@@ -27,7 +27,7 @@ def normal(*shape):
 @pytest.fixture
 def forgetful():
     """The forms are chosen anew, and the next test chooses anew too."""
-    kept = forms._load, forms._loop
+    kept = forms._load, forms._loop, forms.compiled
     for function in kept:
         function.cache_clear()
     yield

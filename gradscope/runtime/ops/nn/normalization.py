@@ -99,7 +99,8 @@ def _layer_norm(xp: Namespace, input: Array, weight: Array, bias: Array, normali
     if char == "e":
         result, mean, rstd = _layer_norm(xp, single(input), single(weight), single(bias), normalized_shape, eps)
         return result.astype(input.dtype), mean, rstd
-    input = in_rows(xp, input)
+    if not input.flags.c_contiguous:
+        input = in_rows(xp, input)
     if kernel.is_worth_it(input, weight, bias):
         result, mean, rstd = kernel.rows(input, weight, bias, math.prod(normalized_shape), eps)
         if input.ndim != 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator as operators
 from typing import Any
 
@@ -88,17 +89,13 @@ def sizes_of(
 
 def full_shape(shape: tuple[int, ...], count: int) -> tuple[int, ...]:
     """Return `shape` with -1 replaced by what makes `count` elements."""
-    if shape.count(-1) > 1:
-        raise RuntimeError("only one dimension can be inferred")
-    known = 1
     if -1 not in shape:
-        for size in shape:
-            known *= size
-        if known != count:
+        if math.prod(shape) != count:
             raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {count}")
         return shape
-    for size in shape:
-        known *= 1 if size == -1 else size
+    if shape.count(-1) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    known = -math.prod(shape)
     if known == 0 or count % known:
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {count}")
     return tuple(count // known if size == -1 else size for size in shape)
@@ -232,7 +229,7 @@ def view(self: Tensor, *shape: Sizes, size: Sizes = None, dtype: DType = None) -
         result = OPERATORS["view.dtype"].function(self, dtypes.to_dtype(dtype))
         result._vc = self._counter()
         return result
-    return _view_size(self, sizes_of(shape, given=size))
+    return _view_size(self, sizes_of(shape, "view", "size", size))
 
 
 def _view_dtype(xp: Namespace, self: Array, dtype: DType) -> Array:
