@@ -71,7 +71,8 @@ def test_what_is_not_finite_is_passed_on(values):
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(sums(array, (1,)), array.sum(1, keepdims=True))
         np.testing.assert_array_equal(sums(array, (0,)), array.sum(0, keepdims=True))
-        np.testing.assert_array_equal(row_maxima(array, 1), array.max(1, keepdims=True))
+        for rows in (array, array.repeat(32, 1)):  # which are transposed, and whose places are looked for
+            np.testing.assert_array_equal(row_maxima(rows, 1), rows.max(1, keepdims=True))
 
 
 def test_sums_of_counts_are_exact():
