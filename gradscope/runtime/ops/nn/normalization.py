@@ -9,7 +9,7 @@ import numpy
 
 from ... import autocast, state
 from ...kernels import normalization_kernels as kernel
-from ...kernels.row_sums import sums
+from ...kernels.row_sums import spread_sums
 from ...memory import device
 from ...memory.bfloat16 import cast
 from ...memory.dtype import finfo
@@ -25,17 +25,17 @@ from .activations import need_floating
 
 
 def _moments(xp: Namespace, x: Array, axes: Ints, eps: float) -> tuple[Array, Array, Array, Array]:
-    """Return the centred array, mean, variance and 1 / sqrt(variance + eps), dimensions kept."""
+    """Return the centred array, and what broadcasts as its mean, variance and 1 / sqrt(variance + eps) do."""
     kind, shape = x.dtype, x.shape
     size = shape[axes[0]] if len(axes) == 1 else math.prod([shape[a] for a in axes])
     if xp is numpy:
         count, least, one = constant(size or 1, kind), constant(eps, kind), constant(1.0, kind)
     else:
         count, least, one = kind.type(size or 1), kind.type(eps), kind.type(1)
-    mean = sums(x, axes)
+    mean = spread_sums(x, axes)
     mean /= count
     centred = x - mean
-    variance = sums(centred * centred, axes)
+    variance = spread_sums(centred * centred, axes)
     variance /= count
     rstd = variance + least
     xp.sqrt(rstd, rstd)
@@ -113,7 +113,7 @@ def _layer_norm(xp: Namespace, input: Array, weight: Array, bias: Array, normali
         centred *= weight
     if bias is not None:
         centred += bias
-    return centred, mean, rstd
+    return centred, mean[..., :1], rstd[..., :1]
 
 
 def _check_scale_and_shift(input: Array, weight: Array, bias: Array, normalized_shape: Ints) -> None:
