@@ -438,16 +438,17 @@ def _range(self: Array, dim: int, item: slice) -> Tensor:
 
 
 def _cut(self: Array, dim: int, item: slice) -> Tensor:
-    start, stop, step = _bounds(item)
-    return _slice(self, dim, start, stop, step)
-
-
-def _bounds(item: slice) -> tuple[int | None, int | None, int]:
     start, stop, step = item.start, item.stop, item.step
     if step is None:
         step = 1
-    if type(step) is int and step > 0 and (start is None or type(start) is int) and (stop is None or type(stop) is int):
-        return start, stop, step
+    bounds = (start is None or type(start) is int) and (stop is None or type(stop) is int)
+    if not bounds or type(step) is not int or step <= 0:
+        start, stop, step = _converted(start, stop, step)
+    return _slice(self, dim, start, stop, step)
+
+
+def _converted(start: Index, stop: Index, step: Index) -> tuple[int | None, int | None, int]:
+    """Return bounds of a slice that are not all integers as such, or raise what Python says of them."""
     if operators.index(step) <= 0:
         raise ValueError("step must be greater than zero\nUse flip() to reverse a dimension.")
     if type(start) not in (int, type(None)) or type(stop) not in (int, type(None)):
@@ -478,7 +479,8 @@ def _views(self: Array, items: tuple[Index, ...]) -> tuple[Tensor, list[Tensor],
     ndim = len(self._shape)
     taken = 0
     for item in items:
-        if type(item) is slice or type(item) is int:
+        kind = type(item)
+        if kind is slice or kind is int:
             taken += 1
         elif item is not None and item is not Ellipsis:
             taken += _dims_taken(item)
