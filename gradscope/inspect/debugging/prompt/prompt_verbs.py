@@ -184,7 +184,7 @@ SECTIONS: tuple[tuple[str, tuple[Verb, ...]], ...] = (
         Verb(("node", "info"), "[NUMBER]", "print a node of this backward: the current one, or another", "optional"),
         Verb(("list", "nodes", "l"), "[FROM [TO] | all]", "list nodes: + done, > next, < looked at", "optional"),
         Verb(("graph", "g"), "", "print the graph: every node, and where its gradients go"),
-        Verb(("where", "w", "bt"), "", "print the line that made the node, and the lines that led to this backward()"),
+        Verb(("where", "backtrace", "bt", "w"), "", "the line that made the node, and those that led to backward()"),
         Verb(("frames", "locals"), "", "the functions of the program that wait, with their variables"),
         Verb(("watch", "display"), "[EXPRESSION]", "evaluate an expression at every stop", "optional"),
         Verb(("unwatch", "undisplay"), "NUMBER", "remove a watch", "needed"),

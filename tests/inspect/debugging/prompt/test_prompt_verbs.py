@@ -27,6 +27,10 @@ def test_every_verb_can_be_done():
         assert callable(getattr(LineMode, "_do_" + verb.name.replace("-", "_")))
 
 
+def test_the_stack_is_asked_for_by_the_debuggers_word():
+    assert find_verb("backtrace")[0] is find_verb("where")[0]
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
