@@ -69,6 +69,10 @@ class PastContext(PauseContext):
         if group is None:
             return None if side == "produced" else ()
         values = group.tensors(self._adapter)
+        if values is None and not group.dropped:
+            raise RuntimeError(
+                f"the gradients of node {self._index} have no values: they have a shape and a dtype alone"
+            )
         if values is None:
             raise RuntimeError(
                 f"the gradients of node {self._index} are kept as numbers only: the budget for values is used up\n"

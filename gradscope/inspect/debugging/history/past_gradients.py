@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy
@@ -38,6 +39,11 @@ class GradientCopies:
         self.nbytes = sum(a.nbytes for a in arrays if a is not None)
 
     @property
+    def dropped(self) -> bool:
+        """Whether the values have been let go."""
+        return self._arrays is None
+
+    @property
     def known(self) -> tuple[TensorSummary | None, ...] | None:
         """The summaries if they have been made."""
         return self._summaries
@@ -66,17 +72,23 @@ class GradientCopies:
         spec = self._specs[index]
         if array is None or spec is None:
             return None
-        # A gradient inside of vmap has more dimensions here than its spec tells.
-        shape = array.shape if array.size else spec.shape
+        shape = array.shape if _has_values(array, spec) else spec.shape
         return summarize(array, f"{self._name}[{index}]", dtype=spec.dtype, device=spec.device, shape=shape)
 
     def tensors(self, adapter: Adapter) -> list[Any] | None:
-        """Return the gradients as new tensors, None once the values have gone."""
-        arrays = self._arrays
-        if arrays is None:
+        """Return the gradients as new tensors, None once the values have gone, or where one never had any.
+
+        A gradient inside of vmap has the dimensions that vmap hides as well, which its spec does not tell.
+        """
+        if self._arrays is None:
             return None
-        pairs = zip(arrays, self._specs)
-        return [None if a is None or s is None else adapter.tensor_like(a, s) for a, s in pairs]
+        pairs = [None if a is None or s is None else (a, s) for a, s in zip(self._arrays, self._specs)]
+        if not all(_has_values(*pair) for pair in pairs if pair is not None):
+            return None
+        return [
+            None if pair is None else adapter.tensor_like(pair[0], replace(pair[1], shape=pair[0].shape))
+            for pair in pairs
+        ]
 
     def drop(self) -> None:
         """Let the values go and keep the numbers."""
@@ -122,6 +134,11 @@ class ValueStore:
 
 def _norm(array: numpy.ndarray | None, spec: TensorSpec | None) -> float | None:
     """Return the 2-norm of a gradient; None of an undefined one, and of one without values."""
-    if array is None or spec is None or not (array.size or 0 in spec.shape):
+    if array is None or spec is None or not _has_values(array, spec):
         return None
     return norm_of(array)
+
+
+def _has_values(array: numpy.ndarray, spec: TensorSpec) -> bool:
+    """Whether a gradient had values to copy: one on the meta device has none."""
+    return bool(array.size) or 0 in spec.shape

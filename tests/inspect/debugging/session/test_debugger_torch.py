@@ -78,6 +78,28 @@ def test_the_past_has_its_gradients_and_saved_tensors():
     assert x.grad.tolist() == [2.0, 4.0]
 
 
+def test_the_past_of_a_gradient_inside_of_vmap_has_the_dimensions_that_vmap_hides():
+    weight, rows = torch.ones(3), torch.tensor([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]])
+    per_row = torch.vmap(torch.func.grad(lambda w, row: (w * row).relu().sum()), in_dims=(None, 0))
+    with debugging(lambda: per_row(weight, rows)) as session:
+        started(session)
+        go(session, "step", 2)
+        session.back()
+        assert session.evaluate("tuple(grad.shape), grad.sum().item()") == ((2, 3), 6.0)
+        assert session.findings() == ()
+
+
+def test_the_past_of_a_gradient_without_values_says_that_it_has_none():
+    model = mlp().to("meta")
+    with debugging(lambda: model(torch.ones(8, 3, device="meta")).sum().backward()) as session:
+        started(session)
+        go(session, "step", 3)
+        session.back()
+        with pytest.raises(RuntimeError, match="have no values"):
+            session.evaluate("grad")
+        assert session.findings() == ()
+
+
 def test_a_second_backward_still_raises():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
 
