@@ -674,6 +674,8 @@ def test_a_program_that_moves_gradients_from_where_they_arrive_to_what_its_optim
             model(fw.ones(1, 3)).sum().backward()
             optimizer.step()
             optimizer.zero_grad()
+        # Another loss, whose backward does not reach the model.
+        fw.nn.Linear(3, 1)(fw.ones(1, 3)).sum().backward()
     assert doctor.diagnosis.symptoms == ()
 
 

@@ -92,7 +92,7 @@ class MissingGradients:
         # For each parameter, by its id: itself, and the answer of each line that called backward().
         self._answers: dict[int, tuple[weakref.ref[Any], dict[Location | None, NoGradient]]] = {}
         self._wanted: dict[int, Location | None] = {}
-        # The leaves that a failed backward would have reached.
+        # The leaves that a failed backward would have reached, and those that had a gradient after one.
         self._spared: dict[int, weakref.ref[Any]] = {}
         self._replaced: set[int] = set()
         # Those that a model of an installed package has, and its own forward does not use.
@@ -154,7 +154,10 @@ class MissingGradients:
                 if self._adapter.is_leaf(tensor) is False:
                     continue  # in meta-learning a result may stand in the place of a parameter
                 answers = self._answers_of(tensor)
-                if location in answers or (loss is None and self._has_gradient(tensor)):
+                if loss is None and self._has_gradient(tensor):
+                    self._spared[id(tensor)] = weakref.ref(tensor)
+                    continue
+                if location in answers:
                     continue
                 if diagnosis is None:
                     frames = frames or list(user_frames(sys._getframe(1)))

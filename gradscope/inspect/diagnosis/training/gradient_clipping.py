@@ -65,7 +65,7 @@ class IdleClipping:
     Attributes
     ----------
     steps : int
-        How many steps the optimizer of that loop has taken.
+        How many steps the optimizer of that loop has taken with gradients that a backward has put there.
     early : bool
         Whether it stands before backward().
     sighting : Sighting
@@ -188,11 +188,17 @@ class ClippingWatch(Observer):
 
     def _stepped(self, optimizer: Any) -> None:
         self._stepping = max(0, self._stepping - 1)
-        line = caller()
-        if line not in self._first_steps:
-            self._first_steps[line] = self._program.sighting(held_by(optimizer))
-        self._steps_at[line] += 1
-        self._used.update(_with_gradients(held_by(optimizer), self._adapter, line))
+        line, held = caller(), tuple(held_by(optimizer))
+        # Of gradients that the program has put there itself it is not known what has been clipped: their shards, say.
+        if any(map(self._accumulated, held)):
+            self._first_steps.setdefault(line, self._program.sighting(held))
+            self._steps_at[line] += 1
+        self._used.update(_with_gradients(held, self._adapter, line))
+
+    def _accumulated(self, leaf: Any) -> bool:
+        """Whether the gradient of a leaf is the one that a backward has put there."""
+        owner = self._owners.get(id(self._adapter.leaf_grad(leaf)))
+        return owner is not None and owner[0]() is leaf
 
 
 def clips_beside(step: Location) -> Iterator[tuple[Location, bool]]:

@@ -83,3 +83,18 @@ def test_a_condition_may_be_why_nothing_is_clipped(fw):
                 fw.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
             optimizer.step()
     assert not doctor.diagnosis.symptoms
+
+
+def test_a_gradient_that_the_program_sets_itself_is_no_sign_that_clipping_does_nothing(fw):
+    """A program that shards its parameters sets those of the shards, and clips them."""
+    model = fw.nn.Linear(2, 1)
+    optimizer = fw.optim.SGD(model.parameters(), lr=0.01)
+    with gi.Doctor() as doctor:
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = model(fw.randn(8, 2)).square().mean()
+            for parameter, grad in zip(model.parameters(), fw.autograd.grad(loss, model.parameters()), strict=True):
+                parameter.grad = grad
+            fw.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+            optimizer.step()
+    assert not doctor.diagnosis.symptoms
