@@ -161,11 +161,13 @@ class _ThreadState(threading.local):
         Whether the mode for calls has been entered, and whether that for writes is in place.
     stepping : bool
         Whether a step of an optimizer has left the former.
+    above : int
+        How many modes of the program stood above it when it was left: they are theirs to leave, the topmost first.
     entered : list of (int, bool)
         The modules that run, by identity, each with whether that mode was in place before.
     """
 
-    generation = depth = 0
+    generation = depth = above = 0
     seen = writes = stepping = False
 
     def __init__(self) -> None:
@@ -410,9 +412,9 @@ class ForwardTap:
         """Enter or leave the mode on this thread; without it no call tells that it may write."""
         if on:
             self.leave_writes()
-            self._mode.__enter__()
+            _put_on_stack(self._mode, self._local.above)
         else:
-            _take_off_stack(self._mode)
+            self._local.above = _take_off_stack(self._mode)
             if self.writes:
                 self.enter_writes()
 
@@ -792,15 +794,24 @@ def _on_stack(mode: TorchFunctionMode) -> bool:
     return depth > 0 and (get(depth - 1) is mode or any(get(i) is mode for i in range(depth - 1)))
 
 
-def _take_off_stack(mode: TorchFunctionMode) -> None:
-    """Remove a mode wherever it stands: the program may have entered others since."""
+def _take_off_stack(mode: TorchFunctionMode) -> int:
+    """Remove a mode wherever it stands, for the program may have entered others since; return how many."""
     if not _on_stack(mode):
-        return
+        return 0
     above = []
     while (top := torch._C._pop_torch_function_stack()) is not mode:
         above.append(top)
     for other in reversed(above):
         torch._C._push_on_torch_function_stack(other)
+    return len(above)
+
+
+def _put_on_stack(mode: TorchFunctionMode, above: int) -> None:
+    """Enter a mode below those that the program has entered since: leaving one of them takes off what is topmost."""
+    count = min(above, torch._C._len_torch_function_stack())
+    others = [torch._C._pop_torch_function_stack() for _ in range(count)]
+    for each in (mode, *reversed(others)):
+        torch._C._push_on_torch_function_stack(each)
 
 
 def _take_off_when_back(mode: TorchFunctionMode) -> None:

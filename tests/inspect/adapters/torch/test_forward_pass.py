@@ -171,16 +171,33 @@ def test_no_module_backward_hook_is_ever_used(adapter):
         assert not any(m._backward_hooks or m._backward_pre_hooks for m in model.modules())
 
 
-def test_the_mode_comes_off_below_modes_that_the_program_has_entered(adapter):
-    class Mine(TorchFunctionMode):
-        def __torch_function__(self, func, types, args=(), kwargs=None):
-            return func(*args, **(kwargs or {}))
+class PassingMode(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
 
-    observation, mine = adapter.observe(Observer(), forward=True, backward=False), Mine()
+
+def test_the_mode_comes_off_below_modes_that_the_program_has_entered(adapter):
+    observation, mine = adapter.observe(Observer(), forward=True, backward=False), PassingMode()
     mine.__enter__()
     observation.close()
     assert _get_current_function_mode_stack() == [mine]
     mine.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("seldom_seen", ["step", "no_grad"])
+def test_the_mode_goes_back_below_modes_that_the_program_has_entered(adapter, seldom_seen):
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with adapter.observe(Observer(), forward=True, backward=True):
+        (own,) = _get_current_function_mode_stack()
+        with PassingMode() as mode:
+            if seldom_seen == "step":
+                optimizer.step()
+            else:
+                with torch.no_grad():
+                    model(torch.ones(1, 2))
+            assert _get_current_function_mode_stack() == [own, mode]
+        assert _get_current_function_mode_stack() == [own]
 
 
 def test_a_mode_or_a_subclass_of_the_program_hears_of_its_own_calls_only(adapter):
