@@ -74,9 +74,36 @@ def of_a_subclass():
     return model, lambda: model(torch.ones(1, 3).as_subclass(Tagged)).sum()
 
 
+class Pair(torch.Tensor):
+    """A subclass that has no memory: it wraps two tensors, and computes with both."""
+
+    @staticmethod
+    def __new__(cls, one, two):
+        return torch.Tensor._make_wrapper_subclass(cls, one.shape, dtype=one.dtype)
+
+    def __init__(self, one, two):
+        self.both = one, two
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        def of(index):
+            return torch.utils._pytree.tree_map_only(cls, lambda pair: pair.both[index], (args, kwargs or {}))
+
+        one, two = (func(*given, **named) for given, named in map(of, (0, 1)))
+        if func._schema.name.endswith("_"):
+            return args[0]
+        return cls(one, two) if isinstance(one, torch.Tensor) else one
+
+
+def without_memory():
+    model = torch.nn.Linear(3, 2, bias=False)
+    model.weight = torch.nn.Parameter(Pair(torch.ones(2, 3), torch.zeros(2, 3)))
+    return model, lambda: (torch.ones(1, 3) @ model.weight.t()).relu().sum()
+
+
 KINDS = (
     not_initialised, sparse_rows, sparse_operand, jagged, complex_numbers, without_values, fake, without_elements,
-    under_a_constraint, of_a_subclass,
+    under_a_constraint, of_a_subclass, without_memory,
 )  # fmt: skip
 
 
@@ -97,6 +124,8 @@ def train(kind):
 
 def numbers_of(tensor):
     """Return the elements; of a tensor without values what it prints as."""
+    if isinstance(tensor, Pair):
+        return [numbers_of(each) for each in tensor.both]
     absent = tensor.is_meta or isinstance(tensor, FakeTensor)
     return str(tensor) if absent else tensor.to_dense().tolist()
 

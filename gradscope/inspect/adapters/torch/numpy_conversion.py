@@ -260,6 +260,8 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
         raise NotImplementedError("a CUDA graph is captured, in which nothing can be read")
     if tensor.untyped_storage().device.type == "meta":  # a FakeTensor says that it is elsewhere
         raise NotImplementedError("it has no memory")
+    if tensor.is_cpu and tensor.numel() and not tensor.data_ptr():  # NumPy would take any memory for it
+        raise NotImplementedError("it is of a class that wraps others")
     tensor = tensor.cpu().resolve_conj().resolve_neg()
     if tensor.dtype is torch.bfloat16 or dtype_name(tensor.dtype).startswith("float8"):
         tensor = tensor.float()

@@ -12,6 +12,7 @@ from gradscope.inspect.records.snapshots import tensor_summary
 torch = pytest.importorskip("torch")
 
 from gradscope.inspect.adapters.torch.observed_backward import TorchCall  # noqa: E402 - PyTorch is there
+from tests.inspect.adapters.test_unusual_tensors import Pair  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -91,6 +92,13 @@ def test_a_tensor_without_values_gives_none(adapter):
     assert adapter.to_host(tensor).size == 0
     summary = tensor_summary(adapter, tensor, "m")
     assert (summary.shape, summary.numel, summary.device, summary.preview) == ((3, 4), 0, "meta", "[]")
+
+
+def test_a_tensor_of_a_class_that_wraps_others_gives_none(adapter):
+    """It has no memory; what NumPy would take for it holds anything, NaN at times."""
+    tensor = Pair(torch.ones(3, 4), torch.zeros(3, 4))
+    assert adapter.to_host(tensor).size == 0
+    assert tensor_summary(adapter, tensor, "pair").numel == 0
 
 
 def test_a_tensor_inside_of_vmap_has_the_values_of_all_samples(adapter):
