@@ -2,6 +2,7 @@
 
 - :mod:`~.module_modes`: in which mode modules train and are validated
 - :mod:`~.initial_weights`: how weights start
+- :mod:`~.layer_weights`: the weights of linear layers and embeddings
 - :mod:`~.update_sizes`: how far steps move the weights
 - :mod:`~.gradient_clipping`: when gradients are clipped
 - :mod:`~.random_seeds`: when the program seeds its random numbers

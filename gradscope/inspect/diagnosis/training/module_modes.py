@@ -13,7 +13,7 @@ from ...records.records import Location
 from ...source.call_sites import caller
 from ..program_facts import Fact, WatchedProgram
 
-__all__ = ["MODES", "ModeWatch", "ModuleModes", "drops", "tensors_in"]
+__all__ = ["MODES", "ModeWatch", "ModuleModes", "drop_probability", "drops", "tensors_in"]
 
 
 @dataclass
@@ -161,7 +161,13 @@ def tensors_in(value: Any, kinds: tuple[type, ...]) -> Iterator[Any]:
 
 def drops(module: Any) -> bool:
     """Whether a module is a dropout that drops something in training mode."""
-    return "Dropout" in type(module).__name__ and getattr(module, "p", 0) > 0
+    return drop_probability(module) > 0
+
+
+def drop_probability(module: Any) -> float:
+    """Return with which probability a dropout drops; 0 of another module, and of a namesake whose `p` is no number."""
+    p = getattr(module, "p", 0.0) if "Dropout" in type(module).__name__ else 0.0
+    return float(p) if isinstance(p, (int, float)) else 0.0
 
 
 MODES = Fact("modes", ModeWatch, lambda watch: watch.modules, forward=True, backward=True)

@@ -15,6 +15,7 @@ from ....records.records import Location
 from ...explanation import at
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
+from ...training.layer_weights import weight_of
 
 __all__ = ["TyingLost"]
 
@@ -63,8 +64,7 @@ class TyingWatch(Observer):
 
     def _equal_in(self, label: str, root: Any) -> Iterator[EqualWeights]:
         parts = self._adapter.named_modules(root)
-        embeddings = [(path, part.weight) for path, part in parts if type(part).__name__ == "Embedding"]
-        linears = [(path, part.weight) for path, part in parts if type(part).__name__ == "Linear"]
+        embeddings, linears = (self._weights_of(parts, kind) for kind in ("Embedding", "Linear"))
         for path, embedding in embeddings:
             for other, linear in linears:
                 if not self._are_two(embedding, linear):
@@ -74,6 +74,10 @@ class TyingWatch(Observer):
                     name, tied = (f"{label}.{place}.weight".lstrip(".") for place in (path, other))
                     made = self._recorder.made_at(embedding) or self._recorder.made_at(linear)
                     yield EqualWeights(name, tied, tuple(linear.shape), made, replaced)
+
+    def _weights_of(self, parts: Iterable[tuple[str, Any]], kind: str) -> list[tuple[str, Any]]:
+        found = ((path, weight_of(self._adapter, part, kind)) for path, part in parts)
+        return [(path, weight) for path, weight in found if weight is not None]
 
     def _are_two(self, one: Any, other: Any) -> bool:
         """Whether two weights of one shape both learn, in two memories."""

@@ -12,7 +12,7 @@ from ...explanation import at
 from ...finding_limits import Limits
 from ...program_facts import LIMITS, Fact, WatchedProgram
 from ...rule_registry import Rule
-from ...training.module_modes import tensors_in
+from ...training.module_modes import drop_probability, tensors_in
 
 __all__ = ["ExcessiveDropout"]
 
@@ -27,11 +27,12 @@ class DropoutWatch(Observer):
 
     def module_returned(self, module: Any, inputs: tuple[Any, ...], output: Any) -> None:
         """Note a dropout in training mode whose result is learned from."""
-        if not module.training or "Dropout" not in type(module).__name__:
+        probability = drop_probability(module)
+        if not module.training or not probability:
             return
         if any(tensor.requires_grad for tensor in tensors_in(output, self._adapter.tensor_classes())):
             named = f"{type(module).__name__} `{self._recorder.path_of(module)}`"
-            self.found.setdefault((named, float(getattr(module, "p", 0.0))), caller())
+            self.found.setdefault((named, probability), caller())
 
 
 DROPOUTS = Fact("dropouts", DropoutWatch, lambda watch: tuple(watch.found.items()), forward=True)

@@ -11,6 +11,7 @@ from ...explanation import at
 from ...program_facts import EXAMINATION, Fact, Sighting, WatchedProgram
 from ...rule_registry import Found, Rule
 from ...sampled_graphs import senders, users_of
+from ...training.layer_weights import weight_of
 from ...training.module_modes import drops
 from ...training.update_sizes import UPDATE_SIZES, OptimizerRun
 
@@ -47,7 +48,8 @@ class LinearPairs(Observer):
         if drops(module):
             self._dropped(output)
         # Layers that a script calls by themselves are models of their own: a body and a head, a generator and a critic.
-        if type(module).__name__ != "Linear" or not self._tracker.inside_module() or not module.weight.requires_grad:
+        weight = weight_of(self._adapter, module, "Linear")
+        if weight is None or not weight.requires_grad or not self._tracker.inside_module():
             return
         node, given = self._adapter.root(output), self._adapter.root(inputs[0]) if inputs else None
         if node is None:
