@@ -30,6 +30,6 @@ def weight_of(adapter: Adapter, module: Any, kind: str) -> Any | None:
     >>> weight_of(NativeAdapter(), layer, "Linear") is layer.weight, weight_of(NativeAdapter(), layer, "Embedding")
     (True, None)
     """
-    weight = getattr(module, "weight", None) if type(module).__name__ == kind else None
+    weight: Any = getattr(module, "weight", None) if type(module).__name__ == kind else None
     learns = adapter.is_tensor(weight) and adapter.is_parameter(weight) and len(weight.shape) == 2
     return weight if learns else None
