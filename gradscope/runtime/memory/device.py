@@ -501,6 +501,8 @@ class _ArrayInterface(ctypes.Structure):
     )
 
 
+_DATA = _ArrayInterface.data.offset
+_pointer_at = ctypes.c_void_p.from_address
 _content = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
@@ -511,7 +513,7 @@ def address(array: Any) -> int:
     if type(array) is not ndarray:
         return backend_of(array).address(array)
     capsule = array.__array_struct__  # in half the time of __array_interface__, a dictionary
-    return _ArrayInterface.from_address(_content(capsule, None)).data or 0
+    return _pointer_at(_content(capsule, None) + _DATA).value or 0
 
 
 def special_function(array: Any, name: str) -> Any:

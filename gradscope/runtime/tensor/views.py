@@ -117,7 +117,7 @@ def steps_to(tensor: Tensor, view: ViewInfo) -> tuple[Step, ...]:
 def _place_in(part: Any, memory: Any) -> Geometry:
     """Return how `part` lies in `memory`; what was given other memory lies there as in its own, as in PyTorch."""
     shape, strides, offset = geometry_of(part, memory)
-    if part.size and memory_of(part) is not memory_of(memory):
+    if part.base is not memory and part.size and memory_of(part) is not memory_of(memory):
         offset = offset_of(part) - offset_of(memory)
     return shape, strides, offset
 
