@@ -363,6 +363,8 @@ class ForwardTap:
             self.switch(True)
 
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if _traced():
+            return
         if self.own_writes:  # the mode, if it is on again, is asked of each parameter that is looked at
             with torch._C.DisableTorchFunction():
                 parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
@@ -535,8 +537,13 @@ class ForwardTap:
 
 leave_uncompiled(CallMode.__torch_function__, calls=False)
 leave_uncompiled(
+    may_write,
+    called,
+    given_to_write,
     WriteMode.__torch_dispatch__,
     ForwardTap.note,
+    ForwardTap.wrote,
+    ForwardTap.assigned,
     ForwardTap.ran,
     ForwardTap.shared,
     ForwardTap.refused,
@@ -544,6 +551,8 @@ leave_uncompiled(
     ForwardTap._leave_engine,
     ForwardTap.enter_writes,
     ForwardTap.leave_writes,
+    ForwardTap._step_entered,
+    ForwardTap._stepped,
     ForwardTap.module_entered,
     ForwardTap.module_left,
 )
@@ -678,7 +687,7 @@ def _patch_zero_grad(tap: ForwardTap) -> Callable[[], None]:
 
     @functools.wraps(original)
     def zero_grad(self: Any, set_to_none: bool = True) -> None:
-        if not set_to_none or not tap.active:
+        if _traced() or not set_to_none or not tap.active:
             return original(self, set_to_none)
         tap.switch(False)
         try:

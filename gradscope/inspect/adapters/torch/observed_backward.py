@@ -443,6 +443,8 @@ leave_uncompiled(
     TorchTask._ran,
     TorchTask._reached,
     TorchTask._passed,
+    TorchTask._compiled_runs,
+    TorchTask._compiled_ran,
 )
 
 # The tasks whose hooks are in place, in the order in which they began.

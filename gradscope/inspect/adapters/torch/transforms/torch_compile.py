@@ -495,3 +495,7 @@ def leave_uncompiled(*functions: Callable[..., Any], calls: bool = True) -> None
     skip, default = _dynamo._FrameAction.SKIP, _dynamo._FrameAction.DEFAULT
     for function in functions:
         _dynamo.set_code_exec_strategy(function.__code__, _STRATEGY(skip, skip if calls else default))
+
+
+leave_uncompiled(CompiledRun.__init__, CompiledRun.close, blindness_of)
+leave_uncompiled(_Watch._called, calls=False)

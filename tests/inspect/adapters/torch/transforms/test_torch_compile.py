@@ -1,5 +1,7 @@
 """Programs that torch.compile compiles: the same graphs are compiled under an instrument, and the backward is seen."""
 
+from contextlib import contextmanager
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -50,6 +52,66 @@ def test_the_same_graphs_are_compiled(instrument):
         actual = with_a_break(watched)
     assert watched == plain
     assert torch.equal(actual, expected)
+
+
+class Regions(Graphs):
+    """A backend that keeps the same, and makes regions with a backward of their own."""
+
+    def __call__(self, graph, inputs):
+        super().__call__(graph, inputs)
+        return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
+
+
+def with_a_step(backend):
+    """Train with a function that torch.compile breaks at a backward, of whose forward it has made a region."""
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+
+    @torch.compile(backend=backend)
+    def train(x):
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.detach()
+
+    return [train(torch.ones(2, 3)).item() for _ in range(3)]
+
+
+@contextmanager
+def recorded(path):
+    """Record a block, and see that it was recorded to its end."""
+    with gi.record(path):
+        yield
+    with gi.open_recording(path) as recording:
+        assert len(recording.tasks()) == 3
+
+
+def test_a_whole_step_is_compiled_as_without_an_instrument(tmp_path, recwarn):
+    plain = with_a_step("aot_eager")
+    known = len(recwarn)
+    for instrument in (Sanitizer(), gi.Doctor(), recorded(tmp_path / "run.gscope")):
+        with instrument:
+            assert with_a_step("aot_eager") == plain
+    seen = []
+    with debugging(lambda: seen.append(with_a_step("aot_eager"))) as session:
+        session.cont()
+        assert wait(session) == "finished", session.traceback
+    assert seen == [plain]
+    assert not [str(warning.message) for warning in recwarn.list[known:]]
+
+
+@pytest.mark.parametrize("instrument", [Sanitizer, gi.Doctor, gi.Ledger], ids=lambda kind: kind.__name__)
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")
+def test_a_whole_step_is_broken_where_it_is_without_an_instrument(instrument):
+    plain, watched = Regions(), Regions()
+    expected = with_a_step(plain)
+    with instrument():
+        actual = with_a_step(watched)
+    assert len(watched) == len(plain)  # of an operator of Python's a mode makes another call
+    assert actual == expected
 
 
 def test_a_backward_between_two_graphs_is_seen():
