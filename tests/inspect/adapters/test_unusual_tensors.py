@@ -43,6 +43,11 @@ def complex_numbers():
     return model, lambda: model(torch.ones(1, 3, dtype=torch.cfloat)).abs().sum()
 
 
+def complex_sums():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 8, dtype=torch.cfloat), torch.nn.Linear(8, 4, dtype=torch.cfloat))
+    return model, lambda: model(torch.ones(2, 3, dtype=torch.cfloat)).sum().abs()
+
+
 def without_values():
     model = torch.nn.Linear(3, 2, device="meta")
     return model, lambda: model(torch.ones(1, 3, device="meta")).sum()
@@ -102,8 +107,8 @@ def without_memory():
 
 
 KINDS = (
-    not_initialised, sparse_rows, sparse_operand, jagged, complex_numbers, without_values, fake, without_elements,
-    under_a_constraint, of_a_subclass, without_memory,
+    not_initialised, sparse_rows, sparse_operand, jagged, complex_numbers, complex_sums, without_values, fake,
+    without_elements, under_a_constraint, of_a_subclass, without_memory,
 )  # fmt: skip
 
 

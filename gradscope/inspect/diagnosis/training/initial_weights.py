@@ -172,7 +172,7 @@ class InitialWeightWatch(Observer):
                 self._alike[id(tensor)] = found, self._alike.get(id(tensor), (found, 0))[1] + 1
 
     def _rows_alike(self, array: Any) -> bool:
-        rows = numpy.asarray(array, dtype=numpy.float64).reshape(len(array), -1)
+        rows = numpy.asarray(array, dtype=numpy.result_type(array, numpy.float64)).reshape(len(array), -1)
         if not numpy.isfinite(rows).all():
             return False
         return bool(abs(rows - rows[0]).max() <= self._limits.alike_rounding * abs(rows).max())

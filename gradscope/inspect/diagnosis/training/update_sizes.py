@@ -287,7 +287,7 @@ def _summed(adapter: Adapter, call: Any, errors: float) -> int:
     weights = adapter.to_host(arriving)
     if weights.size != 1:  # inside of a vmap: one loss for each sample
         return 0
-    gradient, weight = numpy.asarray(adapter.to_host(produced), dtype=numpy.float64), abs(float(weights.item()))
+    gradient, weight = adapter.to_host(produced), abs(weights.item())
     if name == "Sum" and weight:
         return gradient.size
     if name in _BOUNDED and weight:
