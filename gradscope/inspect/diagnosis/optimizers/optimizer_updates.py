@@ -212,6 +212,8 @@ class _BackwardRun:
 class _LeafGradient:
     """A leaf's gradient: which backward filled it last, after how many steps, whether the program has looked at it.
 
+    `version` is that of the leaf by then: a step that torch.compile has compiled is told by what it has written.
+
     `stale` is the backward before that one, and the step between the two, where there was a step; `met` says whether
     an optimizer that holds the leaf has stepped since. Of a gradient that was read, `rewritten` says whether that was
     to scale or clip it, and `used` whether it may have been for something else.
@@ -220,6 +222,7 @@ class _LeafGradient:
     leaf: weakref.ref[Any]
     run: _BackwardRun
     steps: int
+    version: int | None
     read: bool = False
     rewritten: bool = False
     used: bool = False
@@ -325,11 +328,12 @@ class UpdateWatch(Observer):
         if before is None:
             self._idle.filled(leaf)
         elif before.run is not run and not kept:
-            before.run.thrown_away += again and self._steps == before.steps
+            unchanged = self._steps == before.steps and self.adapter.version(leaf) == before.version
+            before.run.thrown_away += again and unchanged
             if before.wasted:
                 self._idle.cleared(leaf)
         run.filled += 1
-        now = self._gradients[id(leaf)] = _LeafGradient(weakref.ref(leaf), run, self._steps)
+        now = self._gradients[id(leaf)] = _LeafGradient(weakref.ref(leaf), run, self._steps, self.adapter.version(leaf))
         if before is not None and kept:
             stepped = self._steps > before.steps
             now.stale = (before.run.location, self._last_step) if stepped else before.stale

@@ -161,6 +161,19 @@ def test_a_compiled_step_is_a_step():
     assert doctor.diagnosis.updates.findings == ()
 
 
+def test_the_gradients_that_a_compiled_step_has_used_are_not_lost():
+    torch._dynamo.reset()
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=torch.tensor(0.1))
+    step = torch.compile(lambda: optimizer.step(), backend="aot_eager")
+    with gi.Doctor() as doctor:
+        for take_step in (step, step, step, optimizer.step):
+            model(torch.ones(3, 2)).sum().backward()
+            take_step()
+            optimizer.zero_grad()
+    assert doctor.diagnosis.updates.findings == ()
+
+
 def test_what_compiled_code_writes_is_written_in_the_function_that_was_compiled():
     torch._dynamo.reset()
     w = torch.ones(3, requires_grad=True)
