@@ -48,7 +48,8 @@ class ContainerWatch(Observer):
         for path, part in self._adapter.named_modules(root):
             if type(part).__name__ not in _CONTAINERS:
                 continue
-            children = list(tables_of(part)[1].values())  # what torch.fx traces has the name, but does not iterate
+            # What torch.fx traces has the name, but does not iterate; and a place may be left empty.
+            children = [child for child in tables_of(part)[1].values() if child is not None]
             counts = Counter(map(id, children))
             for child in {id(child): child for child in children}.values():
                 parameters = self._adapter.named_parameters(child)
