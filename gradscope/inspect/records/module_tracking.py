@@ -172,10 +172,10 @@ class Tracker(Observer):
 
     def _whole(self, module: Any) -> Any:
         """Return the module whose method has called `module`, a part of it: not all are entered by being called."""
-        whole, kinds = module, self._adapter.module_classes()
+        whole = module
         for frame in user_frames(sys._getframe(1)):
             owner = frame.f_locals.get("self")
-            if isinstance(owner, kinds) and any(part is whole for _, part in self._adapter.named_modules(owner)):
+            if self._is_module(owner) and any(part is whole for _, part in self._adapter.named_modules(owner)):
                 whole = owner
         return whole
 
@@ -236,9 +236,13 @@ class Tracker(Observer):
 
     def _held_in(self, frame: FrameType) -> Iterator[Any]:
         """Yield the modules that variables of a frame hold, and those of the object whose method it runs."""
-        kinds, local = self._adapter.module_classes(), variables_of(frame)
+        local = variables_of(frame)
         for scope in (local, fields_of(local.get("self")), frame.f_globals):
-            yield from (other for other in list(scope.values()) if issubclass(type(other), kinds))
+            yield from filter(self._is_module, list(scope.values()))
+
+    def _is_module(self, value: Any) -> bool:
+        """Whether a value is a module that can be asked for its parts: until its class has made it, it has none."""
+        return issubclass(type(value), self._adapter.module_classes()) and "_modules" in fields_of(value)
 
 
 def latest_tracker() -> Tracker | None:

@@ -171,6 +171,22 @@ def test_a_module_whose_method_calls_its_parts_gives_their_paths():
     assert tracker.parameter_paths()[id(model.head.weight)] == "head.weight"
 
 
+def test_a_module_may_call_another_before_it_is_made(fw):
+    class Late(fw.nn.Module):
+        def __init__(self, transform):
+            transform(fw.ones(1, 2))
+            super().__init__()
+            self.head = fw.nn.Linear(2, 1)
+
+        def forward(self, x):
+            return self.head(x)
+
+    with gi.track() as tracker:
+        model = Late(fw.nn.Linear(2, 2))
+        model(fw.ones(1, 2))
+    assert id(model.head.weight) in tracker.parameter_paths()
+
+
 def test_a_part_that_is_called_alone_has_the_path_that_it_has_in_the_whole_and_no_more():
     model = Lightning()
     with gi.track() as tracker:
