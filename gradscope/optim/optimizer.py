@@ -60,7 +60,12 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         if events.wanted(events.WriteStarted):
             self._tell_write_started()
         if not (_step_pre_hooks or _step_post_hooks or self._step_pre_hooks or self._step_post_hooks):
-            return step(self, *args, **kwargs)
+            result = step(self, *args, **kwargs)
+            if not (_step_post_hooks or self._step_post_hooks):  # a closure may have registered one
+                return result
+            for hook in (*self._step_post_hooks.values(), *_step_post_hooks.values()):
+                hook(self, (self, *args), kwargs)
+            return result
         arguments: tuple[Any, ...] = (self, *args)
         for hook in (*_step_pre_hooks.values(), *self._step_pre_hooks.values()):
             replaced = hook(self, arguments, kwargs)

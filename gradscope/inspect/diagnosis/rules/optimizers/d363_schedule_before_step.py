@@ -39,8 +39,9 @@ class ScheduleWatch(Observer):
 
     def __init__(self, program: WatchedProgram) -> None:
         self._recorder = program.ledger.recorder
-        self._hooks = OptimizerHooks(before=self._steps)
         self._stepped: weakref.WeakSet[Any] = weakref.WeakSet()
+        # The first backward, from which on steps are heard of, may be that of the first step's own closure.
+        self._hooks = OptimizerHooks(before=self._steps, after=self._stepped.add)
         self.found: list[EarlySchedule] = []
 
     def close(self) -> None:

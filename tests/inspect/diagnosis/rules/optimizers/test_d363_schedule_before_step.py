@@ -54,3 +54,21 @@ def test_a_training_that_goes_on_is_healthy(fw):
             schedule.step()
 
     assert codes_of(fw, train) == []
+
+
+def test_a_first_step_whose_closure_calls_the_first_backward_has_come_before_the_schedule(fw):
+    model = fw.nn.Linear(2, 1)
+    optimizer = fw.optim.SGD(model.parameters(), lr=0.1)
+    schedule = fw.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = model(fw.ones(8, 2)).square().mean()
+        loss.backward()
+        return loss
+
+    with gi.Doctor() as doctor:
+        for _ in range(3):
+            optimizer.step(closure)
+            schedule.step()
+    assert "D363" not in {symptom.code for symptom in doctor.diagnosis.symptoms}
