@@ -234,7 +234,7 @@ TESTED_THROUGH = {
     "inspect/debugging/stops/stop_verbs": "inspect/debugging/stops/stop_settings",
     "inspect/records/node_records": "inspect/wire/remote_nodes",
     "inspect/diagnosis/flow/zero_gradients": "inspect/diagnosis/no_gradient/why_no_grad",
-    "inspect/diagnosis/reshaping_operators": "inspect/diagnosis/flow/norm_trend",
+    "inspect/diagnosis/flow/reshaping_operators": "inspect/diagnosis/flow/norm_trend",
     "inspect/diagnosis/nan/nan_stops": "inspect/debugging/session/session_queries",
     "inspect/diagnosis/no_gradient/dataflow_entries": "inspect/diagnosis/no_gradient/why_no_grad",
     "inspect/diagnosis/no_gradient/dataflow_ledger": "inspect/diagnosis/no_gradient/why_no_grad",

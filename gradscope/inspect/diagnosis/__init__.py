@@ -15,8 +15,8 @@ dictionary (``to_dict()``) and, where people look rather than read, a picture (`
 - :mod:`~.rules`: what it finds, a file a kind of finding
 - :mod:`~.rule_registry`: how one is written and registered
 - :mod:`~.program_facts`: what a rule may need to know
+- :mod:`~.watch`: what looks for it, and keeps its own errors from the program
 - :mod:`~.examination`: what is looked at in each backward
-- :mod:`~.reshaping_operators`: the operators that only give elements another place
 - :mod:`~.sampled_graphs`: the graphs that are looked into, walked once for all rules
 - :mod:`~.finding_limits`: the numbers beyond which the doctor speaks
 - :mod:`~.step_limit`: the end of a program that is run for some steps alone

@@ -299,7 +299,7 @@ class Doctor:
             functions=facts[FUNCTIONS.name],
             frozen=seen.frozen,
             spare=seen.spare,
-            unseen=facts[BLIND_REGIONS.name],
+            unseen=(*facts[BLIND_REGIONS.name], *self._program.faults()),
             _facts=facts,
         )
 

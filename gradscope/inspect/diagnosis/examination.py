@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Any
 
-from ..adapters import Adapter, Observer
+from ..adapters import Adapter
 from ..records.optimizer_steps import OptimizerHooks, held_by
 from ..records.records import Location
 from ..records.tensor_statistics import norm_of
@@ -33,6 +33,7 @@ from .no_gradient.missing_gradients import MissingGradients, ModelNames
 from .no_gradient.no_grad_records import GradientReport
 from .no_gradient.source_suspects import assigned_at
 from .sampled_graphs import BackwardSampler
+from .watch import Watch, guarded
 
 __all__ = ["Examination", "Examiner", "FlowTrouble", "ZeroGradient", "named"]
 
@@ -170,7 +171,7 @@ class _RunningBackward:
     filled: bool = False
 
 
-class Examiner(Observer):
+class Examiner(Watch):
     """Looks into backward passes before they run, while they run, and at what they left.
 
     Parameters
@@ -321,6 +322,7 @@ class Examiner(Observer):
         self._open.pop(id(task), None)
         self.missing.failed(self.adapter.task_roots(task))
 
+    @guarded
     def _stepped(self, optimizer: Any) -> None:
         self.missing.stepped(held_by(optimizer), self._latest)
 

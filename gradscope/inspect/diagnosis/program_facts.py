@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..adapters import Adapter, Observer
+from ..adapters import Adapter
 from .examination import Examiner
 from .finding_limits import Limits
 from .functions.custom_derivatives import CheckedFunction, functions
@@ -19,6 +19,7 @@ from .nan.nan_origin import NanWatch
 from .no_gradient.dataflow_ledger import Ledger
 from .optimizers.optimizer_updates import UpdateWatch
 from .sampled_graphs import SampledGraphs
+from .watch import Watch
 
 __all__ = [
     "BLIND_REGIONS",
@@ -161,12 +162,19 @@ class WatchedProgram:
                 watch.close()
         self.ledger.__exit__(None, None, None)
 
+    def faults(self) -> tuple[str, ...]:
+        """Return what is not looked into since a watch has failed by an error of its own."""
+        failed = ((fact.name, getattr(watch, "fault", "")) for fact, watch in self._watches.values())
+        return tuple(
+            f"{name}, where gradscope's own code failed; please report it: {fault}" for name, fault in failed if fault
+        )
+
     def known(self) -> dict[str, Any]:
         """Return what has been seen so far, by the facts' names."""
         return {name: fact.known(watch) for name, (fact, watch) in self._watches.items()}
 
 
-class BlindRegions(Observer):
+class BlindRegions(Watch):
     """Collects why parts of the program cannot be looked into."""
 
     def __init__(self) -> None:
@@ -204,7 +212,7 @@ class FunctionsWatch(functions):
         return () if self._program.is_open else self.result_unnoticed.wrong
 
 
-class FailureWatch(Observer):
+class FailureWatch(Watch):
     """Holds, when the program has ended, where its backward failed."""
 
     failed: FailedBackward | None = None

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..adapters import Adapter, Observer
+from ..adapters import Adapter
 from ..records.execution_order import NodeLinks, walk
 from ..records.records import Location, operator_name
 from .finding_limits import Limits
-from .reshaping_operators import RESHAPING
+from .flow.reshaping_operators import RESHAPING
+from .watch import Watch
 
 __all__ = ["BackwardSampler", "SampledGraphs", "is_sampled", "leaves_behind", "senders", "source_of", "users_of"]
 
@@ -50,7 +51,7 @@ class BackwardSampler:
         return is_sampled(times, self._first)
 
 
-class SampledGraphs(Observer):
+class SampledGraphs(Watch):
     """The graph of the backward that starts, walked once for all who ask."""
 
     def __init__(self, adapter: Adapter, first: int = Limits.sampled_backwards) -> None:

@@ -12,4 +12,5 @@
 - :mod:`~.backward_comparison`: two backwards side by side, and where they part
 - :mod:`~.node_comparison`: two nodes side by side, in numbers
 - :mod:`~.backward_replay`: a backward run again, node by node, beside the program
+- :mod:`~.reshaping_operators`: the operators that only give elements another place
 """

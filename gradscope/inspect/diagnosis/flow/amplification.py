@@ -12,8 +12,8 @@ from ...records.records import Location, operator_name
 from ...records.tensor_statistics import quick_norm
 from ..explanation import at
 from ..nan.nan_producers import saved_values
-from ..reshaping_operators import RESHAPING
 from .compiled_flow import CallGain
+from .reshaping_operators import RESHAPING
 
 __all__ = ["Gain", "GainVisitor", "loss_scale"]
 

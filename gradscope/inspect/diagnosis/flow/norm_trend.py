@@ -12,8 +12,8 @@ from ...output.number_format import repeated_factor, several
 from ...records.records import Location, NodeRecord
 from ..finding_limits import Limits
 from ..nan.bad_values import bad_value_text, inherited_in
-from ..reshaping_operators import RESHAPING
 from .bounded_chain import LET_THROUGH, SATURATING
+from .reshaping_operators import RESHAPING
 
 __all__ = ["EXPLODING", "VANISHING", "NormTrouble", "bad_source", "norm_trouble"]
 

@@ -13,8 +13,8 @@ from ...output.number_format import count
 from ...records.module_tracking import Tracker
 from ...records.records import InnerOperator, Location, operator_name
 from ..nan.nan_producers import saved_values
-from ..reshaping_operators import RESHAPING
 from .backward_replay import BackwardReplay
+from .reshaping_operators import RESHAPING
 
 __all__ = ["ZeroCause", "ZeroVisitor", "cause_inside", "zero_causes"]
 

@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 from sys import getrefcount
 from typing import Any
 
-from ...adapters import Adapter, NodeFacts, Observer
+from ...adapters import Adapter, NodeFacts
 from ...output.number_format import count, format_bytes
 from ...records.execution_order import NodeLinks, walk
 from ...records.object_search import living
@@ -22,6 +22,7 @@ from ...source.growing_lines import growing_line
 from ..explanation import Explanation, adapter_of, at, storage_bytes
 from ..finding_limits import Limits
 from ..plots import lines
+from ..watch import Watch
 from .reference_cycles import GraphCycle, have_graphs, tied_gradients
 from .reference_paths import SECONDS, Roots
 
@@ -244,7 +245,7 @@ class _Collector:
         weakref.finalize(self, gc.callbacks.remove, collecting).atexit = False
 
 
-class GrowthWatch(Observer):
+class GrowthWatch(Watch):
     """Counts nodes while the program runs."""
 
     def __init__(self, adapter: Adapter, growing: int = Limits.growing_graphs) -> None:

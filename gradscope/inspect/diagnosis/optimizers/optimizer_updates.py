@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from ...adapters import Adapter, Observer
+from ...adapters import Adapter
 from ...output.number_format import count, format_shape
 from ...records.optimizer_steps import OptimizerHooks, held_by
 from ...records.records import Location, operator_of
@@ -18,6 +18,7 @@ from ..explanation import Explanation, adapter_of, at
 from ..finding_limits import Limits
 from ..no_gradient.dataflow import RESCALING, DataflowObserver, overflowed
 from ..no_gradient.dataflow_ledger import Ledger
+from ..watch import Watch, guarded
 from .idle_optimizers import IdleOptimizer, IdleOptimizers
 from .parameters_without_optimizer import ParameterWithoutOptimizer, WithoutOptimizerWatch
 
@@ -252,7 +253,7 @@ class _StaleCalls:
     runs: set[int] = field(default_factory=set)
 
 
-class UpdateWatch(Observer):
+class UpdateWatch(Watch):
     """Follows each gradient from the backward that fills it to the step that uses it.
 
     Parameters
@@ -367,6 +368,7 @@ class UpdateWatch(Observer):
         if run is not None:
             run.ran.clear()
 
+    @guarded
     def _steps_now(self, optimizer: Any) -> None:
         self._idle.steps(optimizer)
         for leaf in held_by(optimizer):
@@ -378,6 +380,7 @@ class UpdateWatch(Observer):
                 gradient.run.thrown_away += 1
                 gradient.run.step = caller()
 
+    @guarded
     def _stepped(self, optimizer: Any) -> None:
         self._steps += 1
         self._last_step = caller()

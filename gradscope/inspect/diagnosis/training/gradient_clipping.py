@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from ...adapters import Adapter, Observer
+from ...adapters import Adapter
 from ...records.optimizer_steps import OptimizerHooks, held_by
 from ...records.records import Location, operator_of
 from ...source.call_sites import caller
 from ...source.source_syntax import syntax_tree
 from ..flow.amplification import loss_scale
 from ..program_facts import Fact, Sighting, WatchedProgram
+from ..watch import Watch, guarded
 
 __all__ = ["CLIPPING", "IDLE_CLIPPING", "ClippedGradients", "ClippingWatch", "IdleClipping", "clips_beside"]
 
@@ -90,7 +91,7 @@ class _ClippedIterations:
     sighting: Sighting = _NOT_SEEN
 
 
-class ClippingWatch(Observer):
+class ClippingWatch(Watch):
     """Notes when gradients are written in place."""
 
     def __init__(self, program: WatchedProgram) -> None:
@@ -183,9 +184,11 @@ class ClippingWatch(Observer):
         self._while_scaled.clear()
         self._scale = 1.0
 
+    @guarded
     def _steps(self, optimizer: Any) -> None:
         self._stepping += 1
 
+    @guarded
     def _stepped(self, optimizer: Any) -> None:
         self._stepping = max(0, self._stepping - 1)
         line, held = caller(), tuple(held_by(optimizer))

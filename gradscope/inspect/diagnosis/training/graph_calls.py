@@ -9,7 +9,7 @@ from ...adapters import Adapter
 from ...adapters.protocol import InnerCall
 from ...records.execution_order import NodeLinks
 from ...records.records import Location, operator_name
-from ..reshaping_operators import RESHAPING
+from ..flow.reshaping_operators import RESHAPING
 
 __all__ = ["GraphCall", "GraphCalls"]
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy
 
-from ...adapters import Observer
 from ...records.execution_order import NodeLinks
 from ...records.records import Location, operator_name
 from ...records.tensor_statistics import norm_of
 from ..nan.nan_producers import saved_values
 from ..program_facts import EXAMINATION, Fact, WatchedProgram
 from ..sampled_graphs import source_of
+from ..watch import Watch
 from .module_modes import tensors_in
 
 __all__ = ["INITIAL_WEIGHTS", "AlikeUnits", "InitialWeightWatch", "InitialWeights", "LayerGain"]
@@ -80,7 +80,7 @@ class InitialWeights:
     gains: tuple[LayerGain, ...]
 
 
-class InitialWeightWatch(Observer):
+class InitialWeightWatch(Watch):
     """Looks at the weights of the first backward passes, and at the results of the first forward."""
 
     def __init__(self, program: WatchedProgram) -> None:

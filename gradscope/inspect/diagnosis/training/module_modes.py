@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...adapters import Observer
 from ...records.optimizer_steps import OptimizerHooks, held_by
 from ...records.records import Location
 from ...source.call_sites import caller
 from ..program_facts import Fact, WatchedProgram
+from ..watch import Watch, guarded
 
 __all__ = ["MODES", "ModeWatch", "ModuleModes", "drop_probability", "drops", "tensors_in"]
 
@@ -55,7 +55,7 @@ class _FollowedModule:
     line: Location | None = None  # the line of the last such call
 
 
-class ModeWatch(Observer):
+class ModeWatch(Watch):
     """Follows the modes of the modules that a program calls itself."""
 
     def __init__(self, program: WatchedProgram) -> None:
@@ -127,6 +127,7 @@ class ModeWatch(Observer):
     def _learns(self, module: Any) -> bool:
         return any(parameter.requires_grad for _, parameter in self._adapter.named_parameters(module))
 
+    @guarded
     def _steps(self, optimizer: Any) -> None:
         held = {id(leaf) for leaf in held_by(optimizer) if self._adapter.leaf_grad(leaf) is not None}
         for followed in self._followed.values():

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from ...adapters import Adapter, Observer
+from ...adapters import Adapter
 from ...records.object_search import living
 from ...records.optimizer_steps import OptimizerHooks, held_by
 from ...records.records import Location, operator_name
@@ -22,6 +22,7 @@ from ...source.call_sites import caller
 from ..nan.nan_producers import saved_values
 from ..program_facts import EXAMINATION, Fact, WatchedProgram
 from ..sampled_graphs import BackwardSampler, is_sampled
+from ..watch import Watch, guarded
 
 __all__ = ["UPDATE_SIZES", "LossSum", "OptimizerRun", "StepSample", "UpdateSizeWatch", "schedulers_of"]
 
@@ -128,7 +129,7 @@ class _FollowedOptimizer:
         self.run.schedules = tuple((type(s).__name__, int(getattr(s, "last_epoch", 0))) for s in alive)
 
 
-class UpdateSizeWatch(Observer):
+class UpdateSizeWatch(Watch):
     """Compares the weights before a step with those after it."""
 
     def __init__(self, program: WatchedProgram) -> None:
@@ -200,6 +201,7 @@ class UpdateSizeWatch(Observer):
             self._followed[id(optimizer)] = known
         return known
 
+    @guarded
     def _steps(self, optimizer: Any) -> None:
         followed = self._follow(optimizer)
         run = followed.run
@@ -231,6 +233,7 @@ class UpdateSizeWatch(Observer):
                 then.append(norm)
         followed.clipped = _ratio(combined_norm(now), combined_norm(then))
 
+    @guarded
     def _stepped(self, optimizer: Any) -> None:
         followed = self._follow(optimizer)
         moved = [

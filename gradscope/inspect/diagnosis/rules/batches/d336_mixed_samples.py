@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy
 
-from ....adapters import Observer
 from ....records.records import Location, operator_name
 from ...explanation import at
 from ...flow.backward_replay import BackwardReplay
+from ...flow.reshaping_operators import RESHAPING
 from ...nan.nan_producers import saved_values
 from ...program_facts import Fact, WatchedProgram
-from ...reshaping_operators import RESHAPING
 from ...rule_registry import Rule
 from ...training.module_modes import tensors_in
+from ...watch import Watch
 
 __all__ = ["MixedSamples"]
 
@@ -54,7 +54,7 @@ class Mixture:
     location: Location | None
 
 
-class SampleWatch(Observer):
+class SampleWatch(Watch):
     """Sends a gradient into one row of a model's first result, and looks at which rows of its input it arrives."""
 
     def __init__(self, program: WatchedProgram) -> None:

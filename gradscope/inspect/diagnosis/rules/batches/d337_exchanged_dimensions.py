@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ....adapters import Observer
 from ....output.number_format import format_shape
 from ....records.execution_order import NodeLinks
 from ....records.records import Location, operator_name
 from ...explanation import at
+from ...flow.reshaping_operators import RESHAPING
 from ...program_facts import Fact, Sighting, WatchedProgram
-from ...reshaping_operators import RESHAPING
 from ...rule_registry import Found, Rule
 from ...sampled_graphs import leaves_behind, senders
+from ...watch import Watch
 
 __all__ = ["ExchangedDimensions"]
 
@@ -34,7 +34,7 @@ class ExchangedView(NamedTuple):
     sighting: Sighting
 
 
-class ViewWatch(Observer):
+class ViewWatch(Watch):
     """Compares the shape of each view with that of what it was taken of."""
 
     def __init__(self, program: WatchedProgram) -> None:

@@ -6,12 +6,12 @@ import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ....adapters import Observer
 from ....output.number_format import format_shape
 from ....records.records import Location, operator_of
 from ...explanation import at
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
+from ...watch import Watch
 
 __all__ = ["FlattenedApart"]
 
@@ -27,7 +27,7 @@ class FlattenedLoss(NamedTuple):
     location: Location | None
 
 
-class FlattenedWatch(Observer):
+class FlattenedWatch(Watch):
     """Remembers what was flattened, until a loss takes it."""
 
     operators_heard = frozenset({"log_softmax", *_LOSSES, *_FLATTENING})

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy
 
-from ....adapters import Observer
 from ....records.execution_order import NodeLinks
 from ....records.records import Location, operator_name
 from ...explanation import at
@@ -15,6 +14,7 @@ from ...nan.nan_producers import saved_values
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
 from ...sampled_graphs import source_of
+from ...watch import Watch
 
 __all__ = ["NormalisedOverBatch"]
 
@@ -22,7 +22,7 @@ _NORMS = {"LinalgVectorNorm", "Norm"}
 _BETWEEN = frozenset({"ClampMin", "Expand", "Add", "Clamp"})
 
 
-class SimilarityWatch(Observer):
+class SimilarityWatch(Watch):
     """Looks for products of embeddings whose norms are one along the dimension that is not summed over."""
 
     def __init__(self, program: WatchedProgram) -> None:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from ....adapters import Observer
 from ....records.records import Location, operator_of
 from ...explanation import at
 from ...no_gradient.dataflow_entries import LedgerEntry
@@ -17,6 +16,7 @@ from ...no_gradient.loss_terms import COMPARING
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
 from ...sampled_graphs import BackwardSampler
+from ...watch import Watch
 
 __all__ = ["ShuffledApart"]
 
@@ -43,7 +43,7 @@ class ShuffledLoss(NamedTuple):
     location: Location | None
 
 
-class ShuffleWatch(Observer):
+class ShuffleWatch(Watch):
     """Remembers which tensors were shuffled, until a loss compares what was computed from two of them."""
 
     operators_heard = frozenset({"index", *_LOSSES})

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from ....adapters import Observer
 from ....records.records import Location
 from ...explanation import at
 from ...no_gradient.dataflow_entries import LedgerEntry
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
 from ...sampled_graphs import BackwardSampler
+from ...watch import Watch
 
 __all__ = ["ScaledTwice"]
 
@@ -31,7 +31,7 @@ class ScaledData(NamedTuple):
     second: Location | None
 
 
-class ScalingWatch(Observer):
+class ScalingWatch(Watch):
     """Remembers which data was divided by what a byte can hold."""
 
     operators_heard = frozenset({"div", "mul"})

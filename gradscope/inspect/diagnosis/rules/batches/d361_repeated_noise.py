@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ....adapters import Observer
 from ....records.optimizer_steps import OptimizerHooks
 from ....records.records import Location
 from ....source.call_sites import user_lines
@@ -17,6 +16,7 @@ from ...finding_limits import Limits
 from ...program_facts import LIMITS, Fact, WatchedProgram
 from ...rule_registry import Found, Rule
 from ...training.random_seeds import Seed, SeedHooks
+from ...watch import Watch, guarded
 
 __all__ = ["RepeatedNoise"]
 
@@ -48,7 +48,7 @@ class _FollowedOptimizer:
     most: RepeatedDraws | None = None
 
 
-class NoiseWatch(Observer):
+class NoiseWatch(Watch):
     """Compares, before each step of an optimizer, where the random numbers are with where they were before the last."""
 
     def __init__(self, program: WatchedProgram) -> None:
@@ -78,6 +78,7 @@ class NoiseWatch(Observer):
     def _seeded(self, seed: Seed) -> None:
         self._latest[seed.framework] = seed, self._state(seed.framework)
 
+    @guarded
     def _steps(self, optimizer: Any) -> None:
         known = self._followed.get(id(optimizer))
         if known is None or known.reference() is not optimizer:

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy
 
-from ....adapters import Observer
 from ....records.records import Location
 from ...explanation import at
 from ...finding_limits import Limits
 from ...program_facts import LIMITS, Fact, Sighting, WatchedProgram
 from ...rule_registry import Found, Rule
 from ...sampled_graphs import leaves_behind
+from ...watch import Watch
 
 __all__ = ["HalfUnderflow"]
 
@@ -47,7 +47,7 @@ class Underflow:
     sighting: Sighting
 
 
-class UnderflowWatch(Observer):
+class UnderflowWatch(Watch):
     """Counts the zeros in the gradients of half precision that come and go."""
 
     def __init__(self, program: WatchedProgram) -> None:

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy
 
-from ....adapters import Observer
 from ....records.execution_order import NodeLinks
 from ....records.records import Location, operator_name
 from ...examination import named
 from ...explanation import at
+from ...flow.reshaping_operators import RESHAPING
 from ...program_facts import EXAMINATION, Fact, WatchedProgram
-from ...reshaping_operators import RESHAPING
 from ...rule_registry import Found, Rule
 from ...sampled_graphs import source_of
+from ...watch import Watch
 
 __all__ = ["ZeroProduct"]
 
@@ -46,7 +46,7 @@ class ZeroFactors:
     used: Location | None
 
 
-class ZeroFactorWatch(Observer):
+class ZeroFactorWatch(Watch):
     """Looks for products of two parameters that are zero in the first backward passes."""
 
     def __init__(self, program: WatchedProgram) -> None:

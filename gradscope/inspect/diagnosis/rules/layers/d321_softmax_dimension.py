@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy
 
-from ....adapters import Observer
 from ....records.execution_order import NodeLinks
 from ....records.records import Location, operator_name
 from ...explanation import at
+from ...flow.reshaping_operators import RESHAPING
 from ...nan.nan_producers import saved_values
 from ...program_facts import EXAMINATION, Fact, WatchedProgram
-from ...reshaping_operators import RESHAPING
 from ...rule_registry import Found, Rule
 from ...sampled_graphs import leaves_behind, senders, users_of
+from ...watch import Watch
 
 __all__ = ["SoftmaxDimension"]
 
@@ -26,7 +26,7 @@ _HELP_ONE = "\n  Use a sigmoid for one output."
 _HELP = "\n  Take it along the last dimension: dim=-1."
 
 
-class SoftmaxWatch(Observer):
+class SoftmaxWatch(Watch):
     """Compares the dimension that a softmax makes sum to one with the one that its user needs."""
 
     def __init__(self, program: WatchedProgram) -> None:

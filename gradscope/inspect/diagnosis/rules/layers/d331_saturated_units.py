@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy
 
-from ....adapters import Observer
 from ....records.execution_order import NodeLinks
 from ....records.records import Location, operator_name
 from ...explanation import at
@@ -18,6 +17,7 @@ from ...program_facts import EXAMINATION, LIMITS, Fact, WatchedProgram
 from ...rule_registry import Found, Rule
 from ...sampled_graphs import leaves_behind, source_of
 from ...training.module_modes import tensors_in
+from ...watch import Watch
 
 __all__ = ["SaturatedUnits"]
 
@@ -48,7 +48,7 @@ class Saturated:
     parameters: tuple[str, ...] = ()
 
 
-class SaturationWatch(Observer):
+class SaturationWatch(Watch):
     """Looks at the results of squashing functions in the first backward passes."""
 
     def __init__(self, program: WatchedProgram) -> None:

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from ....adapters import Observer
 from ....output.number_format import count
 from ....records.records import Location, operator_name
 from ...explanation import at
 from ...nan.nan_producers import saved_values
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
+from ...watch import Watch
 
 __all__ = ["InvertedMask"]
 
@@ -46,7 +46,7 @@ class WrongMask(NamedTuple):
     location: Location | None
 
 
-class MaskWatch(Observer):
+class MaskWatch(Watch):
     """Looks at what attentions show."""
 
     def __init__(self, program: WatchedProgram) -> None:

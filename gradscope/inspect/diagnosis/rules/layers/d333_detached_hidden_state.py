@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....adapters import Observer
 from ....records.records import Location
 from ....source.call_sites import caller
 from ...explanation import at
@@ -15,6 +14,7 @@ from ...no_gradient.lost_history import DETACHING
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
 from ...training.module_modes import tensors_in
+from ...watch import Watch
 
 __all__ = ["DetachedHiddenState"]
 
@@ -50,7 +50,7 @@ class _Calls:
     cuts: list[Location | None] = field(default_factory=list)
 
 
-class RecurrenceWatch(Observer):
+class RecurrenceWatch(Watch):
     """Follows modules that are called on their own results."""
 
     def __init__(self, program: WatchedProgram) -> None:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy
 
-from ....adapters import Observer
 from ....output.number_format import format_shape
 from ....records.records import Location
 from ...explanation import at
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
 from ...training.layer_weights import weight_of
+from ...watch import Watch
 
 __all__ = ["TyingLost"]
 
@@ -43,7 +43,7 @@ class EqualWeights:
     replaced: bool = False
 
 
-class TyingWatch(Observer):
+class TyingWatch(Watch):
     """Compares the weights of embeddings and linear layers when the first backward has reached them."""
 
     def __init__(self, program: WatchedProgram) -> None:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ....adapters import Observer
 from ....output.number_format import format_shape
 from ....records.execution_order import NodeLinks
 from ....records.records import Location, operator_name
@@ -14,13 +13,14 @@ from ...explanation import at
 from ...program_facts import Fact, Sighting, WatchedProgram
 from ...rule_registry import Found, Rule
 from ...sampled_graphs import leaves_behind, senders, source_of, users_of
+from ...watch import Watch
 
 __all__ = ["NormalisedAlone"]
 
 _NORMS = {"NativeLayerNorm": "layer_norm", "NativeGroupNorm": "group_norm"}
 
 
-class NormWatch(Observer):
+class NormWatch(Watch):
     """Compares how many means a normalisation takes with how many numbers it is given."""
 
     def __init__(self, program: WatchedProgram) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ....adapters import Observer
 from ....records.records import Location
 from ....source.call_sites import caller
 from ...explanation import at
@@ -13,11 +12,12 @@ from ...finding_limits import Limits
 from ...program_facts import LIMITS, Fact, WatchedProgram
 from ...rule_registry import Rule
 from ...training.module_modes import drop_probability, tensors_in
+from ...watch import Watch
 
 __all__ = ["ExcessiveDropout"]
 
 
-class DropoutWatch(Observer):
+class DropoutWatch(Watch):
     """Notes with which probability dropouts drop while a model trains."""
 
     def __init__(self, program: WatchedProgram) -> None:

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ....adapters import Observer
 from ....records.naming import tables_of
 from ....records.records import Location
 from ...explanation import at
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
+from ...watch import Watch
 
 __all__ = ["RepeatedModule"]
 
@@ -28,7 +28,7 @@ class RepeatedEntry(NamedTuple):
     made: Location | None
 
 
-class ContainerWatch(Observer):
+class ContainerWatch(Watch):
     """Looks into the containers of each model when a backward has ended."""
 
     def __init__(self, program: WatchedProgram) -> None:

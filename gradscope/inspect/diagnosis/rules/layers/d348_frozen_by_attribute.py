@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ....adapters import Observer
 from ....output.number_format import count
 from ....records.records import Location
 from ....source.call_sites import user_frames
@@ -14,11 +13,12 @@ from ...explanation import at
 from ...no_gradient.source_suspects import assigned_at
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
+from ...watch import Watch
 
 __all__ = ["FrozenByAttribute"]
 
 
-class FreezingAttributes(Observer):
+class FreezingAttributes(Watch):
     """Looks for modules that have an attribute by which nobody asks."""
 
     def __init__(self, program: WatchedProgram) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy
 
-from ....adapters import Observer
 from ....records.records import Location
 from ...explanation import at
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
+from ...watch import Watch
 
 __all__ = ["DropoutInEval"]
 
@@ -20,7 +20,7 @@ __all__ = ["DropoutInEval"]
 _DROPPING = {"dropout", "mul"}
 
 
-class FunctionalDropoutWatch(Observer):
+class FunctionalDropoutWatch(Watch):
     """Looks for dropouts that drop while the module which calls them is in eval mode."""
 
     operators_heard = frozenset(_DROPPING)

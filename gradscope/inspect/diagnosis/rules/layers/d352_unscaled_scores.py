@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy
 
-from ....adapters import Observer
 from ....records.execution_order import NodeLinks
 from ....records.records import Location, operator_name
 from ...explanation import at
 from ...finding_limits import Limits
+from ...flow.reshaping_operators import RESHAPING
 from ...nan.nan_producers import saved_values
 from ...program_facts import LIMITS, Fact, WatchedProgram
-from ...reshaping_operators import RESHAPING
 from ...rule_registry import Rule
 from ...sampled_graphs import senders, source_of, users_of
+from ...watch import Watch
 
 __all__ = ["UnscaledScores"]
 
@@ -53,7 +53,7 @@ class UnscaledAttention:
     times: int = 1
 
 
-class ScoresWatch(Observer):
+class ScoresWatch(Watch):
     """Looks at the scores of attentions in the first backward passes."""
 
     def __init__(self, program: WatchedProgram) -> None:

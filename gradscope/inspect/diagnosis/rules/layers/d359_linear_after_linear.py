@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ....adapters import Observer
 from ....records.records import Location
 from ...explanation import at
 from ...program_facts import EXAMINATION, Fact, Sighting, WatchedProgram
@@ -14,6 +13,7 @@ from ...sampled_graphs import senders, users_of
 from ...training.layer_weights import weight_of
 from ...training.module_modes import drops
 from ...training.update_sizes import UPDATE_SIZES, OptimizerRun
+from ...watch import Watch
 
 __all__ = ["LinearAfterLinear"]
 
@@ -27,7 +27,7 @@ class LinearPair(NamedTuple):
     sighting: Sighting
 
 
-class LinearPairs(Observer):
+class LinearPairs(Watch):
     """Notes which linear layers are given the result of another, and asks the graph whether anything else is."""
 
     def __init__(self, program: WatchedProgram) -> None:

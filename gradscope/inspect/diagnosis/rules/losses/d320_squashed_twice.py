@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ....adapters import Observer
 from ....records.records import Location
 from ...explanation import at
 from ...nan.nan_producers import saved_values
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
 from ...training.graph_calls import GraphCall, GraphCalls
+from ...watch import Watch
 
 __all__ = ["SquashedTwice"]
 
@@ -58,7 +58,7 @@ class SquashedLoss:
     used: Location | None
 
 
-class LossInputs(Observer):
+class LossInputs(Watch):
     """Looks for losses whose input was squashed before."""
 
     def __init__(self, program: WatchedProgram) -> None:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from ....adapters import Observer
 from ....records.execution_order import walk
 from ....records.records import Location, operator_name
 from ...explanation import at
@@ -17,6 +16,7 @@ from ...program_facts import Fact, Sighting, WatchedProgram
 from ...rule_registry import Found, Rule
 from ...sampled_graphs import leaves_behind
 from ...training.graph_calls import GraphCall, GraphCalls
+from ...watch import Watch
 
 __all__ = ["NoLogProbabilities"]
 
@@ -40,7 +40,7 @@ class LargeLogProbabilities(NamedTuple):
     sighting: Sighting
 
 
-class LogProbabilityWatch(Observer):
+class LogProbabilityWatch(Watch):
     """Looks at what losses of log-probabilities are given."""
 
     operators_heard = frozenset({"kl_div"})

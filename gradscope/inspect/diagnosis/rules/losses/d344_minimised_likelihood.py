@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ....adapters import Observer
 from ....records.records import Location, operator_name
 from ...explanation import at
+from ...flow.reshaping_operators import RESHAPING
 from ...program_facts import Fact, Sighting, WatchedProgram
-from ...reshaping_operators import RESHAPING
 from ...rule_registry import Found, Rule
 from ...sampled_graphs import leaves_behind
 from ...training.update_sizes import UPDATE_SIZES, OptimizerRun
+from ...watch import Watch
 
 __all__ = ["MinimisedLikelihood"]
 
@@ -20,7 +20,7 @@ __all__ = ["MinimisedLikelihood"]
 _SIGNS = {**dict.fromkeys(RESHAPING | {"Gather", "Index", "Mean", "Sum"}, 1), "Neg": -1, "NllLoss": -1, "NllLoss2d": -1}
 
 
-class LossSignWatch(Observer):
+class LossSignWatch(Watch):
     """Follows the loss of each backward down to a log_softmax, and the sign that is left of it."""
 
     def __init__(self, program: WatchedProgram) -> None:

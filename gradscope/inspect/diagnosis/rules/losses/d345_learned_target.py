@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ....adapters import Observer
 from ....records.execution_order import NodeLinks
 from ....records.records import Location, operator_name
 from ...explanation import at
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
 from ...sampled_graphs import source_of
+from ...watch import Watch
 
 __all__ = ["LearnedTarget"]
 
 _LOSSES = {"MseLoss", "SmoothL1Loss", "HuberLoss", "L1Loss"}
 
 
-class TargetWatch(Observer):
+class TargetWatch(Watch):
     """Looks at which parameters the two sides of a regression loss are computed from."""
 
     def __init__(self, program: WatchedProgram) -> None:

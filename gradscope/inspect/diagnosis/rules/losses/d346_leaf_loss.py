@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ....adapters import Observer
 from ....output.number_format import count
 from ....records.optimizer_steps import held_by, living_optimizers
 from ....records.records import Location
@@ -16,6 +15,7 @@ from ...no_gradient.no_grad_records import Suspect
 from ...no_gradient.source_suspects import switches
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
+from ...watch import Watch
 
 __all__ = ["LeafLoss"]
 
@@ -28,7 +28,7 @@ class LeafBackward(NamedTuple):
     suspects: tuple[Suspect, ...]
 
 
-class LeafLossWatch(Observer):
+class LeafLossWatch(Watch):
     """Notes backwards that start at leaves which no optimizer changes."""
 
     def __init__(self, program: WatchedProgram) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ....adapters import Observer
 from ....records.execution_order import NodeLinks
 from ....records.records import Location, operator_name
 from ...explanation import at
+from ...flow.reshaping_operators import RESHAPING
 from ...program_facts import Fact, WatchedProgram
-from ...reshaping_operators import RESHAPING
 from ...rule_registry import Rule
 from ...sampled_graphs import source_of
+from ...watch import Watch
 
 __all__ = ["PolicyTrainsCritic"]
 
@@ -23,7 +23,7 @@ _BESIDE_LIKELIHOOD = RESHAPING | {"Neg", "Exp", "Sub", "Clamp", "Div"}
 _BESIDE_ADVANTAGE = RESHAPING | {"Neg", "Div"}
 
 
-class CriticWatch(Observer):
+class CriticWatch(Watch):
     """Looks for values that are regressed, and in an advantage that weighs the likelihood of actions."""
 
     def __init__(self, program: WatchedProgram) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ....adapters import Observer
 from ....records.records import Location, operator_name
 from ...explanation import at
 from ...program_facts import Fact, Sighting, WatchedProgram
 from ...rule_registry import Found, Rule
 from ...sampled_graphs import leaves_behind
+from ...watch import Watch
 
 __all__ = ["ExchangedArguments"]
 
@@ -21,7 +21,7 @@ _LOSSES = {
 }
 
 
-class ArgumentWatch(Observer):
+class ArgumentWatch(Watch):
     """Looks for losses whose target is what the model computed, and whose input is not."""
 
     def __init__(self, program: WatchedProgram) -> None:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from ....adapters import Observer
 from ....records.records import Location
 from ...explanation import at
 from ...finding_limits import Limits
@@ -16,6 +15,7 @@ from ...program_facts import LIMITS, Fact, Sighting, WatchedProgram
 from ...rule_registry import Found, Rule
 from ...sampled_graphs import leaves_behind
 from ...training.graph_calls import GraphCall, GraphCalls
+from ...watch import Watch
 
 __all__ = ["UnreachableTargets"]
 
@@ -44,7 +44,7 @@ class OutOfReach(NamedTuple):
     sighting: Sighting
 
 
-class TargetWatch(Observer):
+class TargetWatch(Watch):
     """Compares the targets of losses with what the function before it can give."""
 
     def __init__(self, program: WatchedProgram) -> None:

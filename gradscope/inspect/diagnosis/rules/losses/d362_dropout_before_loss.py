@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ....adapters import Observer
 from ....records.records import Location
 from ...explanation import at
 from ...nan.nan_producers import saved_values
@@ -15,6 +14,7 @@ from ...rule_registry import Found, Rule
 from ...sampled_graphs import leaves_behind
 from ...training.graph_calls import GraphCall, GraphCalls
 from ...training.module_modes import drops
+from ...watch import Watch
 
 __all__ = ["DropoutBeforeLoss"]
 
@@ -46,7 +46,7 @@ class DroppedPredictions(NamedTuple):
     sighting: Sighting
 
 
-class DroppedWatch(Observer):
+class DroppedWatch(Watch):
     """Looks for losses whose input comes out of a dropout."""
 
     def __init__(self, program: WatchedProgram) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....adapters import Observer
 from ....output.number_format import count
 from ....records.optimizer_steps import OptimizerHooks, held_by
 from ....records.records import Location
@@ -16,6 +15,7 @@ from ...examination import named
 from ...explanation import at
 from ...program_facts import EXAMINATION, Fact, WatchedProgram
 from ...rule_registry import Rule
+from ...watch import Watch, guarded
 
 __all__ = ["TwoOptimizers"]
 
@@ -42,7 +42,7 @@ class SharedParameters:
     times: int = 0
 
 
-class StepsOfOptimizers(Observer):
+class StepsOfOptimizers(Watch):
     """Notes who has stepped with the gradients that the last backward has left."""
 
     def __init__(self, program: WatchedProgram) -> None:
@@ -64,10 +64,12 @@ class StepsOfOptimizers(Observer):
         self._hooks.look()
         self._since_backward.clear()
 
+    @guarded
     def _steps(self, optimizer: Any) -> None:
         self._wrappers.update(map(id, self._running))
         self._running.append(optimizer)
 
+    @guarded
     def _stepped(self, optimizer: Any) -> None:
         while self._running and self._running.pop() is not optimizer:
             pass  # an earlier step has raised

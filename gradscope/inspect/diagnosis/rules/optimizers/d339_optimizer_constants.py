@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy
 
-from ....adapters import Observer
 from ....records.optimizer_steps import OptimizerHooks
 from ....records.records import Location
 from ....source.call_sites import caller
 from ...explanation import at
 from ...program_facts import Fact, Sighting, WatchedProgram
 from ...rule_registry import Found, Rule
+from ...watch import Watch, guarded
 
 __all__ = ["OptimizerConstants"]
 
@@ -22,7 +22,7 @@ __all__ = ["OptimizerConstants"]
 _ADAM = {"Adam", "AdamW", "NAdam", "RAdam", "SparseAdam"}
 
 
-class ConstantsWatch(Observer):
+class ConstantsWatch(Watch):
     """Looks at the groups of each optimizer at its first step."""
 
     def __init__(self, program: WatchedProgram) -> None:
@@ -40,6 +40,7 @@ class ConstantsWatch(Observer):
         """Listen to the optimizers of frameworks that are there by now."""
         self._hooks.look()
 
+    @guarded
     def _steps(self, optimizer: Any) -> None:
         if id(optimizer) in self._looked_at:
             return

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ....adapters import Observer
 from ....records.optimizer_steps import OptimizerHooks, held_by
 from ....records.records import Location
 from ....source.call_sites import caller
@@ -15,6 +14,7 @@ from ...explanation import at
 from ...finding_limits import Limits
 from ...program_facts import LIMITS, Fact, Sighting, WatchedProgram
 from ...rule_registry import Found, Rule
+from ...watch import Watch, guarded
 
 __all__ = ["OptimizerMadeAnew"]
 
@@ -30,7 +30,7 @@ class OptimizerSeries:
     steps: int = 0
 
 
-class OptimizerSeriesWatch(Observer):
+class OptimizerSeriesWatch(Watch):
     """Counts optimizers that remember earlier gradients, and their steps."""
 
     def __init__(self, program: WatchedProgram) -> None:
@@ -47,6 +47,7 @@ class OptimizerSeriesWatch(Observer):
         """Listen to the frameworks that are there by now."""
         self._hooks.look()
 
+    @guarded
     def _stepped(self, optimizer: Any) -> None:
         held = held_by(optimizer)
         if not held or not any(group.get("betas") or group.get("momentum") for group in optimizer.param_groups):

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ....adapters import Observer
 from ....output.number_format import count
 from ....records.records import Location
 from ...examination import named
 from ...explanation import at
 from ...program_facts import EXAMINATION, Fact, WatchedProgram
 from ...rule_registry import Found, Rule
+from ...watch import Watch
 
 __all__ = ["ReboundParameter"]
 
@@ -58,7 +58,7 @@ class _StillParameter:
         return leaf is not None and leaf._version != self.version
 
 
-class LostSteps(Observer):
+class LostSteps(Watch):
     """Follows the parameters for which a line such as ``p = p - lr * p.grad`` has run."""
 
     operators_heard = frozenset(_UPDATING)

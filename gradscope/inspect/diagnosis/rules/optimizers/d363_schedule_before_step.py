@@ -6,7 +6,6 @@ import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ....adapters import Observer
 from ....records.optimizer_steps import OptimizerHooks
 from ....records.records import Location
 from ....source.call_sites import caller
@@ -14,6 +13,7 @@ from ...explanation import at
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule
 from ...training.update_sizes import schedulers_of
+from ...watch import Watch, guarded
 
 __all__ = ["ScheduleBeforeStep"]
 
@@ -34,7 +34,7 @@ class EarlySchedule(NamedTuple):
     location: Location | None
 
 
-class ScheduleWatch(Observer):
+class ScheduleWatch(Watch):
     """Looks at the schedules of each optimizer when it steps for the first time."""
 
     def __init__(self, program: WatchedProgram) -> None:
@@ -52,6 +52,7 @@ class ScheduleWatch(Observer):
         """Listen to the optimizers that there are by now."""
         self._hooks.look()
 
+    @guarded
     def _steps(self, optimizer: Any) -> None:
         if optimizer in self._stepped:
             return

@@ -1,0 +1,80 @@
+"""What the doctor's watches are: observers whose own errors do not reach the program."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+from ..adapters import Observer
+
+__all__ = ["Watch", "guarded"]
+
+raising = False
+"""Whether errors of watches are raised all the same: in tests of the watches."""
+
+_EVENTS = frozenset(name for name, value in vars(Observer).items() if callable(value) and not name.startswith("_"))
+
+
+class Watch(Observer):
+    """An observer that hears no more once it has failed, while the program goes on.
+
+    Attributes
+    ----------
+    fault : str
+        The error that it failed by, and the line; empty while it works.
+
+    See Also
+    --------
+    guarded : for what else calls a watch, such as the hooks of an optimizer.
+
+    Examples
+    --------
+    >>> class Names(Watch):
+    ...     def __init__(self):
+    ...         self.seen = []
+    ...
+    ...     def module_entered(self, module):
+    ...         self.seen.append(type(module).__name__)
+    >>> watch = Names()
+    >>> watch.module_entered(3)
+    >>> watch.seen, watch.fault
+    (['int'], '')
+    """
+
+    fault = ""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, method in list(vars(cls).items()):
+            if name in _EVENTS or name.startswith("on_"):
+                setattr(cls, name, guarded(method))
+
+
+def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method of a :class:`Watch` that keeps its errors from whoever calls it."""
+
+    @functools.wraps(method)
+    def told(self: Any, *args: Any) -> Any:
+        if self.fault:
+            return None
+        try:
+            return method(self, *args)
+        except Exception as error:
+            if raising:
+                raise
+            self.fault = _text_of(error)
+            return None
+
+    return told
+
+
+def _text_of(error: Exception) -> str:
+    """Return an error in one line, and where in our code it was raised."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = "" if trace is None else f" ({os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno})"
+    told = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}{told and f': {told}'}{place}"

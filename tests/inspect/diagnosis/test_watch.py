@@ -1,0 +1,100 @@
+"""An error of gradscope's own is no error of the program that is examined."""
+
+import pytest
+
+import gradscope as gs
+import gradscope.inspect as gi
+from gradscope.inspect.diagnosis import watch
+from gradscope.inspect.diagnosis.rules.layers.d341_excessive_dropout import DropoutWatch
+from gradscope.inspect.diagnosis.rules.optimizers.d339_optimizer_constants import ConstantsWatch
+from gradscope.inspect.diagnosis.watch import Watch, guarded
+from gradscope.inspect.records.optimizer_steps import OptimizerHooks
+
+
+@pytest.fixture(autouse=True)
+def as_users_have_it(monkeypatch):
+    monkeypatch.setattr(watch, "raising", False)
+
+
+def broken(self, *args):
+    raise ValueError("a bug\nwith two lines")
+
+
+def train():
+    model = gs.nn.Sequential(gs.nn.Linear(2, 4), gs.nn.Dropout(0.95), gs.nn.Linear(4, 1))
+    optimizer = gs.optim.SGD(model.parameters(), lr=0.1)
+    frozen = gs.nn.Linear(2, 1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (model(gs.ones(3, 2)).sum() + frozen(gs.ones(3, 2)).detach().sum()).backward()
+        optimizer.step()
+    return model
+
+
+@pytest.mark.parametrize(
+    ("kind", "method"), [(DropoutWatch, "module_returned"), (ConstantsWatch, "_steps")], ids=lambda each: str(each)
+)
+def test_the_program_goes_on_and_the_diagnosis_says_what_has_failed(monkeypatch, kind, method):
+    monkeypatch.setattr(kind, method, guarded(broken))
+    with gi.Doctor() as doctor:
+        assert train()[0].weight.grad is not None
+    (unseen,) = doctor.diagnosis.unseen
+    assert "gradscope's own code failed; please report it: ValueError: a bug (test_watch.py:" in unseen
+    assert f"Not looked into: {unseen}." in str(doctor.diagnosis)
+    assert doctor.diagnosis.backwards == 3
+
+
+def test_others_look_on(monkeypatch):
+    monkeypatch.setattr(DropoutWatch, "module_returned", guarded(broken))
+    with gi.Doctor() as doctor:
+        model = gs.nn.Linear(2, 1)
+        gs.nn.Dropout(0.5)(model(gs.ones(1, 2)).detach() + gs.ones(1, requires_grad=True)).sum().backward()
+        gs.optim.SGD(model.parameters(), lr=0.1).step()
+    assert doctor.diagnosis.unseen
+    assert [entry.name for entry in doctor.diagnosis.missing.parameters] == ["weight", "bias"]
+
+
+def test_a_watch_that_has_failed_hears_no_more():
+    heard = []
+
+    class Failing(Watch):
+        def module_entered(self, module):
+            heard.append(module)
+            raise KeyError(module)
+
+        def module_left(self, module):
+            heard.append(module)
+
+    failing = Failing()
+    failing.module_entered("one")
+    failing.module_entered("two")
+    failing.module_left("one")
+    assert heard == ["one"]
+    assert failing.fault.startswith("KeyError: 'one' (test_watch.py:")
+
+
+def test_an_interrupt_is_the_persons_and_passes():
+    class Interrupted(Watch):
+        def module_entered(self, module):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Interrupted().module_entered(None)
+
+
+def test_a_hook_of_an_optimizer_is_kept_from_the_program_too():
+    class Stepping(Watch):
+        def __init__(self):
+            self._hooks = OptimizerHooks(before=self._steps)
+            self._hooks.look()
+
+        @guarded
+        def _steps(self, optimizer):
+            raise ValueError("a bug")
+
+    stepping = Stepping()
+    try:
+        gs.optim.SGD([gs.ones(1, requires_grad=True)], lr=0.1).step()
+    finally:
+        stepping._hooks.close()
+    assert "a bug" in stepping.fault
