@@ -164,7 +164,8 @@ class WatchedProgram:
 
     def faults(self) -> tuple[str, ...]:
         """Return what is not looked into since a watch has failed by an error of its own."""
-        failed = ((fact.name, getattr(watch, "fault", "")) for fact, watch in self._watches.values())
+        watches = [("dataflow", self.ledger.recorder), *((fact.name, watch) for fact, watch in self._watches.values())]
+        failed = ((name, getattr(watch, "fault", "")) for name, watch in watches)
         return tuple(
             f"{name}, where gradscope's own code failed; please report it: {fault}" for name, fault in failed if fault
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from typing import Any
+from types import FunctionType
+from typing import Any, ClassVar
 
 from ..adapters import Observer
 
@@ -24,6 +25,8 @@ class Watch(Observer):
     ----------
     fault : str
         The error that it failed by, and the line; empty while it works.
+    meant : tuple of type
+        The errors that it raises for the program to hear of.
 
     See Also
     --------
@@ -44,30 +47,49 @@ class Watch(Observer):
     """
 
     fault = ""
+    meant: ClassVar[tuple[type[Exception], ...]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        for name, method in list(vars(cls).items()):
+        for name in dir(cls):
             if name in _EVENTS or name.startswith("on_"):
-                setattr(cls, name, guarded(method))
+                method = getattr(cls, name)
+                if method is not getattr(Observer, name, None) and not hasattr(method, "guards"):
+                    setattr(cls, name, guarded(method))
 
 
 def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method of a :class:`Watch` that keeps its errors from whoever calls it."""
 
-    @functools.wraps(method)
     def told(self: Any, *args: Any) -> Any:
         if self.fault:
             return None
         try:
             return method(self, *args)
         except Exception as error:
-            if raising:
-                raise
-            self.fault = _text_of(error)
+            _note(self, error)
             return None
 
-    return told
+    def told_of_one(self: Any, given: Any) -> Any:
+        if self.fault:
+            return None
+        try:
+            return method(self, given)
+        except Exception as error:
+            _note(self, error)
+            return None
+
+    # Most events have one argument, and some come at every operator: to pack it takes as long as the rest.
+    alone = isinstance(method, FunctionType) and method.__code__.co_argcount == 2 and not method.__defaults__
+    guard = functools.wraps(method)(told_of_one if alone else told)
+    guard.guards = method  # type: ignore[attr-defined]
+    return guard
+
+
+def _note(watch: Watch, error: Exception) -> None:
+    if raising or isinstance(error, watch.meant):
+        raise error
+    watch.fault = _text_of(error)
 
 
 def _text_of(error: Exception) -> str:

@@ -5,9 +5,11 @@ import pytest
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.diagnosis import watch
+from gradscope.inspect.diagnosis.no_gradient.dataflow import DataflowObserver
 from gradscope.inspect.diagnosis.rules.layers.d341_excessive_dropout import DropoutWatch
 from gradscope.inspect.diagnosis.rules.optimizers.d339_optimizer_constants import ConstantsWatch
 from gradscope.inspect.diagnosis.watch import Watch, guarded
+from gradscope.inspect.records.module_tracking import Tracker
 from gradscope.inspect.records.optimizer_steps import OptimizerHooks
 
 
@@ -42,6 +44,20 @@ def test_the_program_goes_on_and_the_diagnosis_says_what_has_failed(monkeypatch,
     assert "gradscope's own code failed; please report it: ValueError: a bug (test_watch.py:" in unseen
     assert f"Not looked into: {unseen}." in str(doctor.diagnosis)
     assert doctor.diagnosis.backwards == 3
+
+
+def test_what_a_watch_inherits_is_kept_from_the_program_too(monkeypatch):
+    monkeypatch.setattr(DataflowObserver, "module_entered", guarded(broken))
+    with pytest.warns(UserWarning, match="the ledger is not whole.*ValueError: a bug"), gi.Doctor() as doctor:
+        train()
+    assert "dataflow, where gradscope's own code failed" in doctor.diagnosis.unseen[0]
+    assert not Tracker.module_entered.__dict__
+    assert DataflowObserver.module_left.guards is Tracker.module_left
+
+
+def test_an_error_that_is_meant_passes():
+    with pytest.raises(FloatingPointError), gi.watch_nan(stop=True):
+        gs.zeros(1).log() * 0
 
 
 def test_others_look_on(monkeypatch):

@@ -15,13 +15,14 @@ import numpy
 
 from ....program_files import is_library_file
 from ....runtime.call_sites import user_site
-from ...adapters import Adapter, Observer
+from ...adapters import Adapter
 from ...adapters.native_adapter import location_of
 from ...records.records import Location
 from ...source.call_sites import line_of, place
 from ...source.source_syntax import definition_line
 from ..explanation import Explanation, adapter_of
 from ..finding_limits import Limits
+from ..watch import Watch
 
 __all__ = ["CheckedFunction", "Functions", "functions"]
 
@@ -141,7 +142,7 @@ class _Call:
     given: tuple[Any, ...]
 
 
-class functions(Observer):  # noqa: N801 - a context manager, called like a function
+class functions(Watch):  # noqa: N801 - a context manager, called like a function
     """Context manager: note the custom Functions that run, to compare each backward with its forward afterwards.
 
     The first call of each with an input that requires grad is kept, its tensors copied. :attr:`result` runs the

@@ -15,6 +15,7 @@ from ...records.records import operator_name
 from ..explanation import adapter_of, adapter_of_loss
 from ..flow.backward_replay import BackwardReplay
 from ..no_gradient.dataflow_ledger import recorder_for
+from ..watch import Watch
 from .nan_causes import Cause, forward_cause
 from .nan_inside import producer_inside
 from .nan_producers import BackwardVisitor, ForwardVisitor, NanTraces, first_bad, producer_of, saved_values
@@ -36,7 +37,7 @@ class _ThreadState(threading.local):
     held: Callable[[], dict[str, Any]] = staticmethod(_nothing)
 
 
-class NanWatch(Tracker):
+class NanWatch(Watch, Tracker):
     """Looks for NaN and Inf while the program runs, in every result and in every gradient.
 
     Parameters
@@ -46,6 +47,7 @@ class NanWatch(Tracker):
     """
 
     operators_of_steps = False
+    meant = (FloatingPointError,)
 
     def __init__(self, adapter: Adapter, *, stop: bool = False) -> None:
         super().__init__(adapter)

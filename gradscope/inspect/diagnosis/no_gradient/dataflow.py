@@ -18,6 +18,7 @@ from ...records.module_tracking import Tracker
 from ...records.naming import tables_of
 from ...records.records import Location, operator_of
 from ...source.call_sites import caller
+from ..watch import Watch
 from .dataflow_entries import BackwardRun, LedgerEntry
 from .loss_terms import COMPARING, crossed
 from .withheld_gradients import note_withheld
@@ -69,7 +70,7 @@ class TensorKinds(dict[type, bool]):
         return found
 
 
-class DataflowObserver(Tracker):
+class DataflowObserver(Watch, Tracker):
     """The ledger's observer.
 
     Parameters
