@@ -13,5 +13,5 @@ pytestmark = pytest.mark.torch
 
 def test_the_names_of_the_package(torch: Any) -> None:
     missing = {name for name in dir(torch.func) if not name.startswith("_")} - set(dir(gs.func))
-    assert missing == {"debug_unwrap", "functionalize", "rearrange", "replace_all_batch_norm_modules_"}
+    assert missing == {"debug_unwrap", "functionalize", "rearrange"}
     assert gs.vmap is gs.func.vmap
