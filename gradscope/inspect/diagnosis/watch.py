@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, ClassVar
 
+from ...runtime.user_warnings import warn
 from ..adapters import Observer
 
 __all__ = ["Watch", "guarded"]
@@ -90,6 +92,10 @@ def _note(watch: Watch, error: Exception) -> None:
     if raising or isinstance(error, watch.meant):
         raise error
     watch.fault = _text_of(error)
+    with contextlib.suppress(UserWarning):  # where the program makes warnings errors, it is none of its errors
+        warn(
+            f"gradscope's own code failed, and {type(watch).__name__} looks no further; please report it: {watch.fault}"
+        )
 
 
 def _text_of(error: Exception) -> str:

@@ -1,5 +1,7 @@
 """An error of gradscope's own is no error of the program that is examined."""
 
+import warnings
+
 import pytest
 
 import gradscope as gs
@@ -16,6 +18,14 @@ from gradscope.inspect.records.optimizer_steps import OptimizerHooks
 @pytest.fixture(autouse=True)
 def as_users_have_it(monkeypatch):
     monkeypatch.setattr(watch, "raising", False)
+
+
+@pytest.fixture(autouse=True)
+def told():
+    """The warnings of a test: whoever looks without a report hears of the error too."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught
 
 
 def broken(self, *args):
@@ -48,7 +58,7 @@ def test_the_program_goes_on_and_the_diagnosis_says_what_has_failed(monkeypatch,
 
 def test_what_a_watch_inherits_is_kept_from_the_program_too(monkeypatch):
     monkeypatch.setattr(DataflowObserver, "module_entered", guarded(broken))
-    with pytest.warns(UserWarning, match="the ledger is not whole.*ValueError: a bug"), gi.Doctor() as doctor:
+    with gi.Doctor() as doctor:
         train()
     assert "dataflow, where gradscope's own code failed" in doctor.diagnosis.unseen[0]
     assert not Tracker.module_entered.__dict__
@@ -70,7 +80,7 @@ def test_others_look_on(monkeypatch):
     assert [entry.name for entry in doctor.diagnosis.missing.parameters] == ["weight", "bias"]
 
 
-def test_a_watch_that_has_failed_hears_no_more():
+def test_a_watch_that_has_failed_hears_no_more(told):
     heard = []
 
     class Failing(Watch):
@@ -87,6 +97,21 @@ def test_a_watch_that_has_failed_hears_no_more():
     failing.module_left("one")
     assert heard == ["one"]
     assert failing.fault.startswith("KeyError: 'one' (test_watch.py:")
+    (warning,) = told
+    assert f"Failing looks no further; please report it: {failing.fault}" in str(warning.message)
+    assert warning.filename == __file__
+
+
+def test_the_program_goes_on_where_it_makes_warnings_errors():
+    class Failing(Watch):
+        def module_entered(self, module):
+            raise KeyError(module)
+
+    failing = Failing()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        failing.module_entered("one")
+    assert failing.fault
 
 
 def test_an_interrupt_is_the_persons_and_passes():
