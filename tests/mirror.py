@@ -110,7 +110,7 @@ TESTED_IN = {
     "inspect/diagnosis/no_gradient/forward_functions": "inspect/diagnosis/no_gradient/test_source_suspects.py",
     "inspect/diagnosis/no_gradient/loss_terms": "inspect/diagnosis/no_gradient/test_source_suspects.py",
     "inspect/diagnosis/no_gradient/missing_gradients": "inspect/diagnosis/optimizers/test_optimizer_updates.py",
-    "inspect/diagnosis/no_gradient/no_grad_records": "inspect/diagnosis/no_gradient/test_why_no_grad.py",
+    "inspect/diagnosis/no_gradient/no_grad_reasons": "inspect/diagnosis/no_gradient/test_why_no_grad.py",
     "inspect/diagnosis/no_gradient/program_slices": "inspect/diagnosis/no_gradient/test_source_suspects.py",
     "inspect/diagnosis/optimizers/idle_optimizers": "inspect/diagnosis/optimizers/test_optimizer_updates.py",
     "inspect/diagnosis/sampled_graphs": "inspect/diagnosis/training/test_module_modes.py",

@@ -46,7 +46,7 @@ EXAMPLES = {
     "gradscope.fft": 7,
     "gradscope.func.batches": 5,
     "gradscope.func.jacobians": 6,
-    "gradscope.func.products": 12,
+    "gradscope.func.grad_vjp_jvp": 12,
     "gradscope.masked": 5,
     "gradscope.nn.utils.init": 2,
     "gradscope.nn.utils.orthogonal": 3,

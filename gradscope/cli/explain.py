@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     """
     # The instruments load when the command runs.
     from ..check.findings.finding_codes import all_codes, explain, find_code
-    from ..inspect.diagnosis.topics import find_topic, suggest, topic_text
+    from ..inspect.diagnosis.explain_topics import find_topic, suggest, topic_text
 
     word = " ".join(args.what)
     if not word:
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
 def _listing() -> str:
     # The instruments load when the command runs.
     from ..check.findings.finding_codes import all_codes
-    from ..inspect.diagnosis.topics import TOPICS
+    from ..inspect.diagnosis.explain_topics import TOPICS
 
     rows = [("codes", "")]
     rows += [(f"  {code.code}", code.title) for code in all_codes().values()]

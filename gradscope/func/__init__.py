@@ -3,11 +3,11 @@
 Each transform takes a function of tensors (or of dicts, lists and tuples of them) and returns another one. They stand
 on the recorded graph and on forward mode, so they nest in each other and in ordinary backwards.
 
-- :mod:`~.products`: ``grad``, ``vjp``, ``jvp``, ``linearize``
+- :mod:`~.grad_vjp_jvp`: ``grad``, ``vjp``, ``jvp``, ``linearize``
 - :mod:`~.jacobians`: ``jacrev``, ``jacfwd``, ``hessian``
 - :mod:`~.batches`: ``vmap``
 - :mod:`~.batch_norm_replacement`: batch normalisation without running statistics
-- :mod:`~.trees`: dicts, lists and tuples of tensors as arguments and results
+- :mod:`~.pytrees`: dicts, lists and tuples of tensors as arguments and results
 
 Examples
 --------
@@ -27,8 +27,8 @@ from __future__ import annotations
 from ..nn.utils.stateless import functional_call
 from .batch_norm_replacement import replace_all_batch_norm_modules_
 from .batches import stack_module_state, vmap
+from .grad_vjp_jvp import grad, grad_and_value, jvp, linearize, vjp
 from .jacobians import hessian, jacfwd, jacrev
-from .products import grad, grad_and_value, jvp, linearize, vjp
 
 __all__ = [
     "functional_call",

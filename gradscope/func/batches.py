@@ -11,7 +11,7 @@ from ..nn.modules.module import Module
 from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.ops.random.random import default_generator
 from ..runtime.tensor.tensor import Tensor
-from .trees import described, filled, is_leaf, leaves, same_form
+from .pytrees import described, filled, is_leaf, leaves, same_form
 
 __all__ = ["stack_module_state", "vmap"]
 

@@ -9,8 +9,8 @@ from typing import Any
 from ..autograd.functional import unit
 from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.tensor.tensor import Tensor
-from .products import ArgNums, Function, chosen, jvp, replaced, vjp
-from .trees import filled, leaves
+from .grad_vjp_jvp import ArgNums, Function, chosen, jvp, replaced, vjp
+from .pytrees import filled, leaves
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
 

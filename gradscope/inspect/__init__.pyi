@@ -33,8 +33,8 @@ from .diagnosis.nan.nan_origin import nan_origin as nan_origin
 from .diagnosis.nan.nan_origin import watch_nan as watch_nan
 from .diagnosis.no_gradient.dataflow_ledger import Ledger as Ledger
 from .diagnosis.no_gradient.dataflow_ledger import ledger as ledger
-from .diagnosis.no_gradient.no_grad_records import GradientReport as GradientReport
-from .diagnosis.no_gradient.no_grad_records import NoGradient as NoGradient
+from .diagnosis.no_gradient.no_grad_reasons import GradientReport as GradientReport
+from .diagnosis.no_gradient.no_grad_reasons import NoGradient as NoGradient
 from .diagnosis.no_gradient.why_no_grad import why_no_grad as why_no_grad
 from .diagnosis.optimizers.optimizer_updates import Updates as Updates
 from .diagnosis.optimizers.optimizer_updates import updates as updates

@@ -6,7 +6,7 @@ Tensors, dtypes and devices stand in the pickle under PyTorch's names: each libr
 
 - :mod:`~.saving`: objects to records
 - :mod:`~.loading`: records to objects, on the device that is asked for
-- :mod:`~.archive`: the zip file, whose claims are checked before anything is unpacked
+- :mod:`~.untrusted_archive`: the zip file, whose claims are checked before anything is unpacked
 - :mod:`~.unpickler`: what a pickle may name: anything, or what is known to be harmless
 - :mod:`~.names`: which of PyTorch's classes a tensor is written as
 """

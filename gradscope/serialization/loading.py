@@ -15,8 +15,8 @@ from ..runtime.memory import device as devices
 from ..runtime.memory import dtype as dtypes
 from ..runtime.memory.bfloat16 import marked
 from ..runtime.memory.storage import Storage
-from .archive import damaged, open_archive
 from .unpickler import Memory, SafeUnpickler, Unpickler
+from .untrusted_archive import damaged, open_archive
 
 __all__ = ["load"]
 

@@ -22,5 +22,5 @@ dictionary (``to_dict()``) and, where people look rather than read, a picture (`
 - :mod:`~.step_limit`: the end of a program that is run for some steps alone
 - :mod:`~.explanation`: what all explanations are
 - :mod:`~.rich_tables`, :mod:`~.plots`: explanations as tables and pictures
-- :mod:`~.topics`: what ``gradscope explain TOPIC`` prints
+- :mod:`~.explain_topics`: what ``gradscope explain TOPIC`` prints
 """

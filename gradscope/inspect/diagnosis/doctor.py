@@ -23,7 +23,7 @@ from .memory.graph_memory import MemoryReport
 from .memory.reference_cycles import GraphCycle
 from .nan.nan_origin import NanOrigin
 from .no_gradient.loss_terms import LossTerm
-from .no_gradient.no_grad_records import GradientReport, Reason
+from .no_gradient.no_grad_reasons import GradientReport, Reason
 from .no_gradient.tensor_in_error import gradients_of_none, loss_without_graph
 from .optimizers.optimizer_updates import Updates
 from .program_facts import (

@@ -30,7 +30,7 @@ from .nan.nan_producers import saved_values
 from .no_gradient.dataflow_ledger import Ledger
 from .no_gradient.loss_terms import LossTerm, terms_of
 from .no_gradient.missing_gradients import MissingGradients, ModelNames
-from .no_gradient.no_grad_records import GradientReport
+from .no_gradient.no_grad_reasons import GradientReport
 from .no_gradient.source_suspects import assigned_at
 from .sampled_graphs import BackwardSampler
 from .watch import Watch, guarded

@@ -14,7 +14,7 @@ from textwrap import dedent, fill
 from typing import Any, ClassVar, NamedTuple
 
 from ..discovery import import_all, subpackages
-from .topics import with_examples
+from .explain_topics import with_examples
 
 __all__ = ["LEVELS", "RULES", "Found", "Rule", "explanation", "load_rules", "metadata"]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from gradscope.check.findings.finding_codes import CODES, all_codes, explain
+from gradscope.inspect.diagnosis.explain_topics import find_topic
 from gradscope.inspect.diagnosis.finding_limits import limits_of
 from gradscope.inspect.diagnosis.program_facts import LIMITS
 from gradscope.inspect.diagnosis.rule_registry import LEVELS, RULES, Rule, load_rules, metadata
-from gradscope.inspect.diagnosis.topics import find_topic
 
 RULES_OF_ALL = all_codes()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gradscope.inspect.debugging.prompt.plain_text import write_line
 from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError
-from gradscope.inspect.diagnosis.topics import TOPICS, find_topic, suggest, topic_text
+from gradscope.inspect.diagnosis.explain_topics import TOPICS, find_topic, suggest, topic_text
 from gradscope_tui.sessions.session_protocol import has_ended
 from gradscope_tui.worker_thread import on_thread
 

@@ -11,7 +11,7 @@ from ..session.session_errors import SessionError
 from ..session.session_records import BackwardFinding, ParameterRecord
 
 if TYPE_CHECKING:
-    from ...diagnosis.no_gradient.no_grad_records import GradientReport, NoGradient
+    from ...diagnosis.no_gradient.no_grad_reasons import GradientReport, NoGradient
 
 __all__ = ["kept_reason", "path_called"]
 
@@ -50,7 +50,7 @@ def kept_reason(
         If no parameter or module is called so.
     """
     # The diagnosis loads when it is asked for.
-    from ...diagnosis.no_gradient.no_grad_records import GradientReport
+    from ...diagnosis.no_gradient.no_grad_reasons import GradientReport
 
     name = subject.partition(",")[0].strip()
     paths = [one.path for one in parameters]
@@ -66,7 +66,7 @@ def kept_reason(
 
 def _reason(one: ParameterRecord, findings: Sequence[BackwardFinding]) -> NoGradient:
     # The diagnosis loads when it is asked for.
-    from ...diagnosis.no_gradient.no_grad_records import NoGradient, Reason
+    from ...diagnosis.no_gradient.no_grad_reasons import NoGradient, Reason
 
     def answer(reason: Reason, message: str, way_out: str = "") -> NoGradient:
         return NoGradient(one.path, one.shape, reason, message, help=way_out)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...diagnosis.topics import TOPICS
+from ...diagnosis.explain_topics import TOPICS
 from .prompt_verbs import VERBS
 
 if TYPE_CHECKING:

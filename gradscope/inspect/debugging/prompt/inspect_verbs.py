@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
+from ...diagnosis.explain_topics import TOPICS, find_topic, suggest, topic_text
 from ...diagnosis.finding_limits import limit_text
-from ...diagnosis.topics import TOPICS, find_topic, suggest, topic_text
 from ...records.records import SessionState
 from .plain_text import (
     finding_text,

@@ -20,7 +20,7 @@ from .session_queries import SessionQueries, Told
 from .session_records import BackwardFinding
 
 if TYPE_CHECKING:
-    from ...diagnosis.no_gradient.no_grad_records import GradientReport, NoGradient
+    from ...diagnosis.no_gradient.no_grad_reasons import GradientReport, NoGradient
 
 __all__ = ["SessionFindings"]
 
@@ -135,7 +135,7 @@ class SessionFindings(SessionQueries):
 
         def ask(place: PauseContext) -> NoGradient | GradientReport:
             # The diagnosis loads when it is asked for.
-            from ...diagnosis.no_gradient.no_grad_records import NoGradient
+            from ...diagnosis.no_gradient.no_grad_reasons import NoGradient
             from ...diagnosis.no_gradient.why_no_grad import why_no_grad
 
             parameters = self._parameters()
@@ -325,7 +325,7 @@ def _ranked(
 def _in_progress(answer: NoGradient | GradientReport, ahead: Sequence[int]) -> NoGradient | GradientReport:
     """Return an answer that knows of the backward in progress; `ahead` is where the gradient will arrive, if known."""
     # The diagnosis loads when it is asked for.
-    from ...diagnosis.no_gradient.no_grad_records import GradientReport
+    from ...diagnosis.no_gradient.no_grad_reasons import GradientReport
 
     if isinstance(answer, GradientReport):
         return replace(answer, parameters=tuple(_on_its_way(parameter) for parameter in answer.parameters))
@@ -334,7 +334,7 @@ def _in_progress(answer: NoGradient | GradientReport, ahead: Sequence[int]) -> N
 
 def _on_its_way(answer: NoGradient, ahead: Sequence[int] = ()) -> NoGradient:
     # The diagnosis loads when it is asked for.
-    from ...diagnosis.no_gradient.no_grad_records import Reason
+    from ...diagnosis.no_gradient.no_grad_reasons import Reason
 
     if answer.reason is not Reason.NOT_RUN:
         return answer

@@ -1,7 +1,7 @@
 """Why a tensor has no gradient.
 
 - :mod:`~.why_no_grad`: ``gi.why_no_grad``: where the way to the loss was lost
-- :mod:`~.no_grad_records`: what the answer is made of
+- :mod:`~.no_grad_reasons`: what the answer is made of
 - :mod:`~.missing_gradients`: parameters that no backward gives a gradient
 - :mod:`~.withheld_gradients`: a custom Function whose backward returns None
 - :mod:`~.loss_terms`: what a loss is made of; terms without a graph

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...source.source_syntax import last_name
-from .no_grad_records import Reason
+from .no_grad_reasons import Reason
 
 __all__ = [
     *("FREEZING", "SWITCHING", "WEAK", "DetachingCall"),

@@ -18,7 +18,7 @@ from ...records.naming import tables_of
 from ...source.call_sites import fields_of, line_of
 from ...source.source_syntax import FUNCTIONS, syntax_of
 from .detaching_calls import dotted, is_quiet
-from .no_grad_records import Reason, Suspect
+from .no_grad_reasons import Reason, Suspect
 from .program_slices import PassedCall, ProgramSlice
 
 __all__ = ["ModulePath", "SourceFunction", "around", "behind", "forward_of", "places_of", "reached"]

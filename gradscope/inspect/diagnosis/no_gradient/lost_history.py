@@ -10,7 +10,7 @@ from ...source.source_syntax import last_name, syntax_tree
 from ..explanation import at
 from .dataflow_entries import LedgerEntry
 from .detaching_calls import quiet_from
-from .no_grad_records import Reason
+from .no_grad_reasons import Reason
 
 __all__ = ["DETACHING", "Answer", "loss_of_gradient", "lost_on_the_way"]
 

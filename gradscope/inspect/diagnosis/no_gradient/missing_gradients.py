@@ -17,7 +17,7 @@ from ...records.records import Location
 from ...source.call_sites import user_frames
 from ...source.variable_names import name_of
 from .dataflow import DataflowObserver
-from .no_grad_records import GradientReport, NoGradient, Reason
+from .no_grad_reasons import GradientReport, NoGradient, Reason
 from .tensor_in_error import RefusedBackward, leaves_in
 from .why_no_grad import LossDiagnosis
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ...source.source_syntax import FUNCTIONS
 from .detaching_calls import DetachingCall, detaching_call, dotted, is_quiet
-from .no_grad_records import Reason
+from .no_grad_reasons import Reason
 
 __all__ = ["ProgramSlice", "DetachingLine", "PassedCall"]
 

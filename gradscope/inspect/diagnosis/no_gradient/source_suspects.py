@@ -23,7 +23,7 @@ from ...source.frame_variables import variables_of
 from ...source.source_syntax import FUNCTIONS, last_name, syntax_of, syntax_tree
 from .detaching_calls import FREEZING, SWITCHING, WEAK, detaching_call, dotted, freezing, switched_off
 from .forward_functions import ModulePath, SourceFunction, around, behind, forward_of, places_of, reached
-from .no_grad_records import Reason, Suspect
+from .no_grad_reasons import Reason, Suspect
 
 __all__ = ["SourceInReach", "assigned_at", "freezers", "switches"]
 

@@ -10,7 +10,7 @@ from ...source.call_sites import line_of
 from ...source.source_syntax import FUNCTIONS, last_name, syntax_tree
 from ..explanation import at
 from .lost_history import Answer
-from .no_grad_records import Reason
+from .no_grad_reasons import Reason
 
 __all__ = ["unread"]
 

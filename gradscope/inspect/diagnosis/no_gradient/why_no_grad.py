@@ -23,7 +23,7 @@ from .dataflow_entries import LedgerEntry
 from .dataflow_ledger import Ledger, recorder_for
 from .forward_functions import places_of
 from .lost_history import Answer, loss_of_gradient, lost_on_the_way
-from .no_grad_records import GradientReport, NoGradient, Reason, Suspect
+from .no_grad_reasons import GradientReport, NoGradient, Reason, Suspect
 from .source_suspects import SourceInReach, freezers, switches
 from .unused_results import unread
 from .withheld_gradients import functions_before, given_none

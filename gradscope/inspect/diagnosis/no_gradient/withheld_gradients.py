@@ -11,7 +11,7 @@ from ...source.call_sites import place
 from ..explanation import at
 from ..functions.failed_backward import arguments_of, last_return, return_lines
 from .lost_history import Answer
-from .no_grad_records import Reason
+from .no_grad_reasons import Reason
 
 __all__ = ["functions_before", "given_none", "note_withheld"]
 

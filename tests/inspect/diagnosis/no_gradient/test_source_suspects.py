@@ -18,7 +18,7 @@ from gradscope.inspect.diagnosis.no_gradient.detaching_calls import (
     switched_off,
 )
 from gradscope.inspect.diagnosis.no_gradient.loss_terms import crossed
-from gradscope.inspect.diagnosis.no_gradient.no_grad_records import Reason
+from gradscope.inspect.diagnosis.no_gradient.no_grad_reasons import Reason
 from gradscope.inspect.diagnosis.no_gradient.program_slices import FUNCTIONS, ProgramSlice
 from gradscope.inspect.diagnosis.no_gradient.source_suspects import SourceInReach
 from tests.inspect.diagnosis.lines import line

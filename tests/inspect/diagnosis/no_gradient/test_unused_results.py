@@ -3,7 +3,7 @@
 import pytest
 
 import gradscope.inspect as gi
-from gradscope.inspect.diagnosis.no_gradient.no_grad_records import Reason
+from gradscope.inspect.diagnosis.no_gradient.no_grad_reasons import Reason
 from tests.inspect.diagnosis.lines import line
 
 

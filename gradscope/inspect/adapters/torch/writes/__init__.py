@@ -3,5 +3,5 @@
 - :mod:`~.inplace_writes`: which arguments an operator writes, and who hears of it
 - :mod:`~.refused_writes`: which rule PyTorch refused a write by
 - :mod:`~.suspicious_writes`: what may have spoilt a gradient in silence, seen without listening to operators
-- :mod:`~.handed_memory`: memory that others can write, and whether they did
+- :mod:`~.unversioned_writes`: memory that others can write, and whether they did
 """

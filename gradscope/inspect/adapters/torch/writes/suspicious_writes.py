@@ -35,7 +35,7 @@ from ..observed_backward import edge_of, reached
 from ..operator_calls import grad_fn_of, tensors_in
 from ..saved_tensors import held_of, written_by_itself
 from ..transforms.torch_compile import leave_uncompiled
-from .handed_memory import HandedMemory
+from .unversioned_writes import HandedMemory
 
 __all__ = ["suspect_writes"]
 

@@ -11,7 +11,7 @@ from ....records.optimizer_steps import held_by, living_optimizers
 from ....records.records import Location
 from ....source.call_sites import caller, user_frames
 from ...explanation import at
-from ...no_gradient.no_grad_records import Suspect
+from ...no_gradient.no_grad_reasons import Suspect
 from ...no_gradient.source_suspects import switches
 from ...program_facts import Fact, WatchedProgram
 from ...rule_registry import Rule

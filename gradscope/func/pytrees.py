@@ -1,4 +1,4 @@
-"""Dicts, lists and tuples of tensors, nested as they like: trees, whose leaves are all else."""
+"""Dicts, lists and tuples of tensors, nested as they like: pytrees, whose leaves are all else."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-from gradscope.inspect.adapters.torch.writes.handed_memory import HandedMemory  # noqa: E402
+from gradscope.inspect.adapters.torch.writes.unversioned_writes import HandedMemory  # noqa: E402
 
 
 def now():

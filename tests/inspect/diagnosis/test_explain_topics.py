@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 import gradscope as gs
-from gradscope.inspect.diagnosis.topics import TOPICS, find_topic, suggest, topic_text
+from gradscope.inspect.diagnosis.explain_topics import TOPICS, find_topic, suggest, topic_text
 
 
 @pytest.mark.filterwarnings("ignore")

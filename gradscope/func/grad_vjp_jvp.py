@@ -13,7 +13,7 @@ from ..runtime.engine.backward import grad as gradients
 from ..runtime.modes import enable_grad
 from ..runtime.tensor import tangents
 from ..runtime.tensor.tensor import Tensor
-from .trees import described, filled, leaves, mapped, same_form
+from .pytrees import described, filled, leaves, mapped, same_form
 
 __all__ = ["grad", "grad_and_value", "jvp", "linearize", "vjp"]
 
