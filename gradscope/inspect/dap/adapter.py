@@ -529,8 +529,7 @@ class DebugAdapter:
         return {"variables": self._here.variables.unfold(asked["variablesReference"], start, count)}
 
     def _set_variable(self, asked: dict[str, Any]) -> dict[str, Any]:
-        value = self._here.variables.change(asked["variablesReference"], str(asked["name"]), str(asked["value"]))
-        return {"value": value}
+        return self._here.variables.change(asked["variablesReference"], str(asked["name"]), str(asked["value"]))
 
     def _evaluate(self, asked: dict[str, Any]) -> dict[str, Any]:
         text = str(asked["expression"])

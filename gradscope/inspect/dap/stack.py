@@ -40,7 +40,8 @@ class Frame:
 
 def stack_of(debugger: RemoteDebugger) -> list[Frame]:
     """Return the frames of a program that is paused, the current node first."""
-    frames = [_of_node(node) for node in _to_the_loss(debugger)]
+    nodes = _to_the_loss(debugger)
+    frames = [_of_node(node, _line_of(nodes[place:])) for place, node in enumerate(nodes)]
     callers = [found.groupdict() for found in _CALLER.finditer(debugger.where())][::-1]
     for place, caller in enumerate(callers):
         path, line = os.path.abspath(caller["path"]), int(caller["line"])
@@ -70,13 +71,21 @@ def node_records(debugger: RemoteDebugger) -> list[NodeRecord]:
     return list(candidates_of(debugger.nodes))  # type: ignore[arg-type] # of a remote program they are records
 
 
-def _of_node(node: NodeRecord) -> Frame:
+def _line_of(nodes: list[NodeRecord]) -> Location | None:
+    """Return the line of the first of nodes; of a leaf, which no line has made, the line that uses it.
+
+    An editor passes over frames without a line: it would show the variables of another node.
+    """
+    return next((node.location for node in nodes if node.location is not None), None)
+
+
+def _of_node(node: NodeRecord, line: Location | None) -> Frame:
     title = f"{node.index} {node.name}" + (
         f"  {node.parameter or node.module}" if node.parameter or node.module else ""
     )
-    if node.location is None:
+    if line is None:
         return Frame(title, "", 0, node.index)
-    return Frame(title, os.path.abspath(node.location.filename), node.location.lineno, node.index)
+    return Frame(title, os.path.abspath(line.filename), line.lineno, node.index)
 
 
 def same_file(location: Location | None, path: str) -> bool:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..debugging.prompt.plain_text import inside_lines
+from ..debugging.prompt.plain_text import inside_lines, number
 from ..debugging.session.session_errors import SessionError
+from ..output.number_format import format_shape
 from ..records.records import NodeRecord, SavedRecord, SessionState, TensorSummary
 from ..wire.client import RemoteDebugger
 from .stack import Frame
@@ -30,7 +31,7 @@ class _Unfolding:
     """What is inside of a variable or a scope: its parts, as of a slice, and how one of them is changed."""
 
     parts: Callable[[int, int], list[Shown]]
-    change: Callable[[str, str], str] | None = None
+    change: Callable[[str, str], Shown] | None = None
 
 
 class VariableReferences:
@@ -59,7 +60,7 @@ class VariableReferences:
         if frame.innermost:
             found["Locals"] = _Unfolding(
                 lambda start, stop: self._locals(debugger)[start:stop],
-                lambda name, value: _assign(debugger, name, value),
+                lambda name, value: self._assign(debugger, name, value),
             )
         return [
             {"name": name, "variablesReference": self._add(inside), "expensive": False}
@@ -70,14 +71,9 @@ class VariableReferences:
         node, here = debugger.inspect(index), index == debugger.current
         where = "" if here else f"at_node({index})."
 
-        def change(name: str, value: str) -> str:
-            return _set_gradient(debugger, name, value)
-
         found = {
-            "Gradients in": _Unfolding(_listed(self._gradients(debugger, f"{where}grads", node.grad_outputs)), change),
-            "Gradients out": _Unfolding(
-                _listed(self._gradients(debugger, f"{where}produced", node.grad_inputs)), change
-            ),
+            "Gradients in": self._gradient_scope(debugger, node, where, "grads"),
+            "Gradients out": self._gradient_scope(debugger, node, where, "produced"),
             "Saved tensors": _Unfolding(_listed([self._saved(debugger, where, one) for one in node.saved])),
             **({"Compiled": _Unfolding(_listed(_compiled(node)))} if node.inside else {}),
             "Module": _Unfolding(_listed(_about(node))),
@@ -98,8 +94,8 @@ class VariableReferences:
         parts = self._of(reference).parts(start, start + (count or _PAGE + 1))
         return parts if count or len(parts) <= _PAGE else [*parts[:_PAGE], _plain("...", f"{_PAGE} are shown")]
 
-    def change(self, reference: int, name: str, value: str) -> str:
-        """Set a variable inside of another to the value of an expression; return how it is shown then.
+    def change(self, reference: int, name: str, value: str) -> Shown:
+        """Set a variable inside of another to the value of an expression; return what is shown of it then.
 
         Raises
         ------
@@ -108,7 +104,7 @@ class VariableReferences:
         """
         change = self._of(reference).change
         if change is None:
-            raise ValueError(f"{name} cannot be set: a gradient and a variable of the program can")
+            raise ValueError(f"{name} cannot be set: a gradient of the current node and a variable of the program can")
         return change(name, value)
 
     def of_expression(self, debugger: RemoteDebugger, expression: str) -> Shown:
@@ -133,19 +129,27 @@ class VariableReferences:
 
     # --- what is shown ---
 
-    def _gradients(
-        self, debugger: RemoteDebugger, group: str, found: tuple[TensorSummary | None, ...] | None
-    ) -> list[Shown]:
+    def _gradient_scope(self, debugger: RemoteDebugger, node: NodeRecord, where: str, group: str) -> _Unfolding:
+        """Return a node's gradients of a group; of the current one, for which `where` is empty, they can be set."""
+
+        def change(name: str, value: str) -> Shown:
+            debugger.set_grad(_check_gradient(debugger, name), value)
+            changed = self._gradients(debugger, debugger.inspect(node.index), where, group)
+            return next(shown for shown in changed if shown["name"] == name)
+
+        return _Unfolding(_listed(self._gradients(debugger, node, where, group)), None if where else change)
+
+    def _gradients(self, debugger: RemoteDebugger, node: NodeRecord, where: str, group: str) -> list[Shown]:
         shown = []
-        for slot, summary in enumerate(found or ()):
-            expression = f"{group}[{slot}]"
-            name = expression.rpartition(".")[2]
+        for slot, summary in enumerate((node.grad_outputs if group == "grads" else node.grad_inputs) or ()):
+            name = f"{group}[{slot}]"
+            expression = f"{where}{name}"
             if summary is None:
                 shown.append(_plain(name, "None"))
                 continue
             kind = {"type": f"{summary.dtype}{list(summary.shape)}"}
             inside = self._inside(debugger, expression, summary.shape)
-            shown.append({"name": name, "value": summary.preview, **kind, **inside})
+            shown.append({"name": name, "value": _in_short(summary), **kind, **inside})
         return shown
 
     def _saved(self, debugger: RemoteDebugger, where: str, saved: SavedRecord) -> Shown:
@@ -153,16 +157,20 @@ class VariableReferences:
         versions = f"version {saved.saved_version}" if saved.saved_version is not None else "no version"
         if saved.current_version not in (None, saved.saved_version):
             versions += f", now {saved.current_version}"
-        preview = f" {saved.summary.preview}" if saved.summary is not None else ""
+        numbers = f"  {_in_short(saved.summary)}" if saved.summary is not None else ""
         shape = saved.shape if saved.state != "released" else None
         inside = self._inside(debugger, f"{where}saved[{saved.name!r}]", shape)
-        return {"name": saved.name, "value": f"{saved.state}, {versions}{preview}", "type": kind, **inside}
+        return {"name": saved.name, "value": f"{saved.state}, {versions}{numbers}", "type": kind, **inside}
 
     def _locals(self, debugger: RemoteDebugger) -> list[Shown]:
         return [
             {"name": v.name, "value": v.text, "type": v.kind, **self._inside(debugger, v.name, v.shape)}
             for v in debugger.variables()
         ]
+
+    def _assign(self, debugger: RemoteDebugger, name: str, value: str) -> Shown:
+        debugger.execute(f"{name} = ({value})")
+        return next(shown for shown in self._locals(debugger) if shown["name"] == name)
 
     def _inside(
         self, debugger: RemoteDebugger, expression: str, shape: tuple[int, ...] | None, first: int = 0
@@ -179,8 +187,8 @@ class VariableReferences:
             size = math.prod(shape[1:])
             return [self._slice(debugger, expression, shape[1:], place, first + place * size) for place in places]
 
-        def change(name: str, value: str) -> str:
-            return _set_element(debugger, expression, first, name, value)
+        def change(name: str, value: str) -> Shown:
+            return _plain(name, _set_element(debugger, expression, first, name, value))
 
         unfolding = _Unfolding(parts, change if len(shape) == 1 and _GRADIENT.fullmatch(expression) else None)
         whole = {"evaluateName": expression} if not first else {}
@@ -211,6 +219,13 @@ def _listed(shown: list[Shown]) -> Callable[[int, int], list[Shown]]:
     return lambda start, stop: shown[start:stop]
 
 
+def _in_short(summary: TensorSummary) -> str:
+    """Return a tensor as a narrow column shows it: the shape, what is wrong with it, and the norm come first."""
+    bad = [f"{name} {many}" for name, many in (("nans", summary.nans), ("infs", summary.infs)) if many]
+    norm = [f"norm {number(summary.norm)}"] if summary.has_values else []
+    return "  ".join([format_shape(summary.shape), *bad, *norm, summary.preview])
+
+
 def _plain(name: str, value: str) -> Shown:
     return {"name": name, "value": value, "variablesReference": 0}
 
@@ -234,17 +249,7 @@ def _check_gradient(debugger: RemoteDebugger, name: str) -> int:
     return int(found["slot"])
 
 
-def _set_gradient(debugger: RemoteDebugger, name: str, value: str) -> str:
-    debugger.set_grad(_check_gradient(debugger, name), value)
-    return debugger.evaluate_text(name)
-
-
 def _set_element(debugger: RemoteDebugger, gradient: str, first: int, name: str, value: str) -> str:
     slot, place = _check_gradient(debugger, gradient), first + int(name.strip("[]"))
     debugger.set_grad(slot, f"(lambda all: np.put(all, {place}, ({value})) or all)(np.array({gradient}))")
     return str(debugger.elements(gradient, place, place + 1).values[0])
-
-
-def _assign(debugger: RemoteDebugger, name: str, value: str) -> str:
-    debugger.execute(f"{name} = ({value})")
-    return debugger.evaluate_text(name)

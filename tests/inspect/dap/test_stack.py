@@ -20,3 +20,13 @@ def test_it_leads_from_the_node_to_the_loss_and_to_the_call_of_backward(program)
         assert known[below.node].key in {edge.target_key for edge in known[above.node].edges}
     assert all(same_file(known[frame.node].location, frame.path) for frame in nodes)
     assert not same_file(None, nodes[0].path)
+
+
+def test_a_leaf_has_the_line_that_uses_it(program):
+    program.until("op:AccumulateGrad")
+    program.wait(10)
+    leaf, user = stack_of(program)[:2]
+    assert program.node.location is None
+    assert leaf.node == program.current
+    assert user.line
+    assert (leaf.path, leaf.line) == (user.path, user.line)

@@ -39,6 +39,23 @@ def test_a_node_has_its_gradients_its_saved_tensors_and_its_module(tanh):
     assert (watch["name"], watch["value"]) == ("1 + 1", "2")
 
 
+def test_a_tensor_shows_its_shape_and_its_norm_before_its_elements(tanh):
+    variables = VariableReferences()
+    found = scopes(variables, tanh)
+    (gradient,) = variables.unfold(found["Gradients in"], 0, 0)
+    norm = float(tanh.evaluate_text("grads[0].norm().item()"))
+    assert gradient["value"].startswith(f"(5, 4)  norm {norm:.4g}  [")
+    (result,) = variables.unfold(found["Saved tensors"], 0, 0)
+    assert result["value"].startswith("ok, version 0  (5, 4)  norm ")
+
+
+def test_a_gradient_says_how_many_elements_are_nan_before_all_else(tanh):
+    tanh.set_grad(0, "grads[0] * float('nan')")
+    variables = VariableReferences()
+    (gradient,) = variables.unfold(scopes(variables, tanh)["Gradients in"], 0, 0)
+    assert gradient["value"].startswith("(5, 4)  nans 20  norm nan  [nan, ")
+
+
 def test_a_tensor_is_unfolded_by_slices(tanh):
     variables = VariableReferences()
     (gradient,) = variables.unfold(scopes(variables, tanh)["Gradients in"], 0, 0)
@@ -70,12 +87,14 @@ def test_of_a_long_tensor_a_thousand_elements_are_shown_unless_more_are_asked_fo
 def test_a_gradient_and_one_element_of_it_can_be_set(tanh):
     variables = VariableReferences()
     scope = scopes(variables, tanh)["Gradients in"]
-    assert "3." in variables.change(scope, "grads[0]", "3.0")
+    changed = variables.change(scope, "grads[0]", "3.0")
+    assert changed["value"] == "(5, 4)  norm 13.42  [3, 3, 3, 3, 3, 3, ...]"
+    assert variables.unfold(changed["variablesReference"], 0, 1)[0]["value"] == "[4]"
     (gradient,) = variables.unfold(scope, 0, 0)
     row = variables.unfold(gradient["variablesReference"], 2, 1)[0]
-    assert variables.change(row["variablesReference"], "[1]", "-1") == "-1.0"
+    assert variables.change(row["variablesReference"], "[1]", "-1")["value"] == "-1.0"
     assert tanh.elements("grads[0]", 8, 11).values == (3.0, -1.0, 3.0)
-    with pytest.raises(ValueError, match="a gradient and a variable of the program can"):
+    with pytest.raises(ValueError, match="a gradient of the current node and a variable of the program can"):
         variables.change(gradient["variablesReference"], "[1]", "0")
     with pytest.raises(ValueError, match="before a node its grads can"):
         variables.change(scope, "produced[0]", "0")
@@ -86,7 +105,7 @@ def test_a_variable_of_the_paused_function_can_be_set(tanh):
     frame = next(place for place, one in enumerate(stack_of(tanh)) if one.innermost)
     scope = scopes(variables, tanh, frame)["Locals"]
     assert names(variables, scope)["model"]["type"] == "Sequential"
-    assert variables.change(scope, "count", "1 + 2") == "3"
+    assert variables.change(scope, "count", "1 + 2")["value"] == "3"
     assert names(variables, scope)["count"]["value"] == "3"
 
 
@@ -116,5 +135,7 @@ def test_an_earlier_node_on_the_stack_shows_what_has_been_seen_of_it(tanh):
     row = variables.unfold(shown["variablesReference"], 1, 1)[0]
     values = [float(one["value"]) for one in variables.unfold(row["variablesReference"], 0, 0)]
     assert values == pytest.approx(tanh.elements("grads[0]", 4, 8).values)
-    with pytest.raises(ValueError, match="cannot be set here"):
-        variables.change(found["Gradients out"], "produced[0]", "0")
+    for scope, name in (("Gradients out", "produced[0]"), ("Gradients in", "grads[0]")):
+        with pytest.raises(ValueError, match="cannot be set: a gradient of the current node"):
+            variables.change(found[scope], name, "0")
+    assert tanh.elements("grads[0]", 0, 1).values != (0.0,)
