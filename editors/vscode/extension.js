@@ -27,16 +27,18 @@ function isThere(name) {
   return folders.some((folder) => endings.some((ending) => fs.existsSync(path.join(folder, name + ending))));
 }
 
-/** What F5 does without a launch.json: the file at hand, from its first backward on. */
+/** Where a configuration leaves something out: it runs in its folder, and F5 without any takes the file at hand. */
 function resolved(folder, configuration) {
   if (configuration.type || configuration.request || configuration.name) {
-    return configuration;
+    const runs = configuration.request === 'launch' && folder !== undefined;
+    return runs ? { cwd: folder.uri.fsPath, ...configuration } : configuration;
   }
   const editor = vscode.window.activeTextEditor;
   if (editor === undefined || editor.document.languageId !== 'python') {
     return undefined;
   }
-  return { type: 'gradscope', request: 'launch', name: 'Backward', program: '${file}', stopOnEntry: true };
+  const cwd = folder === undefined ? {} : { cwd: folder.uri.fsPath };
+  return { type: 'gradscope', request: 'launch', name: 'Backward', program: '${file}', stopOnEntry: true, ...cwd };
 }
 
 exports.activate = function activate(context) {

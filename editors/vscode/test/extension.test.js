@@ -8,13 +8,14 @@ const os = require('node:os');
 const path = require('node:path');
 const { after, before, test } = require('node:test');
 
-let command, factory, folder;
+let command, factory, folder, provider;
 
 const editor = {
   workspace: { getConfiguration: () => ({ get: () => command }) },
+  window: { activeTextEditor: { document: { languageId: 'python' } } },
   debug: {
     registerDebugAdapterDescriptorFactory: (_, given) => (factory = given),
-    registerDebugConfigurationProvider: () => ({}),
+    registerDebugConfigurationProvider: (_, given) => (provider = given),
   },
   DebugAdapterExecutable: class {
     constructor(name, args) {
@@ -52,4 +53,15 @@ test('what is not there is said, with the setting that names it', () => {
     command = [name];
     assert.throws(started, /gradscope was not found\. Set gradscope\.command to what starts gradscope/);
   }
+});
+
+test('a program runs in its folder, unless the configuration says where', () => {
+  const workspace = { uri: { fsPath: folder } };
+  const cwd = (of, configuration) => provider.resolveDebugConfiguration(of, configuration).cwd;
+  const launch = { type: 'gradscope', request: 'launch', name: 'Backward' };
+  assert.deepStrictEqual(
+    [launch, { ...launch, cwd: '/elsewhere' }, { ...launch, request: 'attach' }, {}].map((one) => cwd(workspace, one)),
+    [folder, '/elsewhere', undefined, folder],
+  );
+  assert.deepStrictEqual([launch, {}].map((one) => cwd(undefined, one)), [undefined, undefined]);
 });
