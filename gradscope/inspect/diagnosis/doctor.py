@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..adapters import Adapter
@@ -40,6 +41,7 @@ from .program_facts import (
 )
 from .rule_registry import Found, Rule, load_rules
 from .step_limit import EnoughSeen, step_limit
+from .watch import fault_of, not_looked_into
 
 __all__ = ["Diagnosis", "Doctor", "Symptom"]
 
@@ -152,19 +154,25 @@ class Diagnosis(Explanation):
     @property
     def symptoms(self) -> tuple[Symptom, ...]:
         """The findings, the worst first; what another finding explains is left out."""
-        facts = {**self._facts, OTHERS.name: self.others}
-        found = [
-            (rule, Found(*judged))
-            for rule in sorted(_RULES, key=lambda rule: _WORST_FIRST.index(rule.severity))
-            if all(fact.name in facts for fact in rule.needs)
-            for judged in rule.judge(*(facts[fact.name] for fact in rule.needs))
-        ]
+        found = [(rule, one) for rule, told in self._judged if not isinstance(told, str) for one in told]
         unexplained = (
             Symptom(rule.kind, one.text, one.location, rule.code, _certainty_of(rule), one.since)
             for rule, one in found
             if not any(rule.code in cause.explains and told.leads_to(one) for cause, told in found)
         )
         return (*self.others, *unexplained)
+
+    @property
+    def unjudged(self) -> tuple[str, ...]:
+        """The rules that failed by an error of gradscope's own, each with it."""
+        return tuple(not_looked_into(rule.code, told) for rule, told in self._judged if isinstance(told, str))
+
+    @cached_property
+    def _judged(self) -> Sequence[tuple[Rule, Sequence[Found] | str]]:
+        """Each rule, the worst first, with what it found, or the error that it failed by."""
+        facts = {**self._facts, OTHERS.name: self.others}
+        rules = sorted(_RULES, key=lambda rule: _WORST_FIRST.index(rule.severity))
+        return [(rule, _judge(rule, facts)) for rule in rules if all(fact.name in facts for fact in rule.needs)]
 
     def __bool__(self) -> bool:
         return bool(self.symptoms)
@@ -185,7 +193,8 @@ class Diagnosis(Explanation):
             seen += (
                 f"\nNot used by the package that has it: {named(self.spare)}, {count(len(self.spare), 'parameter')}."
             )
-        return "\n".join([*self._list(), seen, *(f"Not looked into: {reason}." for reason in self.unseen)])
+        unseen = (f"Not looked into: {reason}." for reason in (*self.unseen, *self.unjudged))
+        return "\n".join([*self._list(), seen, *unseen])
 
     def _list(self) -> Iterable[str]:
         for symptom in self.symptoms:
@@ -196,7 +205,8 @@ class Diagnosis(Explanation):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields and ``symptoms`` as numbers, text, lists and dictionaries."""
-        return {**super().to_dict(), "symptoms": plain(self.symptoms)}
+        unseen = plain((*self.unseen, *self.unjudged))
+        return {**super().to_dict(), "unseen": unseen, "symptoms": plain(self.symptoms)}
 
     def _title(self) -> str:
         return f"{count(len(self.symptoms), 'finding')} in {count(self.backwards, 'backward pass', 'backward passes')}"
@@ -215,6 +225,14 @@ def _how_sure(symptom: Symptom) -> str:
     told = symptom.since <= 1 or "first seen" in symptom.text
     since = [] if told else [f"first seen in backward {symptom.since}"]
     return f" ({', '.join(sure + since)})" if sure or since else ""
+
+
+def _judge(rule: Rule, facts: Mapping[str, Any]) -> Sequence[Found] | str:
+    """Return what a rule finds, or the error that it failed by."""
+    try:
+        return [Found(*judged) for judged in rule.judge(*(facts[fact.name] for fact in rule.needs))]
+    except Exception as error:
+        return fault_of(error)
 
 
 def _certainty_of(rule: Rule) -> str:
@@ -280,26 +298,26 @@ class Doctor:
     def diagnosis(self) -> Diagnosis:
         """The diagnosis of the program so far."""
         facts = self._program.known()
-        seen: Examination = facts[EXAMINATION.name]
+        seen: Examination = facts.get(EXAMINATION.name, Examination())
         return Diagnosis(
             backwards=self._program.ledger.recorder.backwards,
             missing=seen.missing,
-            nan=facts[NAN.name],
+            nan=facts.get(NAN.name, NanOrigin(())),
             flow=seen.flow,
             rectifiers=seen.rectifiers,
-            growth=facts[GROWTH.name],
+            growth=facts.get(GROWTH.name, Growth((), "steady", 0, None, ())),
             aliasing=seen.sharing,
             memory=seen.memory,
-            updates=facts[UPDATES.name],
+            updates=facts.get(UPDATES.name, Updates(0)),
             trouble=seen.trouble,
             zeros=seen.zeros,
             cycles=seen.cycles,
             terms=seen.terms,
-            failed=facts[FAILURE.name],
-            functions=facts[FUNCTIONS.name],
+            failed=facts.get(FAILURE.name),
+            functions=facts.get(FUNCTIONS.name, ()),
             frozen=seen.frozen,
             spare=seen.spare,
-            unseen=(*facts[BLIND_REGIONS.name], *self._program.faults()),
+            unseen=(*facts.get(BLIND_REGIONS.name, ()), *self._program.faults()),
             _facts=facts,
         )
 
@@ -308,6 +326,13 @@ class Doctor:
         # These do not come from the gradients.
         if error is None or isinstance(error, (KeyboardInterrupt, EnoughSeen)):
             return False
+        try:
+            return self._explains(error)
+        except Exception as own:  # the program's error is told as it is
+            self._program.watch_of(FAILURE).fault = fault_of(own)
+            return False
+
+    def _explains(self, error: BaseException) -> bool:
         missing = self._program.watch_of(EXAMINATION).missing
         refused, of_none = loss_without_graph(self._adapter, error), gradients_of_none(self._adapter, error)
         if refused is not None:

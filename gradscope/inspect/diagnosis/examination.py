@@ -38,6 +38,7 @@ from .watch import Watch, guarded
 __all__ = ["Examination", "Examiner", "FlowTrouble", "ZeroGradient", "named"]
 
 _SHOWN = 4
+_NO_REPORT = GradientReport(())
 
 
 @dataclass(frozen=True)
@@ -144,19 +145,19 @@ class Examination:
         What is in a loss and does not do what it looks like.
     """
 
-    missing: GradientReport
-    missing_since: int
-    frozen: tuple[str, ...]
-    spare: tuple[str, ...]
-    flow: GradientFlow | None
-    rectifiers: tuple[DeadUnits, ...]
-    sharing: GradientAliasing | None
-    assigned: tuple[Location, ...]
-    memory: MemoryReport | None
-    trouble: tuple[FlowTrouble, ...]
-    zeros: tuple[ZeroGradient, ...]
-    cycles: tuple[GraphCycle, ...]
-    terms: tuple[LossTerm, ...]
+    missing: GradientReport = _NO_REPORT
+    missing_since: int = 0
+    frozen: tuple[str, ...] = ()
+    spare: tuple[str, ...] = ()
+    flow: GradientFlow | None = None
+    rectifiers: tuple[DeadUnits, ...] = ()
+    sharing: GradientAliasing | None = None
+    assigned: tuple[Location, ...] = ()
+    memory: MemoryReport | None = None
+    trouble: tuple[FlowTrouble, ...] = ()
+    zeros: tuple[ZeroGradient, ...] = ()
+    cycles: tuple[GraphCycle, ...] = ()
+    terms: tuple[LossTerm, ...] = ()
 
 
 @dataclass

@@ -19,7 +19,7 @@ from .nan.nan_origin import NanWatch
 from .no_gradient.dataflow_ledger import Ledger
 from .optimizers.optimizer_updates import UpdateWatch
 from .sampled_graphs import SampledGraphs
-from .watch import Watch
+from .watch import Watch, fault_of, not_looked_into
 
 __all__ = [
     "BLIND_REGIONS",
@@ -107,6 +107,7 @@ class WatchedProgram:
         self.ledger = Ledger(adapter=adapter)
         self.graphs = SampledGraphs(adapter, self.limits.sampled_backwards)
         self._watches: dict[str, tuple[Fact, Any]] = {}
+        self._failed: dict[str, str] = {}
         self._observations: list[Any] = []
         for fact in facts:
             self.watch_of(fact)
@@ -159,20 +160,28 @@ class WatchedProgram:
             self._observations.pop().close()
         for _, watch in self._watches.values():
             if hasattr(watch, "close"):
-                watch.close()
+                try:
+                    watch.close()
+                except Exception as error:  # what the watch has seen is told all the same
+                    watch.fault = watch.fault or fault_of(error)
         self.ledger.__exit__(None, None, None)
 
-    def faults(self) -> tuple[str, ...]:
-        """Return what is not looked into since a watch has failed by an error of its own."""
-        watches = [("dataflow", self.ledger.recorder), *((fact.name, watch) for fact, watch in self._watches.values())]
-        failed = ((name, getattr(watch, "fault", "")) for name, watch in watches)
-        return tuple(
-            f"{name}, where gradscope's own code failed; please report it: {fault}" for name, fault in failed if fault
-        )
-
     def known(self) -> dict[str, Any]:
-        """Return what has been seen so far, by the facts' names."""
-        return {name: fact.known(watch) for name, (fact, watch) in self._watches.items()}
+        """Return what has been seen so far, by the facts' names; what cannot be told is left out."""
+        known: dict[str, Any] = {}
+        self._failed.clear()
+        for name, (fact, watch) in self._watches.items():
+            try:
+                known[name] = fact.known(watch)
+            except Exception as error:
+                self._failed[name] = fault_of(error)
+        return known
+
+    def faults(self) -> tuple[str, ...]:
+        """Return what is not looked into since a watch has failed by an error of its own, or cannot be told."""
+        watches = [("dataflow", self.ledger.recorder), *((fact.name, watch) for fact, watch in self._watches.values())]
+        failed = self._failed | {name: watch.fault for name, watch in watches if getattr(watch, "fault", "")}
+        return tuple(not_looked_into(name, fault) for name, fault in failed.items())
 
 
 class BlindRegions(Watch):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from ...runtime.user_warnings import warn
 from ..adapters import Observer
 
-__all__ = ["Watch", "guarded"]
+__all__ = ["Watch", "fault_of", "guarded", "not_looked_into"]
 
 raising = False
 """Whether errors of watches are raised all the same: in tests of the watches."""
@@ -88,21 +88,28 @@ def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
     return guard
 
 
-def _note(watch: Watch, error: Exception) -> None:
-    if raising or isinstance(error, watch.meant):
+def fault_of(error: Exception) -> str:
+    """Return an error of our own in one line, and where in our code it was raised; in tests of ours, raise it."""
+    if raising:
         raise error
-    watch.fault = _text_of(error)
-    with contextlib.suppress(UserWarning):  # where the program makes warnings errors, it is none of its errors
-        warn(
-            f"gradscope's own code failed, and {type(watch).__name__} looks no further; please report it: {watch.fault}"
-        )
-
-
-def _text_of(error: Exception) -> str:
-    """Return an error in one line, and where in our code it was raised."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     place = "" if trace is None else f" ({os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno})"
     told = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}{told and f': {told}'}{place}"
+
+
+def not_looked_into(name: str, fault: str) -> str:
+    """Return what a report says of a part of it that an error of ours has cost."""
+    return f"{name}, where gradscope's own code failed; please report it: {fault}"
+
+
+def _note(watch: Watch, error: Exception) -> None:
+    if isinstance(error, watch.meant):
+        raise error
+    watch.fault = fault_of(error)
+    with contextlib.suppress(UserWarning):  # where the program makes warnings errors, it is none of its errors
+        warn(
+            f"gradscope's own code failed, and {type(watch).__name__} looks no further; please report it: {watch.fault}"
+        )

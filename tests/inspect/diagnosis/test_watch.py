@@ -6,8 +6,11 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
+from gradscope.inspect.diagnosis import doctor as doctor_module
 from gradscope.inspect.diagnosis import watch
 from gradscope.inspect.diagnosis.no_gradient.dataflow import DataflowObserver
+from gradscope.inspect.diagnosis.program_facts import BLIND_REGIONS, EXAMINATION, FAILURE, GROWTH, NAN, UPDATES
+from gradscope.inspect.diagnosis.rules.gradients.d303_parameters_without_gradient import ParametersWithoutGradient
 from gradscope.inspect.diagnosis.rules.layers.d341_excessive_dropout import DropoutWatch
 from gradscope.inspect.diagnosis.rules.optimizers.d339_optimizer_constants import ConstantsWatch
 from gradscope.inspect.diagnosis.watch import Watch, guarded
@@ -54,6 +57,48 @@ def test_the_program_goes_on_and_the_diagnosis_says_what_has_failed(monkeypatch,
     assert "gradscope's own code failed; please report it: ValueError: a bug (test_watch.py:" in unseen
     assert f"Not looked into: {unseen}." in str(doctor.diagnosis)
     assert doctor.diagnosis.backwards == 3
+
+
+def test_a_rule_whose_judgement_fails_is_lost_alone(monkeypatch):
+    monkeypatch.setattr(ParametersWithoutGradient, "judge", broken)
+    with gi.Doctor() as doctor:
+        train()
+    diagnosis = doctor.diagnosis
+    (unjudged,) = diagnosis.unjudged
+    assert unjudged.startswith("D303, where gradscope's own code failed; please report it: ValueError: a bug (")
+    assert f"Not looked into: {unjudged}." in str(diagnosis)
+    assert diagnosis.to_dict()["unseen"] == [unjudged]
+    assert "D341" in [symptom.code for symptom in diagnosis.symptoms]
+
+
+@pytest.mark.parametrize(
+    "fact", [EXAMINATION, UPDATES, NAN, GROWTH, BLIND_REGIONS, FAILURE], ids=lambda fact: fact.name
+)
+def test_what_cannot_be_told_of_a_watch_leaves_the_rest_of_the_report(monkeypatch, fact):
+    doctor = gi.Doctor()
+    monkeypatch.setitem(vars(fact), "known", broken)
+    with doctor:
+        train()
+    (unseen,) = doctor.diagnosis.unseen
+    assert unseen.startswith(f"{fact.name}, where gradscope's own code failed; please report it: ValueError: a bug (")
+    assert "D341" in [symptom.code for symptom in doctor.diagnosis.symptoms]
+
+
+def test_an_error_while_the_end_of_the_program_is_explained_leaves_the_report(monkeypatch):
+    monkeypatch.setattr(doctor_module, "failed_backward", broken)
+    with gi.Doctor() as doctor:
+        train()
+    assert doctor.explain(RuntimeError("the program's")) is False
+    assert doctor.diagnosis.unseen[0].startswith("failure, where gradscope's own code failed")
+    assert doctor.diagnosis.symptoms
+
+
+def test_a_watch_that_fails_to_close_leaves_the_report(monkeypatch):
+    monkeypatch.setattr(ConstantsWatch, "close", broken)
+    with gi.Doctor() as doctor:
+        train()
+    assert "a bug" in doctor.diagnosis.unseen[0]
+    assert doctor.diagnosis.symptoms
 
 
 def test_what_a_watch_inherits_is_kept_from_the_program_too(monkeypatch):
