@@ -23,7 +23,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 
-from gradscope.inspect.diagnosis import watch
+from gradscope.inspect.adapters import event_guards
 from gradscope.inspect.source import source_paths
 from gradscope.runtime import events, state
 from gradscope.runtime.memory import dtype
@@ -32,7 +32,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So it is in the background of a shell, and in all that is started there: tests that press Ctrl-C would hang.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-watch.raising = True  # an error of a rule fails the test that meets it
+event_guards.raising = True  # an error of a rule fails the test that meets it
 
 # Examples take as long as the machine lets them; CI, which is not waited for, tries twice as many.
 _EXAMPLES = 100 if os.environ.get("CI") else 50

@@ -4,6 +4,7 @@
 - :mod:`~.native_adapter`: the answers of gradscope's own runtime
 - :mod:`~.torch`: PyTorch's
 - :mod:`~.both_frameworks`: for programs of which one does not know beforehand
+- :mod:`~.event_guards`: an error of an observer's own does not reach the program
 - :mod:`~.gradient_hooks`: hooks by name that only look, and those that change a gradient
 - :mod:`~.framework_hooks`: listening in what the program has imported by now
 - :mod:`~.import_watch`: to be told when a script imports PyTorch

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..adapters import Adapter
+from ..adapters.event_guards import fault_of
 from .examination import Examiner
 from .finding_limits import Limits
 from .functions.custom_derivatives import CheckedFunction, functions
@@ -19,7 +20,7 @@ from .nan.nan_origin import NanWatch
 from .no_gradient.dataflow_ledger import Ledger
 from .optimizers.optimizer_updates import UpdateWatch
 from .sampled_graphs import SampledGraphs
-from .watch import Watch, fault_of, not_looked_into
+from .watch import Watch, not_looked_into
 
 __all__ = [
     "BLIND_REGIONS",

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import os
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any, ClassVar
 
 from ...runtime.user_warnings import warn
-from ..adapters import Observer
+from ..adapters import Observer, event_guards
+from ..adapters.event_guards import fault_of, guard_events
 
-__all__ = ["Watch", "fault_of", "guarded", "not_looked_into"]
-
-raising = False
-"""Whether errors of watches are raised all the same: in tests of the watches."""
-
-_EVENTS = frozenset(name for name, value in vars(Observer).items() if callable(value) and not name.startswith("_"))
+__all__ = ["Watch", "guarded", "not_looked_into"]
 
 
 class Watch(Observer):
@@ -53,51 +46,12 @@ class Watch(Observer):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        for name in dir(cls):
-            if name in _EVENTS or name.startswith("on_"):
-                method = getattr(cls, name)
-                if method is not getattr(Observer, name, None) and not hasattr(method, "guards"):
-                    setattr(cls, name, guarded(method))
+        guard_events(cls, guarded)
 
 
 def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method of a :class:`Watch` that keeps its errors from whoever calls it."""
-
-    def told(self: Any, *args: Any) -> Any:
-        if self.fault:
-            return None
-        try:
-            return method(self, *args)
-        except Exception as error:
-            _note(self, error)
-            return None
-
-    def told_of_one(self: Any, given: Any) -> Any:
-        if self.fault:
-            return None
-        try:
-            return method(self, given)
-        except Exception as error:
-            _note(self, error)
-            return None
-
-    # Most events have one argument, and some come at every operator: to pack it takes as long as the rest.
-    alone = isinstance(method, FunctionType) and method.__code__.co_argcount == 2 and not method.__defaults__
-    guard = functools.wraps(method)(told_of_one if alone else told)
-    guard.guards = method  # type: ignore[attr-defined]
-    return guard
-
-
-def fault_of(error: Exception) -> str:
-    """Return an error of our own in one line, and where in our code it was raised; in tests of ours, raise it."""
-    if raising:
-        raise error
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    place = "" if trace is None else f" ({os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno})"
-    told = str(error).strip().partition("\n")[0]
-    return f"{type(error).__name__}{told and f': {told}'}{place}"
+    return event_guards.guarded(method, _note, unless="fault")
 
 
 def not_looked_into(name: str, fault: str) -> str:

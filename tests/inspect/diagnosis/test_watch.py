@@ -6,8 +6,8 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
+from gradscope.inspect.adapters import event_guards
 from gradscope.inspect.diagnosis import doctor as doctor_module
-from gradscope.inspect.diagnosis import watch
 from gradscope.inspect.diagnosis.no_gradient.dataflow import DataflowObserver
 from gradscope.inspect.diagnosis.program_facts import BLIND_REGIONS, EXAMINATION, FAILURE, GROWTH, NAN, UPDATES
 from gradscope.inspect.diagnosis.rules.gradients.d303_parameters_without_gradient import ParametersWithoutGradient
@@ -20,7 +20,7 @@ from gradscope.inspect.records.optimizer_steps import OptimizerHooks
 
 @pytest.fixture(autouse=True)
 def as_users_have_it(monkeypatch):
-    monkeypatch.setattr(watch, "raising", False)
+    monkeypatch.setattr(event_guards, "raising", False)
 
 
 @pytest.fixture(autouse=True)
