@@ -275,9 +275,11 @@ class DebuggerCore:
         self._thread.start()
 
     def _run(self) -> None:
-        with self._session.observing():
-            self._program.run(self._broadcast.write)
-        self._run_ended()
+        try:
+            with self._session.observing():
+                self._program.run(self._broadcast.write)
+        finally:  # whoever waits for the program waits for ever else
+            self._run_ended()
 
     def _run_ended(self) -> None:
         self._broadcast.flush()

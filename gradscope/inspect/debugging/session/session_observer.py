@@ -16,6 +16,7 @@ from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 from ...adapters import Adapter, FailedCall, Observation, Observer, SavedView, Write
+from ...adapters.event_guards import fault_of, guard_events, guarded
 from ...debuggee.pause_gate import Gate, NotParkedError, ProgramAborted
 from ...records.module_tracking import Tracker
 from ...records.records import NodeRecord, SessionState, StopReason, WriteRecord
@@ -90,8 +91,21 @@ class _Unobserved:
             self._thread.depth -= 1
 
 
+def _note_failure(session: SessionObserver, error: Exception) -> None:
+    """Say that code of the session's own has failed, once for each line: what it was about to do there is left out."""
+    fault = fault_of(error)
+    line = fault.rpartition(" (")[2]
+    if line not in session.faults:
+        session.faults.add(line)
+        session.log(f"gradscope's own code failed; please report it: {fault}")
+
+
+def _kept_from_the_program(method: Callable[..., Any]) -> Any:
+    return guarded(method, _note_failure)
+
+
 class SessionObserver(Observer):
-    """The observer that stops the program.
+    """The observer that stops the program; an error of its own costs a stop at most, and goes to the log.
 
     Parameters
     ----------
@@ -116,6 +130,8 @@ class SessionObserver(Observer):
         Whether to record while the program runs free.
     restored : str
         What an abort has put back.
+    faults : set of str
+        The lines at which its own code has failed.
     on_backward : callable
         Called when a backward begins, on its thread.
     """
@@ -140,6 +156,7 @@ class SessionObserver(Observer):
         self._record_always = policy.always
         self._observation: Observation | None = None
         self.restored = ""
+        self.faults: set[str] = set()
         self.on_backward: Callable[[], None] = lambda: None
         self.history = History(policy)
         self.replay = Replay(self.history)
@@ -730,6 +747,7 @@ class SessionObserver(Observer):
         """Do the debugger's own arithmetic: not recorded, and not heard."""
         return _Unobserved(self._muted, self.adapter.quiet())
 
+    @_kept_from_the_program
     def end(self) -> None:
         """Note that the program has ended: from now on everything is past, and the last backward is shown."""
         last, shown = self._last_free, self.view
@@ -745,6 +763,7 @@ class SessionObserver(Observer):
 
     # --- stopping ---
 
+    @_kept_from_the_program
     def stop_inside(self, reason: StopReason, point: Breakpoint | None = None) -> None:
         """Stop in the middle of what the program does on this thread: in a forward pass, or in a backward."""
         thread, view = self._here()
@@ -818,8 +837,8 @@ class SessionObserver(Observer):
         self._end = len(self.history.positions) - (state is SessionState.PAUSED_BEFORE and view is not None)
         call = None if view is None else view.call
         self._standing = PauseContext(self.adapter, view, call, produced, frames, about, inside=inside)
-        self.update_watches()
         try:
+            self.update_watches()
             command = self._gate.park(lambda: self._report(state, reason))
         finally:
             self._standing = self.replay.cursor = None
@@ -1027,3 +1046,6 @@ class SessionObserver(Observer):
         if view is not None and not view.live:
             return view.caller()
         return "" if standing is None else standing.where()
+
+
+guard_events(SessionObserver, _kept_from_the_program)
