@@ -415,6 +415,10 @@ class AnyAdapter:
         other = torch_adapter()
         return (*self._native.module_classes(), *(() if other is None else other.module_classes()))
 
+    def is_called_traced_graph(self, module: Any) -> bool:
+        """Whether a module about to run is a traced graph that its framework calls."""
+        return self._of(module).is_called_traced_graph(module)
+
     def named_parameters(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return the parameters of a module with their paths."""
         return list(module.named_parameters())

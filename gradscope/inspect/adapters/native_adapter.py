@@ -578,6 +578,10 @@ class NativeAdapter:
         """Return the class of all modules."""
         return (gs.nn.Module,)
 
+    def is_called_traced_graph(self, module: Any) -> bool:
+        """Return False: nothing is traced."""
+        return False
+
     def named_parameters(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return the parameters of a module with their paths."""
         return list(module.named_parameters())

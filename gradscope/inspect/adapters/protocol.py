@@ -784,6 +784,9 @@ class Adapter(Protocol):
     def module_classes(self) -> tuple[type, ...]:
         """Return the classes that all modules are instances of."""
 
+    def is_called_traced_graph(self, module: Any) -> bool:
+        """Whether a module about to run is a traced graph, and it is the framework's own code that calls it."""
+
     def named_parameters(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return the parameters of a module with their paths."""
 

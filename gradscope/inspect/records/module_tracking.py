@@ -38,7 +38,7 @@ class Tracker(Observer):
     ``training_step()``) has called a part; a part that the program calls itself, ``model.encoder(x)``, has the path
     that it has in the model. The only such module with parameters gives plain paths (``layers.0``); where the program
     has several, each is told apart by the variable that holds it (``discriminator.layers.0``), or else by its class
-    (``CrossEntropyLoss``).
+    (``CrossEntropyLoss``). What a library has traced for itself (``torch.func.linearize()``) is no such module.
     """
 
     def __init__(self, adapter: Adapter) -> None:
@@ -186,8 +186,11 @@ class Tracker(Observer):
         for label, reference in list(self._roots.items()):
             if id(reference()) in inside:  # a submodule was called before the module
                 del self._roots[label]
-        label = self._label(root)
-        self._roots[label] = weakref.ref(root)
+        if self._is_of_library(root):
+            label = type(root).__name__
+        else:
+            label = self._label(root)
+            self._roots[label] = weakref.ref(root)
         for path, module in parts:
             self._note(module, join(label, path))
 
@@ -199,6 +202,12 @@ class Tracker(Observer):
                 del paths[identity]
 
         paths[identity] = (weakref.ref(module, forget), path)
+
+    def _is_of_library(self, root: Any) -> bool:
+        """Whether a module is a graph that a call of the framework's has traced: no variable of the program has it."""
+        if not self._adapter.is_called_traced_graph(root):
+            return False
+        return not any(name_of(root, frame) for frame in user_frames(sys._getframe(1)))
 
     def _label(self, root: Any) -> str:
         if not self._adapter.named_parameters(root):

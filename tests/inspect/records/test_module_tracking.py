@@ -1,6 +1,9 @@
 """Module paths and parameter names."""
 
 import gc
+import warnings
+
+import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
@@ -211,3 +214,29 @@ def test_parts_that_are_called_before_the_whole_leave_their_places_to_it():
         model(gs.ones(1, 2))
     assert set(tracker.roots()) == {""}
     assert set(tracker.parameter_paths().values()) == {name for name, _ in model.named_parameters()}
+
+
+@pytest.mark.torch
+def test_a_graph_that_a_library_has_traced_for_itself_is_no_model():
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Linear(3, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # one of const_fold's own
+        with gi.track() as tracker:
+            _, jvp = torch.func.linearize(lambda x: model(x).tanh(), torch.ones(3))
+            jvp(torch.ones(3))
+    assert list(tracker.roots()) == [""]
+    assert tracker.roots()[""] is model
+
+
+@pytest.mark.torch
+def test_a_graph_that_the_program_has_traced_is_a_model_however_it_is_called():
+    torch = pytest.importorskip("torch")
+    traced = [torch.fx.symbolic_trace(torch.nn.Linear(3, 3))]
+    with gi.track() as tracker:
+        traced[0](torch.ones(3))
+    assert tracker.roots() == {"": traced[0]}
+    (held,) = traced
+    with gi.track() as tracker:
+        torch.func.functional_call(held, dict(held.named_parameters()), (torch.ones(3),))
+    assert tracker.roots() == {"": held}

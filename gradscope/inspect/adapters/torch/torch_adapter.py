@@ -19,6 +19,7 @@ import numpy
 import torch
 from torch.autograd.function import BackwardCFunction
 
+from ....program_files import is_library_file
 from ....runtime import call_sites
 from ...records.moments import Moments
 from ...records.records import InnerOperator, Location, TensorSpec
@@ -86,6 +87,12 @@ from .transforms.torch_compile import blindness_of, calls_inside, generated_code
 __all__ = ["TorchAdapter"]
 
 _ACCUMULATE_GRAD = torch._C._functions.AccumulateGrad
+# What stands between a module and who calls it: ours, which is told of the call, and what makes a call of a module.
+_CALLS = (
+    os.path.dirname(os.path.dirname(call_sites.__file__)) + os.sep,
+    torch.nn.modules.module.__file__,
+    torch.fx.graph_module.__file__,
+)
 
 
 class TorchAdapter:
@@ -422,6 +429,10 @@ class TorchAdapter:
         """Return the class of all modules."""
         return (torch.nn.Module,)
 
+    def is_called_traced_graph(self, module: Any) -> bool:
+        """Whether a module about to run is a graph of torch.fx's that PyTorch calls, and not the program."""
+        return isinstance(module, torch.fx.GraphModule) and _called_by_torch(sys._getframe(1))
+
     def named_parameters(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return the parameters of a module with their paths."""
         return list(module.named_parameters())
@@ -481,6 +492,13 @@ class TorchAdapter:
         """Tell `observer` what happens on this thread, on those that it starts, and in modules on any."""
         wanted = WantedEvents(forward=forward, operators=operators, writes=writes, own_writes=own_writes and not writes)
         return TorchObservation(observer, wanted, backward=backward)
+
+
+def _called_by_torch(frame: FrameType | None) -> bool:
+    """Whether it is PyTorch's own code that has called the module about to run."""
+    while frame is not None and frame.f_code.co_filename.startswith(_CALLS):
+        frame = frame.f_back
+    return frame is not None and is_library_file(frame.f_code.co_filename)
 
 
 class _BareNames(dict[str, str]):
