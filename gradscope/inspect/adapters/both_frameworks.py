@@ -427,6 +427,11 @@ class AnyAdapter:
         """Return a module and those inside it with their paths."""
         return list(module.named_modules())
 
+    def loss_scales(self) -> Sequence[tuple[float, float]]:
+        """Return those of the GradScalers of either framework."""
+        other = torch_adapter()
+        return (*self._native.loss_scales(), *(() if other is None else other.loss_scales()))
+
     # --- ranks ---
 
     def checksums(self, tensors: Sequence[Any], *, norms: bool = True) -> tuple[Sequence[int], Sequence[float]]:

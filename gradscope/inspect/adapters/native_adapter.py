@@ -35,6 +35,7 @@ from ...runtime.memory.storage import memory_of, without_repeats
 from ...runtime.tensor.views import edge_of
 from ..records.checksums import checksum
 from ..records.moments import Moments
+from ..records.object_search import living
 from ..records.records import InnerOperator, Location, TensorSpec, dtype_name
 from ..records.tensor_statistics import combined_norm, is_finite, makes_bad, norm_of, quick_norm
 from ..source.frame_variables import variables_of
@@ -589,6 +590,11 @@ class NativeAdapter:
     def named_modules(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return a module and those inside it with their paths."""
         return list(module.named_modules())
+
+    def loss_scales(self) -> Sequence[tuple[float, float]]:
+        """Return the scale of each GradScaler that has scaled a loss, and what it multiplies that by."""
+        scalers = [scaler for scaler in living([gs.amp.GradScaler]) if vars(scaler).get("_scale") is not None]
+        return [(float(self.to_host(scaler._scale)), scaler.get_backoff_factor()) for scaler in scalers]
 
     # --- ranks ---
 

@@ -793,6 +793,9 @@ class Adapter(Protocol):
     def named_modules(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return a module and those inside it with their paths."""
 
+    def loss_scales(self) -> Sequence[tuple[float, float]]:
+        """Return the scale of each GradScaler that is in use, and what it multiplies that by after an overflow."""
+
     # --- ranks ---
 
     def checksums(self, tensors: Sequence[Any], *, norms: bool = True) -> tuple[Sequence[int], Sequence[float]]:

@@ -22,6 +22,7 @@ from torch.autograd.function import BackwardCFunction
 from ....program_files import is_library_file
 from ....runtime import call_sites
 from ...records.moments import Moments
+from ...records.object_search import living
 from ...records.records import InnerOperator, Location, TensorSpec
 from ..gradient_hooks import NodeHook
 from ..memory_fingerprint import WHOLE_BYTES, Region
@@ -440,6 +441,11 @@ class TorchAdapter:
     def named_modules(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return a module and those inside it with their paths."""
         return list(module.named_modules())
+
+    def loss_scales(self) -> Sequence[tuple[float, float]]:
+        """Return the scale of each GradScaler that has scaled a loss, and what it multiplies that by."""
+        scalers = [scaler for scaler in living([torch.amp.GradScaler]) if vars(scaler).get("_scale") is not None]
+        return [(float(self.to_host(scaler._scale)), scaler.get_backoff_factor()) for scaler in scalers]
 
     # --- ranks ---
 

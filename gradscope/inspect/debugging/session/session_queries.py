@@ -15,6 +15,7 @@ from ...records.naming import named_tensors
 from ...records.records import Location, NodeRecord
 from ...records.tensor_statistics import count_bad
 from ...source.call_sites import place as place_of
+from ..stops.left_out_step import left_out_step
 from .pause_context import PauseContext
 from .session_lifecycle import DebuggerCore
 from .session_records import FrameRecord, VariableRecord
@@ -203,9 +204,12 @@ class SessionQueries(DebuggerCore):
         known = {name: host(value) for name, value in values.items() if self._adapter.is_tensor(value)}
         text = bad_value_at(node, given, produced, known, self._source_of(node))
         arrived = any(any(count_bad(grad)) for grad in given if grad is not None)
-        if text and not arrived and inherited_from(node.operator, produced, known):
-            return self._inherited_at(node, text)
-        return Told(text)
+        if not text or arrived:
+            return Told(text)
+        told = Told(text)
+        if inherited_from(node.operator, produced, known):
+            told = self._inherited_at(node, text)
+        return self._with_left_out_step(node, told)
 
     def _source_of(self, node: NodeRecord) -> str:
         """Return the node out of which the NaN or infinity came that a node was given, and its line; empty for none."""
@@ -233,6 +237,14 @@ class SessionQueries(DebuggerCore):
             return Told(text)
         more = "\n".join(f"  {line}" for line in found.text.splitlines())
         return Told(f"{text}\n{more}", found.location)
+
+    def _with_left_out_step(self, node: NodeRecord, told: Told) -> Told:
+        """Add that a GradScaler will leave the step out."""
+        view = self._session.shown[0]
+        if view is None or len(view.order) > _MOST_NODES:
+            return told
+        more = left_out_step(self._adapter, view.nodes[: node.index + 1], overflow="overflow" in told.text)
+        return told._replace(text="\n  ".join([told.text, *more.splitlines()]))
 
     def _parameters(self) -> dict[str, Any]:
         """Return the parameters of the modules that have run, by their paths, from input to output."""
