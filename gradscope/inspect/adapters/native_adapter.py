@@ -695,6 +695,11 @@ class NativeWrite:
         self._site = event.call_site
 
     @property
+    def requires_grad(self) -> bool:
+        """Whether the tensor does."""
+        return bool(self.tensor.requires_grad)
+
+    @property
     def location(self) -> Location | None:
         """The user's line that wrote it."""
         return location_of(self._site)

@@ -159,6 +159,10 @@ class Write(Protocol):
     grad_enabled: bool
 
     @property
+    def requires_grad(self) -> bool:
+        """Whether the tensor does."""
+
+    @property
     def location(self) -> Location | None:
         """The user's line that wrote it."""
 

@@ -267,7 +267,8 @@ class Examiner(Watch):
         """Keep its saved tensors until it has run."""
         if id(call.task) in self._open:
             self._saved.now = saved_values(self.adapter, call.node)
-            self._saved.given = call.grad_outputs
+            # A compiled region's: PyTorch copies a gradient that somebody holds where a leaf would take it over.
+            self._saved.given = call.grad_outputs if hasattr(type(call.node), "_forward_cls") else ()
             self.cycles.update(dict.fromkeys(kept_own_outputs(self.adapter, call.node)))
 
     def compiled_ran(self, run: Any) -> None:

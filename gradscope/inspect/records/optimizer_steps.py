@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
 from ..adapters.framework_hooks import FrameworkHooks
@@ -48,16 +48,17 @@ class OptimizerHooks(FrameworkHooks):
 
     def _listen_to(self, name: str, undo: ExitStack) -> None:
         for register, callback in self._callbacks.items():
-            hook = _with_optimizer_alone(callback, _compiling(name))
+            hook = _with_optimizer_alone(callback, _compiling(name), _unheard(name))
             undo.callback(getattr(sys.modules[name], register)(hook).remove)
 
 
 def _with_optimizer_alone(
-    callback: Callable[[Any], None], compiling: Callable[[], bool]
+    callback: Callable[[Any], None], compiling: Callable[[], bool], unheard: Callable[[], AbstractContextManager[Any]]
 ) -> Callable[[Any, Any, Any], None]:
     def hook(optimizer: Any, arguments: Any, keywords: Any) -> None:
         if not compiling():  # torch.compile inlines this function, and would compile the callback too
-            callback(optimizer)
+            with unheard():
+                callback(optimizer)
 
     return hook
 
@@ -66,6 +67,12 @@ def _compiling(name: str) -> Callable[[], bool]:
     """Return what tells whether a compiler reads the code of a step, rather than that it is run."""
     compiler = getattr(sys.modules[name.partition(".")[0]], "compiler", None)
     return getattr(compiler, "is_compiling", _never)
+
+
+def _unheard(name: str) -> Callable[[], AbstractContextManager[Any]]:
+    """Return the blocks in which no function mode of the program hears what is asked of a tensor."""
+    core = getattr(sys.modules[name.partition(".")[0]], "_C", None)
+    return getattr(core, "DisableTorchFunction", nullcontext)
 
 
 def _never() -> bool:

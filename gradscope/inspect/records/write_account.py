@@ -110,7 +110,7 @@ class WriteAccount:
             Note which bytes were written too.
         """
         tensor, operator = write.tensor, optimizer or write.operator
-        flags = write.grad_enabled, tensor.requires_grad, bool(optimizer)
+        flags = write.grad_enabled, write.requires_grad, bool(optimizer)
         fact = self._fact(operator, module, write.location, flags)
         region = adapter.region(tensor) if regions else None
         memory, owner = adapter.memory(tensor)
@@ -123,7 +123,7 @@ class WriteAccount:
         with self._lock:
             fact = None
             for write, (memory, owner) in zip(writes, memories):
-                requires_grad = write.tensor.requires_grad
+                requires_grad = write.requires_grad
                 if fact is None or fact.requires_grad is not requires_grad:  # all else they have in common
                     fact = self._fact(write.operator, "", location, (write.grad_enabled, requires_grad, False))
                 self._add(memory, write.version, fact, None, owner)

@@ -380,8 +380,9 @@ class ForwardTap:
         active = _on_stack(self._mode)
         if self._hears_calls or active:
             self._note_entered(module, active)
-        for observer in self.modules:
-            observer.module_entered(module)
+        with torch._C.DisableTorchFunction():
+            for observer in self.modules:
+                observer.module_entered(module)
 
     def _note_entered(self, module: Any, active: bool) -> None:
         """Put the mode in place while a module runs, if what it calls is to be heard of."""
@@ -397,9 +398,10 @@ class ForwardTap:
         entered, identity = self._local.entered, id(module)
         if entered and (entered[-1][0] == identity or identity in map(itemgetter(0), entered)):
             self._note_left(identity, entered)
-        for observer in self.modules:
-            observer.module_left(module)
-            observer.module_returned(module, args, output)
+        with torch._C.DisableTorchFunction():
+            for observer in self.modules:
+                observer.module_left(module)
+                observer.module_returned(module, args, output)
 
     def _note_left(self, module: int, entered: list[tuple[int, bool]]) -> None:
         """Undo what was done when a module was entered, and those inside that were left by an exception."""
@@ -669,13 +671,15 @@ def _patch_function(tap: ForwardTap) -> Callable[[], None]:
         if tap.active and not tap.muted.depth:
             if cls.__name__ == "CompiledFunction":
                 tap.blind(blindness_of(cls))
-            for observer in tap.nodes:
-                observer.function_applied(cls, (*args, *kwargs.values()))
+            with torch._C.DisableTorchFunction():
+                for observer in tap.nodes:
+                    observer.function_applied(cls, (*args, *kwargs.values()))
         before = _sequence_nr()
         result = original.__get__(None, cls)(*args, **kwargs)
         numbers = range(before, _sequence_nr())
         if numbers and tap.nodes and tap.active:
-            tap.note(numbers, result, args)
+            with torch._C.DisableTorchFunction():
+                tap.note(numbers, result, args)
         return result
 
     return replace(Function, "apply", original, classmethod(apply))

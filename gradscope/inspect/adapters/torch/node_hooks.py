@@ -146,7 +146,8 @@ def note_hooks() -> Callable[[], None]:
     @functools.wraps(original)
     def register_hook(self: torch.Tensor, hook: Any) -> Any:
         handle = original(self, hook)
-        node = None if self.is_leaf else self.grad_fn
+        with torch._C.DisableTorchFunction():
+            node = None if self.is_leaf else self.grad_fn
         # The handle is the key: under a function mode this is called twice.
         if node is not None and hasattr(handle, "hooks_dict_ref"):
             node.metadata.setdefault(_NOTED, {})[handle.id] = (hook_name(hook), handle)

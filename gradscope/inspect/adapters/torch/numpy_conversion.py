@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -181,7 +182,7 @@ def small_of(call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
                 if tensor is None:
                     taken += _NOTHING
                     continue
-                known = sent is not None and tensor is sent[0] and (tensor._version, tensor.data_ptr()) == sent[1]
+                known = sent is not None and tensor is sent[0]() and (tensor._version, tensor.data_ptr()) == sent[1]
                 read, address, dtype, shape = sent[2] if known else _small(tensor, most)
                 taken += read(address).raw, dtype, shape
             for tensor in call.made:
@@ -192,7 +193,7 @@ def small_of(call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
                 values = read(address).raw
                 taken += values, dtype, shape
                 if len(values) <= _HELD_BYTES:
-                    task.sent = tensor, (tensor._version, address), small
+                    task.sent = weakref.ref(tensor), (tensor._version, address), small
     except _UNREADABLE:
         task.sent = None
         del taken[begin:]

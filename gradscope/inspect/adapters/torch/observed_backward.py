@@ -101,7 +101,7 @@ class TorchTask:
         All that it can reach.
     keep_graph : bool
         May be set until the first node runs.
-    sent : (Tensor, (int, int), object) or None
+    sent : (weakref to Tensor, (int, int), object) or None
         For :func:`.numpy_conversion.small_of`, of the node that has run last: a gradient it has made, its version and
         address, and how it is read.
     """
@@ -144,7 +144,7 @@ class TorchTask:
         self._announced: set[Any] = set()  # the nodes that are told of before they run, in passing too
         self._look_away: Callable[[], None] | None = None
         self._kept: list[Any] | None = None
-        self.sent: tuple[Any, tuple[int, int], Any] | None = None
+        self.sent: tuple[Callable[[], Any], tuple[int, int], Any] | None = None
 
     def _node_of(self, value: Any) -> Any:
         """Return the node of a tensor that a gradient is wanted of, None where it has none."""
@@ -299,6 +299,7 @@ class TorchTask:
             self._tell_reached(call)
         if type(node) is _ACCUMULATE_GRAD:
             self._tell_accumulation(node, grads)
+            call.given = ()  # as above
 
     def _tell_accumulation(self, node: Any, given: Sequence[Any]) -> None:
         if self._accumulates is not None and given[0] is not None:

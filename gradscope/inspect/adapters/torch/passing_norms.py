@@ -45,6 +45,10 @@ _Known: TypeAlias = tuple[float | None, _Place | None, int]
 _NOTHING: _Known = (None, None, -1)
 
 
+def _none() -> None:
+    return None
+
+
 class PassingNorms:
     """Looks at what the nodes of a backward were given and have made, as `Adapter.passing_norms` does.
 
@@ -66,8 +70,8 @@ class PassingNorms:
     def __init__(self, quiet: Callable[[], AbstractContextManager[Any]]) -> None:
         self._quiet = quiet
         self._recent: RecentNorms[_Known] = RecentNorms()
-        # The latest gradient of a few numbers, which may be held: that is quicker.
-        self._few: Any = None
+        # The latest gradient of a few numbers: to remember one alone is quicker.
+        self._few: Callable[[], Any] = _none
         self._few_norm: float | None = None
         self._few_version = 0
 
@@ -82,7 +86,7 @@ class PassingNorms:
                 norm = combined_norm([self._known_of(grad)[0] for grad in given])
             finite = True
             if made:  # the node of a leaf makes nothing
-                self._few = None
+                self._few = _none
             for tensor in made:
                 if tensor is not None:
                     now = self._read(tensor, known)[0]
@@ -104,7 +108,7 @@ class PassingNorms:
             known = entry[1]
             if known[2] == tensor._version and entry[0]() is tensor:
                 return known
-        if tensor is self._few and tensor._version == self._few_version:
+        if tensor is self._few() and tensor._version == self._few_version:
             return self._few_norm, None, self._few_version
         return self._read(tensor)
 
@@ -135,7 +139,7 @@ class PassingNorms:
             if count <= _FEW:
                 norm = math.hypot(*_NUMBERS[dtype, count](address)[:])
                 if norm < math.inf:
-                    self._few, self._few_norm, self._few_version = tensor, norm, version
+                    self._few, self._few_norm, self._few_version = weakref.ref(tensor), norm, version
                     return norm, place, version
             row = numpy.frombuffer(reader(count * _SIZES[dtype])(address), _DTYPES[dtype])
             known = quick_norm_of_row(row), place, version

@@ -13,6 +13,7 @@ from torch.autograd.function import BackwardCFunction
 from ...source.frame_variables import variables_of
 from .numpy_conversion import shape_of
 from .saved_tensors_unpacked import SHOWN, UnpackedSlot, versions_in
+from .transforms.dispatch_modes import modes_aside
 
 __all__ = [
     "RELEASED",
@@ -117,7 +118,8 @@ class TorchSaved:
         now = self.current_version
         if now is None:
             return None
-        refused = _refusal(self._node, self._attribute)
+        with modes_aside(self._tensor):  # to unpack it is an operator
+            refused = _refusal(self._node, self._attribute)
         if refused is None or refused[0] != now:
             return now
         return refused[1]

@@ -82,6 +82,7 @@ from .saved_tensors import (
     unpacked_of,
     written_by_itself,
 )
+from .transforms.dispatch_modes import modes_aside
 from .transforms.functorch import is_wrapped
 from .transforms.torch_compile import blindness_of, calls_inside, generated_code, inside_of, is_compiled, withheld_by
 
@@ -253,7 +254,8 @@ class TorchAdapter:
 
     def version(self, tensor: torch.Tensor) -> int | None:
         """Return the version of a tensor's memory."""
-        return None if tensor.is_inference() else tensor._version
+        with torch._C.DisableTorchFunction():
+            return None if tensor.is_inference() else tensor._version
 
     def bits(self, tensor: torch.Tensor) -> Any:
         """Return the bits of a tensor as they lie in memory, evenly spaced ones of a large one; None if it has none."""
@@ -269,7 +271,8 @@ class TorchAdapter:
         """Return a copy of a tensor, without history."""
         if type(tensor) is not torch.Tensor:
             return tensor.detach().clone()
-        with torch._C.DisableTorchFunction():  # the observed forward pass would have each of these calls told
+        # The observed forward pass would have each of these calls told, and the program's modes hear it.
+        with torch._C.DisableTorchFunction(), modes_aside(tensor):
             return tensor.detach().clone()
 
     def leaf_grad(self, leaf: torch.Tensor) -> torch.Tensor | None:

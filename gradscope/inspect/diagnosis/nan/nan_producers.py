@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 _FEW = 16
+_NOT_REFERRED_TO = (type(None), numpy.generic)
 
 # A chain is for reading: of a longer one only the two ends are kept.
 _CHAIN = 12
@@ -195,7 +196,8 @@ class BackwardVisitor:
         self._arriving: dict[tuple[int, int], NanTrace] = {}
         # The nodes that have run, each with the numbers of the gradients that it was given.
         self._ran: list[tuple[Any, list[bool]]] = []
-        self._clean: Sequence[Any] = ()  # the gradients that the last node has made
+        # The gradients that the last node has made: where somebody held one, a leaf would not take it over.
+        self._clean: Sequence[weakref.ref[Any]] = ()
         self._senders_known: dict[tuple[int, int], tuple[int, str]] = {}
         # Of compiled nodes, by key: what inside of them was found to be the producer.
         self.inside: dict[int, Producer] = {}
@@ -212,12 +214,12 @@ class BackwardVisitor:
         if self._adapter.variable(node) is None:
             # Most gradients that enter a node have just left another one; what enters a leaf is looked at again, as a
             # hook may have written it, and nothing comes out there that would show it.
-            seen = set(map(id, self._clean))
-            new = [grad for grad in given if id(grad) not in seen]
+            seen = {id(reference()) for reference in self._clean}
+            new = [grad for grad in given if grad is not None and id(grad) not in seen]
         if not self._are_finite([*new, *made]):
             self._clean = ()
             return False
-        self._clean = made
+        self._clean = [weakref.ref(grad) for grad in made if not isinstance(grad, _NOT_REFERRED_TO)]
         self._note(node, made)
         return True
 

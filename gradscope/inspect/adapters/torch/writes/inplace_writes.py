@@ -39,6 +39,12 @@ class TorchWrite:
         self.grad_enabled, self.site = grad_enabled, site
 
     @property
+    def requires_grad(self) -> bool:
+        """Whether the tensor does."""
+        with torch._C.DisableTorchFunction():
+            return self.tensor.requires_grad
+
+    @property
     def location(self) -> Location | None:
         """The user's line that wrote it."""
         return location_of(self.site)
