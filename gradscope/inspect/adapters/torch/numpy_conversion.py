@@ -42,9 +42,6 @@ __all__ = [
 _MOST_ELEMENTS = 2**26  # a sparse tensor with more is not written out
 _TENSOR = torch.Tensor
 _UNREADABLE = (BufferError, KeyError, NotImplementedError, RuntimeError, TypeError)
-# A gradient of at most so many bytes may outlive its node: PyTorch copies one that is held into .grad, for the others
-# it takes over the memory.
-_HELD_BYTES = 512
 
 
 def spec_of(tensor: torch.Tensor) -> TorchSpec:
@@ -190,10 +187,8 @@ def small_of(call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
                     taken += _NOTHING
                     continue
                 read, address, dtype, shape = small = _small(tensor, most)
-                values = read(address).raw
-                taken += values, dtype, shape
-                if len(values) <= _HELD_BYTES:
-                    task.sent = weakref.ref(tensor), (tensor._version, address), small
+                taken += read(address).raw, dtype, shape
+                task.sent = weakref.ref(tensor), (tensor._version, address), small
     except _UNREADABLE:
         task.sent = None
         del taken[begin:]
