@@ -67,7 +67,7 @@ def known_parameters(
     return [
         KnownParameter(
             path,
-            tuple(tensor.shape),
+            tuple(adapter.spec(tensor).shape),
             bool(tensor.requires_grad),
             history.number_of(tensor),
             adapter.leaf_grad(tensor) is not None,

@@ -195,3 +195,18 @@ def test_post_mortem_finds_the_node_that_failed():
     assert "tensor([3.7183, 3.7183]" in text
     assert text.count("*** the gradients that arrived here are not known") == 2, "norm and what-if need them"
     assert "*** this backward has failed and cannot go on; `quit` leaves" in text
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+def test_a_nested_leaf_has_a_shape_with_what_is_known_of_it(layout):
+    def program():
+        parts = [torch.ones(2, 3), torch.ones(4, 3)]
+        nested = torch.nested.nested_tensor(parts, requires_grad=True, layout=layout)
+        (nested * 2).to_padded_tensor(0.0).sum().backward()
+
+    with debugging(program) as session:
+        session.cont()
+        assert (wait(session), session.error, session.log) == ("finished", None, [])
+        (known,) = session.parameters()
+        assert known.shape in ((2, -1, -1), (2, -1, 3))
