@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from ...adapters import Adapter
 from ...records.module_tracking import Tracker
 from ...records.naming import name_graph
 from ...records.optimizer_steps import OptimizerHooks
-from ...records.records import operator_name
+from ...records.records import operator_name, operator_of
 from ..explanation import adapter_of, adapter_of_loss
 from ..flow.backward_replay import BackwardReplay
 from ..no_gradient.dataflow_ledger import recorder_for
@@ -22,6 +23,10 @@ from .nan_producers import BackwardVisitor, ForwardVisitor, NanTraces, first_bad
 from .nan_records import NanOrigin, NanStep, Producer
 
 __all__ = ["NanOrigin", "NanWatch", "nan_origin", "watch_nan"]
+
+
+# How a program finds out that a step is not to be taken.
+_QUESTIONS = frozenset({"isfinite", "isnan", "isinf", "lt", "le", "gt", "ge"})
 
 
 def _nothing() -> dict[str, Any]:
@@ -56,6 +61,8 @@ class NanWatch(Watch, Tracker):
         self._traces = NanTraces()
         self._forward = ForwardVisitor(adapter, self._traces)
         self._visitors: dict[int, BackwardVisitor] = {}
+        self._bad_tasks: set[int] = set()
+        self._recovered = self._asked = self._optimized = False
         self._now = _ThreadState()
         self._hooks = OptimizerHooks(before=self._steps, after=self._stepped)
 
@@ -66,7 +73,8 @@ class NanWatch(Watch, Tracker):
     @property
     def origin(self) -> NanOrigin:
         """What has been found so far."""
-        return self._traces.origin()
+        rejected = self._asked and self._recovered and not self._optimized
+        return replace(self._traces.origin(), rejected=rejected)
 
     def operator_ran(self, call: Any) -> None:
         """Look at its results."""
@@ -77,6 +85,7 @@ class NanWatch(Watch, Tracker):
         try:
             if self._forward.is_clean(call):
                 return
+            self._asked |= operator_of(call.name) in _QUESTIONS
             stack = self._running.modules
             direction = "backward" if now.custom else "forward"
             producer = self._forward.visit(call, stack[-1][1] if stack else "", direction)
@@ -123,6 +132,7 @@ class NanWatch(Watch, Tracker):
             return
         if visitor.is_clean(call.node, *self.adapter.carried(call)):
             return
+        self._bad_tasks.add(id(call.task))
         now.busy = True
         try:
             producer = visitor.visit(call.node, call.grad_outputs, call.grad_inputs or (), held)
@@ -131,18 +141,21 @@ class NanWatch(Watch, Tracker):
         self._tell(producer)
 
     def task_finished(self, task: Any) -> None:
-        """Forget the backward."""
+        """Forget the backward, but for whether it was clean after a bad value."""
         self._visitors.pop(id(task), None)
+        self._recovered |= bool(self._traces.traces) and id(task) not in self._bad_tasks
+        self._bad_tasks.discard(id(task))
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Forget the backward."""
         self._now.busy = False
         self._visitors.pop(id(task), None)
+        self._bad_tasks.discard(id(task))
 
     # What an optimizer computes with bad gradients says nothing new.
 
     def _steps(self, optimizer: Any) -> None:
-        self._now.stepping = True
+        self._optimized = self._now.stepping = True
 
     def _stepped(self, optimizer: Any) -> None:
         self._now.stepping = False

@@ -128,6 +128,9 @@ class NanOrigin(Explanation):
         Who got bad values and let none out (``nan_to_num``, ``where``): the loss looks clean, the gradient need not be.
     parameters : tuple of str
         The parameters that a bad gradient reached, as a sentence names them.
+    rejected : bool
+        Whether the program has asked whether such values are finite, or how large they are, and went on without them,
+        as a line search or a sampler does.
 
     See Also
     --------
@@ -147,6 +150,7 @@ class NanOrigin(Explanation):
     passed_on: int = 0
     masked: tuple[NanStep, ...] = ()
     parameters: tuple[str, ...] = ()
+    rejected: bool = False
 
     @property
     def first(self) -> Producer | None:

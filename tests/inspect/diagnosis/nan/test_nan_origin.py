@@ -531,3 +531,63 @@ def test_a_gradient_that_a_hook_spoils_is_seen_though_its_node_made_it_well(fw):
         y.sum().backward()
     text = "the gradient arrived with it: the loss is not finite, or a hook put it there"
     assert text in [producer.text for producer in watch.origin.producers]
+
+
+# --- steps that are rejected ------------------------------------------------------------------------------------------
+
+
+def found(program):
+    with numpy.errstate(all="ignore"), gi.Doctor() as doctor:
+        program()
+    return [symptom.code for symptom in doctor.diagnosis.symptoms if symptom.code == "D302"]
+
+
+def objective(w):
+    return (w.log() * w).sum()
+
+
+def line_search(fw, accepts, *, restore=True, tries=12):
+    """Descend by steps that are too long at first."""
+    w, step = fw.tensor([2.0, 3.0], requires_grad=True), 8.0
+    loss = objective(w)
+    (slope,) = fw.autograd.grad(loss, w)
+    for _ in range(tries):
+        old = w.detach().clone()
+        with fw.no_grad():
+            w.copy_(old - step * slope)
+        new = objective(w)
+        (there,) = fw.autograd.grad(new, w)
+        if accepts(fw, new, loss):
+            loss, slope = new, there
+        elif restore:
+            step /= 2
+            with fw.no_grad():
+                w.copy_(old)
+
+
+@pytest.mark.parametrize("fw", [gs, pytest.param("torch", marks=pytest.mark.torch)])
+def test_a_step_that_the_program_rejects_is_no_finding(fw):
+    fw = pytest.importorskip(fw) if isinstance(fw, str) else fw
+    assert not found(lambda: line_search(fw, lambda fw, new, old: fw.isfinite(new) and new < old))
+    assert not found(lambda: line_search(fw, lambda fw, new, old: new < old))
+
+
+@pytest.mark.parametrize("fw", [gs, pytest.param("torch", marks=pytest.mark.torch)])
+def test_to_ask_and_to_go_on_with_it_all_the_same_is_a_finding(fw):
+    fw = pytest.importorskip(fw) if isinstance(fw, str) else fw
+    assert found(lambda: line_search(fw, lambda fw, new, old: new < old, restore=False)) == ["D302"]
+    assert found(lambda: line_search(fw, lambda fw, new, old: True)) == ["D302"]
+
+
+def test_where_an_optimizer_steps_a_loss_that_is_left_out_is_told_all_the_same():
+    def program():
+        w = gs.tensor([2.0, 3.0], requires_grad=True)
+        optimizer = gs.optim.SGD([w], lr=0.01)
+        for shift in (0.0, -9.0, 0.0):
+            optimizer.zero_grad()
+            loss = objective(w + shift)
+            if gs.isfinite(loss):
+                loss.backward()
+                optimizer.step()
+
+    assert found(program) == ["D302"]

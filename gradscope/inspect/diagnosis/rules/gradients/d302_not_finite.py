@@ -23,6 +23,9 @@ class NotFinite(Rule):
         An operator made a NaN or an Inf out of numbers, and everything behind it passes it on: a parameter whose
         gradient is NaN is NaN after the next step, and for ever. The finding names the operator that made the first
         one, forward or backward, and what it was given.
+
+        A program without an optimizer that asks whether a result is finite, or compares it, and goes on without it, as
+        a line search or a sampler does with a step that it rejects, has none.
         """
     bad = """
         x = gs.zeros(3, requires_grad=True)
@@ -36,6 +39,6 @@ class NotFinite(Rule):
 
     def judge(self, nan: NanOrigin) -> Iterator[Found]:
         """Yield what is found, and where."""
-        if nan.first is not None and not nan.first.harmless:
+        if nan.first is not None and not nan.first.harmless and not nan.rejected:
             since = nan.first.backwards + (nan.first.direction == "forward")
             yield Found(str(nan), nan.first.location, tuple(name.strip("`") for name in nan.parameters), since)
