@@ -19,6 +19,7 @@ from .observed_backward import TorchTask
 from .transforms.functorch import BLIND
 from .transforms.jit_tracing import TRACED
 from .transforms.torch_compile import leave_uncompiled
+from .warning_lines import uncounted
 
 __all__ = ["ENGINE", "HOLDERS", "BackwardTap", "backward_tap", "blindness", "is_compiling"]
 
@@ -114,6 +115,7 @@ class BackwardTap:
                 return original(outputs, *args, **kwargs)
             return _observed(original, observers, outputs, args, kwargs)
 
+        uncounted(engine_run_backward)
         leave_uncompiled(engine_run_backward, calls=False)
         return engine_run_backward
 
@@ -167,6 +169,7 @@ def _compiled_autograd() -> bool:
     return bool(module is not None and getattr(module, "compiled_autograd_enabled", False))
 
 
+uncounted(_observed)
 leave_uncompiled(_observed, calls=False)
 # Where Dynamo reads this function, is_compiling() would say that it is compiled.
 leave_uncompiled(is_compiling, blindness, user_site, BackwardTap._unheard)

@@ -1,7 +1,8 @@
 """PyTorch's warnings at the user's line: a mode's own frame stands where PyTorch looks for that of the caller.
 
 Which filter applies, and whether a warning has been shown for its line already, is decided by the place it names. So
-what names a mode is let through, and issued again for the line that called PyTorch.
+what names a mode is let through, and issued again for the line that called PyTorch. What stands between two functions
+of PyTorch's is not counted where one says how far away its caller is.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Collection
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from torch._ops import OpOverload
@@ -17,11 +18,21 @@ from torch.overrides import handle_torch_function
 
 from ...source.frame_variables import variables_of
 
-__all__ = ["relocate_warnings"]
+__all__ = ["relocate_warnings", "uncounted"]
 
 # What a dispatch mode calls is a frame of its own since PyTorch 2.15.
 _CALL = OpOverload.__call__.__code__
 _PASSED = {_CALL, handle_torch_function.__code__}
+
+# Python passes by the frames of files with both words in their names when it counts a warning's `stacklevel`.
+_UNCOUNTED = " (passed by as importlib's _bootstrap is)"
+
+
+def uncounted(function: FunctionType) -> None:
+    """Have the `stacklevel` of warnings pass by the frames of a function."""
+    code = function.__code__
+    if not code.co_filename.endswith(_UNCOUNTED):
+        function.__code__ = code.replace(co_filename=code.co_filename + _UNCOUNTED)
 
 
 def relocate_warnings(modes: Collection[CodeType], module: str) -> Callable[[], None]:

@@ -64,6 +64,30 @@ def test_the_same_warnings_for_the_same_lines(wanted, action, inside):
     assert told(action, observed, inside=inside) == expected
 
 
+def warn_in_backward():
+    """Have a hook of a module warn of who called backward(), on one line twice and on another."""
+    model = torch.nn.Linear(2, 2)
+    model.register_full_backward_hook(lambda module, produced, given: None)
+    for _ in range(2):
+        model(torch.ones(1, 2)).sum().backward()
+    model(torch.ones(1, 2)).sum().backward()
+
+
+@pytest.mark.parametrize("wanted", KINDS, ids=["nodes", "operators", "writes"])
+@pytest.mark.parametrize("action", ["always", "default"])
+def test_a_warning_of_a_hook_names_the_line_that_called_backward(wanted, action):
+    def observed(configure):
+        with TorchAdapter().observe(Observer(), **wanted):
+            warn_in_backward()
+
+    def alone(configure):
+        warn_in_backward()
+
+    expected = told(action, alone)
+    assert len(expected) == 3 - (action == "default")
+    assert told(action, observed) == expected
+
+
 def test_an_error_is_raised_where_the_program_asks_for_one():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
