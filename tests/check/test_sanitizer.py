@@ -353,3 +353,29 @@ def test_pytorch_can_be_left_alone():
         violate()
     assert [(finding.code, finding.node) for finding in sanitizer.findings] == [("GS101", "ExpBackward0")]
     assert sanitizer.frameworks == ("gradscope",)
+
+
+@pytest.mark.parametrize("framework", ["gradscope", pytest.param("torch", marks=pytest.mark.torch)])
+def test_functions_that_are_made_in_a_loop_go(framework):
+    fw = pytest.importorskip(framework)
+    made = []
+
+    def once():
+        class Double(fw.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * 2
+
+        Double.apply(fw.ones(3, requires_grad=True)).sum().backward()
+        made.append(weakref.ref(Double))
+
+    with Sanitizer():
+        for _ in range(3):
+            once()
+        gc.collect()
+        assert [one() for one in made[:-1]] == [None, None]

@@ -111,19 +111,38 @@ _TENSORS = frozenset({gs.Tensor, gs.nn.Parameter})
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, tuple})
 
 
-@functools.cache
+_known_slots: dict[type[Node], tuple[str, ...]] = {}
+_known_read_slots: dict[type[Node], tuple[str, ...]] = {}
+
+
 def _slots(kind: type[Node]) -> tuple[str, ...] | None:
     """Return the slots in which nodes of a class keep what they save; None where each node is to be asked."""
+    known = _known_slots.get(kind)
+    if known is not None:
+        return known
     names = kind.saved_names
     if kind.saved_tensors_info is not Node.saved_tensors_info or not isinstance(names, tuple):
         return None
-    return tuple([f"s_{name}" for name in names])
+    found = tuple([f"s_{name}" for name in names])
+    if not _is_custom(kind):
+        _known_slots[kind] = found
+    return found
 
 
-@functools.cache
 def _read_slots(kind: type[Node]) -> tuple[str, ...] | None:
     """Return those slots, None too where what they keep is not all read in backward."""
-    return None if set(kind.saved_names) & set(_UNREAD) else _slots(kind)  # type: ignore[arg-type]
+    known = _known_read_slots.get(kind)
+    if known is not None:
+        return known
+    found = None if set(kind.saved_names) & set(_UNREAD) else _slots(kind)  # type: ignore[arg-type]
+    if found is not None and not _is_custom(kind):
+        _known_read_slots[kind] = found
+    return found
+
+
+def _is_custom(kind: type[Node]) -> bool:
+    """Whether a class is of a custom Function's nodes: a program may make them in a loop, and none is to be kept."""
+    return hasattr(kind, "_forward_cls")
 
 
 def _by_name(saved: Iterable[SavedView]) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
+from gradscope.inspect.diagnosis.functions import custom_derivatives
+from gradscope.inspect.diagnosis.no_gradient import dataflow
 from tests.inspect.diagnosis.lines import line
 
 
@@ -930,3 +932,33 @@ def test_an_attention_over_one_position_is_no_softmax_along_the_wrong_dimension(
     with gi.Doctor() as doctor:
         (fw.softmax(query @ key.transpose(-1, -2), -1) @ value).sum().backward()
     assert "D321" not in codes_of(doctor)
+
+
+@pytest.mark.torch
+def test_what_is_known_of_classes_that_are_made_in_a_loop_is_bounded(monkeypatch):
+    monkeypatch.setattr(dataflow, "_KINDS", 5)
+    monkeypatch.setattr(custom_derivatives, "_MOST_FUNCTIONS", 3)
+    torch = pytest.importorskip("torch")
+
+    def once():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * 3
+
+        class Own(torch.Tensor):
+            pass
+
+        x = torch.ones(3).as_subclass(Own)
+        Double.apply(x * torch.ones(3, requires_grad=True)).sum().backward()
+
+    with gi.Doctor() as doctor:
+        for _ in range(12):
+            once()
+        recorder = doctor._program.ledger.recorder
+        assert max(len(recorder._kinds), len(recorder._addresses)) <= 5
+    assert len(doctor.diagnosis.functions) == 3

@@ -40,6 +40,7 @@ _OF_CUSTOM = "_raw_saved_tensors"
 _CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
 _ASKING = ("get_inputs", "unpack_hook")  # its functions that ask for the inputs; before PyTorch 2.10 the second alone
 _raw_names: dict[type, tuple[str, ...]] = {}
+_plain_slots: dict[type, tuple[tuple[str, str], ...]] = {}
 
 
 class TorchSaved:
@@ -253,7 +254,6 @@ def _of_attribute(node: Any, attribute: str) -> Iterator[TorchSaved]:
             yield TorchSaved(node, name, slot, plain)
 
 
-@functools.cache
 def plain_slots(kind: type) -> tuple[tuple[str, str], ...] | None:
     """Return where nodes of a class hold saved tensors: the attributes, and those that give what is unpacked.
 
@@ -262,10 +262,15 @@ def plain_slots(kind: type) -> tuple[tuple[str, str], ...] | None:
     tuple of (str, str), or None
         None where each node is to be asked: of custom Functions, and where not all that is saved is read.
     """
+    known = _plain_slots.get(kind)
+    if known is not None:
+        return known
     names = raw_names(kind)
+    # A class of a custom Function's is not kept: a program may make them in a loop.
     if not SHOWN or names == (_OF_CUSTOM,) or {*map(_name_of, names)}.intersection(_WRITTEN):
         return None
-    return tuple([(name, f"_saved_{_name_of(name)}") for name in names])
+    found = _plain_slots[kind] = tuple([(name, f"_saved_{_name_of(name)}") for name in names])
+    return found
 
 
 def _name_of(attribute: str) -> str:

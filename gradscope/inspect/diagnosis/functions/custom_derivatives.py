@@ -27,6 +27,7 @@ from ..watch import Watch
 __all__ = ["CheckedFunction", "Functions", "functions"]
 
 _MOST_ELEMENTS = 1 << 20  # elements that the tensors of a call may have: they are copied
+_MOST_FUNCTIONS = 100  # of which a call is kept: a program may make them in a loop
 
 _WRONG_HELP = "Compare the formulas; `gradscope.testing.assert_gradients` shows the elements."
 
@@ -221,7 +222,7 @@ class functions(Watch):  # noqa: N801 - a context manager, called like a functio
 
     def function_applied(self, function: Any, args: tuple[Any, ...]) -> None:
         """Keep the first call of each Function whose inputs can be differentiated."""
-        if function in self._calls or _is_librarys(function):
+        if function in self._calls or len(self._calls) >= _MOST_FUNCTIONS or _is_librarys(function):
             return
         tensors = [value for value in args if self._adapter.is_tensor(value)]
         if not any(_takes_part(tensor) for tensor in tensors):

@@ -32,6 +32,7 @@ RESCALING = "_amp_update_scale"
 # Operators that overwrite all of a tensor, whatever it held.
 _FILLING = {"copy", "fill", "normal", "uniform", "zero"}
 _MAKERS = 4_096
+_KINDS = 1_000  # a program may make classes in a loop
 _RAN = "gradscope.inspect.ran"
 _MADE_BY = "gradscope.inspect.entry"
 
@@ -66,6 +67,8 @@ class TensorKinds(dict[type, bool]):
         self._adapter = adapter
 
     def __missing__(self, kind: type) -> bool:
+        if len(self) >= _KINDS:
+            self.clear()
         found = self[kind] = issubclass(kind, self._adapter.tensor_classes())
         return found
 
@@ -164,6 +167,8 @@ class DataflowObserver(Watch, Tracker):
     def _address(self, tensor: Any) -> Any:
         found = self._addresses.get(type(tensor))
         if found is None:
+            if len(self._addresses) >= _KINDS:
+                self._addresses.clear()
             found = self._addresses[type(tensor)] = self.adapter.of(tensor).address
         return found(tensor)
 
