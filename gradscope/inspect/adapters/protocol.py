@@ -447,8 +447,9 @@ class DataParallel(NamedTuple):
 
     Attributes
     ----------
-    reduced, ignored : tuple of Tensor
-        The parameters whose gradients it reduces, and those that it was told to leave alone.
+    reduced, frozen, ignored : tuple of Tensor
+        The parameters that it keeps equal; those of them whose gradients it does not reduce, since they required no
+        grad when it wrapped them; and those that it was told to leave alone.
     buffers : tuple of (str, Tensor)
         With their paths in the module.
     broadcasts : bool
@@ -461,6 +462,7 @@ class DataParallel(NamedTuple):
 
     module: Any
     reduced: tuple[Any, ...]
+    frozen: tuple[Any, ...]
     ignored: tuple[Any, ...]
     buffers: tuple[tuple[str, Any], ...]
     broadcasts: bool

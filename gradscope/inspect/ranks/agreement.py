@@ -19,7 +19,7 @@ import numpy
 from ..output.number_format import several
 from ..recording import RecordingError
 from ..recording.file.step_rows import StepRecord
-from ..records.before_step.step_looks import BROADCAST, BUFFER, IGNORED, OUTSIDE, REDUCED, HeldTensor, StepLook
+from ..records.before_step.step_looks import BROADCAST, BUFFER, IGNORED, REDUCED, TRAINED, HeldTensor, StepLook
 from ..source.source_paths import shown_line
 from .rank_ends import rank_ends
 from .recorded_ranks import RecordedRanks
@@ -407,9 +407,9 @@ class Comparison:
         """Return the first disagreement in a step, the same kind of it on all ranks before the next."""
         parts = [part for part in self._of_parts(steps) if len(part) > 1 and not self._same(part)]
         for what, kinds, array in (
-            ("parameter", (REDUCED, OUTSIDE), "values"),
+            ("parameter", TRAINED, "values"),
             ("buffer", (BUFFER,), "values"),
-            ("gradient", (REDUCED, OUTSIDE), "gradients"),
+            ("gradient", TRAINED, "gradients"),
         ):
             for part in parts:
                 groups = groups_of(part, *kinds)
@@ -538,7 +538,7 @@ def _equal(one: StepLook, other: StepLook, compared: Any) -> bool:
 
 
 def _trained(steps: Mapping[int, StepRecord]) -> Iterable[Group]:
-    return groups_of(steps, REDUCED, OUTSIDE).values()
+    return groups_of(steps, *TRAINED).values()
 
 
 def _differ(group: Group, steps: Mapping[int, StepRecord], array: str) -> bool:

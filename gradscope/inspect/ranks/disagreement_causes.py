@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..output.number_format import numbered
 from ..recording.file.step_rows import StepRecord
-from ..records.before_step.step_looks import OUTSIDE, REDUCED
+from ..records.before_step.step_looks import FROZEN, OUTSIDE, REDUCED
 from .agreement import Disagreement
 
 __all__ = ["LikelyCause", "Site", "likely_cause"]
@@ -116,7 +116,7 @@ def _call_of(name: str) -> Line:
 def _began_apart(found: Disagreement) -> Iterator[LikelyCause]:
     if found.before or found.tensor is None:
         return
-    if found.tensor.kind == REDUCED:
+    if found.tensor.kind in (REDUCED, FROZEN):
         often = _written_more_often(found)
         told = f": {found.name} was written more often on {numbered('rank', often)}" if often else ""
         yield LikelyCause(
@@ -150,14 +150,24 @@ def _seeds(found: Disagreement) -> str:
 
 
 def _stepped_apart(found: Disagreement) -> Iterator[LikelyCause]:
-    rates = {rank: step.look.facts.get("lr") for rank, step in (found.before or found.steps).items()}
+    steps = found.before or found.steps
+    rates = {rank: step.look.facts.get("lr") for rank, step in steps.items()}
     if len(set(map(str, rates.values()))) > 1:
         told = ", ".join(f"{_rate(rate)} on rank {rank}" for rank, rate in rates.items())
         yield LikelyCause(
             f"the optimizers step differently: the learning rate is {told}",
             "Give all ranks the same learning rate; a scheduler that follows a loss must be given the same loss.",
-            _sites("step()", found.before or found.steps, _step),
+            _sites("step()", steps, _step),
         )
+    for option in sorted({option for step in steps.values() for option in step.look.options}):
+        held = {rank: step.look.options.get(option) for rank, step in steps.items()}
+        if len(set(held.values())) > 1:
+            told = ", ".join(f"{value} on rank {rank}" for rank, value in held.items())
+            yield LikelyCause(
+                f"the optimizers step differently: {option} is {told}",
+                "Give the optimizers of all ranks the same options.",
+                _sites("step()", steps, _step),
+            )
 
 
 def _rate(rates: object) -> str:
@@ -302,7 +312,18 @@ def _outside(found: Disagreement) -> Iterator[LikelyCause]:
     first = next(iter(found.steps.values()))
     whole = len(found.others) + 1 == sum(bool(there) for there in first.look.present)
     seeds = _seeds(found)
-    if whole:
+    together = _equal_ranks(found)
+    if whole and together:
+        told = "; ".join(numbered("rank", ranks) for ranks in together)
+        yield LikelyCause(
+            f"the gradients are reduced in parts of the job: {told}",
+            "Reduce in a process group that has all ranks which train the model, such as the default one.",
+            (
+                *_sites("backward() after which they are reduced", found.steps, _last_backward),
+                *_sites("step()", found.steps, _step),
+            ),
+        )
+    elif whole:
         told = f"; the seeds are {seeds}, so that dropout differs too" if seeds else ""
         yield LikelyCause(
             f"nothing reduces the gradients, neither DistributedDataParallel nor an all-reduce of all of them{told}",
@@ -317,6 +338,24 @@ def _outside(found: Disagreement) -> Iterator[LikelyCause]:
                 *_sites("backward() after which it is to be reduced", found.steps, _last_backward),
                 *_sites("step()", found.steps, _step),
             ),
+        )
+
+
+def _equal_ranks(found: Disagreement) -> list[list[int]]:
+    """Return the ranks by what they hold, where there are several in each part; else nothing."""
+    parts: dict[int | None, list[int]] = defaultdict(list)
+    for rank, held in found.held.items():
+        parts[held.checksum].append(rank)
+    return list(parts.values()) if min(map(len, parts.values())) > 1 else []
+
+
+def _unfrozen(found: Disagreement) -> Iterator[LikelyCause]:
+    if found.tensor is not None and found.tensor.kind == FROZEN:
+        yield LikelyCause(
+            f"{found.name} required no grad when DistributedDataParallel wrapped the model: nothing reduces its "
+            "gradient",
+            "Unfreeze it before the model is wrapped, or wrap the model again.",
+            _sites("calls its module", found.steps, _call_of(found.name)),
         )
 
 
@@ -399,9 +438,8 @@ def _rounded(found: Disagreement) -> Iterator[LikelyCause]:
 
 def _changed_after(found: Disagreement) -> Iterator[LikelyCause]:
     yield LikelyCause(
-        "the gradient was reduced and then changed on each rank for itself, between backward() and step(), or the "
-        "parameter began to require grad after the model was wrapped",
-        "Clip and scale by what is the same on all ranks; unfreeze before the model is wrapped.",
+        "the gradient was reduced and then changed on each rank for itself, between backward() and step()",
+        "Clip and scale by what is the same on all ranks.",
         _between_backward_and_step(found),
     )
 
@@ -439,8 +477,8 @@ _CAUSES: dict[str, tuple[Cause, ...]] = {
         _written_apart,
     ),
     "gradient": (
-        _missing, _outside, _skipped, _left_out_a_step, _from_an_earlier_backward, _not_synchronised, _waiting_bucket,
-        _checkpointed, _rounded, _changed_after,
+        _missing, _outside, _unfrozen, _skipped, _left_out_a_step, _from_an_earlier_backward, _not_synchronised,
+        _waiting_bucket, _checkpointed, _rounded, _changed_after,
     ),
     "buffer": (_unsynchronised_buffer,),
     "steps": (_stopped,),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..recording import Recording, RecordingError, RunRecord
 from ..recording.file.step_rows import StepRecord
-from ..records.before_step.step_looks import BUFFER, OUTSIDE, REDUCED
+from ..records.before_step.step_looks import BUFFER, TRAINED
 from .agreement import Held, held_at
 from .agreement_report import held_text
 from .replicas import groups_of
@@ -82,7 +82,7 @@ def rank_difference(
     for pair in _pairs(left, right, iterations):
         steps += 1
         ranks = dict(enumerate(pair))
-        for array, kinds in (("values", (REDUCED, OUTSIDE, BUFFER)), ("gradients", (REDUCED, OUTSIDE))):
+        for array, kinds in (("values", (*TRAINED, BUFFER)), ("gradients", TRAINED)):
             if array == "values" and not exact:
                 continue
             for (name, *_), places in groups_of(ranks, *kinds).items():

@@ -275,6 +275,16 @@ BROKEN = {
         "parameter module.0.weight", 2, "the learning rate is 0.1 on rank 0, 0.2 on rank 1",
         [("optimizer.step()", (0, 1))],
     ),
+    "other_weight_decay": (
+        "parameter module.0.weight", 2, "weight_decay is 0.25 on rank 0, 0.5 on rank 1", [("optimizer.step()", (0, 1))],
+    ),
+    "added_after_wrapping": (
+        "gradient module.scale", 1, "module.scale is outside of DistributedDataParallel", [("model(batch)", (0, 1))],
+    ),
+    "unfrozen_after_wrapping": (
+        "gradient module.0.weight", 1, "module.0.weight required no grad when DistributedDataParallel wrapped",
+        [("model(batch)", (0, 1))],
+    ),
     "loaded_on_one_rank": (
         "parameter module.0.weight", 1, "equal: module.0.weight was written more often on rank 0",
         [("model(batch)", (0,))],

@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import gradscope.inspect as gi
-from gradscope.inspect.ranks.agreement import agreement
+from gradscope.inspect.ranks.agreement import Disagreement, agreement, held_at
 from gradscope.inspect.ranks.agreement_report import agreement_text
 from gradscope.inspect.ranks.disagreement_causes import likely_cause
 from gradscope.inspect.ranks.recorded_ranks import open_ranks
@@ -35,6 +35,16 @@ def step(*held):
 
 def plain(value, group="", kind=OUTSIDE):
     return step(("0.weight", kind, "", group, value), ("norm.weight", kind, "", group, 1))
+
+
+def test_ranks_that_are_reduced_in_parts_are_told():
+    steps = {rank: plain(value) for rank, value in enumerate([5, 5, 7, 7])}
+    held = {rank: held_at(step, 0, "gradients") for rank, step in steps.items()}
+    tensor = steps[0].look.tensors[0]
+    assert (
+        "reduced in parts of the job: ranks 0, 1; ranks 2, 3"
+        in likely_cause(Disagreement("gradient", tensor, held, ("norm.weight",), steps, {})).text
+    )
 
 
 def test_a_wrapper_of_all_ranks_makes_all_replicas_whatever_they_hold():

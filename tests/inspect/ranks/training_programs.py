@@ -304,6 +304,45 @@ def left_out_of_the_reduction() -> None:
 
 
 @program
+def other_weight_decay() -> None:
+    model = DistributedDataParallel(layers())
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1, weight_decay=0.5 if rank() == 1 else 0.25)
+    for batch in batches():
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+
+
+class Scaled(nn.Module):
+    """A network whose result is scaled, once somebody gives it what by."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = layers()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.inner(x) * getattr(self, "scale", 1.0)
+        return found
+
+
+@program
+def added_after_wrapping() -> None:
+    model = Scaled()
+    wrapped = DistributedDataParallel(model)
+    model.scale = nn.Parameter(torch.ones(()))
+    train(wrapped)
+
+
+@program
+def unfrozen_after_wrapping() -> None:
+    model = layers()
+    model[0].requires_grad_(False)
+    wrapped = DistributedDataParallel(model)
+    model[0].weight.requires_grad_(True)
+    train(wrapped)
+
+
+@program
 def not_in_one_optimizer() -> None:
     model = DistributedDataParallel(layers())
     parameters = list(model.parameters())

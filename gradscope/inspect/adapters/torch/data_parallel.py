@@ -54,6 +54,7 @@ def data_parallel(module: DistributedDataParallel) -> DataParallel:
     return DataParallel(
         module,
         inside.reduced,
+        inside.frozen,
         inside.ignored,
         tuple(inside.buffers()),
         broadcasts=bool(getattr(module, "forward_sync_buffers", getattr(module, "broadcast_buffers", False))),
@@ -70,18 +71,19 @@ class _Wrapped:
 
     Attributes
     ----------
-    reduced, ignored : tuple of Parameter
-        Those whose gradients the wrapper reduces, and the others.
+    reduced, frozen, ignored : tuple of Parameter
+        Those that the wrapper keeps equal; those of them whose gradients it does not reduce, and those that it was told
+        to leave alone. What the program has added since it wrapped the module is in none.
     group : str
         The ranks of its process group, as :func:`_ranks_text` has them.
     """
 
     def __init__(self, module: DistributedDataParallel) -> None:
         self.reduced = tuple(module._module_parameters)
+        self.frozen = tuple(_frozen(module))
         self._tables: list[dict[str, Any]] = []
         self._buffers: list[tuple[str, dict[str, Any]]] = []  # of the modules that have any
-        seen: set[int] = set(map(id, self.reduced))
-        ignored: list[Any] = []
+        seen: set[int] = set()
         waiting: list[tuple[str, torch.nn.Module]] = [("", module)]
         while waiting:
             path, part = waiting.pop()
@@ -90,10 +92,9 @@ class _Wrapped:
                 self._tables += [part._modules, part._parameters, part._buffers]
                 if part._buffers:
                     self._buffers.append((before, part._buffers))
-                ignored += [one for one in part._parameters.values() if one is not None and not _seen(one, seen)]
                 inner = [(before + name, one) for name, one in part._modules.items() if one is not None]
                 waiting += reversed(inner)
-        self.ignored = tuple(ignored)
+        self.ignored = tuple(_ignored(module))
         self.group = _group_text(module.process_group)
         self._sizes = list(map(len, self._tables))
 
@@ -108,6 +109,30 @@ class _Wrapped:
             for name, buffer in buffers.items():
                 if buffer is not None and not _seen(buffer, seen) and buffer.numel():
                     yield before + name, buffer
+
+
+def _frozen(module: DistributedDataParallel) -> list[torch.nn.Parameter]:
+    """Return the parameters that required no grad when the module was wrapped: the reducer does not know them."""
+    held = module._module_parameters
+    frozen = [parameter for parameter in held if not parameter.requires_grad]
+    sizes = [parameter.numel() * parameter.element_size() for parameter in held if parameter.requires_grad]
+    told = module._get_ddp_logging_data()
+    if (len(sizes), sum(sizes)) == (told["num_parameter_tensors"], told["total_parameter_size_bytes"]):
+        return frozen
+    # Some were frozen or unfrozen since. To ask the reducer takes memory for a moment: as much as all gradients.
+    with suppress(AttributeError, RuntimeError):
+        buckets = module.reducer._get_zeros_like_grad_buckets()
+        known = {id(parameter) for bucket in buckets for parameter in bucket.parameters()}
+        return [parameter for parameter in held if id(parameter) not in known]
+    return frozen
+
+
+def _ignored(module: DistributedDataParallel) -> Iterator[torch.nn.Parameter]:
+    """Yield the parameters that a wrapper was told to leave alone, and does not know by another name."""
+    reduced = set(map(id, module._module_parameters))
+    for name, parameter in module.module.named_parameters():
+        if name in module.parameters_to_ignore and id(parameter) not in reduced:
+            yield parameter
 
 
 _wrapped: weakref.WeakKeyDictionary[DistributedDataParallel, _Wrapped] = weakref.WeakKeyDictionary()

@@ -83,7 +83,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("time_ns", "int64", "nanoseconds since the run began"),
         Column("name", "text", "the parameter or buffer"),
         Column("part", "text", "which part of the whole this rank holds; empty where that is all of it"),
-        Column("kind", "text", "reduced, outside, ignored, buffer or broadcast: what makes ranks agree on it"),
+        Column("kind", "text", "reduced, frozen, outside, ignored, buffer or broadcast: what makes ranks agree on it"),
         Column("present", "bool", "whether it has a gradient"),
         Column("norm", "double", "2-norm of the reduced gradient, or of the part that is here"),
         Column("gradient", "uint64", "checksum of the gradient"),

@@ -19,10 +19,18 @@ from .call_lines import CallLines, line_of_frame, own_frame, own_line
 from .forward_log import ForwardAccount, ForwardLog, SkippedForward
 from .parameter_writes import ParameterWrites, Written
 
-__all__ = ["BROADCAST", "BUFFER", "IGNORED", "OUTSIDE", "REDUCED", "HeldTensor", "StepLook", "StepLooker"]
+__all__ = [
+    "BROADCAST", "BUFFER", "FROZEN", "IGNORED", "OUTSIDE", "REDUCED", "TRAINED", "HeldTensor", "StepLook", "StepLooker",
+]  # fmt: skip
 
-BUFFER, BROADCAST, IGNORED, OUTSIDE, REDUCED = "buffer", "broadcast", "ignored", "outside", "reduced"
+BUFFER, BROADCAST, FROZEN, IGNORED = "buffer", "broadcast", "frozen", "ignored"
+OUTSIDE, REDUCED = "outside", "reduced"
 """What is done about a tensor so that ranks agree: `HeldTensor.kind`."""
+
+TRAINED = (REDUCED, FROZEN, OUTSIDE)
+"""The kinds of which ranks that train one model hold the same, and the same gradients."""
+
+_NUMBERS = (bool, int, float)
 
 
 class HeldTensor(NamedTuple):
@@ -33,8 +41,9 @@ class HeldTensor(NamedTuple):
     part : str
         Which part of the whole this rank holds (``'Shard(dim=0) 1 of 2'``); empty where that is all of it.
     kind : str
-        ``'reduced'`` (DistributedDataParallel reduces its gradient), ``'ignored'`` (it was told not to), ``'outside'``
-        (a parameter that it does not know), ``'buffer'``, ``'broadcast'`` (a buffer that it copies from rank 0).
+        ``'reduced'`` (DistributedDataParallel reduces its gradient), ``'frozen'`` (it does not, since none was required
+        when the model was wrapped), ``'ignored'`` (it was told not to), ``'outside'`` (a parameter that it does not
+        know), ``'buffer'``, ``'broadcast'`` (a buffer that it copies from rank 0).
     stepped : bool
         Whether the optimizer holds it.
     group : str
@@ -73,13 +82,14 @@ class StepLook:
     norms : ndarray of float64
         Of the gradients.
     facts : dict
-        What may explain a disagreement: ``'lr'``, ``'seed'``, ``'generator'`` (a checksum of its state),
-        ``'synchronised'`` (whether the last forward was one whose gradients DistributedDataParallel reduces; not there
-        without one), ``'backwards'`` (how many had begun), ``'passes'`` (of those since the step before, as
-        :class:`.LoggedBackward` has it), ``'line'`` (which calls ``step()``), ``'written'`` (which tensors others have
-        written since the step before, as :class:`.Written` has it), ``'versions'`` (of all, before the first step),
-        ``'checkpointed'`` (which tensors' modules a re-entrant checkpoint calls) and ``'skipped'`` (of the time since
-        the step before, as :class:`.SkippedForward` has it); the last two are not there where there is none.
+        What may explain a disagreement: ``'lr'``, ``'options'`` (what else its groups hold in numbers), ``'seed'``,
+        ``'generator'`` (a checksum of its state), ``'synchronised'`` (whether the last forward was one whose gradients
+        DistributedDataParallel reduces; not there without one), ``'backwards'`` (how many had begun), ``'passes'`` (of
+        those since the step before, as :class:`.LoggedBackward` has it), ``'line'`` (which calls ``step()``),
+        ``'written'`` (which tensors others have written since the step before, as :class:`.Written` has it),
+        ``'versions'`` (of all, before the first step), ``'checkpointed'`` (which tensors' modules a re-entrant
+        checkpoint calls) and ``'skipped'`` (of the time since the step before, as :class:`.SkippedForward` has it); the
+        last two are not there where there is none.
     """
 
     optimizer: int
@@ -96,6 +106,11 @@ class StepLook:
         """The backwards since the step before; empty where they are not known."""
         passes = self.facts.get("passes")
         return [LoggedBackward(bool(inner), tuple(unreached), *lines) for inner, unreached, *lines in passes or ()]
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The numbers that the optimizer steps by besides its learning rate: of each group, as text."""
+        return {name: ", ".join(map(str, values)) for name, values in self.facts.get("options", {}).items()}
 
     @property
     def line(self) -> str:
@@ -219,6 +234,7 @@ class StepLooker:
         values, _ = adapter.checksums(tensors, norms=False)
         sums, norms = adapter.checksums(gradients)
         facts: dict[str, Any] = {"lr": [float(group.get("lr", 0.0)) for group in optimizer.param_groups]}
+        facts["options"] = _options(optimizer)
         facts.update(adapter.generator_facts())
         facts.update(
             backwards=self._log.count,
@@ -311,6 +327,7 @@ class StepLooker:
         groups: dict[int, str] = {}
         for wrapper in parallel:
             kinds.update((id(tensor), REDUCED) for tensor in wrapper.reduced)
+            kinds.update((id(tensor), FROZEN) for tensor in wrapper.frozen)
             kinds.update((id(tensor), IGNORED) for tensor in wrapper.ignored)
             groups.update((id(tensor), wrapper.group) for tensor in wrapper.reduced)
             path = self._tracker.path_of(wrapper.module)
@@ -328,6 +345,17 @@ class StepLooker:
             stepped_here, called = identity in stepped, lines.get(module_of_parameter(name), "")
             described.append(HeldTensor(name, tuple(spec.shape), spec.dtype, part, kind, stepped_here, group, called))
         return tuple(described)
+
+
+def _options(optimizer: Any) -> dict[str, list[Any]]:
+    """Return what an optimizer's groups hold in numbers, beside the learning rate."""
+    found: dict[str, list[Any]] = {}
+    for group in optimizer.param_groups:
+        for name, value in group.items():
+            numbers = list(value) if type(value) is tuple else [value]  # betas are two
+            if name != "lr" and all(type(number) in _NUMBERS for number in numbers):
+                found.setdefault(name, []).extend(numbers)
+    return found
 
 
 def _inside_another_step() -> bool:

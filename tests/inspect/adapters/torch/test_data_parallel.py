@@ -129,7 +129,23 @@ def test_what_a_wrapper_holds_is_told_as_it_is_now(tmp_path):
         model[1].extra = torch.nn.Linear(2, 2)
         found = data_parallel(wrapper)
         assert [name for name, _ in found.buffers] == [*names, "module.1.ema"]
-        assert [id(one) for one in found.ignored] == [id(model[1].extra.weight), id(model[1].extra.bias)]
+        assert found.ignored == ()  # nobody has told the wrapper to leave what was added alone
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def test_what_a_wrapper_does_not_reduce_is_told_with_the_reason(tmp_path):
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        model = torch.nn.Sequential(torch.nn.Linear(2, 1), torch.nn.Linear(1, 1))
+        torch.nn.parallel.DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, ["1.bias"])
+        model[0].weight.requires_grad_(False)
+        wrapper = torch.nn.parallel.DistributedDataParallel(model)
+        model[0].weight.requires_grad_(True)  # the reducer hears of neither
+        model[0].bias.requires_grad_(False)
+        found = data_parallel(wrapper)
+        assert [len(found.reduced), *map(id, found.frozen)] == [3, id(model[0].weight)]
+        assert list(map(id, found.ignored)) == [id(model[1].bias)]
     finally:
         torch.distributed.destroy_process_group()
 
