@@ -786,6 +786,30 @@ BEHIND_A_BACK = [
         "ctx.save_for_backward()",
     ),
     Program(
+        "24 an input in a list on ctx is written",
+        "GS110",
+        """
+        class Product(gs.autograd.Function):
+            @staticmethod
+            def forward(ctx, *factors):
+                ctx.kept = {"factors": None, "count": len(factors)}
+                ctx.factors = list(factors)
+                return factors[0] * factors[1]
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * ctx.factors[1], grad * ctx.factors[0]
+
+        w = gs.ones(3, requires_grad=True)
+        h = w * 1
+        y = Product.apply(h, w)  # saved
+        with gs.no_grad():
+            h.mul_(10)  # written
+        y.sum().backward()  # read
+        """,
+        "ctx.save_for_backward()",
+    ),
+    Program(
         "24 a weight kept on ctx is stepped",
         "GS110",
         """

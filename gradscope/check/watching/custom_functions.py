@@ -13,6 +13,7 @@ from threading import get_ident
 from typing import Any
 
 from ...inspect.adapters import Adapter
+from ...inspect.adapters.context_attributes import context_tensors
 from ...inspect.adapters.memory_fingerprint import checksum_of
 from ...inspect.records.write_account import WriteAccount
 
@@ -37,7 +38,7 @@ class KeptTensor:
     Attributes
     ----------
     name : str
-        Of the attribute.
+        Of the attribute, with the place in it where that is a list, tuple or dictionary.
     then : int
         When it was put there, by the clock of the account of writes.
     """
@@ -100,17 +101,16 @@ class FunctionCalls:
     def changed(self, node: Any) -> Iterator[KeptTensor]:
         """Yield what the Function of a node has kept on ``ctx`` and has other values now."""
         then, prints = self._adapter.notes(node).get(_NOTE, (0, {}))
-        for name, before in prints.items():
-            tensor = vars(node).get(name)
-            if self._adapter.is_tensor(tensor) and checksum_of(self._adapter, tensor) != before:
+        if not prints:
+            return
+        for name, tensor in context_tensors(vars(node), self._adapter.is_tensor):
+            if name in prints and checksum_of(self._adapter, tensor) != prints[name]:
                 yield KeptTensor(name, tensor, then)
 
     def _on_ctx(self, node: Any, memories: set[Any]) -> Iterator[tuple[str, Any]]:
-        """Yield the inputs and outputs that are attributes of ``ctx``: other tensors there may be meant to change."""
+        """Yield the inputs and outputs that are kept on ``ctx``: other tensors there may be meant to change."""
         adapter = self._adapter
-        for name, value in getattr(node, "__dict__", {}).items():
-            if name.startswith("_") or not adapter.is_tensor(value):
-                continue
+        for name, value in context_tensors(getattr(node, "__dict__", {}), adapter.is_tensor):
             root = adapter.root(value)
             if adapter.memory_key(value) in memories or (root is not None and root[0] is node):
                 yield name, value

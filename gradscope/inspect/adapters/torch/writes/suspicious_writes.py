@@ -17,7 +17,7 @@ import functools
 import threading
 import weakref
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy
@@ -28,6 +28,7 @@ from torch.nn.modules import Module, batchnorm
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.hooks import BackwardHook
 
+from ...context_attributes import context_tensors
 from ..engine_wrapper import ENGINE, HOLDERS, blindness, is_compiling
 from ..forward_pass import CONVERSIONS, lies_in, replace
 from ..numpy_conversion import bits_of, storage_of
@@ -309,7 +310,7 @@ class _SuspicionWatch:
 
         def apply(node: Any, *grads: Any) -> Any:
             before = node.metadata.get(_KEPT)
-            if before and any(before.get(name, now) != now for name, now in _checksums(vars(node), before)):
+            if before and any(before.get(name, now) != now for name, now in _checksums(_kept_as(node, before))):
                 self._tell()
             given = _versions(grads)
             try:
@@ -384,17 +385,23 @@ def _owner_of(value: Any) -> Any:
 
 
 def _kept_on(node: Any, values: Iterable[Any]) -> list[tuple[str, int]]:
-    """Return the inputs and outputs that are attributes of ``ctx``, with their checksums."""
-    attributes = vars(node)
-    names = [name for name, value in attributes.items() if isinstance(value, _TENSOR) and not name.startswith("_")]
-    if not names:
+    """Return the inputs and outputs that are kept on ``ctx``, with their checksums."""
+    kept = list(context_tensors(vars(node), _is_tensor))
+    if not kept:
         return []
     memories = {_storage_of(value) for value in values if isinstance(value, _TENSOR)}
-    return _checksums(attributes, [name for name in names if _storage_of(attributes[name]) in memories])
+    return _checksums((name, tensor) for name, tensor in kept if _storage_of(tensor) in memories)
 
 
-def _checksums(attributes: dict[str, Any], names: Iterable[str]) -> list[tuple[str, int]]:
+def _kept_as(node: Any, names: Container[str]) -> Iterator[tuple[str, torch.Tensor]]:
+    return (one for one in context_tensors(vars(node), _is_tensor) if one[0] in names)
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, _TENSOR)
+
+
+def _checksums(tensors: Iterable[tuple[str, torch.Tensor]]) -> list[tuple[str, int]]:
     with torch._C.DisableTorchFunction():
-        tensors = [(name, attributes[name]) for name in names if isinstance(attributes.get(name), _TENSOR)]
         bits = [(name, bits_of(tensor)) for name, tensor in tensors]
         return [(name, zlib.crc32(there)) for name, there in bits if there is not None]

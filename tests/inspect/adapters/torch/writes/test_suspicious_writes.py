@@ -111,6 +111,27 @@ def test_a_function_that_has_released_what_it_saved_may_lie_in_a_graph(seen):
     assert torch.equal(grad, square)
 
 
+class KeptInList(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.inputs = [None, x]
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * ctx.inputs[1] * grad
+
+
+def test_a_write_into_an_input_that_a_list_on_ctx_holds_is_suspected(seen):
+    h = leaf() * 1
+    y = KeptInList.apply(h)
+    with torch.no_grad():
+        h.add_(1)
+    assert seen == []
+    y.sum().backward()
+    assert seen == ["suspicion"]
+
+
 def test_a_step_between_forward_and_backward_is_suspected(seen):
     w = leaf()
     loss = (w * w).sum()
