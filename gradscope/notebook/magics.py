@@ -91,6 +91,7 @@ class GradscopeMagics(Magics):
         UsageError
             If the line cannot be understood.
         """
+        __tracebackhide__ = True  # an error of the cell is shown without the frames that ran it
         try:
             options = _parser(self).parse_args(shlex.split(line))
         except _HelpShownError:
@@ -102,6 +103,7 @@ class GradscopeMagics(Magics):
 
     def check(self, options: argparse.Namespace, lines: Callable[[], BaseException | None]) -> CheckResult:
         """Return what the sanitizer has found in the lines."""
+        __tracebackhide__ = True
         try:
             silences = _silences(options)
         except (OSError, ValueError) as refused:
@@ -114,6 +116,7 @@ class GradscopeMagics(Magics):
 
     def record(self, options: argparse.Namespace, lines: Callable[[], BaseException | None]) -> Any:
         """Return the recording of the lines."""
+        __tracebackhide__ = True
         path = options.output or f"{os.path.splitext(program_name())[0]}.gscope"
         limits = {"last": options.last, "budget": options.budget}
         try:
@@ -125,6 +128,7 @@ class GradscopeMagics(Magics):
 
     def doctor(self, options: argparse.Namespace, lines: Callable[[], BaseException | None]) -> Any:
         """Return the diagnosis of the lines."""
+        __tracebackhide__ = True
         try:
             limits = limits_from(options.limits)
             watch = Doctor(functions=options.functions, steps=options.steps, limits=limits)
@@ -145,6 +149,7 @@ def _silences(options: argparse.Namespace) -> Silences:
 
 def _shown(found: Any, error: BaseException | None) -> Any:
     """Return what was found; where the lines have raised, show what there is, and let the error end the cell."""
+    __tracebackhide__ = True
     if error is None:
         return found
     if found:

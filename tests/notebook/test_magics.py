@@ -137,6 +137,9 @@ def test_a_recording_of_a_cell_that_fails_is_shown(outputs, told):
 def test_an_error_of_the_lines_ends_the_cell_and_nothing_else_is_said(outputs, told):
     assert kinds(outputs[1]["fails"]) == kinds(outputs[1]["syntax"]) == ["error"]
     assert told["fails"] == "division by zero"
+    trace = "\n".join(outputs[1]["fails"][0]["traceback"])
+    assert "1 / 0" in trace
+    assert "magics.py" not in trace  # the frames that ran the lines are none of the reader's
 
 
 @pytest.mark.parametrize(
