@@ -70,7 +70,8 @@ class LineComments:
                 yield Notice(text, filename, comment.line)
             for code in comment.codes or ():
                 if find_code(code) is None:
-                    yield Notice(f"ignore[{code}]: no such code; {meant(code, all_codes())}", filename, comment.line)
+                    known = all_codes() if code.startswith("D") else CODES
+                    yield Notice(f"ignore[{code}]: no such code; {meant(code, known)}", filename, comment.line)
                 elif code in looked_for and _found_by(code, read) and (filename, comment.line, code) not in self._used:
                     yield Notice(f"ignore[{code}] has silenced nothing in this run", filename, comment.line)
 
