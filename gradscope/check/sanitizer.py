@@ -7,7 +7,8 @@ One kind of observer (:mod:`.watcher`) follows either framework through its adap
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, ClassVar
 
@@ -86,7 +87,7 @@ class Sanitizer:
     ('GS101', 'ExpBackward0')
     """
 
-    _open: ClassVar[int] = 0
+    _open: ClassVar[list[Sanitizer]] = []
 
     def __init__(
         self,
@@ -164,9 +165,9 @@ class Sanitizer:
         return [watch for watch in (self._native, self._torch) if isinstance(watch, ContinuingWatcher)]
 
     @classmethod
-    def is_open(cls) -> bool:
-        """Return whether some sanitizer watches this process now."""
-        return cls._open > 0
+    def opened(cls) -> Sanitizer | None:
+        """Return the sanitizer that watches this process now, the newest of several."""
+        return cls._open[-1] if cls._open else None
 
     def __enter__(self) -> Sanitizer:
         adapter = AnyAdapter() if self._watches_torch else NativeAdapter()
@@ -179,11 +180,11 @@ class Sanitizer:
             self._early_writes = EarlyWriteWatch(self._judge, adapter)
         if self._watches_torch:
             self._give_up = when_imported("torch", partial(self._torch_imported, shared_writes))
-        Sanitizer._open += 1
+        Sanitizer._open.append(self)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        Sanitizer._open -= 1
+        Sanitizer._open.remove(self)
         self._give_up()
         if self._first_operator is not None:
             self._first_operator.unsubscribe()
@@ -197,6 +198,15 @@ class Sanitizer:
         with self._lock:
             found, self._found = list(self._found.values()), {}
         return found
+
+    @contextmanager
+    def errors_meant(self) -> Iterator[None]:
+        """Forget the errors that the block has met, where none leaves it: it has caught them, as a test means to."""
+        before = dict(self._found)
+        yield
+        with self._lock:
+            kept = {cause: before.get(cause) if one.severity == "error" else one for cause, one in self._found.items()}
+            self._found = {cause: one for cause, one in kept.items() if one is not None}
 
     def place_writes(self, find: Callable[[Iterable[SavedOnce]], dict[SavedOnce, Location]]) -> None:
         """Name the lines of writes that nobody has heard of.

@@ -85,6 +85,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Watch the suite, where that is asked for; an option goes before a setting."""
     # pytest forgets the filters of a module that a test imports, and NumPy's warnings may be errors in this suite.
     config.addinivalue_line("filterwarnings", f"ignore::RuntimeWarning:{COMPUTING}")
+    if _is_checked(config):
+        return
     check, watch = (config.getoption(f"--gradscope-{name}") for name in ("check", "watch"))
     if check and watch:
         raise pytest.UsageError("--gradscope-watch watches all tests, --gradscope-check some: leave one out")
@@ -94,14 +96,28 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     # They take the instruments, which nobody else needs.
     from .suite_recheck import SuiteRecheck
-    from .suite_watch import SuiteWatch, is_watched, project_silences
+    from .suite_watch import SuiteWatch, project_silences
 
-    if is_watched(config):
-        return
     silences = project_silences(config)
     watch = watch or silences.looks_for("GS112")  # only who hears of each operator meets it
     hooks = SuiteWatch(silences) if watch else SuiteRecheck(config, silences)
     config.pluginmanager.register(hooks, "gradscope-watch" if watch else "gradscope-check")
+
+
+def _is_checked(config: pytest.Config) -> bool:
+    """Whether ``gradscope check -m pytest`` watches all tests already, which then tells what they do.
+
+    The workers of pytest-xdist are other processes, in which nobody watches yet.
+    """
+    watches = sys.modules.get("gradscope.check.sanitizer")
+    sanitizer = None if watches is None else watches.Sanitizer.opened()
+    if sanitizer is None or config.getoption("dist", "no") != "no":
+        return False
+    # It has loaded all that this takes.
+    from .suite_watch import CheckedSuite
+
+    config.pluginmanager.register(CheckedSuite(sanitizer), "gradscope-checked")
+    return True
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from ..inspect.adapters import AnyAdapter
 from ..inspect.debuggee.program import hide_instruments
 from ..inspect.diagnosis.functions.failed_backward import failed_backward
 
-__all__ = ["SECTION", "SuiteWatch", "is_watched", "project_silences", "tell", "told_in"]
+__all__ = ["SECTION", "CheckedSuite", "SuiteWatch", "project_silences", "tell", "told_in"]
 
 SECTION = "gradscope"
 """The title of what is said in the report of a test."""
@@ -29,14 +29,6 @@ _TOLD = "gradscope_told"
 
 _failed = pytest.StashKey[str]()
 _found = pytest.StashKey[Sequence[Finding]]()
-
-
-def is_watched(config: pytest.Config) -> bool:
-    """Return whether all tests are watched already, as by ``gradscope check -m pytest``: what they do is told once.
-
-    The workers of pytest-xdist are other processes, in which nobody watches yet.
-    """
-    return Sanitizer.is_open() and config.getoption("dist", "no") == "no"
 
 
 def project_silences(config: pytest.Config) -> Silences:
@@ -51,6 +43,38 @@ def project_silences(config: pytest.Config) -> Silences:
         return read_settings(str(config.rootpath)).silences()
     except (OSError, ValueError) as error:
         raise pytest.UsageError(str(error)) from None
+
+
+class CheckedSuite:
+    """The hooks of pytest in a suite that ``gradscope check -m pytest`` runs, whose report comes after pytest's own.
+
+    Parameters
+    ----------
+    sanitizer : Sanitizer
+        Which watches.
+    """
+
+    def __init__(self, sanitizer: Sanitizer) -> None:
+        self._sanitizer = sanitizer
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self) -> Generator[None, None, None]:
+        """Take the instruments' frames out of a fixture's failure."""
+        try:
+            yield
+        except Exception as error:
+            hide_instruments(error)
+            raise
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Generator[None, Any, Any]:
+        """Forget the errors that a test has caught, and take the instruments' frames out of those that it has not."""
+        try:
+            with self._sanitizer.errors_meant():
+                return (yield)
+        except Exception as error:
+            hide_instruments(error)
+            raise
 
 
 class SuiteWatch:

@@ -167,12 +167,30 @@ def test_an_error_that_a_comment_silences_is_named_when_it_ends_the_script(proje
 
 
 SUITE = """
+import gradscope as gs
+import pytest
+
+
 def test_spoiled():
-    import gradscope as gs
     x = gs.ones(3, requires_grad=True)
     z = x.tanh()
     z.data.add_(1)
     z.sum().backward()
+
+
+def refused():
+    y = gs.ones(3, requires_grad=True).tanh()
+    y += 1
+    y.sum().backward()
+
+
+def test_an_error_that_is_meant():
+    with pytest.raises(RuntimeError):
+        refused()
+
+
+def test_an_error_that_is_not():
+    refused()
 """
 
 
@@ -181,9 +199,19 @@ def test_a_test_suite_is_run_as_a_module(tmp_path):
     (tmp_path / "test_suite.py").write_text(SUITE)
     done = check(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_suite.py", script="")
     assert done.returncode == 1
-    assert "1 passed" in done.stdout
+    assert "2 passed" in done.stdout
     assert "GS106 silent-wrong: `z` (float32 [3]" in done.stdout
-    assert "  test_suite.py:6  z.data.add_(1)" in done.stdout
+    assert "  test_suite.py:9   z.data.add_(1)" in done.stdout
+    assert "still needs it\n  test_suite.py:15  y += 1" in done.stdout  # once: the other test has caught it
+    assert "gradscope/inspect" not in done.stdout
+
+
+@pytest.mark.slow
+def test_an_error_that_a_test_has_caught_fails_no_suite(tmp_path):
+    (tmp_path / "test_suite.py").write_text(SUITE)
+    meant = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_suite.py::test_an_error_that_is_meant")
+    done = check(tmp_path, *meant, script="")
+    assert (done.returncode, "1 passed" in done.stdout) == (0, True)
 
 
 LIBRARY = """
