@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 from ..debuggee.whereabouts import main_thread_frame, whereabouts
-from ..recording.recorder.hang_watch import raised_text
+from ..recording.recorder.hang_watch import raised_frame, raised_text
 from ..records.before_step.forward_log import ForwardAccount, SkippedForward
 from .rank_ends import apart, waits_in
 from .uneven_loops import ended_early, left_the_loop, skipped_apart
@@ -107,6 +107,7 @@ class HangWatcher:
         self._account, self._hangs, self._note = account, hangs, note
         self._said = ""
         self._end = ENDED
+        self._left: FrameType | None = None  # what the exception that has ended the script has left
         self._found: Mapping[int, str] = {}
         self._times = 0
         self._noted = False
@@ -129,6 +130,7 @@ class HangWatcher:
     def failed(self, error: BaseException) -> None:
         """Note what the script has raised, which is how it ends."""
         self._end = f"{_FAILED}{raised_text(error)}"
+        self._left = raised_frame(error)
 
     def others_before(self) -> Iterator[str]:
         """Yield what others have done that came to their ends, to a rank that has failed: a collective may have."""
@@ -203,7 +205,7 @@ class HangWatcher:
     def _say(self, place: str) -> None:
         if place != self._said:
             if place != _MOVES:
-                told = self._account(None if _is_end(place) else main_thread_frame())
+                told = self._account(self._left if _is_end(place) else main_thread_frame())
                 self._store.set(f"{self._key(self._rank)}/account", json.dumps(told))
             self._store.set(self._key(self._rank), place)
             self._said = place

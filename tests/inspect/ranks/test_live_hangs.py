@@ -40,19 +40,23 @@ class Ranks:
     """Ranks that stand where a test puts them."""
 
     def __init__(self, monkeypatch, world):
-        self.places, self.told, self.accounts = {}, [], []
+        self.places, self.told, self.accounts, self.stand = {}, [], [], []
         self.account = ForwardAccount()
         store = Store()
         self.watchers = []
         for rank in range(world):
             watcher = HangWatcher(
-                rank, world, 5, name="0", store=lambda: store, progress=tuple, account=lambda frame: self.account,
+                rank, world, 5, name="0", store=lambda: store, progress=tuple, account=self.account_at,
                 hangs=self.hangs, note=self.told.append,
             )  # fmt: skip
             watcher._store = store
             self.watchers.append(watcher)
         monkeypatch.setattr(live_hangs, "whereabouts", lambda: self.places[self.now])
         monkeypatch.setattr(MainThread, "stands", lambda _: 9.0 if self.places.get(self.now) else 0.0)
+
+    def account_at(self, frame):
+        self.stand.append(frame)
+        return self.account
 
     def hangs(self, places, accounts):
         self.told.append(places)
@@ -123,6 +127,18 @@ def test_a_rank_that_has_failed_hears_of_one_that_failed_too(monkeypatch):
     with other:
         other.failed(ZeroDivisionError("division by zero"))
     assert list(first.others_before()) == ["rank 1 failed: ZeroDivisionError: division by zero"]
+
+
+def test_how_far_a_rank_has_come_that_failed_is_told_by_where_it_did(monkeypatch):
+    ranks = Ranks(monkeypatch, 2)
+    with ranks.watchers[1] as watcher:
+        try:
+            raise ConnectionError
+        except ConnectionError as error:
+            watcher.failed(error)
+    assert [frame.f_code.co_name for frame in ranks.stand] == [
+        "test_how_far_a_rank_has_come_that_failed_is_told_by_where_it_did"
+    ]
 
 
 def test_a_rank_that_has_failed_waits_for_no_others_for_long(monkeypatch):

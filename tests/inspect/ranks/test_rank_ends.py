@@ -197,6 +197,20 @@ def test_a_rank_that_skips_an_iteration_and_ends_leaves_one_that_fails(tmp_path,
     assert notes[-1] == "rank 1 came to the end of the program while others wait in a collective"
 
 
+def test_a_rank_whose_forward_fails_has_skipped_nothing(tmp_path):
+    def fail(*_):
+        raise ConnectionError("closed by peer")
+
+    for rank in range(2):
+        with being_rank(rank, 2), suppress(ConnectionError), gi.record(f"{tmp_path}/"):
+            model = mlp()
+            train(model, 1, 0.1)
+            if rank:
+                model.register_forward_hook(fail)
+            train(model, 1, 0.1)
+    assert not any("skipped" in note for note in found_in(tmp_path).notes)
+
+
 @pytest.mark.parametrize("skips", [(1, 1), (None, None)])
 def test_ranks_that_skip_alike_are_not_named(tmp_path, skips):
     for rank, skip in enumerate(skips):

@@ -6,10 +6,11 @@ import os
 import time
 import traceback
 from collections.abc import Callable
+from types import FrameType
 
 from ...debuggee.whereabouts import is_library, whereabouts
 
-__all__ = ["RAISED", "SILENT", "SKIPPED", "HangWatch", "raised_text"]
+__all__ = ["RAISED", "SILENT", "SKIPPED", "HangWatch", "raised_frame", "raised_text"]
 
 SILENT, RAISED, SKIPPED = "silent", "raised", "skipped"
 """Kinds of events: where the main thread has been for a while, the exception that the program did not catch, and that
@@ -53,6 +54,11 @@ class HangWatch:
             self._noted = True
             self._taken += 1  # the note itself
             self._note(place)
+
+
+def raised_frame(error: BaseException) -> FrameType | None:
+    """Return the innermost frame that an exception has left; None of one that was not raised."""
+    return next((frame for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__)))), None)
 
 
 def raised_text(error: BaseException) -> str:

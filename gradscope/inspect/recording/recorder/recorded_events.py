@@ -28,7 +28,7 @@ from ..file.compiled_calls import INSIDE, inside_text
 from ..file.node_pages import Batch
 from ..file.step_rows import STEP_COLUMNS, layout_text, step_row
 from .gradient_capture import ROW_LENGTH, Flow, GradientCapture, RowBuffer
-from .hang_watch import RAISED, SILENT, SKIPPED, HangWatch, raised_text
+from .hang_watch import RAISED, SILENT, SKIPPED, HangWatch, raised_frame, raised_text
 from .iteration_marks import IterationCounter
 from .keep_policy import Policy
 from .plan_cache import MOST_NODES, CachedPlan, NodePlan, PlanCache
@@ -163,6 +163,7 @@ class EventRecorder(Observer):
         self._plans = PlanCache()
         self._captures: dict[str, GradientCapture] = {}
         self._one_of_many = False
+        self._left: FrameType | None = None  # what the exception that has ended the program has left
         if one_of_many:
             self.become_rank()
 
@@ -497,7 +498,8 @@ class EventRecorder(Observer):
     def close(self) -> None:
         """Hand over what is left, and note the end of the last iteration."""
         self.flush()
-        self._note_skipped(None)
+        self._note_skipped(self._left)
+        self._left = None
         self._end_iteration()
 
     def mark(self, text: str, kind: str = "mark") -> None:
@@ -509,6 +511,7 @@ class EventRecorder(Observer):
         """Note what the program did not catch, where other ranks may wait for this one."""
         if self._one_of_many and isinstance(error, Exception):
             self._event(RAISED, raised_text(error), None, None)
+            self._left = raised_frame(error)
 
     def _note_skipped(self, frame: FrameType | None) -> None:
         """Note that no backward has followed the last forward, at which the program stands, or has ended."""

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from gradscope.inspect.adapters import Observer, adapter_for
+from gradscope.inspect.recording.recorder.hang_watch import raised_frame
 from gradscope.inspect.records.before_step.step_looks import StepLooker
 from gradscope.inspect.records.module_tracking import Tracker
 
@@ -181,6 +182,19 @@ def test_of_a_forward_that_still_runs_nothing_is_said(loop):
     loop.model.register_forward_hook(lambda *_: told.append(loop.looker.skipped(sys._getframe())))
     loop.run(lambda: loop.train(1))
     assert told == [[]]
+
+
+def test_a_forward_that_an_error_has_left_is_no_skipped_iteration(loop):
+    """As where another rank has gone, and DistributedDataParallel finds out in its forward."""
+
+    def fail(*_):
+        raise ConnectionError
+
+    loop.run(lambda: loop.train(1))
+    loop.model.register_forward_hook(fail)
+    with pytest.raises(ConnectionError) as caught:
+        loop.run(lambda: loop.train(1))
+    assert loop.looker.skipped(raised_frame(caught.value)) == []
 
 
 def test_of_many_the_newest_are_kept_and_all_are_counted(loop):
