@@ -447,6 +447,10 @@ class AnyAdapter:
         """Return the ranks over which a tensor is spread; an empty string where all are, or none."""
         return self._of(tensor).group_of(tensor)
 
+    def holders_of(self, tensor: Any) -> str:
+        """Return the ranks that hold the same part of a tensor; an empty string where these are all, or one."""
+        return self._of(tensor).holders_of(tensor)
+
     def parallel_modules(self, modules: Sequence[Any]) -> Sequence[Any]:
         """Return those of some modules that reduce the gradients of what they wrap over all ranks."""
         other = torch_adapter()

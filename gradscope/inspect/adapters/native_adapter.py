@@ -633,6 +633,10 @@ class NativeAdapter:
         """Return an empty string: a tensor is whole."""
         return ""
 
+    def holders_of(self, tensor: Any) -> str:
+        """Return an empty string: a tensor is whole."""
+        return ""
+
     def parallel_modules(self, modules: Sequence[Any]) -> Sequence[Any]:
         """Return none: distributed training is PyTorch's."""
         return ()

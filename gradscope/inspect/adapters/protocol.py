@@ -817,6 +817,9 @@ class Adapter(Protocol):
     def group_of(self, tensor: Any) -> str:
         """Return the ranks over which a tensor is spread (``'0, 2'``); an empty string where all are, or none."""
 
+    def holders_of(self, tensor: Any) -> str:
+        """Return the ranks that hold the same part of a tensor; an empty string where these are all, or one."""
+
     def parallel_modules(self, modules: Sequence[Any]) -> Sequence[Any]:
         """Return those of some modules that reduce the gradients of what they wrap over all ranks."""
 

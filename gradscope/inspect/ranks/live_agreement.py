@@ -2,7 +2,8 @@
 
 Rank 0 puts its checksums into the process group's own store; the others read them there. So agreement costs no
 collective call, and a rank that stops to train blocks nobody. Where DistributedDataParallel keeps some ranks equal
-(those of one stage of a pipeline), the first of them does what rank 0 does otherwise.
+(those of one stage of a pipeline), or some hold the same parts of spread parameters, the first of them does what rank 0
+does otherwise.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ..recording.file.step_rows import StepRecord, layout_text, read_layout, rea
 from ..records.before_step.forward_log import ForwardAccount
 from ..records.before_step.step_looks import StepLook, StepLooker
 from ..records.module_tracking import Tracker
-from ..records.optimizer_steps import OptimizerHooks
+from ..records.optimizer_steps import OptimizerHooks, held_by
 from ..records.own_rank import OwnRank
 from .agreement import Agreement, Comparison, Disagreement, Steps
 from .agreement_report import agreement_text
@@ -131,16 +132,18 @@ class LiveAgreement:
         if look is None or self.note:
             return
         if self._told is None and self._heard is None:
-            self._begin(self._store, look)
+            self._begin(self._store, look, optimizer)
         if self._told is not None:
             self._told.publish(look)
         if self._heard is not None:
             self._ours.add(look)
             self._compare(self._heard)
 
-    def _begin(self, store: Any, look: StepLook) -> None:
+    def _begin(self, store: Any, look: StepLook, optimizer: Any) -> None:
         """Find out which rank to compare with, and whether others compare with this one."""
-        firsts = [first_of(group) for group in dict.fromkeys(held.group for held in look.tensors) if group]
+        same = [self._adapter.holders_of(held) for held in held_by(optimizer) if self._adapter.is_tensor(held)]
+        groups = dict.fromkeys(filter(None, (*same, *(held.group for held in look.tensors))))
+        firsts = [*map(first_of, groups)]
         self.first = firsts[0] if firsts else 0
         if self._rank in (0, *firsts):
             self._told = _Exchange(store, self._session, self._rank)

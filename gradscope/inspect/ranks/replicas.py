@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..output.number_format import numbered
 from ..recording import RecordingError
 from ..recording.file.step_rows import StepRecord
-from ..records.before_step.step_looks import BROADCAST, IGNORED, OUTSIDE, REDUCED, HeldTensor
+from ..records.before_step.step_looks import BROADCAST, IGNORED, OUTSIDE, REDUCED
 
 __all__ = ["Group", "differ", "first_of", "groups_of", "replicas", "replicas_text"]
 
@@ -93,16 +93,13 @@ def _told_groups(steps: Mapping[int, StepRecord]) -> tuple[list[tuple[int, ...]]
     found: dict[str, dict[int, None]] = defaultdict(dict)
     wraps = False
     for rank, step in steps.items():
-        for held in set(_group_and_kind(step.look.tensors)):
-            wraps = wraps or held[1] == REDUCED
-            if held[0] or held[1] == REDUCED:
-                found[held[0]][rank] = None
+        told = {(held.group, held.kind == REDUCED, bool(held.part)) for held in step.look.tensors}
+        wraps = wraps or any(reduced for _, reduced, _ in told)
+        for group, reduced, spread in told:
+            if group or reduced or spread:
+                found[group][rank] = None
     whole = found.pop("", None)
     return ([tuple(steps)] if whole else []) + [tuple(members) for members in found.values()], wraps
-
-
-def _group_and_kind(tensors: Iterable[HeldTensor]) -> Iterable[tuple[str, str]]:
-    return ((held.group, held.kind) for held in tensors)
 
 
 def _joined(ranks: Sequence[int], together: Iterable[Sequence[int]]) -> list[tuple[int, ...]]:

@@ -37,6 +37,18 @@ def plain(value, group="", kind=OUTSIDE):
     return step(("0.weight", kind, "", group, value), ("norm.weight", kind, "", group, 1))
 
 
+def test_what_is_spread_over_all_ranks_joins_those_that_share_other_parameters_in_pairs():
+    """Tensor parallelism in FSDP2: a norm is spread over a pair, and a bias held twice is compared all the same."""
+    steps = {
+        rank: step(
+            ("0.bias", OUTSIDE, f"Shard(0) {1 + rank // 2} of 2", "", rank // 2),
+            ("norm.weight", OUTSIDE, f"Shard(0) {1 + rank // 2} of 2", f"{rank % 2}, {rank % 2 + 2}", rank // 2),
+        )
+        for rank in range(4)
+    }
+    assert replicas(steps) == [(0, 1, 2, 3)]
+
+
 def test_ranks_that_are_reduced_in_parts_are_told():
     steps = {rank: plain(value) for rank, value in enumerate([5, 5, 7, 7])}
     held = {rank: held_at(step, 0, "gradients") for rank, step in steps.items()}

@@ -21,8 +21,8 @@ from ...records.tensor_statistics import quick_norm
 from ..protocol import DataParallel
 
 __all__ = [
-    "checksums_of", "data_parallel", "generator_facts", "group_of", "parallel_modules", "part_of", "rank_store",
-    "stand_ins",
+    "checksums_of", "data_parallel", "generator_facts", "group_of", "holders_of", "parallel_modules", "part_of",
+    "rank_store", "stand_ins",
 ]  # fmt: skip
 
 _FLAT = "FlatParameter"
@@ -208,6 +208,23 @@ def group_of(tensor: torch.Tensor) -> str:
     if not _is_distributed(tensor) or not torch.distributed.is_initialized():
         return ""
     return _ranks_text(tensor.device_mesh.mesh.flatten().tolist())
+
+
+def holders_of(tensor: torch.Tensor) -> str:
+    """Return the ranks that hold the same part of a tensor; an empty string where these are all, or this one alone.
+
+    Examples
+    --------
+    >>> holders_of(torch.ones(3))
+    ''
+    """
+    if not _is_distributed(tensor) or not torch.distributed.is_initialized():
+        return ""
+    whole: Any = tensor
+    coordinate = whole.device_mesh.get_coordinate() or ()
+    same = [slice(None) if held.is_replicate() else at for held, at in zip(whole.placements, coordinate)]
+    ranks = whole.device_mesh.mesh[tuple(same)].flatten().tolist()
+    return _ranks_text(ranks) if len(ranks) > 1 else ""
 
 
 def _group_text(group: Any) -> str:

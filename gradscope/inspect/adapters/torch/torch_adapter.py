@@ -45,6 +45,7 @@ from .data_parallel import (
     data_parallel,
     generator_facts,
     group_of,
+    holders_of,
     parallel_modules,
     part_of,
     rank_store,
@@ -465,6 +466,10 @@ class TorchAdapter:
     def group_of(self, tensor: torch.Tensor) -> str:
         """Return the ranks over which a tensor is spread; an empty string where all are, or none."""
         return group_of(tensor)
+
+    def holders_of(self, tensor: torch.Tensor) -> str:
+        """Return the ranks that hold the same part of a tensor; an empty string where these are all, or one."""
+        return holders_of(tensor)
 
     def parallel_modules(self, modules: Sequence[Any]) -> Sequence[Any]:
         """Return the DistributedDataParallel among some modules."""

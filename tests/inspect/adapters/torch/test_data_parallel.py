@@ -23,6 +23,7 @@ from gradscope.inspect.adapters.torch.data_parallel import (  # noqa: E402
     _ranks_text,
     checksums_of,
     data_parallel,
+    holders_of,
 )
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int8, torch.bool, torch.complex64]
@@ -106,6 +107,28 @@ def test_a_tensor_of_one_process_is_whole():
 def test_the_ranks_of_a_group_are_told_shortly(monkeypatch, ranks, told):
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 16)
     assert _ranks_text(list(ranks)) == told
+
+
+def test_ranks_that_hold_the_same_part_are_told():
+    """A 2 by 2 mesh: replicas of two shards each, as FSDP2 makes them."""
+    tensor, mesh, fake = map(pytest.importorskip, (
+        "torch.distributed.tensor", "torch.distributed.device_mesh", "torch.testing._internal.distributed.fake_pg",
+    ))  # fmt: skip
+    torch.distributed.init_process_group("fake", store=fake.FakeStore(), rank=3, world_size=4)
+    try:
+        both = mesh.init_device_mesh("cpu", (2, 2))
+        told = [
+            holders_of(tensor.DTensor.from_local(torch.ones(2), both, placements, run_check=False))
+            for placements in (
+                [tensor.Replicate(), tensor.Shard(0)],
+                [tensor.Shard(0), tensor.Replicate()],
+                [tensor.Shard(0), tensor.Shard(0)],
+                [tensor.Replicate(), tensor.Replicate()],
+            )
+        ]
+    finally:
+        torch.distributed.destroy_process_group()
+    assert told == ["1, 3", "2, 3", "", ""]
 
 
 def test_a_wrapper_is_looked_at_after_its_group_has_gone(tmp_path):
