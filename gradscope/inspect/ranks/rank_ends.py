@@ -141,9 +141,13 @@ def _went_on(member: RankRecording, last: StepRecord | None, silent: EventRecord
 
 
 def _last_node(member: RankRecording) -> Iterator[str]:
-    """Yield the last node of a rank that has not come to its end."""
+    """Yield the last node of a rank that has not come to its end, or that it was killed before the first."""
+    if member.run.state == "finished":
+        return
     last = next((task for task in reversed(member.tasks()) if task.count), None)
-    if member.run.state == "finished" or last is None:
+    if last is None:
+        if not member.running:
+            yield f"rank {member.rank} was killed before its first backward"
         return
     node = last.nodes[last.count - 1]
     place = place_of(node.location)

@@ -237,6 +237,24 @@ def closed(grad):
     raise ConnectionError("closed by peer")
 
 
+KILLED = """
+import os, signal
+import gradscope.inspect as gi
+with gi.record("{folder}/") as recorder:
+    recorder.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_rank_that_was_killed_before_it_began_is_named(tmp_path, capsys):
+    with being_rank(0, 2), pytest.raises(ZeroDivisionError), gi.record(f"{tmp_path}/"):
+        raise ZeroDivisionError("closed by peer")
+    with being_rank(1, 2):
+        subprocess.run([sys.executable, "-c", KILLED.format(folder=tmp_path)], check=False)
+    assert main(["agree", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == "rank 1 was killed before its first backward"
+
+
 def test_a_rank_that_waited_and_went_on_is_not_named(tmp_path, impatient):
     hang(tmp_path, 0, "barrier", fails=False)
     with being_rank(1, 2), gi.record(f"{tmp_path}/") as recorder:
