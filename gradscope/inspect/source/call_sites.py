@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+import traceback
 from collections.abc import Iterator
 from types import FrameType, GetSetDescriptorType
 from typing import Any
@@ -18,6 +19,7 @@ __all__ = [
     "line_of",
     "location_at",
     "place",
+    "raised_at",
     "user_frame",
     "user_frames",
 ]
@@ -68,6 +70,27 @@ def caller() -> Location | None:
 def user_lines() -> tuple[Location, ...]:
     """Return the lines of the user's functions that are running, the innermost first."""
     return tuple(location_at(frame, frame.f_lineno) for frame in user_frames(sys._getframe(1)))
+
+
+def raised_at(error: BaseException) -> Location | None:
+    """Return the user's innermost line that an exception has left; of a syntax error that which cannot be read.
+
+    Examples
+    --------
+    >>> try:
+    ...     compile("a = (1,", "train.py", "exec")
+    ... except SyntaxError as error:
+    ...     print(raised_at(error))
+    train.py:1
+    """
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return line_of(error.filename, error.lineno)
+    places = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_users(frame)]
+    return location_at(*places[-1]) if places else None
+
+
+def _is_users(frame: FrameType) -> bool:
+    return not is_library_file(frame.f_code.co_filename)
 
 
 def location_at(frame: FrameType, lineno: int | None) -> Location:

@@ -12,6 +12,7 @@ from ...diagnosis.flow.trend_findings import MOST_NODES, trend_findings
 from ...output.number_format import several
 from ...records.module_tracking import join
 from ...records.records import DebuggerEvent, Location, SessionState, StopReason
+from ...source.call_sites import raised_at
 from ..history.kept_reasons import kept_reason, path_called
 from .debugged_backward import TaskView
 from .model_records import known_parameters, parameter_records
@@ -105,6 +106,7 @@ class SessionFindings(SessionQueries):
                 if one.kind == "faded" or (one.kind == "unreached" and lost.issuperset(one.parameters))
             ]
             stops = [*self._of_stop(Told()), *_bad_values(self._session.shown[0])]
+            stops = [*_raised(self.error, stops), *stops]
             return _ranked(stops, [*known, *trend_findings(self._session.nodes, self._limits)])
         if not self._state.paused:
             return self._of_graph[1]
@@ -296,6 +298,14 @@ def _not_reached(names: Sequence[str], total: int, answer: NoGradient) -> Backwa
     location = answer.suspects[0].location if likely else answer.location
     _, _, reason = str(answer).partition(": ")
     return BackwardFinding("unreached", "warning", title, reason, location, parameters=tuple(names), likely=likely)
+
+
+def _raised(error: BaseException | None, stops: Sequence[BackwardFinding]) -> Iterator[BackwardFinding]:
+    """Yield the error with which the program has failed, unless a stop in its backward has told of it."""
+    if error is None or any(stop.kind in ("exception", "violation") for stop in stops):
+        return
+    first, _, more = (str(error).strip() or "no message").partition("\n")
+    yield BackwardFinding("exception", "error", f"{type(error).__name__}: {first}", more.strip(), raised_at(error))
 
 
 def _bad_values(view: TaskView | None) -> Sequence[BackwardFinding]:

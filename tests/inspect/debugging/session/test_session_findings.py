@@ -458,3 +458,32 @@ def test_the_two_models_of_a_gan_are_not_called_unreached():
             session.cont()
             assert wait(session) == "finished"
             assert kinds(session) == ([] if trained else ["unreached"])
+
+
+def test_the_error_that_has_ended_a_program_is_the_first_finding():
+    def run():
+        gs.ones(2, requires_grad=True).sum().backward()
+        raise ValueError("the batch has 7 columns,\nnot 8")
+
+    with debugging(run) as session:
+        session.cont()
+        assert wait(session) == "failed"
+        (found,) = session.findings()
+        assert (found.kind, found.severity, found.index) == ("exception", "error", -1)
+        assert (found.title, found.text) == ("ValueError: the batch has 7 columns,", "not 8")
+        assert found.location.source == 'raise ValueError("the batch has 7 columns,\\nnot 8")'
+
+
+def test_an_error_that_left_a_backward_is_told_once():
+    def run():
+        w = gs.ones(2, requires_grad=True)
+        w.register_hook(lambda grad: 1 / 0)
+        w.exp().sum().backward()
+
+    with debugging(run) as session:
+        session.cont()
+        wait(session)
+        stop = session.findings()
+        session.cont()
+        assert wait(session) == "failed"
+        assert (kinds(session), session.findings()) == (["exception"], stop)
