@@ -318,10 +318,12 @@ class GradscopeApp(App[int]):
             event.prevent_default()
 
     def _stopped(self, expected: bool) -> None:
-        """Show what the findings say of a NaN and a write, and the line that wrote; go on with what was typed ahead."""
+        """Show what explains the stop: findings, variables, the line that wrote; go on with what was typed ahead."""
         reason = self.session.reason
         if reason is not None and reason.kind in ("nan", "inf", "violation"):
             self.pane_layout.show_beside(FindingsPane.NUMBER)
+        if reason is not None and reason.kind == "trace":
+            self.pane_layout.show_beside(FramesPane.NUMBER)
         if reason is not None and reason.kind == "violation" and reason.writes and reason.writes[-1].location:
             self.watcher.point_at(reason.writes[-1].location)
         if self.session.state == "failed" and (raised := raised_at(self.session.output)) is not None:

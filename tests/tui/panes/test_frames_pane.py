@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from gradscope.inspect.debugging.session.session_records import FrameRecord, VariableRecord
-from gradscope.inspect.records.records import Location
+from gradscope.inspect.records.records import Location, StopReason
 from gradscope_tui.panes.frames_pane import FramesPane
 from gradscope_tui.screens.tensor_screen import TensorScreen
 from tests.tui.fake import FakeSession, play, text_of, until
@@ -78,3 +78,13 @@ def test_why_there_are_no_functions_is_said_in_as_many_lines_as_it_takes():
         assert " ".join(shown[at : at + 2]) == session.why_no_frames
 
     play(scenario, session, size=(120, 40))
+
+
+def test_at_set_trace_its_function_and_its_line_are_shown_unasked():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes and "PAUSED" in text_of(app))
+        app.session.stop(1, StopReason("trace", "set_trace() at train.py:8"))
+        await until(pilot, lambda: "Source train.py:8" in text_of(app))
+        await until(pilot, lambda: "lr float = 0.1" in text_of(app))
+
+    play(scenario, waiting(), size=(120, 40))

@@ -382,6 +382,13 @@ class SessionWatcher:
                 self._app.query_one(GraphPane).update(self._snapshot)
             self._update_followers()
             await self._ask_about_model()
+            if self._inside_function() and self._snapshot.frames:
+                self.point_at(self._snapshot.frames[0].location)
+
+    def _inside_function(self) -> bool:
+        """Whether the program waits at ``set_trace()``: what is of interest is that line and its variables."""
+        reason = self._snapshot.reason
+        return self._snapshot.paused and reason is not None and reason.kind == "trace"
 
     def ask_about_model(self) -> None:
         """Show the parameters or the functions that wait, in a pane that has not been seen before."""
@@ -405,7 +412,7 @@ class SessionWatcher:
                 self._app.query_one(GraphPane).update(self._snapshot)
         if self._app.query_one(ModulesPane).display:
             self._snapshot = replace(self._snapshot, parameters=tuple(await on_thread(self._session.parameters)))
-        if self._app.query_one(FramesPane).display:
+        if self._app.query_one(FramesPane).display or self._inside_function():
             self._snapshot = replace(self._snapshot, frames=await self._ask_for_frames())
         self._update_followers()
 
