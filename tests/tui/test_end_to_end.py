@@ -123,7 +123,22 @@ def test_a_script_that_raises_shows_its_traceback(debugger, script):
 
     async def scenario(app, pilot):
         await until(pilot, lambda: "FAILED" in text_of(app))
-        await until(pilot, lambda: "ValueError: no data" in text_of(app))
+        await until(pilot, lambda: "✗ ValueError: no data" in text_of(app).split("\n")[2])
+        await pilot.press("!")
+        await until(pilot, lambda: "8 Findings 1" in text_of(app))
+
+    play(scenario, debugger)
+
+
+def test_a_script_that_stops_before_and_between_its_backwards_shows_where(debugger, script):
+    lines = ["import gradscope as gs", "import gradscope.inspect as gi", "x = gs.ones(2, requires_grad=True)"]
+    script.write_text("\n".join([*lines, "gi.set_trace()", "x.sum().backward()", "gi.set_trace()"]) + "\n")
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "PAUSED in no backward" in text_of(app) and "no backward yet" in text_of(app))
+        await pilot.press("c")
+        await until(pilot, lambda: "no backward here" in text_of(app))
+        assert "no backward yet" not in text_of(app)
 
     play(scenario, debugger)
 

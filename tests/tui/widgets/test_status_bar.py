@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gradscope.inspect.records.records import StopReason
+from gradscope.inspect.records.records import SessionState, StopReason
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.widgets.status_bar import StatusBar
@@ -19,6 +19,17 @@ def test_the_timeline_shows_how_far_the_backward_has_come_and_takes_clicks():
         assert app.session.current != app.query_one(GraphPane).cursor
 
     play(scenario, FakeSession(chain(30)))
+
+
+def test_a_program_that_fails_after_a_backward_has_come_to_the_end_of_it():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        app.session.stop(12, StopReason("finished", "the program has ended (exit status 1)"), SessionState.FAILED)
+        await until(pilot, lambda: "FAILED" in text_of(app))
+        track = text_of(app).split("\n")[1].partition("├")[2].partition("┤")[0]
+        assert set(track) == {"─"}
+
+    play(scenario)
 
 
 def test_a_reason_that_has_no_room_is_cut():

@@ -148,8 +148,10 @@ class StatusBar(Widget):
         if status.ended:
             words += " an ended script"
         paused = is_paused(status.state)
+        if paused and not status.total:
+            words = "PAUSED in no backward"
         text = Text.assemble((f" {glyph} {words if width >= 40 else words.split()[0]} ", self._color(color)))
-        if paused:
+        if paused and status.total:
             text.append(f"#{status.node}/{status.total}", self._color("strong"))
             text.append(f" {status.what}")
             if status.live >= 0:
@@ -211,11 +213,12 @@ class StatusBar(Widget):
         status = self._status
         if not status.total or cells < 4 or status.state == "running":
             return Text.assemble(("┄" * cells, self._color("dim")))
-        over, past = status.state == "finished", status.state == "replaying"
+        past, done = status.state == "replaying", status.node == status.total - 1 and not self._alarms
+        over = status.state == "finished" or (status.state == "failed" and done)
         run = status.total if over else status.reached if past else status.node
-        done = cells if run >= status.total else self._cell(run, cells)
-        text = Text("─" * done, self._color("good"))
-        text.append("┄" * (cells - done), self._color("dim"))
+        length = cells if run >= status.total else self._cell(run, cells)
+        text = Text("─" * length, self._color("good"))
+        text.append("┄" * (cells - length), self._color("dim"))
         spots = dict.fromkeys(self._marked_cells(cells), ("●", "bad"))
         if status.live >= 0:
             spots[self._cell(status.live, cells)] = ("▶", "now")
