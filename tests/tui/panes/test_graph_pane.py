@@ -62,6 +62,18 @@ def test_many_lanes_leave_room_for_the_operator_beside_the_numbers():
     play(scenario, FakeSession(nodes), size=(120, 40))
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (160, 48)], ids=str)
+def test_many_lanes_leave_room_for_the_names_of_parameters(size):
+    nodes = [replace(node, norm=1.0) for node in chain(42)]
+    nodes[0] = replace(nodes[0], edges=tuple(EdgeRecord(1000 + n, 0) for n in range(1, 42)))
+    nodes[2] = replace(nodes[2], module="rnn", parameter="rnn.weight")
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: re.search(r" AccumGrad +r(nn)?\.we\S* +(10,1 +)?1.0e\+00", text_of(app)))
+
+    play(scenario, FakeSession(nodes), size=size)
+
+
 def test_a_click_moves_the_cursor():
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes)

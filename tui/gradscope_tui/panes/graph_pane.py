@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual import events
@@ -49,6 +50,12 @@ _OPERATOR = 15
 
 _NARROW_OPERATOR, _LEAST_LABEL = 10, 6
 """Cells of an operator where there is little room, and of what stands behind it for a number to have room too."""
+
+_LEAST_SHORTENED = 4
+"""Cells in which a shortened name still says something."""
+
+_LEAST_LANES = 2
+"""Lanes that are drawn however little room there is."""
 
 _LANE_COLORS = 4
 """Colors that lanes have in turn."""
@@ -142,6 +149,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         points, stands = snapshot.breakpoints, snapshot.paused or snapshot.state == "running"
         marks = tuple((point.id, point.enabled, point.spec) for point in points)
         self._modules, self._scale = snapshot.modules, snapshot.scale
+        self.empty = "no backward here" if snapshot.task else self.EMPTY
         before, self._cut_off = self._cut_off, cut_rows(snapshot.findings)
         # The program goes on with the backward of the last stop: rows are painted when it has come to what they show.
         states = self._states_in_view(snapshot.nodes) if snapshot.state == "running" else ()
@@ -759,7 +767,8 @@ class GraphPane(CursorPane, inherit_bindings=False):
         name = node.operator if wide else node.operator.replace("AccumulateGrad", "AccumGrad")
         if label:
             text.append(f"{name:<{min(_OPERATOR if wide else _NARROW_OPERATOR, room)}}", strong)
-            text.append(f" {shorten(label, width - text.cell_len - 1)}", dim)
+            left = width - text.cell_len - 1
+            text.append(f" {shorten(label, left)}" if left >= min(cell_len(label), _LEAST_SHORTENED) else "", dim)
         else:
             text.append(name, strong)
 
@@ -783,15 +792,13 @@ class GraphPane(CursorPane, inherit_bindings=False):
         return self._digits() + 5
 
     def _drawn_lanes(self) -> int:
-        width = self.scrollable_content_region.width
-        if width < _WIDE:
-            return min(self._lanes, MAX_LANES, max(3, (width - 24) // 2))
-        # Numbers stand to the right of the operator, which is indented below the name of its module.
+        # Which parameter a row brings its gradient and how large that is says more than a further lane.
+        label = _NARROW_OPERATOR + 1 + _LEAST_LABEL + (2 if self._headings else 0)
         numbers = 1 + sum(self.shown_columns().values())
-        left = width - max(36, self._gutter() + 2 + _NARROW_OPERATOR + numbers)
-        if self._lanes > min(MAX_LANES, max(3, left // 2)):
+        left = self.scrollable_content_region.width - self._gutter() - label - numbers
+        if self._lanes > min(MAX_LANES, max(_LEAST_LANES, left // 2)):
             left -= self._beyond()
-        return min(self._lanes, MAX_LANES, max(3, left // 2))
+        return min(self._lanes, MAX_LANES, max(_LEAST_LANES, left // 2))
 
     def _beyond(self) -> int:
         """Return the cells that tell how many lanes are not drawn."""

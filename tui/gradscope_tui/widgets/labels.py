@@ -96,8 +96,8 @@ def shorten(path: str, width: int) -> str:
     ('e.l.0.n1.weight', 'e.l.0.n1.we…')
     >>> shorten("encoder.layers.0.norm1.weight", 10)
     '….weight'
-    >>> shorten("encoder", 4), shorten("encoder", 7)
-    ('…der', 'encoder')
+    >>> shorten("weight_ih_l1", 7), shorten("bias_ih_l1", 7), shorten("encoder", 7)
+    ('w…ih_l1', 'b…ih_l1', 'encoder')
     """
     parts = path.split(".")
     for place in range(len(parts) - 1):
@@ -110,6 +110,8 @@ def shorten(path: str, width: int) -> str:
     head, _, last = path.rpartition(".")
     if head and len(head) + _LEAST_END <= width:
         return f"{head}.{last[: width - len(head) - 2]}…"
+    if not head and width > _LEAST_END:  # the first letter tells a weight from a bias
+        return f"{path[0]}…{path[len(path) - width + 2 :]}"
     tail = path[len(path) - max(1, width - 1) :]
     dot = tail.find(".")
     return f"…{tail[dot:] if 0 <= dot <= len(tail) // 2 else tail}"
