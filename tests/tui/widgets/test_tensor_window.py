@@ -62,3 +62,11 @@ def test_few_dimensions_and_none_at_all(shape, index):
     window.fit(2, 3)
     assert window.index() == index
     assert window.empty == (0 in shape)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (24,), (3, 5), (2, 3, 4)], ids=str)
+def test_the_slice_has_as_many_numbers_as_its_page(shape):
+    window = TensorWindow(shape)
+    window.fit(2, 10)
+    held = [index for index in window.slice() if isinstance(index, tuple)]
+    assert window.size == prod(stop - start for start, stop in held)

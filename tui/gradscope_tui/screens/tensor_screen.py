@@ -426,8 +426,7 @@ class TensorScreen(ModalScreen[None]):
 
     def action_copy(self, form: str) -> None:
         """Copy the slice."""
-        subject, index, columns = self.subject, self.window.slice(), self.window.extent[1]
-        count = prod(self.window.extent) if self.window.shape else 1
+        subject, index, columns, count = self.subject, self.window.slice(), self.window.extent[1], self.window.size
         if count > MOST_COPIED:
             refuse(self.app, f"this slice has {count:,} numbers, too many to copy: s saves the tensor")
             return

@@ -76,6 +76,11 @@ class TensorWindow:
         return -(-size // width), width
 
     @property
+    def size(self) -> int:
+        """How many numbers the slice has; the last line of a tensor of one dimension need not be full."""
+        return prod(self.shape if self._dimensions is None else self.extent)
+
+    @property
     def cursor(self) -> tuple[int, int]:
         """Line and column of the cursor in the slice."""
         if self._dimensions is not None:
