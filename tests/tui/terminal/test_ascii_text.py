@@ -21,6 +21,11 @@ def test_every_line_of_the_screen_becomes_ascii_cell_by_cell():
     play(scenario)
 
 
+def test_shift_is_not_taken_for_control():
+    (segment,) = AsciiText().apply([Segment("^c ⇧F11")], Color(0, 0, 0))
+    assert segment.text == "^c SF11"
+
+
 @pytest.mark.parametrize(
     ("environment", "plain"),
     [
