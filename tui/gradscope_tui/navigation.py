@@ -131,7 +131,8 @@ class Navigation:
             graph.set_view(view)
             self._watcher.refresh()
 
-        self._app.push_screen(ColumnsScreen(graph.view, lambda: list(graph.shown_columns()), choose))
+        shown = ColumnsScreen(graph.view, lambda: list(graph.shown_columns()), choose, self._watcher.scale)
+        self._app.push_screen(shown)
 
     # Folds -----------------------------------------------------------------------------------------------------------
 

@@ -163,6 +163,22 @@ def test_a_node_is_not_said_to_make_a_bad_value_that_it_may_have_from_the_forwar
     play(scenario, session, size=(160, 40))
 
 
+def test_a_tiny_row_names_the_node_that_made_an_infinity():
+    def run():
+        (gs.zeros(2, requires_grad=True) * 1).sqrt().sum().backward()
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "PAUSED" in text_of(app))
+        await pilot.press("c")
+        await until(pilot, lambda: "✗ ◉" in text_of(app))
+        assert re.search("✗ ◉ +Sqrt", text_of(app))
+
+    session = Debugger.for_call(run)
+    play(scenario, session, size=(20, 6))
+    session.abort()
+    session.wait(10)
+
+
 def test_a_narrow_row_shows_the_norm_and_the_end_of_the_name():
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes)

@@ -41,6 +41,18 @@ def test_columns_are_hidden_and_shown():
     play(scenario, ran(), size=(160, 48))
 
 
+def test_which_norms_are_set_off_is_said_there_and_in_a_wide_border():
+    limits = "vanishing below 1e-7, exploding above 1e+3"
+
+    async def scenario(app, pilot):
+        await opened(app, pilot)
+        await until(pilot, lambda: f"a norm is {limits}" in text_of(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: f"{limits} · incoming norm" in text_of(app))
+
+    play(scenario, ran(), size=(200, 60))
+
+
 def test_rows_are_sorted_and_put_back():
     async def scenario(app, pilot):
         graph = app.query_one(GraphPane)

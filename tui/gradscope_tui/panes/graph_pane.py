@@ -194,7 +194,10 @@ class GraphPane(CursorPane, inherit_bindings=False):
         """Write into the border what the bars stand for, where there are any."""
         shown = self.shown_columns()
         ratio = " · × of the node before" if "ratio" in shown else ""
+        limits = f"{self._scale.limits} · "
         told = f"{self._scale}{ratio}" if "bar" in shown else ""
+        if told and len(limits) + len(told) + 2 <= self.scrollable_content_region.width:
+            told = limits + told
         if told != (self.border_subtitle or ""):  # writing into the border repaints the whole pane
             self.border_subtitle = told
 
@@ -661,6 +664,8 @@ class GraphPane(CursorPane, inherit_bindings=False):
         tail = "  ◀ LIVE" if self._live in span else tail
         missing = self._joined_by(first.index) if self._cut_off and not module and not tail else 0
         cut = f"  ✂ {missing} input{'s' if missing > 1 else ''}" if missing else ""
+        if text.cell_len + _LEAST_SHORTENED + len(tail) > width:  # the glyph before the lanes says it too
+            tail = ""
         columns = self._columns(row, width)
         wide, room = width >= _WIDE, width - len(tail) - len(cut) - columns.cell_len
         if module:
@@ -794,8 +799,9 @@ class GraphPane(CursorPane, inherit_bindings=False):
     def _drawn_lanes(self) -> int:
         # Which parameter a row brings its gradient and how large that is says more than a further lane.
         label = _NARROW_OPERATOR + 1 + _LEAST_LABEL + (2 if self._headings else 0)
+        left = self.scrollable_content_region.width - self._gutter() - label
         numbers = 1 + sum(self.shown_columns().values())
-        left = self.scrollable_content_region.width - self._gutter() - label - numbers
+        left -= numbers if left >= numbers + 2 * _LEAST_LANES else 0  # else they are not shown
         if self._lanes > min(MAX_LANES, max(_LEAST_LANES, left // 2)):
             left -= self._beyond()
         return min(self._lanes, MAX_LANES, max(_LEAST_LANES, left // 2))

@@ -13,6 +13,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from gradscope_tui.widgets.graph_columns import COLUMNS, Column, GraphView
+from gradscope_tui.widgets.norm_columns import NormScale
 
 __all__ = ["ColumnsScreen"]
 
@@ -28,6 +29,8 @@ class ColumnsScreen(ModalScreen[None]):
         Returns the columns that are shown at the moment.
     choose : callable
         Called with each new view.
+    scale : NormScale
+        Tells which norms are set off.
     """
 
     BINDINGS = [
@@ -40,10 +43,14 @@ class ColumnsScreen(ModalScreen[None]):
     ]
 
     def __init__(
-        self, view: GraphView, shown: Callable[[], Sequence[str]], choose: Callable[[GraphView], None]
+        self,
+        view: GraphView,
+        shown: Callable[[], Sequence[str]],
+        choose: Callable[[GraphView], None],
+        scale: NormScale,
     ) -> None:
         super().__init__()
-        self._view, self._shown, self._choose = view, shown, choose
+        self._view, self._shown, self._choose, self._scale = view, shown, choose, scale
 
     def compose(self) -> ComposeResult:
         """Lay out the columns."""
@@ -64,7 +71,8 @@ class ColumnsScreen(ModalScreen[None]):
         column = self._view.order.removeprefix("-")
         first = "smallest" if self._view.order.startswith("-") else "largest"
         order = f"sorted by {column}, the {first} first" if column else "in the engine's order"
-        return Text(f"{'the columns that have room' if self._view.columns is None else 'chosen columns'}; {order}")
+        chosen = "the columns that have room" if self._view.columns is None else "chosen columns"
+        return Text(f"{chosen}; {order}\na norm is {self._scale.limits}")
 
     def _take(self, view: GraphView) -> None:
         self._view = view

@@ -28,8 +28,8 @@ class NormScale:
 
     Examples
     --------
-    >>> str(NormScale())
-    'incoming norm 1e-8 to 1e+3'
+    >>> str(NormScale()), NormScale().limits
+    ('incoming norm 1e-8 to 1e+3', 'vanishing below 1e-7, exploding above 1e+3')
     """
 
     least: float = 1e-8
@@ -39,6 +39,11 @@ class NormScale:
 
     def __str__(self) -> str:
         return f"incoming norm {_end(self.least)} to {_end(self.most)}"
+
+    @property
+    def limits(self) -> str:
+        """Which norms are set off."""
+        return f"vanishing below {_end(self.vanishing)}, exploding above {_end(self.exploding)}"
 
     def share(self, norm: float) -> float:
         """Return how much of a bar a finite norm above zero fills, between 0 and 1."""
