@@ -213,31 +213,36 @@ def _spread(nodes: Sequence[NodeRecord], sources: Mapping[int, NodeRecord], limi
 
 
 def _over_uses(nodes: Sequence[NodeRecord], limits: Limits) -> Iterator[NormTrouble]:
-    """Yield that the gradient vanishes from one use of a parameter to the next, which the parameter's own hides.
+    """Yield that the gradient vanishes or explodes from one use of a parameter to the next, which its own norm hides.
 
-    A parameter that is used in each step of a sequence gets the sum over all steps, of which the last make nearly all.
+    A parameter that is used in each step of a sequence gets the sum over all steps, of which a few make nearly all.
     """
     uses = _uses(nodes, limits.recurrent_calls)
-    vanishing = [(leaf, users) for leaf, users in uses if _vanishes(users[0], users[-1], limits)]
-    if not vanishing:
+    changes = [(_log_ratio(users[-1], users[0]), leaf, users) for leaf, users in uses if _changes(users, limits)]
+    if not changes:
         return
-    leaf, users = min(vanishing, key=lambda pair: _size(pair[1][-1]))
+    change, leaf, users = max(changes, key=lambda found: abs(found[0]))
     first, last = users[0], users[-1]
+    kind, condition, effect = (
+        ("vanishing", f"0 < norm < {limits.vanishing_norm:g}", "what the first of them did is hardly learned")
+        if change < 0
+        else ("exploding", f"norm > {limits.exploding_norm:g}", "what the first of them did drowns out the rest")
+    )
     title = (
-        f"the gradient is vanishing over {len(users)} uses of {leaf.parameter}: "
-        f"from {first.norm:.1e} to {last.norm:.1e}"
+        f"the gradient is {kind} over {len(users)} uses of {leaf.parameter}: from {first.norm:.1e} to {last.norm:.1e}"
     )
-    factor = math.exp(_log_ratio(last, first) / (len(users) - 1))
-    text = (
-        f"From each use to the one before it the norm is multiplied by about {factor:.2g}: "
-        "what the first of them did is hardly learned."
-    )
-    stop = f"op:{first.operator} if 0 < norm < {limits.vanishing_norm:g}"
-    yield NormTrouble("vanishing", title, text, first.index, (leaf.parameter,), stop)
+    factor = math.exp(change / (len(users) - 1))
+    text = f"From each use to the one before it the norm is multiplied by about {factor:.2g}: {effect}."
+    stop = f"op:{first.operator} if {condition}"
+    yield NormTrouble(kind, title, text, first.index, (leaf.parameter,), stop)
 
 
-def _vanishes(first: NodeRecord, last: NodeRecord, limits: Limits) -> bool:
-    return 0.0 < _size(last) < min(limits.vanishing_norm, _size(first) / limits.norm_spread)
+def _changes(users: Sequence[NodeRecord], limits: Limits) -> bool:
+    first, last = _size(users[0]), _size(users[-1])
+    if not first or not last:
+        return False
+    vanishes = last < min(limits.vanishing_norm, first / limits.norm_spread)
+    return vanishes or last > max(limits.exploding_norm, first * limits.norm_spread)
 
 
 def _uses(nodes: Sequence[NodeRecord], least: int) -> Iterator[tuple[NodeRecord, list[NodeRecord]]]:

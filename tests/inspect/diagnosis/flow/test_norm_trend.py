@@ -137,6 +137,15 @@ def test_a_gradient_that_vanishes_over_time_is_told_though_the_weight_gets_enoug
     assert found.text.startswith("From each use to the one before it the norm is multiplied by about 0.1:")
 
 
+def test_a_gradient_that_explodes_over_time_is_told_though_all_weights_get_much():
+    (found,) = norm_trouble(over_time([0.1 * 4.0**k for k in range(12)]))
+    assert (found.kind, found.index, found.parameters) == ("exploding", 0, ("cell.weight",))
+    assert found.title == "the gradient is exploding over 12 uses of cell.weight: from 1.0e-01 to 4.2e+05"
+    assert found.text.startswith("From each use to the one before it the norm is multiplied by about 4:")
+    assert found.stop == "op:Mm if norm > 1000"
+    assert norm_trouble(over_time([1e4 * k for k in range(1, 13)])) == []
+
+
 def test_steps_whose_gradients_stay_as_large_do_not_vanish():
     assert norm_trouble(over_time([1.0, 0.5, 0.2, 0.4])) == []
     assert norm_trouble(over_time([1.0, 1e-12])) == []  # twice is a layer that two branches share
