@@ -18,7 +18,7 @@ from gradscope_tui.panes.source_pane import SourcePane
 from gradscope_tui.refusal import refuse
 from gradscope_tui.screens.confirm_screen import ConfirmScreen
 from gradscope_tui.screens.help_screen import HelpScreen
-from gradscope_tui.widgets.line_pane import WholeCells
+from gradscope_tui.widgets.line_pane import LinePane, WholeCells
 from gradscope_tui.widgets.prompt_line import Prompt
 from gradscope_tui.widgets.status_bar import StatusBar
 from tests.quick_cases import quick
@@ -788,3 +788,51 @@ def test_names_that_a_terminal_would_obey_are_only_shown():
     session = FakeSession(nodes)
     session.say(nasty)
     play(scenario, session, size=(160, 48))
+
+
+def seen(app):
+    """Return the numbers of the panes that can be seen, from the top down and from the left to the right."""
+    shown = [pane for pane in app.query(LinePane) if pane.display and pane.region.width]
+    return [pane.NUMBER for pane in sorted(shown, key=lambda pane: (pane.region.y, pane.region.x))]
+
+
+def test_a_third_column_shows_two_panes_in_turn_and_the_graph_over_the_whole_height():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes and seen(app) == [1, 2, 3, 5, 8])
+        assert app.query_one(GraphPane).region.height == app.query_one("#panes").region.height
+        for key, expected in {"7": [1, 2, 3, 5, 7], "5": [1, 2, 3, 5, 7], "9": [1, 2, 3, 5, 9]}.items():
+            await pilot.press(key)
+            await until(pilot, lambda expected=expected: seen(app) == expected)
+        await pilot.press("4")
+        await until(pilot, lambda: seen(app) == [1, 2, 3, 4, 9])
+        await pilot.press("m")
+        await until(pilot, lambda: seen(app) == [4])
+        await pilot.press("m")
+        await pilot.resize_terminal(160, 48)
+        await until(pilot, lambda: seen(app) == [1, 2, 3, 4])
+
+    play(scenario, size=(200, 60))
+
+
+def test_the_borders_of_three_columns_are_dragged():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes and seen(app) == [1, 2, 3, 5, 8])
+        graph, inspector = app.query_one(GraphPane), app.query_one("#pane2")
+        right, bottom = graph.region.right, inspector.region.bottom
+        await pilot.mouse_down(None, offset=(graph.region.x + 9, bottom))  # within the graph
+        await pilot.hover(None, offset=(graph.region.x + 9, bottom + 8))
+        await pilot.mouse_up(None, offset=(graph.region.x + 9, bottom + 8))
+        assert inspector.region.bottom == bottom
+        await pilot.mouse_down(None, offset=(right + 9, bottom))
+        await pilot.hover(None, offset=(right + 9, bottom + 8))
+        await pilot.mouse_up(None, offset=(right + 9, bottom + 8))
+        await until(pilot, lambda: inspector.region.bottom > bottom + 4)
+        await pilot.mouse_down(None, offset=(right, 20))
+        await pilot.hover(None, offset=(right - 20, 20))
+        await pilot.mouse_up(None, offset=(right - 20, 20))
+        await until(pilot, lambda: graph.region.right < right - 16)
+        assert app.query_one("#pane2").region.width == app.query_one("#pane3").region.width
+        await pilot.press("1", "+")
+        await until(pilot, lambda: graph.region.right > right - 16)
+
+    play(scenario, size=(200, 60))

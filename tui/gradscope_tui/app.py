@@ -32,7 +32,7 @@ from gradscope_tui.actions import answered_by, bindings, keymap_of, unavailable
 from gradscope_tui.colors import SIXTEEN_COLORS
 from gradscope_tui.command_line import CommandLine
 from gradscope_tui.navigation import Navigation
-from gradscope_tui.pane_layout import LOW, NARROW, WIDE, PaneLayout
+from gradscope_tui.pane_layout import LOW, NARROW, VAST, WIDE, PaneLayout
 from gradscope_tui.pane_verbs import PaneVerbs
 from gradscope_tui.panes.breakpoints_pane import BreakpointsPane
 from gradscope_tui.panes.diagram_pane import DiagramPane
@@ -124,7 +124,7 @@ class GradscopeApp(App[int]):
     TITLE = "gradscope"
     BINDINGS = bindings()
     COMMANDS = {PaletteInOrder}
-    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROW, "-narrow"), (WIDE, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROW, "-narrow"), (WIDE, "-wide"), (VAST, "-vast")]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (LOW, "-tall")]
 
     def __init__(

@@ -9,6 +9,7 @@ from textual.app import App
 from textual.geometry import Size
 
 from gradscope_tui.panes import PANES
+from gradscope_tui.panes.findings_pane import FindingsPane
 from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.widgets.key_bar import KeyBar
 from gradscope_tui.widgets.line_pane import LinePane, PaneGrid, Place
@@ -16,8 +17,8 @@ from gradscope_tui.widgets.prompt_line import Prompt
 
 __all__ = ["PaneLayout"]
 
-NARROW, WIDE, LOW = 60, 120, 16
-"""Columns for two panes side by side, columns for two panes in the dock, rows for more than one pane."""
+NARROW, WIDE, VAST, LOW = 60, 120, 180, 16
+"""Columns for two panes side by side, for two panes in the dock, for a third column, rows for more than one pane."""
 
 STEP, LEAST = 5, 15
 """Hundredths of the screen by which a pane grows, and that every pane keeps."""
@@ -30,7 +31,8 @@ class PaneLayout:
     """Lays out the panes, each in the place that it declares.
 
     Above stand the graph and the inspector, below, in the dock, the others. A wide terminal shows the source there
-    beside one that takes its turn, a narrow one shows one of them all, a tiny one only the active pane.
+    beside one that takes its turn, a narrow one shows one of them all, a tiny one only the active pane. Where there is
+    room for a third column, the graph has the whole height, and two of the others are seen at once.
 
     Attributes
     ----------
@@ -50,6 +52,7 @@ class PaneLayout:
         self._app = app
         self._dock = next(number for number, place in _PLACES.items() if place is Place.BELOW)
         self._side = LogPane.NUMBER
+        self._sides = [LogPane.NUMBER, FindingsPane.NUMBER]
         self._room: Size | None = None
 
     def compose(self) -> Iterator[PaneGrid]:
@@ -79,11 +82,11 @@ class PaneLayout:
 
     def _has_place(self, number: int) -> bool:
         """Say whether a pane has a place of its own, or is the one of the dock that is in front."""
-        place = _PLACES[number]
+        place, width = _PLACES[number], (self._room or self._app.size).width
         if place is Place.ABOVE:
             return True
-        if (self._room or self._app.size).width >= WIDE:
-            return place is Place.BELOW or number == self._side
+        if width >= WIDE:
+            return place is Place.BELOW or number in (self._sides if width >= VAST else [self._side])
         return number == self._dock
 
     def is_seen(self, number: int) -> bool:
@@ -99,7 +102,11 @@ class PaneLayout:
 
     def arrange(self) -> None:
         """Show the panes that have room, and give the keys to the active one."""
-        self._app.query_one(PaneGrid).set_class(self._alone, "-alone")
+        grid = self._app.query_one(PaneGrid)
+        grid.set_class(self._alone, "-alone")
+        left, right = map(self._pane, self._sides)
+        if grid.children.index(left) > grid.children.index(right):
+            grid.move_child(right, after=left)
         for pane in map(self._pane, _NUMBERS):
             pane.set_class(self.active == pane.NUMBER, "-active")
             pane.set_class(not self._has_place(pane.NUMBER), "-stacked")
@@ -116,7 +123,7 @@ class PaneLayout:
     def label_tabs(self) -> None:
         """Name, in the border of the dock, the panes that it hides."""
         dock = list(self._app.query("#panes > .-dock").results(LinePane))
-        hidden = [pane for pane in dock if pane.has_class("-stacked")]
+        hidden = [pane for pane in map(self._pane, _NUMBERS) if pane.has_class("-stacked")]
         seen = [pane for pane in dock if not pane.has_class("-stacked")]
         for pane in seen:
             pane.set_footing(hidden if pane is seen[-1] else [])
@@ -124,9 +131,12 @@ class PaneLayout:
     def divide(self, columns: int, rows: int) -> None:
         """Give the graph so much of the width, and what stands above so much of the height, in hundredths."""
         self.columns, self.rows = (part and min(max(part, LEAST), 100 - LEAST) for part in (columns, rows))
-        styles = self._app.query_one(PaneGrid).styles
+        styles, rest = self._app.query_one(PaneGrid).styles, 100 - self.columns
         if self.columns:
-            styles.grid_columns = f"{self.columns}fr {100 - self.columns}fr"
+            vast = (self._room or self._app.size).width >= VAST
+            styles.grid_columns = (
+                f"{self.columns}fr {rest / 2}fr {rest / 2}fr" if vast else f"{self.columns}fr {rest}fr"
+            )
         if self.rows:
             styles.grid_rows = f"{self.rows}fr {100 - self.rows}fr"
 
@@ -150,16 +160,19 @@ class PaneLayout:
         if self.pane.zoom(1 if step > 0 else -1):
             return
         grid, pane, first = self._app.query_one(PaneGrid).region, self.pane.region, self._pane(_NUMBERS[0]).region
-        columns, rows = 100 * first.width // max(1, grid.width), 100 * first.height // max(1, grid.height)
+        above = self._pane(_NUMBERS[1]).region
+        columns, rows = 100 * first.width // max(1, grid.width), 100 * above.height // max(1, grid.height)
         if not self._alone and pane.width < grid.width:
             columns += step if pane.x == grid.x else -step
         if not self._alone:
-            rows += step if pane.y == grid.y else -step
+            if pane.height < grid.height:
+                rows += step if pane.y == grid.y else -step
             self.divide(columns, rows)
 
     def resize(self, room: Size) -> None:
         """Take another size of the terminal: other panes may have room now."""
         self._room = room
+        self.divide(self.columns, self.rows)
         self.arrange()
 
     def uncover(self, number: int) -> None:
@@ -169,17 +182,23 @@ class PaneLayout:
 
     def _bring_forward(self, number: int) -> bool:
         """Let a pane be the one of its place that is seen; return whether another one was."""
-        before = self._dock, self._side
+        before = self._dock, self._side, *self._sides
         if _PLACES[number] is not Place.ABOVE:
             self._dock = number
         if _PLACES[number] is Place.IN_TURN:
-            self._side = number
-        return before != (self._dock, self._side)
+            self._show_in_turn(number)
+        return before != (self._dock, self._side, *self._sides)
+
+    def _show_in_turn(self, number: int) -> None:
+        """Let a pane be seen in place of the one that takes its turn; of two, in place of the one before."""
+        if number not in self._sides:
+            self._sides[1 - self._sides.index(self._side)] = number
+        self._side = number
 
     def show_beside(self, number: int) -> None:
         """Show a pane that takes turns where it has a place beside the source; where it has none, leave that alone."""
         if (self._room or self._app.size).width >= WIDE and self._side != number:
-            self._side = number
+            self._show_in_turn(number)
             self.arrange()
 
     def action_pane(self, number: int) -> None:

@@ -48,7 +48,7 @@ def test_which_norms_are_set_off_is_said_there_and_in_a_wide_border():
         await opened(app, pilot)
         await until(pilot, lambda: f"a norm is {limits}" in text_of(app))
         await pilot.press("escape")
-        await until(pilot, lambda: f"{limits} · incoming norm" in text_of(app))
+        await until(pilot, lambda: f"{limits} · norm 1e-8 to" in text_of(app))
 
     play(scenario, ran(), size=(200, 60))
 

@@ -194,10 +194,10 @@ class GraphPane(CursorPane, inherit_bindings=False):
         """Write into the border what the bars stand for, where there are any."""
         shown = self.shown_columns()
         ratio = " · × of the node before" if "ratio" in shown else ""
-        limits = f"{self._scale.limits} · "
         told = f"{self._scale}{ratio}" if "bar" in shown else ""
-        if told and len(limits) + len(told) + 2 <= self.scrollable_content_region.width:
-            told = limits + told
+        more = f"{self._scale.limits} · {told.removeprefix('incoming ')}"
+        if told and len(more) + 2 <= self.scrollable_content_region.width:
+            told = more
         if told != (self.border_subtitle or ""):  # writing into the border repaints the whole pane
             self.border_subtitle = told
 

@@ -46,7 +46,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("norm", NORM_WIDTH, 0, "2-norm of the gradient that comes in"),
     Column("bar", 7, 60, "that norm on a logarithmic scale", sorts=False),
     Column("ratio", RATIO_WIDTH, 60, "what it has been multiplied by since the node it comes from"),
-    Column("time", 9, 100, "how long the node ran, by the clock of the host"),
+    Column("time", 9, 88, "how long the node ran, by the clock of the host"),
 )
 """The columns, in the order in which they stand."""
 

@@ -85,10 +85,11 @@ class PaneGrid(Container):
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Take hold of the border between panes."""
-        first = self.children[0].region
+        first, beside = (pane.region for pane in self.children[:2])
+        below = first.height == beside.height or event.screen_x > first.right
         if not self.has_class("-alone") and event.screen_x in (first.right - 1, first.right):
             self._dragged = "column"
-        elif not self.has_class("-alone") and event.screen_y in (first.bottom - 1, first.bottom):
+        elif not self.has_class("-alone") and below and event.screen_y in (beside.bottom - 1, beside.bottom):
             self._dragged = "row"
         if self._dragged:
             self.capture_mouse()
