@@ -98,6 +98,31 @@ def test_of_a_flood_the_latest_is_shown(monkeypatch):
     play(scenario, session)
 
 
+def test_a_flood_is_shown_in_parts_between_which_the_screen_is_painted(monkeypatch):
+    monkeypatch.setattr(session_watcher, "MOST_AT_ONCE", 100)
+    feed, events = LogPane.feed, []
+
+    def told(pane, text):
+        events.append(len(text))
+        pane.call_after_refresh(events.append, "painted")
+        feed(pane, text)
+
+    monkeypatch.setattr(LogPane, "feed", told)
+    session = FakeSession()
+    session.types = True
+
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        for number in range(60):
+            session.write(f"line {number:>3} {'x' * 50}\n")
+        await until(pilot, lambda: "line  59" in app.query_one(LogPane).text)
+        sizes = [event for event in events if event != "painted"]
+        assert max(sizes) <= 160
+        assert all("painted" in events[at : at + 2] for at in range(len(events) - 1))
+
+    play(scenario, session, size=(120, 40))
+
+
 def test_while_the_program_runs_nothing_is_said_to_wait_and_what_was_read_stays():
     session = FakeSession(held=True)
 

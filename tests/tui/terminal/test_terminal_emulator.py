@@ -59,6 +59,23 @@ def test_a_line_that_is_written_over_is_what_a_terminal_leaves_of_it(lines, size
     assert found == expected
 
 
+COLOURED = st.sampled_from(["a", "bc", "def", "\r", "\x1b[31m", "\x1b[0m", "\n"])
+
+
+@given(st.lists(COLOURED, max_size=20), st.integers(1, 10))
+def test_a_coloured_line_that_is_written_over_is_what_a_terminal_leaves_of_it(pieces, size):
+    text = f"{''.join(pieces)}\n"
+    short, whole = TerminalEmulator(80, 50), TerminalEmulator(80, 50)
+    whole.feed("\x1b[?25l")  # from here on every cell is kept
+    found, expected = ([line.rstrip() for line in shown(*one)] for one in ((short, text, size), (whole, text)))
+    assert "\n".join(found).rstrip() == "\n".join(expected).rstrip()
+
+
+def test_a_coloured_line_behind_a_progress_bar_is_not_cut_like_the_cells_of_a_terminal():
+    line, *_ = shown(TerminalEmulator(10, 3), f"\r 50%\r100%\x1b[31m{'x' * 30}\n" + "\n" * 5)
+    assert line == f"100%{'x' * 30}"
+
+
 @given(
     st.lists(st.sampled_from(["one", "two\n", "\x1b[A", "\r", "\x1b[2K", "three\n"]), max_size=20), st.integers(1, 9)
 )

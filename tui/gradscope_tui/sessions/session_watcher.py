@@ -78,8 +78,8 @@ PAUSING = "stops before its next node"
 MOST_WAITING = 20_000_000
 """Characters of output that wait to be shown: a program that writes faster than anybody reads is not waited for."""
 
-AT_ONCE = 2_000
-"""Lines of output that are written at once: keys come before the next ones."""
+AT_ONCE, MOST_AT_ONCE = 2_000, 50_000
+"""Lines and characters of output that are written at once: keys, and what is to be painted, come before the next."""
 
 MANY = 10_000
 """Nodes up to which breakpoints are looked for on all of them while the screen waits."""
@@ -239,15 +239,16 @@ class SessionWatcher:
     def catch_up(self) -> None:
         """Show what has changed."""
         self._told.clear()
-        taken, lines = [], 0
+        taken, lines, characters = [], 0, 0
         with self._printing:
-            while self._printed and lines < AT_ONCE:
+            while self._printed and lines < AT_ONCE and characters < MOST_AT_ONCE:
                 text, color = self._printed.popleft()
                 self._waiting -= len(text) + 1
                 taken.append((text, color))
                 lines += 1 if color is not None else text.count("\n")
+                characters += len(text)
         if self._printed:
-            self._tell()
+            self._app.call_after_refresh(self._tell)
         with unless_closed():
             self._write(taken)
             if self._stale.is_set():

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
@@ -172,7 +173,11 @@ def _moves(line: str) -> bool:
     """Return whether a line does more to the screen than to be written, in colours, and over itself."""
     if not _MOVES.search(line):
         return False
-    return bool(_MOVES.search(_COLORS.sub("", line))) or "\r" in line.rstrip("\r")
+    shown = _COLORS.sub("", line)
+    if _MOVES.search(shown):
+        return True
+    *before, last = shown.rstrip("\r").split("\r")
+    return any(cell_len(part) > cell_len(last) for part in before)  # what stays of a longer one may have other colours
 
 
 def _written_over(line: str) -> str:
@@ -182,14 +187,25 @@ def _written_over(line: str) -> str:
     --------
     >>> _written_over("three\rtwo\rX")
     'Xwoee\rX'
+    >>> _written_over("\x1b[31m 10%\r 50%") == "\x1b[31m 50%"  # in the colour that was switched on
+    True
     """
     if "\r" not in line:
         return line
     parts = line.split("\r")
+    if "\x1b" in line:  # _moves() has seen to it that nothing stays of what is written over
+        at = max((at for at, part in enumerate(parts) if _COLORS.sub("", part)), default=0)
+        after = f"\r{_switched(parts[at + 1 :])}" if at < len(parts) - 1 else ""
+        return f"{_switched(parts[:at])}{parts[at]}{after}"
     shown = ""
     for part in parts:
         shown = part + shown[len(part) :]
     return f"{shown}\r{parts[-1]}"
+
+
+def _switched(parts: Sequence[str]) -> str:
+    """Return the colours that parts of a line leave switched on."""
+    return re.split(r"\x1b\[0?m", "".join(_COLORS.findall("".join(parts))))[-1]
 
 
 def _styled(line: str) -> Text:
