@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import re
+import threading
 
 import pytest
 
 from gradscope.inspect.debugging.session.session_errors import SessionError
-from gradscope.inspect.records.records import DebuggerEvent
+from gradscope.inspect.records.records import DebuggerEvent, Location
 from gradscope_tui.panes.inspector_pane import InspectorPane
 from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.sessions import session_watcher
@@ -187,3 +188,28 @@ def test_a_program_that_runs_has_no_loss_beside_the_number_of_a_later_backward()
         await until(pilot, lambda: "loss 4" in text_of(app))
 
     play(scenario, session, size=(140, 24))
+
+
+@pytest.mark.parametrize(("key", "asked"), [("7", "parameters"), ("9", "frames")])
+def test_what_is_pointed_at_while_the_program_is_asked_stays_pointed_at(monkeypatch, key, asked):
+    line = Location("train.py", 8, "fit", "loss.backward()")
+    answering = threading.Event()
+    answer = getattr(FakeSession, asked)
+
+    def slowly(session):
+        answering.wait(10)
+        return answer(session)
+
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        monkeypatch.setattr(FakeSession, asked, slowly)
+        await pilot.press(key)
+        app.watcher.point_at(line)
+        await until(pilot, lambda: "Source train.py:8" in text_of(app))
+        answering.set()
+        await until(pilot, lambda: not any(worker.is_running for worker in app.workers))
+        app.watcher.show_outline()
+        await pilot.pause()
+        assert "Source train.py:8" in text_of(app)
+
+    play(scenario, size=(120, 40))

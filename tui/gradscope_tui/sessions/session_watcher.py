@@ -412,9 +412,11 @@ class SessionWatcher:
                 self._snapshot = replace(self._snapshot, modules=modules)
                 self._app.query_one(GraphPane).update(self._snapshot)
         if self._app.query_one(ModulesPane).display:
-            self._snapshot = replace(self._snapshot, parameters=tuple(await on_thread(self._session.parameters)))
+            parameters = tuple(await on_thread(self._session.parameters))
+            self._snapshot = replace(self._snapshot, parameters=parameters)  # as it is by now
         if self._app.query_one(FramesPane).display or self._inside_function():
-            self._snapshot = replace(self._snapshot, frames=await self._ask_for_frames())
+            frames = await self._ask_for_frames()
+            self._snapshot = replace(self._snapshot, frames=frames)
         self._update_followers()
 
     async def _ask_for_frames(self) -> tuple[FrameRecord, ...]:
