@@ -171,16 +171,18 @@ def _plus(name: str, self: Array, product: Array, beta: Number, alpha: Number) -
             f"({self.shape[-dim]}) at non-singleton dimension {product.ndim - dim}.  Target sizes: "
             f"{list(product.shape)}.  Tensor sizes: {list(self.shape)}\nIn {name}()."
         )
+    alpha, beta = _factor(name, "alpha", alpha, product), _factor(name, "beta", beta, product)
     if alpha != 1:
-        product *= _factor(name, "alpha", alpha, product)
+        product *= alpha
     if beta == 1:
         return product + self
-    beta = _factor(name, "beta", beta, product)
     return product if beta == 0 else product + self * beta
 
 
 def _factor(function: str, name: str, value: Number, product: Array) -> Number:
     """Return alpha or beta as the dtype of the product holds it: to addr() integers are not cut, as in PyTorch."""
+    if value.__class__ is int and value == 1:
+        return value
     return as_multiple(name, value, product) if function == "addr" else as_element(value, product, wide=True)
 
 

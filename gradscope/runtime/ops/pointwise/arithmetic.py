@@ -29,7 +29,10 @@ def _function(name: str) -> OperatorFunction:
 
 
 def _multiple(other: Operand, alpha: Number) -> Array:
-    return other if alpha == 1 else other * as_multiple("alpha", alpha, other)
+    if alpha.__class__ is int and alpha == 1:
+        return other
+    alpha = as_multiple("alpha", alpha, other)  # which refuses 1.0 beside integers, and True beside numbers
+    return other if alpha == 1 else other * alpha
 
 
 def _add(xp: Namespace, self: Array, other: Array, alpha: Number = 1) -> Array:

@@ -13,7 +13,26 @@ import gradscope as gs
 from tests.side_by_side import complaint
 
 DTYPES = ("uint8", "int8", "int64", "bool", "float16", "float32", "float64", "complex64")
-NUMBERS = (0, 2, -1, -200, -256, 300, 1.5, -1.5, True, 1e6, 1e60, float("inf"), float("nan"), 2 + 0j, 1j)
+NUMBERS = (
+    0,
+    1,
+    2,
+    -1,
+    -200,
+    -256,
+    300,
+    1.0,
+    1.5,
+    -1.5,
+    True,
+    1e6,
+    1e60,
+    float("inf"),
+    float("nan"),
+    1 + 0j,
+    2 + 0j,
+    1j,
+)
 
 
 def _assigned(x: Any, key: Any, value: Any) -> Any:
@@ -36,6 +55,7 @@ WRITES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "x[mask] =": lambda lib, x, v: _assigned(x, lib.tensor([True, False]), v),
     "x[[1]] =": lambda lib, x, v: _assigned(x, [1], v),
     "add alpha": lambda lib, x, v: lib.add(x, x, alpha=v),
+    "add alpha of a number": lambda lib, x, v: lib.add(x, 1, alpha=v),
     "add_ alpha": lambda lib, x, v: x.clone().add_(x, alpha=v),
     "sub alpha": lambda lib, x, v: lib.sub(x, x, alpha=v),
     "rsub alpha": lambda lib, x, v: lib.rsub(x, 3, alpha=v),
@@ -61,7 +81,7 @@ def outcome(lib: Any, write: Callable[[Any, Any, Any], Any], kind: str, number: 
 
 def differs(name: str, kind: str, number: Any) -> str:
     """Return why we do other than PyTorch with a number, or nothing."""
-    if isinstance(number, bool) and name.startswith(("add", "sub", "rsub", "clamp")):
+    if isinstance(number, bool) and name.startswith(("addmm", "clamp")):
         return "True is 1 for every dtype"
     if isinstance(number, complex) and name.startswith(("index_fill", "addr", "clamp")):
         return "whether 2 + 0j is a real number"

@@ -24,7 +24,7 @@ from ..bare_functions import CONSTANTS, constant, in_layout_of
 from ..older_overloads import run_older
 from ..promotion import SCALES, common_dtype, number_dtype
 from ..saving import saved_by
-from .compiling import call_text, indented, sharing_test
+from .compiling import call_text, default_options, defaults_test, indented, sharing_test
 from .nodes import may_be_number
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def function_scope(op: Operator) -> Scope:
         "in_layout_of": in_layout_of,
         "ufunc": op.ufunc,
         "plain": None if op.plain is None else getattr(numpy, op.plain),
+        **({} if op.plain is None else default_options(op)),
         "sharing": sharing,
         "LARGE": LARGE,
         "small": None,
@@ -249,8 +250,8 @@ def _forward_call(op: Operator, names: list[str], *, shared: bool = False) -> st
     forward = call_text("forward", ["numpy", *values], shared=shared)
     if op.plain is None:
         return forward
-    defaults = " and ".join(f"{p.name} == {p.default}" for p in op.parameters if p.name not in names)
-    return f"{call_text('plain', values[: len(names)], shared=shared)} if {defaults} else {forward}"
+    plain = call_text("plain", values[: len(names)], shared=shared)
+    return f"{plain} if {defaults_test(op, names)} else {forward}"
 
 
 def _wrap_lines(op: Operator, names: list[str]) -> list[str]:

@@ -115,6 +115,16 @@ def indented(depth: int, lines: list[str]) -> list[str]:
     return ["    " * depth + line for line in lines]
 
 
+def default_options(op: Operator) -> dict[str, Argument]:
+    """Return the defaults of what is not a tensor, by the names that :func:`defaults_test` compares them under."""
+    return {f"default_{p.name}": literal(p.default) for p in op.parameters if p.default is not None}
+
+
+def defaults_test(op: Operator, tensors: list[str]) -> str:
+    """Return the test whether all options are the defaults themselves: 1.0 and True are equal to 1, and no integers."""
+    return " and ".join(f"{p.name} is default_{p.name}" for p in op.parameters if p.name not in tensors)
+
+
 def sharing_test(array: str) -> str:
     """Return the test whether several threads share the work on an array."""
     return f"sharing and {array}.size >= LARGE"

@@ -14,6 +14,7 @@ from .compiling import (
     call_signature,
     call_text,
     compile_function,
+    defaults_test,
     indented,
     own_name,
     positional,
@@ -153,9 +154,8 @@ def _write_lines(op: Operator, first: str, run: str) -> list[str]:
     ]
     if op.plain is None:
         return computed
-    defaults = " and ".join(f"{p.name} == {p.default}" for p in op.parameters if p.name not in tensors)
     straight = _straight(_write_call(op, "plain", values[: len(tensors)], first), run)
-    return [f"if {defaults}:", *indented(1, straight), "else:", *indented(1, computed)]
+    return [f"if {defaults_test(op, tensors)}:", *indented(1, straight), "else:", *indented(1, computed)]
 
 
 def _write_call(op: Operator, function: str, values: list[str], first: str) -> str:
