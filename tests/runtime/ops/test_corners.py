@@ -301,6 +301,7 @@ REFUSED = {
     "median of bools": lambda lib: lib.tensor([True, False]).median(),
     "shift of bools": lambda lib: lib.tensor([True]) << lib.tensor([True]),
     "nanmean of integers": lambda lib: lib.tensor([1]).nanmean(),
+    "nanmean in integers": lambda lib: lib.ones(2).nanmean(dtype=lib.int64),
     "lerp of integers": lambda lib: lib.lerp(lib.tensor([1]), lib.tensor([2]), 0.5),
     "inverse of half precision": lambda lib: lib.inverse(lib.eye(2, dtype=lib.float16)),
     "a number that does not fit": lambda lib: lib.zeros(2, dtype=lib.uint8).fill_(300),

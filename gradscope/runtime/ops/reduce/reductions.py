@@ -145,6 +145,15 @@ def count_of(shape: Shape, dim: Dims) -> int:
     return count
 
 
+def _need_inexact(name: str, kind: numpy.dtype) -> None:
+    """Refuse a mean in a dtype that holds no fractions."""
+    if kind.kind not in dtypes.INEXACT:
+        raise RuntimeError(
+            f"{name}(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
+            f"Got: {scalar_type(kind)}\nConvert the result."
+        )
+
+
 def _mean(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False, dtype: DType = None) -> Array:
     if self.dtype.kind not in "fc" and dtype is None:
         raise RuntimeError(
@@ -154,11 +163,7 @@ def _mean(xp: Namespace, self: Array, dim: Dims = None, keepdim: bool = False, d
     kind = self.dtype if dtype is None else dtypes.to_dtype(dtype).numpy
     if kind.char in HALVES:  # the sum may be beyond what half precision holds
         return cast(_mean(xp, self, dim, keepdim, "float32"), kind)
-    if kind.kind not in "fc":
-        raise RuntimeError(
-            "mean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
-            f"Got: {scalar_type(kind)}\nConvert the result."
-        )
+    _need_inexact("mean", kind)
     total = _sum_dim(xp, self, dim, keepdim, dtype)
     return total / total.dtype.type(count_of(self.shape, dim))
 
@@ -642,6 +647,8 @@ def nanmean(
             "nanmean(): expected input to have floating point or complex dtype but got "
             f"{scalar_type(self._dtype)}\nConvert it with .float()."
         )
+    if dtype is not None:
+        _need_inexact("nanmean", dtypes.to_dtype(dtype).numpy)
     count = (~OPERATORS["isnan"].function(self.detach())).sum(dim, keepdim)
     return OPERATORS["nansum"].function(self, dim, keepdim, dtype=dtype) / count
 
