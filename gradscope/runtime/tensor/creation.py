@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import operator as operators
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -348,12 +349,14 @@ def _check_buffer(size: int, item: int, count: int, offset: int) -> None:
 
 
 def from_dlpack(source: Any) -> Tensor:
-    """Return a tensor that shares the memory of any object with ``__dlpack__``.
+    """Return a tensor that shares the memory of any object with ``__dlpack__``, or of a capsule that has made one.
 
     Raises
     ------
     ValueError
         If a stride is negative.
+    RuntimeError
+        If the capsule has been used, or its dtype has no place in NumPy.
 
     See Also
     --------
@@ -366,10 +369,44 @@ def from_dlpack(source: Any) -> Tensor:
     >>> gs.from_dlpack(numpy.array([1.0, 2.0]))
     tensor([1., 2.], dtype=gradscope.float64)
     """
+    if type(source).__name__ == "PyCapsule":
+        return finish(adopted(_unpacked(source)), False)
+    if not hasattr(source, "__dlpack_device__"):
+        raise RuntimeError(
+            f"from_dlpack() needs a tensor, an array or a DLPack capsule, not {type(source).__name__}\n"
+            "tensor() makes a tensor of numbers and lists."
+        )
     kind, _ = source.__dlpack_device__()
     if kind == 1:
         return finish(adopted(numpy.from_dlpack(source)), False)
     return finish(adopted(devices.module_for("cuda").from_dlpack(source)), False)
+
+
+def _unpacked(capsule: Any) -> numpy.ndarray:
+    """Return an array in the memory of a capsule, which is used up."""
+    try:
+        array = numpy.from_dlpack(_Capsule(capsule))
+    except ValueError:
+        raise RuntimeError(
+            "from_dlpack() was given an invalid capsule\nA capsule can be used once; pass the tensor itself instead."
+        ) from None
+    # NumPy writes nothing that came in a capsule, which cannot tell whether it may be written; PyTorch does.
+    facts = array.__array_interface__
+    lent = SimpleNamespace(__array_interface__={**facts, "data": (facts["data"][0], False)}, array=array)
+    return numpy.asarray(lent)
+
+
+class _Capsule:
+    """What lends a capsule the methods by which NumPy asks for one; it is of the CPU's memory, as all that we make."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
 
 
 # --- filled -----------------------------------------------------------------------------------------------------------
