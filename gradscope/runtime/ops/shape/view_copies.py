@@ -38,6 +38,8 @@ for _view, _name in (
     ("diagonal", "diagonal_copy"),
     ("expand.size", "expand_copy"),
     ("permute.dims", "permute_copy"),
+    ("select", "select_copy"),
+    ("slice", "slice_copy"),
     ("split.size", "split_copy"),
     ("split.sizes", "split_with_sizes_copy"),
     ("squeeze.all", "squeeze_copy.all"),
@@ -49,6 +51,8 @@ for _view, _name in (
     ("unfold", "unfold_copy"),
     ("unsqueeze", "unsqueeze_copy"),
     ("view.size", "view_copy.size"),
+    ("view_as_complex", "view_as_complex_copy"),
+    ("view_as_real", "view_as_real_copy"),
 ):
     _declare(OPERATORS[_view], _name)
 
