@@ -25,7 +25,10 @@ _LARGEST = 4096
 _NONCE = 32
 
 
-_OTHER_TOKEN = "the token is not the one that the program was started with"
+_OTHER_TOKEN = (
+    "the token is not the one that the program was started with\n"
+    "Set the environment variable GRADSCOPE_TOKEN to what it is there."
+)
 _NO_TOKEN = (
     "the program wants its token, and none was given\n"
     "The environment variable GRADSCOPE_TOKEN gives it to `gradscope attach` and `gradscope dap`."

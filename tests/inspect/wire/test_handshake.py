@@ -35,7 +35,10 @@ def test_both_sides_learn_of_each_other(ends):
 def test_a_wrong_token_is_refused_by_the_program_before_anything_else(ends):
     front, program = meet(ends, b"guess", b"secret")
     assert isinstance(front, HandshakeError)
-    assert str(front) == str(program) == "the token is not the one that the program was started with"
+    assert str(front) == str(program)
+    what, what_to_do = str(front).splitlines()
+    assert what == "the token is not the one that the program was started with"
+    assert "GRADSCOPE_TOKEN" in what_to_do
 
 
 def test_who_gives_no_token_hears_how_to_give_it(ends):
