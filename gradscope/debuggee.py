@@ -23,7 +23,7 @@ from .inspect.debuggee.script_targets import find_target
 from .inspect.debuggee.streams import flush
 from .inspect.output.terminal_text import say
 from .inspect.wire.addresses import Address
-from .inspect.wire.listening import serve
+from .inspect.wire.listening import say_listening, serve
 from .inspect.wire.served_debugger import ScriptDebugger
 from .inspect.wire.server import DebugServer
 
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         debugger = ScriptDebugger(program)
         debuggee = _Debuggee(debugger, args.on_disconnect)
         front = _front(args)
-        server = debuggee.listening(args.listen) if front is None else debuggee.connected(front)
+        server = debuggee.listening(args.listen, free=args.run) if front is None else debuggee.connected(front)
     except (OSError, ImportError, ValueError) as error:
         say(f"gradscope.debuggee: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
         return 2
@@ -76,11 +76,11 @@ class _Debuggee:
         self._on_disconnect = on_disconnect
         self._free = threading.Event()
 
-    def listening(self, address: str) -> DebugServer:
-        """Return a server that takes fronts at an address."""
+    def listening(self, address: str, *, free: bool) -> DebugServer:
+        """Return a server that takes fronts at an address; a program that does not run `free` waits for the first."""
         server = serve(self._debugger, address)
         server.on_leaving = self._left
-        say(f"gradscope: listening at {server.address}; `gradscope attach {os.getpid()}` attaches", file=sys.stderr)
+        say_listening(server.address, "attaches" if free else "attaches, and starts it")
         server.start()
         return server
 

@@ -58,6 +58,20 @@ def test_it_waits_for_a_front_and_stops_at_the_first_backward(start):
     assert process.stdout.read() == "trained --lr 1\n"
 
 
+@pytest.mark.parametrize(
+    ("options", "command", "effect"),
+    [
+        ([], "gradscope attach {pid}", "attaches, and starts it"),
+        (["--run", "--listen", "{folder}/x.sock"], "gradscope attach {folder}/x.sock", "attaches"),
+    ],
+    ids=["it waits", "it runs"],
+)
+def test_the_command_that_it_tells_attaches_to_it(start, tmp_path, options, command, effect):
+    process = start(*(option.format(folder=tmp_path) for option in options))
+    told = process.stderr.readline().split("; ")[1]
+    assert told == f"`{command.format(pid=process.pid, folder=tmp_path)}` {effect}\n"
+
+
 @pytest.mark.slow
 def test_it_runs_at_once_where_it_is_told_to(start):
     process = start("--run")

@@ -12,7 +12,7 @@ from .addresses import Address, listening_socket, own_address, parse_address
 from .served_debugger import RunningProgramDebugger, ServedDebugger
 from .server import DebugServer
 
-__all__ = ["Listening", "begin", "listen", "listen_as_told", "serve"]
+__all__ = ["Listening", "begin", "listen", "listen_as_told", "say_listening", "serve"]
 
 TOKEN = "GRADSCOPE_TOKEN"
 
@@ -108,8 +108,7 @@ def listen(address: str = "", *, token: str = "", adapter: object = None) -> Lis
     fresh = not _LISTENING
     listening = begin(address, token=token, adapter=adapter)
     if fresh:
-        command = _command(parse_address(listening.address))
-        say(f"gradscope: listening at {listening.address}; `{command}` attaches", file=sys.stderr)
+        say_listening(parse_address(listening.address), "attaches")
     return listening
 
 
@@ -167,6 +166,8 @@ def serve(debugger: ServedDebugger, address: str = "", token: str = "") -> Debug
     return server
 
 
-def _command(address: Address) -> str:
+def say_listening(address: Address, effect: str) -> None:
+    """Say on stderr where this process listens, and which command has what `effect`."""
     own = address.local and address == parse_address(str(os.getpid()))
-    return f"gradscope attach {os.getpid() if own else address}"
+    command = f"gradscope attach {os.getpid() if own else address}"
+    say(f"gradscope: listening at {address}; `{command}` {effect}", file=sys.stderr)
