@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ..debuggee.script_targets import check_script
 from ..debugging.prompt.plain_text import finding_text
 from ..debugging.session.session_errors import SessionError
 from ..diagnosis.finding_limits import DEBUGGER, limits_from
@@ -199,6 +200,8 @@ class DebugAdapter:
         program = ["-m", wanted.module] if wanted.module else [wanted.program]
         if wanted.cwd:
             os.chdir(wanted.cwd)
+        if not wanted.module:
+            check_script(wanted.program)
         for name, value in wanted.env.items():
             os.environ.pop(name, None)
             if value is not None:
