@@ -25,6 +25,14 @@ class KnownNodes:
         self.fetch = fetch
         self._records: list[NodeRecord] = []
         self._places: dict[int, int] = {}
+        self._latest: dict[int, list[NodeRecord]] = {}  # by the number of their page
+
+    def page(self, number: int) -> list[NodeRecord]:
+        """Return a page of nodes as they are, as they were when last read where the program is gone, or nothing."""
+        page = self.fetch(number * _PAGE, (number + 1) * _PAGE)
+        if page:
+            self._latest[number] = page
+        return page or self._latest.get(number, [])
 
     def from_(self, start: int) -> Iterator[NodeRecord]:
         """Yield nodes from a place on; those that are not known are asked for."""
@@ -53,8 +61,8 @@ class KnownNodes:
 class RemoteNodes(NodeRecords):
     """The nodes of a backward, in the engine's order, as they were at one stop.
 
-    Those that can no longer be asked for, since the program has gone on or has ended, are called ``(gone)``: who draws
-    them at that very moment must not fail.
+    Those that can no longer be asked for, since the program has gone on or has ended, are as they were when last read,
+    and called ``(gone)`` if they never were: who draws them at that very moment must not fail.
 
     Parameters
     ----------
@@ -81,7 +89,7 @@ class RemoteNodes(NodeRecords):
 
     def _at(self, index: int) -> NodeRecord:
         number, place = divmod(index, _PAGE)
-        page = self._pages.get(number) or self.known.fetch(number * _PAGE, (number + 1) * _PAGE)
+        page = self._pages.get(number) or self.known.page(number)
         if place >= len(page):
             return NodeRecord(index, -1 - index, _GONE, _GONE, 0, "", "", None, ())
         self._pages[number] = page

@@ -44,3 +44,15 @@ def test_nodes_that_are_gone_are_said_to_be():
     remote = RemoteNodes(KnownNodes(1, 10, lambda start, stop: []))
     assert (remote[3].name, remote[3].index, remote[-1].index) == ("(gone)", 3, 9)
     assert list(remote.bare()) == []
+
+
+def test_nodes_of_a_program_that_is_gone_are_as_they_were_last():
+    records = [NodeRecord(i, 10 + i, "MulBackward0", "Mul", i, "", "", None, ()) for i in range(200)]
+    alive = [True]
+    known = KnownNodes(1, 200, lambda start, stop: records[start:stop] if alive else [])
+    RemoteNodes(known)[3]
+    records[3] = NodeRecord(3, 13, "MulBackward0", "Mul", 3, "", "", None, (), state="done")
+    RemoteNodes(known)[3]
+    alive.clear()
+    at_the_end = RemoteNodes(known)
+    assert (at_the_end[3].state, at_the_end[4].name, at_the_end[150].name) == ("done", "MulBackward0", "(gone)")
