@@ -330,6 +330,19 @@ def test_where_there_are_no_nodes_no_last_stop_is_named():
     play(scenario)
 
 
+@pytest.mark.parametrize(("state", "glyph"), [("running", "✓"), ("failed", "‖")])
+def test_the_node_at_which_a_program_has_died_has_not_run(state, glyph):
+    nodes = chain()
+    nodes[1] = replace(nodes[1], state="current")
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        app.query_one(GraphPane).update(Snapshot(state=state, nodes=nodes, shown_task=1, task=1))
+        await until(pilot, lambda: rows(app)[1].startswith(f"    1 {glyph}"))
+
+    play(scenario)
+
+
 def test_rows_of_the_last_stop_say_how_far_its_backward_has_got_while_the_program_runs():
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes)

@@ -21,7 +21,7 @@ from gradscope.inspect.diagnosis.nan.bad_values import inherited_in, produced_ba
 from gradscope.inspect.output.number_format import format_duration
 from gradscope.inspect.records.object_search import collect_set_aside
 from gradscope_tui.panes.inspector_pane import TensorLink
-from gradscope_tui.sessions.session_protocol import order_of, without_gradients
+from gradscope_tui.sessions.session_protocol import is_over, order_of, without_gradients
 from gradscope_tui.widgets.cut_branches import CutFollowed, CutRow, by_joint, cut_rows
 from gradscope_tui.widgets.graph_columns import GraphView, column_widths, norm_before, ordered
 from gradscope_tui.widgets.graph_rows import NOTHING, NodeFilter, Outline, Rows, SortedRows, ancestors, fold, parts_of
@@ -130,6 +130,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         self._layout: list[LaneRow] = []
         self._lanes = 1
         self._current = self._live = self._stood = -1
+        self._over = False
         self._looks: object = None
         self._marked: Match = lambda node: False
         self._match: NodeFilter | None = None
@@ -148,6 +149,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         """Show the nodes of the backward, and in the border whether they are those of the past."""
         points, stands = snapshot.breakpoints, snapshot.paused or snapshot.state == "running"
         marks = tuple((point.id, point.enabled, point.spec) for point in points)
+        self._over = is_over(snapshot.state)
         self._modules, self._scale = snapshot.modules, snapshot.scale
         self.empty = "no backward here" if snapshot.task else self.EMPTY
         before, self._cut_off = self._cut_off, cut_rows(snapshot.findings)
@@ -645,7 +647,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         first = self._records[span[0]]
         last = self._records[span[-1]]
         state = str(first.state if first.state == last.state else "current")
-        if state == "current" and self._current < 0:  # the program has gone on from there
+        if state == "current" and self._current < 0 and not self._over:  # the program has gone on from there
             state = "done"
         glyph, word, color = NODE_STATES[state]
         bad = _bad_word(first) if len(span) == 1 else ""
