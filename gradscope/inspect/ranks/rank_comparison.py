@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..debugging.prompt.plain_text import number, title_of
-from ..debugging.session.session_errors import SessionError
 from ..records.node_identity import Identity, node_identities
 from ..records.records import NodeRecord
 from ..wire.client import RemoteDebugger
@@ -106,21 +105,12 @@ def matched_identities(
 
 
 def comparison_lines(group: RankGroup) -> Iterator[str]:
-    """Yield the node of the chosen rank, a line for each rank, and how graphs differ from the chosen rank's.
-
-    Raises
-    ------
-    SessionError
-        If the chosen rank is at no node.
-    """
+    """Yield the node of the chosen rank, a line for each rank, and how graphs differ from the chosen rank's."""
     found = compare_ranks(group)
-    if not found.title:
-        place = found.rows[found.chosen].text
-        raise SessionError(f"{place}: there is no node to compare\n`rank N` chooses another rank.")
-    yield found.title
+    yield found.title or "the rank that is looked at is at no node; `rank N` chooses another"
     for row in found.rows:
-        norm = "-" if row.norm is None else number(row.norm)
-        yield f"{'>' if row.rank == found.chosen else ' '} norm {norm:<10} {row.text}"
+        norm = f"norm {'-' if row.norm is None else number(row.norm):<10} " if found.title else ""
+        yield f"{'>' if row.rank == found.chosen else ' '} {norm}{row.text}"
     yield from found.differences
 
 

@@ -98,4 +98,7 @@ def test_an_infinite_gradient_hides_no_nan_beside_it(tmp_path):
 def test_a_rank_that_died_has_no_norm(tmp_path):
     run = compare(tmp_path, KILLED, "next-backward; rank 0; ranks; rank 1; ranks; quit")
     assert "norm -          rank 1: script.py was killed by SIGKILL\n" in run.stdout, run.stdout + run.stderr
-    assert "*** rank 1: script.py was killed by SIGKILL: there is no node to compare" in run.stdout
+    at_no_node = run.stdout.split("the rank that is looked at is at no node; `rank N` chooses another\n")[1]
+    assert "  rank 0: paused before node" in at_no_node
+    assert "> rank 1: script.py was killed by SIGKILL\n" in at_no_node
+    assert "***" not in run.stdout
