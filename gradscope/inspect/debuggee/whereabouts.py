@@ -12,9 +12,8 @@ __all__ = ["current_line", "is_library", "main_thread_frame", "main_thread_stack
 
 _COLLECTIVES = os.path.join("torch", "distributed")
 _WRAPPER = os.path.join("torch", "nn", "parallel", "distributed.py")
-_LIBRARIES = tuple(
-    os.path.dirname(path) + os.sep for path in (threading.__file__, os.path.dirname(os.path.dirname(__file__)))
-)
+_INSTRUMENTS = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_LIBRARIES = (os.path.dirname(threading.__file__) + os.sep, os.path.dirname(os.path.dirname(_INSTRUMENTS)) + os.sep)
 
 
 def whereabouts() -> str:
@@ -42,12 +41,13 @@ def whereabouts() -> str:
 def main_thread_stack() -> str:
     """Return the functions that the main thread is in, as a traceback has them, from the program's outermost on.
 
-    Nothing is stopped for it.
+    Those of the instruments between the program and its library are left out. Nothing is stopped for it.
     """
     frame = main_thread_frame()
     frames = []
     while frame is not None:
-        frames.append((frame, current_line(frame)))
+        if not frame.f_code.co_filename.startswith(_INSTRUMENTS):
+            frames.append((frame, current_line(frame)))
         frame = frame.f_back
     while frames and is_library(frames[-1][0]):  # what has started the program
         frames.pop()

@@ -30,6 +30,21 @@ def test_the_functions_of_the_main_thread_are_told_the_innermost_last():
     assert inner.startswith(("start()\n", "join()\n")), before
 
 
+def test_functions_of_the_instruments_are_none_of_the_programs():
+    found, space = [], {}
+    thread = threading.Thread(target=lambda: found.append(main_thread_stack()))
+    adapter = whereabouts.__code__.co_filename.replace("debuggee", "adapters")
+    exec(compile("def observed(call):\n    call()\n", adapter, "exec"), space)
+
+    def within():
+        thread.start()
+        thread.join()
+
+    space["observed"](within)
+    assert "in within\n" in found[0]
+    assert "in observed\n" not in found[0]
+
+
 @pytest.mark.parametrize(
     ("filename", "name", "told"),
     [
