@@ -85,7 +85,15 @@ def connect(address: Address, token: bytes = b"") -> RemoteDebugger:
         If what listens there is another version, does not know the token, or has another front.
     """
     channel: Channel[Any] = Channel(reach(address), m.FromProgram)
-    hello, welcome = introduced(channel, token)
+    try:
+        hello, welcome = introduced(channel, token)
+    except ChannelError as error:
+        if "\n" in str(error):
+            raise
+        raise ChannelError(
+            f"{error}\nLook whether it is a program under gradscope that listens at {address}, and whether that runs: "
+            "`kill -CONT PROCESS` lets a stopped one go on."
+        ) from None
     return RemoteDebugger(channel, hello.pid, welcome)
 
 

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import socket
 import threading
 
 import pytest
 
 from gradscope.inspect import BreakpointError, Debugger, SessionError, SessionState, TensorSubject
 from gradscope.inspect.wire import client
+from gradscope.inspect.wire.addresses import parse_address
+from gradscope.inspect.wire.channel import ChannelError
 
 from .programs import served, train
 
@@ -27,6 +30,23 @@ def same(debugger, remote):
     assert remote.watches == debugger.watches
     assert remote.breakpoints == debugger.breakpoints
     assert remote.catching == debugger.catching
+
+
+def test_what_is_no_program_under_gradscope_is_told_with_what_to_look_at():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+        def answer():
+            with server.accept()[0] as other:
+                other.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                other.recv(1000)
+
+        threading.Thread(target=answer).start()
+        with pytest.raises(ChannelError) as caught:
+            client.connect(parse_address(f"tcp://127.0.0.1:{port}"), b"token")
+    what, what_to_do = str(caught.value).splitlines()
+    assert "at most 4,096 are taken" in what
+    assert f"listens at tcp://127.0.0.1:{port}" in what_to_do
 
 
 def test_it_reads_what_the_debugger_reads(pair):
