@@ -114,6 +114,8 @@ for _name in _ATEN.split():
         COUNTERPARTS[f"{_name}_backward"] = lambda t, *args, name=_name: getattr(t.ops.aten, f"{name}_backward")(*args)
 # The others of torch.linalg have its names; ord=0 of this one has no gradient at all there, and one of zeros here.
 ALSO_IN_LINALG = {name for name in OPERATORS if name.startswith("linalg_")} - {"linalg_vector_norm"}
+# PyTorch has no derivatives of these copies among complex numbers.
+NO_COMPLEX_DERIVATIVES = {"select_copy", "slice_copy"}
 # CuPy has no Airy function and no LDL factors; tests/runtime/ops/ has the refusals, in test_special.py and test_ldl.py.
 NOT_IN_CUPY = {"linalg_ldl_factor_ex", "linalg_ldl_solve", "special_airy_ai"}
 # Operators whose node has another name in PyTorch, and why.

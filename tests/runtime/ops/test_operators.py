@@ -536,7 +536,12 @@ CHECKS: dict[str, tuple[Callable[..., None], Callable[[Operator], Any]]] = {
     ),
     "torch_complex": (
         check_torch_complex,
-        lambda op: cases.has_derivative(op) and "c" in op.supports and cases.has_counterpart(op),
+        lambda op: (
+            cases.has_derivative(op)
+            and "c" in op.supports
+            and cases.has_counterpart(op)
+            and op.name not in cases.NO_COMPLEX_DERIVATIVES
+        ),
     ),
     "torch_inplace": (
         check_torch_inplace,

@@ -51,7 +51,6 @@ for _view, _name in (
     ("unfold", "unfold_copy"),
     ("unsqueeze", "unsqueeze_copy"),
     ("view.size", "view_copy.size"),
-    ("view_as_complex", "view_as_complex_copy"),
     ("view_as_real", "view_as_real_copy"),
 ):
     _declare(OPERATORS[_view], _name)
