@@ -123,7 +123,8 @@ class PaneLayout:
     def label_tabs(self) -> None:
         """Name, in the border of the dock, the panes that it hides."""
         dock = list(self._app.query("#panes > .-dock").results(LinePane))
-        hidden = [pane for pane in map(self._pane, _NUMBERS) if pane.has_class("-stacked")]
+        hidden = [pane for pane in dock if pane.has_class("-stacked")]
+        hidden.sort(key=lambda pane: _NUMBERS.index(pane.NUMBER))  # the third column changes their order in the grid
         seen = [pane for pane in dock if not pane.has_class("-stacked")]
         for pane in seen:
             pane.set_footing(hidden if pane is seen[-1] else [])
