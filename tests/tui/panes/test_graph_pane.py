@@ -189,7 +189,7 @@ def test_a_narrow_row_shows_the_norm_and_the_end_of_the_name():
 
 
 def test_a_node_of_no_module_has_its_line_and_the_file_where_there_is_room():
-    nodes = [replace(node, module="", parameter="") for node in chain(3, "a_long_script_name.py")]
+    nodes = [replace(node, module="", parameter="") for node in chain(3, "a_long_script.py")]
 
     def shown(size):
         async def scenario(app, pilot):
@@ -200,7 +200,7 @@ def test_a_node_of_no_module_has_its_line_and_the_file_where_there_is_room():
         play(scenario, FakeSession(nodes), size=size)
         return found[0]
 
-    assert "a_long_script_name.py:2" in shown((200, 48))
+    assert "a_long_script.py:2" in shown((160, 48))
     assert "Addmm           :2 " in shown((120, 40))
 
 
