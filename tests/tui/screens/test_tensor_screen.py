@@ -38,6 +38,16 @@ def cell(app):
 CUBE = numpy.arange(24, dtype=numpy.float32).reshape(2, 3, 4) - 5
 
 
+def test_the_keys_stand_out_from_what_they_do():
+    async def scenario(app, pilot, screen):
+        line = screen.query_one("#tensor-keys").content
+        bold = {line.plain[span.start : span.end] for span in line.spans if span.style == "bold"}
+        assert {"Esc", "v", ">", "[ ]", "Y"} <= bold
+        assert not any(word in key for key in bold for word in ("Close", "NaN", "CSV", "Slice"))
+
+    view(scenario, x=CUBE)
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (60, 16)], ids=str)
 def test_a_tensor_is_a_table_of_a_slice(size):
     async def scenario(app, pilot, screen):

@@ -44,6 +44,9 @@ MOST_ZOOM = 4
 LEAST_DOT, MOST_DOT, MOST_DRAWN = 3, 48, 1 << 14
 """Dots of a picture that a number is wide and high, and numbers that are drawn at once: a picture is sent whole."""
 
+_KEY = r"(?:^|(?<=  ))(?:\[ \]|\S+)(?= )"
+"""A key in the line that tells what the keys do."""
+
 _MODES = ("numbers", "heat map", "histogram")
 _MEASURES = ("difference", "relative error")
 _KEYS = {
@@ -268,7 +271,9 @@ class TensorScreen(ModalScreen[None]):
         self.query_one("#tensor-cell", Static).update(self._below())
         keys = _KEYS["compared" if self.subject.against else "numbers"]
         following = _MODES[(_MODES.index(self.mode) + 1) % len(_MODES)].capitalize()
-        self.query_one("#tensor-keys", Static).update(Text(f"Esc Close  {keys}".replace("Heat map", following)))
+        told = Text(f"Esc Close  {keys}".replace("Heat map", following))
+        told.highlight_regex(_KEY, "bold")
+        self.query_one("#tensor-keys", Static).update(told)
 
     def _picture(self, room: Region) -> Picture | None:
         """Return the heat map as a picture, where the terminal draws it."""
