@@ -221,6 +221,7 @@ def test_what_is_unknown_or_comes_too_early_is_refused(editor):
     editor.stream.send({"type": "request", "command": "next", "arguments": [1]})
     assert "are an object, got list" in editor.receive()["message"]
     assert "launch needs `program`" in editor.request("launch")["message"]
+    assert "there is no module 'nowhere'" in editor.request("launch", module="nowhere")["message"]
     assert "attach needs `processId`" in editor.request("attach")["message"]
     assert "Expected `str`, got `int`" in editor.request("launch", program=3)["message"]
     assert "no program listens" in editor.request("attach", address="/nowhere.sock")["message"]

@@ -6,6 +6,7 @@ import ast
 import contextlib
 import os
 import queue
+import signal
 import socket
 import threading
 from collections import deque
@@ -22,6 +23,7 @@ from ..ranks.rank_discovery import attach_ranks, find_ranks
 from ..ranks.rank_group import RankGroup
 from ..records.records import DebuggerEvent, Location, SessionState, StopReason
 from ..wire.addresses import parse_address
+from ..wire.channel import ChannelError
 from ..wire.client import RemoteDebugger, connect
 from ..wire.program_process import ProgramProcess
 from .completions import complete
@@ -215,7 +217,15 @@ class DebugAdapter:
             self._processes = [TerminalProcess(self._open_terminal, target, CONSOLES[wanted.console], wanted.env)]
         else:
             self._processes = [ProgramProcess(target, terminal=False, line_buffered=True)]
-        self._take([process.debugger for process in self._processes], settings, non_stop=wanted.non_stop)
+        try:
+            debuggers = [process.debugger for process in self._processes]
+        except ChannelError:
+            started, self._processes = self._processes, []  # the editor may launch again, or leave
+            for process in started:
+                if isinstance(process, ProgramProcess):
+                    process.send_signal(signal.SIGTERM)
+            raise
+        self._take(debuggers, settings, non_stop=wanted.non_stop)
 
     def _attach(self, asked: dict[str, Any]) -> None:
         wanted = converted(asked, AttachArguments)

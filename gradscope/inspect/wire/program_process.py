@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from ..output.terminal_text import say
 from ..records.records import SessionState
 from . import messages as m
-from .channel import Channel
+from .channel import Channel, ChannelError
 from .client import RemoteDebugger, introduced
 from .stopped_process import is_stopped, let_go_on
 
@@ -98,12 +98,14 @@ class ProgramProcess:
         Raises
         ------
         ChannelError
-            If it does not; what it has written is on stderr then.
+            If it does not, with what it has written.
         """
         try:
             hello, welcome = introduced(self._channel, patience=_STARTING)
-        except BaseException:
-            self._say_what_it_said()
+        except BaseException as error:
+            said = self._killed()
+            if said and isinstance(error, ChannelError):
+                raise ChannelError(said) from None
             raise
         debugger = RemoteDebugger(self._channel, hello.pid, welcome)
         debugger.owned = debugger.here = True
@@ -224,14 +226,16 @@ class ProgramProcess:
             debugger.take_output(text.replace("\r\n", "\n") if self._master >= 0 else text, reader.stream)
         return bool(data)
 
-    def _say_what_it_said(self) -> None:
-        """Pass on what the process wrote before it ended without a handshake."""
+    def _killed(self) -> str:
+        """Kill the process; return what it wrote before it ended without a handshake."""
         self._process.kill()
         self._process.wait()
+        said = b""
         with contextlib.suppress(OSError):
             for reader in self._readers:
                 while data := os.read(reader.descriptor, 65536):
-                    say(data.decode("utf-8", "replace"), end="", file=sys.stderr)
+                    said += data
+        return said.decode("utf-8", "replace").strip()
 
     def drain(self) -> None:
         """Wait until what the program has written so far has been passed on."""

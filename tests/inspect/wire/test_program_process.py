@@ -247,10 +247,12 @@ def test_a_script_that_does_not_end_is_ended(run):
     assert process.end() == -9
 
 
-def test_what_keeps_it_from_starting_is_said(tmp_path, capfd):
-    with pytest.raises(ChannelError):
-        ProgramProcess([str(tmp_path / "missing.py")], terminal=False).debugger
-    assert "missing.py" in capfd.readouterr().err
+@pytest.mark.parametrize("terminal", [False, True], ids=["pipes", "terminal"])
+def test_what_keeps_it_from_starting_is_said(tmp_path, terminal):
+    path = tmp_path / "missing.py"
+    with pytest.raises(ChannelError) as caught:
+        _ = ProgramProcess([str(path)], terminal=terminal).debugger
+    assert str(caught.value) == f"gradscope.debuggee: there is no script {str(path)!r}"
 
 
 @pytest.fixture
