@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,6 +18,7 @@ from ... import state
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.bfloat16 import cast
+from ...memory.dtype import scalar_type
 from ...memory.memory_format import check_memory
 from ...tensor.creation import array_like, finish, numpy_dtype, shape_of
 from ...tensor.overrides import overridable
@@ -118,12 +119,12 @@ class Generator:
 
         Raises
         ------
-        RuntimeError
+        ValueError
             If the seed does not fit 64 bits.
         """
         seed = int(seed)
         if not -(1 << 63) <= seed <= _WORD:
-            raise RuntimeError(f"Overflow when unpacking long long: the seed {seed} does not fit 64 bits")
+            raise ValueError(f"Overflow when unpacking long long\nThe seed {seed} does not fit 64 bits.")
         self._seed = seed & _WORD
         with self._backend.on(self.device.index):
             self._source = self.module.random.default_rng(self._seed)
@@ -378,6 +379,37 @@ def _floating(name: str, kind: numpy.dtype) -> numpy.dtype:
     return kind
 
 
+def _within(kind: numpy.dtype, bounds: Mapping[str, Number]) -> None:
+    """Refuse bounds, by what PyTorch calls them, that a dtype cannot hold: draws would wrap around or be NaN."""
+    limits = dtypes.iinfo if kind.kind in "iu" else dtypes.finfo
+    least, most = (0, 1) if kind.kind == "b" else (limits(dtypes.BY_NUMPY[kind]).min, limits(dtypes.BY_NUMPY[kind]).max)
+    for name, bound in bounds.items():
+        if not least <= bound <= most:
+            raise RuntimeError(
+                f"{name} is out of bounds for {scalar_type(kind)}\nIt is {bound}; the dtype holds {least} to {most}."
+            )
+
+
+def _need_range(kind: numpy.dtype, low: int, high: int) -> None:
+    """Refuse a range, `high` exclusive, that is empty or that a dtype cannot hold."""
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    if kind.kind == "c":
+        raise RuntimeError(
+            "check_random_bounds handles only integral, floating-point and boolean types\nDraw real numbers first."
+        )
+    _within(kind, {"from": low, "to - 1": high - 1})
+
+
+def _need_deviation(std: Operand) -> None:
+    """Refuse a standard deviation, a number or an array, that is negative or NaN."""
+    if not hasattr(std, "dtype"):
+        if not std >= 0:
+            raise RuntimeError(f"normal expects std >= 0.0, but found std {std}\nTake its absolute value.")
+    elif std.size and not bool((std >= 0).all()):
+        raise RuntimeError("normal expects all elements of std >= 0.0\nTake their absolute values.")
+
+
 def _random(
     name: str,
     distribution: str,
@@ -536,7 +568,7 @@ def randint(
     Raises
     ------
     RuntimeError
-        If `high` is not above `low`.
+        If `high` is not above `low`, or the dtype cannot hold what lies between.
 
     See Also
     --------
@@ -552,9 +584,8 @@ def randint(
         check_memory("randint", layout, pin_memory)
     if not isinstance(high, int):
         low, high, size = 0, low, high if size is None else size
-    if high <= low:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     kind = dtypes.int64.numpy if dtype is None and out is None else numpy_dtype(dtype, out)
+    _need_range(kind, low, high)
     source = _source_of(device, generator)
     drawn = source.draw("integers", low, high, size=shape_of((size,), "randint")).astype(kind)
     return finish(drawn, requires_grad, out, "randint")
@@ -623,8 +654,21 @@ def randperm(
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]\nrandperm() takes n >= 0.")
     source = _source_of(device, generator)
     kind = dtypes.int64.numpy if dtype is None and out is None else numpy_dtype(dtype, out)
+    _need_distinct(n, kind)
     order = source.module.argsort(source.draw("random", n))
     return finish(order.astype(kind), requires_grad, out, "randperm")
+
+
+def _need_distinct(n: int, kind: numpy.dtype) -> None:
+    """Refuse a permutation in a dtype that does not tell the integers below `n` apart."""
+    if kind.kind in "bc":
+        raise NotImplementedError(f"\"randperm\" not implemented for '{scalar_type(kind)}'\nConvert the result.")
+    if kind.kind in "iu":
+        most = dtypes.iinfo(dtypes.BY_NUMPY[kind]).max + 1
+    else:
+        most = int(2 / dtypes.finfo(dtypes.BY_NUMPY[kind]).eps) + 1
+    if n > most and kind.kind != "V":  # PyTorch lets bfloat16 repeat some
+        raise RuntimeError(f"n cannot be greater than {most} for {scalar_type(kind)} type.\nIt is {n}.")
 
 
 def multinomial(
@@ -703,15 +747,16 @@ def _source(array: Array, generator: Generator | None) -> Generator:
 
 def _uniform(xp: Namespace, self: Array, low: float, high: float, generator: RandomSource) -> Array:
     _floating("uniform_", self.dtype)
+    _within(self.dtype, {"from": low, "to": high})
     if low > high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
+    _within(self.dtype, {"to - from": high - low})
     return _draw(_source(self, generator), "random", self.shape, self.dtype) * (high - low) + low
 
 
 def _normal(xp: Namespace, self: Array, mean: float, std: float, generator: RandomSource) -> Array:
     _floating("normal_kernel_cpu", self.dtype)
-    if std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    _need_deviation(std)
     return _draw(_source(self, generator), "standard_normal", self.shape, self.dtype) * std + mean
 
 
@@ -737,8 +782,7 @@ def _integers(xp: Namespace, self: Array, low: Number, high: Number, generator: 
             0,
             int(2 / exact) if exact else 2 if self.dtype.kind == "b" else dtypes.iinfo(dtypes.BY_NUMPY[self.dtype]).max,
         )
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    _need_range(self.dtype, low, high)
     return _source(self, generator).draw("integers", low, high, size=self.shape).astype(self.dtype)
 
 
@@ -833,6 +877,7 @@ operator(
 
 
 def _normal_around(xp: Namespace, mean: Array, std: Operand, generator: RandomSource) -> Array:
+    _need_deviation(std)
     like = mean + std
     return mean + std * _draw(_source(like, generator), "standard_normal", like.shape, like.dtype)
 
@@ -926,6 +971,7 @@ def normal(
         return OPERATORS["normal.float_tensor"].function(std, mean, generator)
     if size is None:
         raise TypeError("normal() received numbers only\nGive the size too: normal(mean, std, size).")
+    _need_deviation(std)
     drawn = randn(size, generator=generator, dtype=dtype, device=device)._array * std + mean
     return finish(drawn.astype(numpy_dtype(dtype), copy=False), requires_grad)
 

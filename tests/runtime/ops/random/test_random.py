@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -85,7 +86,7 @@ def test_seeds_of_the_system_differ() -> None:
 
 @pytest.mark.parametrize("wrong", [1 << 64, -(1 << 63) - 1])
 def test_seeds_have_64_bits(wrong: int) -> None:
-    with pytest.raises(RuntimeError, match="does not fit 64 bits"):
+    with pytest.raises(ValueError, match="does not fit 64 bits"):
         gs.manual_seed(wrong)
     assert gs.Generator().manual_seed(-1).initial_seed() == (1 << 64) - 1
 
@@ -219,3 +220,53 @@ def test_draws_like_a_tensor_take_a_generator() -> None:
 def test_bounds_under_their_names_in_pytorch() -> None:
     assert 3 <= gs.empty(1).uniform_(**{"from": 3, "to": 4}).item() <= 4
     assert gs.empty(1).random_(**{"from": 3, "to": 4}).item() == 3
+
+
+BOUNDS: dict[str, Callable[[Any], Any]] = {
+    "all of uint8": lambda m: m.randint(0, 256, (2,), dtype=m.uint8),
+    "more than uint8": lambda m: m.randint(0, 257, (2,), dtype=m.uint8),
+    "less than uint8": lambda m: m.randint(-1, 5, (2,), dtype=m.uint8),
+    "all of int8": lambda m: m.randint(-128, 128, (2,), dtype=m.int8),
+    "less than int8": lambda m: m.randint_like(m.zeros(2, dtype=m.int8), -129, 128),
+    "bools": lambda m: m.randint(0, 2, (2,), dtype=m.bool),
+    "more than bools": lambda m: m.zeros(2, dtype=m.bool).random_(0, 3),
+    "more than float16": lambda m: m.randint(0, 70000, (2,), dtype=m.float16),
+    "bfloat16": lambda m: m.randint(0, 200, (2,), dtype=m.bfloat16),
+    "complex numbers": lambda m: m.randint(0, 3, (2,), dtype=m.complex64),
+    "random_ beyond uint8": lambda m: m.zeros(2, dtype=m.uint8).random_(0, 300),
+    "permutation of all of uint8": lambda m: m.randperm(256, dtype=m.uint8),
+    "permutation beyond uint8": lambda m: m.randperm(257, dtype=m.uint8),
+    "permutation of what float16 tells apart": lambda m: m.randperm(2049, dtype=m.float16),
+    "permutation beyond float16": lambda m: m.randperm(2050, dtype=m.float16),
+    "permutation in bfloat16": lambda m: m.randperm(300, dtype=m.bfloat16),
+    "permutation of bools": lambda m: m.randperm(2, dtype=m.bool),
+    "permutation of complex numbers": lambda m: m.randperm(2, dtype=m.complex64),
+    "uniform to NaN": lambda m: m.zeros(2).uniform_(0, math.nan),
+    "uniform from -inf": lambda m: m.zeros(2).uniform_(-math.inf, 0),
+    "uniform beyond float32": lambda m: m.zeros(2).uniform_(0, 1e39),
+    "uniform over more than float32": lambda m: m.zeros(2).uniform_(-3e38, 3e38),
+    "uniform over more than float64": lambda m: m.zeros(2, dtype=m.float64).uniform_(-1e308, 1e308),
+    "uniform": lambda m: m.zeros(2).uniform_(-3, 3e38),
+    "normal, negative": lambda m: m.normal(0.0, -1.0, (2,)),
+    "normal, NaN": lambda m: m.normal(0.0, math.nan, (2,)),
+    "normal, zero": lambda m: m.normal(0.0, 0.0, (2,)),
+    "normal around a tensor, negative": lambda m: m.normal(m.ones(2), -1.0),
+    "normal around nothing, negative": lambda m: m.normal(m.ones(0), -1.0),
+    "normal by a tensor, negative": lambda m: m.normal(0.0, m.tensor([1.0, -1.0])),
+    "normal by a tensor, NaN": lambda m: m.normal(m.ones(1), m.tensor([math.nan])),
+    "normal by no elements": lambda m: m.normal(0.0, -m.ones(0)),
+    "normal_, NaN": lambda m: m.zeros(2).normal_(0, math.nan),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", BOUNDS)
+def test_what_a_dtype_cannot_hold_and_what_is_no_deviation_is_refused_as_in_pytorch(torch: Any, name: str) -> None:
+    def refusal(lib: Any) -> type[BaseException] | None:
+        try:
+            BOUNDS[name](lib)
+        except Exception as error:
+            return next(c for c in type(error).__mro__ if c.__module__ == "builtins")
+        return None
+
+    assert refusal(gs) == refusal(torch)
