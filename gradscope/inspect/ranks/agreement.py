@@ -448,7 +448,8 @@ class Comparison:
 
     def _note_seen(self, part: Mapping[int, StepRecord], tensors: Iterable[HeldTensor]) -> None:
         """Note what was the same on all ranks of a part; those of stages may have one name."""
-        first = min(part)
+        some = min(part)  # the first of the stage may have ended before the others
+        first = next((ranks[0] for ranks in self._parts if some in ranks), some)
         self.seen.update((held.kind, held.name, first) for held in tensors)
 
     def _skip(self, steps: Mapping[int, StepRecord]) -> bool:

@@ -130,6 +130,13 @@ def test_a_rank_that_is_behind_is_compared_as_far_as_it_came(tmp_path):
     assert found.notes == ("rank 1 took 2 of 4 steps: it ended earlier, or has joined; compared as far as it came",)
 
 
+def test_what_others_hold_is_counted_once_where_the_first_rank_has_ended(tmp_path):
+    record_ranks(tmp_path, 3, [0], steps=2)
+    record_ranks(tmp_path, 3, [1, 2], steps=4)
+    found = compared(tmp_path)
+    assert (found.steps, found.tensors) == (4, 4)
+
+
 def test_a_rank_that_still_runs_is_compared_as_far_as_it_came(tmp_path, monkeypatch):
     monkeypatch.setattr(hang_watch.HangWatch.__init__, "__defaults__", (1e9,))  # where it is silent is another test
     record_ranks(tmp_path, 2, [0], steps=4)
