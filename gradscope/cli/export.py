@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import Any
 
@@ -64,8 +65,16 @@ def run(args: argparse.Namespace) -> int:
             looks = list(follow_run(args.paths, args.output, name=args.name))
         else:
             looks = [export_run(args.paths, args.output, name=args.name)]
-    except (RecordingError, OSError) as error:
+    except RecordingError as error:
         say(f"gradscope export: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else error  # pyarrow's own words hold its parts twice
+        say(
+            f"gradscope export: cannot write {args.output}: {why}\n"
+            "What is there already stays: export again where there is room, or name another directory with -o.",
+            file=sys.stderr,
+        )
         return 2
     nodes, steps = sum(look.nodes for look in looks), sum(look.steps for look in looks)
     rest = "; the program runs still" if looks[-1].running else ""

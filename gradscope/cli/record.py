@@ -68,8 +68,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "--budget",
         metavar="SIZE",
-        help="how large FILE may become, such as 200MB: old values go, then old iterations, but those around a NaN or "
-        "an error last",
+        help="how large FILE may become, such as 200MB (1 MiB at least): old values go, then old iterations, but those "
+        "around a NaN or an error last",
     )
     parser.add_argument("--rows", type=positive, metavar="N", help="how many nodes FILE may have: old iterations go")
     parser.add_argument(

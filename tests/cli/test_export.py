@@ -25,4 +25,6 @@ def test_what_cannot_be_exported(tmp_path, capsys):
     record_ranks(tmp_path / "run", 1)
     (tmp_path / "file").touch()
     assert main(["export", str(tmp_path / "run"), "-o", str(tmp_path / "file")]) == 2
-    assert "File exists" in capsys.readouterr().err
+    what, cure = capsys.readouterr().err.splitlines()
+    assert what == f"gradscope export: cannot write {tmp_path}/file: File exists"
+    assert cure.startswith("What is there already stays: ")
