@@ -58,8 +58,8 @@ def guarded(
     ]
     scope: dict[str, Any] = {"method": method, "failed": failed}
     exec(compile("\n".join(lines), f"{__file__} (a guard)", "exec"), scope)
-    guard: Any = functools.wraps(method)(scope["told"])
-    guard.guards = method
+    guard: Callable[..., Any] = functools.wraps(method)(scope["told"])
+    guard.guards = method  # type: ignore[attr-defined]
     return guard
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Collection
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType
 from typing import Any
 
 from torch._ops import OpOverload
@@ -28,7 +28,7 @@ _PASSED = {_CALL, handle_torch_function.__code__}
 _UNCOUNTED = " (passed by as importlib's _bootstrap is)"
 
 
-def uncounted(function: FunctionType) -> None:
+def uncounted(function: Callable[..., Any]) -> None:
     """Have the `stacklevel` of warnings pass by the frames of a function."""
     code = function.__code__
     if not code.co_filename.endswith(_UNCOUNTED):
