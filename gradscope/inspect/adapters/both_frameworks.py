@@ -427,6 +427,10 @@ class AnyAdapter:
         """Return a module and those inside it with their paths."""
         return list(module.named_modules())
 
+    def batched(self, tensor: Any) -> tuple[int, ...]:
+        """Return the sizes by which a transform has batched a tensor."""
+        return self._of(tensor).batched(tensor)
+
     def loss_scales(self) -> Sequence[tuple[float, float]]:
         """Return those of the GradScalers of either framework."""
         other = torch_adapter()

@@ -134,7 +134,7 @@ def _read_slots(kind: type[Node]) -> tuple[str, ...] | None:
     known = _known_read_slots.get(kind)
     if known is not None:
         return known
-    found = None if set(kind.saved_names) & set(_UNREAD) else _slots(kind)  # type: ignore[arg-type]
+    found = None if set(kind.saved_names) & set(_UNREAD) else _slots(kind)
     if found is not None and not _is_custom(kind):
         _known_read_slots[kind] = found
     return found
@@ -224,7 +224,7 @@ class NativeAdapter:
 
     def held(self, node: Node) -> Callable[[], dict[str, Any]]:
         """Return a function that lists a node's saved tensors by name, also after the node has released them."""
-        slots = _slots(type(node))  # type: ignore[arg-type]
+        slots = _slots(type(node))
         if slots is None:
             saved = _by_name(node.saved_tensors_info())
             return lambda: saved
@@ -251,7 +251,7 @@ class NativeAdapter:
         """Return the size of the memory that nodes have saved; None where another program's memory is among it."""
         sizes: dict[int, int] = {}
         for node in nodes:
-            slots = _slots(type(node))  # type: ignore[arg-type]
+            slots = _slots(type(node))
             if slots is None:
                 return None
             for slot in slots:
@@ -299,7 +299,7 @@ class NativeAdapter:
 
     def fingerprints(self, node: Node) -> Sequence[tuple[int, int] | None]:
         """Return version and checksum of each saved tensor that the node reads."""
-        slots = _read_slots(type(node))  # type: ignore[arg-type]
+        slots = _read_slots(type(node))
         if slots is None:
             return self._fingerprints_by_view(node)
         found: list[tuple[int, int] | None] = []
@@ -609,6 +609,10 @@ class NativeAdapter:
     def named_modules(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return a module and those inside it with their paths."""
         return list(module.named_modules())
+
+    def batched(self, tensor: gs.Tensor) -> tuple[int, ...]:
+        """Return nothing: a transform runs each sample by itself."""
+        return ()
 
     def loss_scales(self) -> Sequence[tuple[float, float]]:
         """Return the scale of each GradScaler that has scaled a loss, and what it multiplies that by."""

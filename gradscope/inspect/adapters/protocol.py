@@ -799,6 +799,9 @@ class Adapter(Protocol):
     def named_modules(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return a module and those inside it with their paths."""
 
+    def batched(self, tensor: Any) -> tuple[int, ...]:
+        """Return the sizes by which a transform (vmap) has batched a tensor, whose shape leaves them out."""
+
     def loss_scales(self) -> Sequence[tuple[float, float]]:
         """Return the scale of each GradScaler that is in use, and what it multiplies that by after an overflow."""
 

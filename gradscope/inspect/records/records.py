@@ -323,7 +323,7 @@ class SavedRecord:
     name : str
         Under which name the node saved it.
     shape : tuple of int or None
-        None once released.
+        None once released. Inside of a ``vmap`` the samples come first, as in the gradients.
     saved_version, current_version : int or None
         None where no version is kept: released, or packed by a saved-tensor hook.
     state : str

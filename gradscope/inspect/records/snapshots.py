@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -29,7 +30,8 @@ _MOST = 2000  # calls inside of a compiled region that are looked at: each costs
 def tensor_summary(adapter: Adapter, tensor: Any, name: str) -> TensorSummary:
     """Return the summary of a live tensor."""
     spec = adapter.spec(tensor)
-    return summarize(adapter.to_host(tensor), name, dtype=spec.dtype, device=spec.device, shape=spec.shape)
+    shape = (*adapter.batched(tensor), *spec.shape)
+    return summarize(adapter.to_host(tensor), name, dtype=spec.dtype, device=spec.device, shape=shape)
 
 
 def gradient_summaries(adapter: Adapter, grads: Sequence[Any], name: str) -> tuple[TensorSummary | None, ...]:
@@ -59,12 +61,14 @@ def saved_records(adapter: Adapter, node: Any, *, summaries: bool) -> tuple[Save
         summary = None
         if summaries and not released and before is not None:
             summary = tensor_summary(adapter, view.data, view.name)
+        shape = view.shape
+        batched = () if shape is None or released else adapter.batched(view.data)
         records.append(
             SavedRecord(
                 name=view.name,
-                shape=view.shape,
+                shape=None if shape is None else (*batched, *shape),
                 dtype="" if released else dtype_name(view.dtype),
-                nbytes=view.nbytes,
+                nbytes=view.nbytes * math.prod(batched),
                 saved_version=before,
                 current_version=now,
                 state="released" if released else "ok" if before == now else "modified",

@@ -84,7 +84,7 @@ from .saved_tensors import (
     written_by_itself,
 )
 from .transforms.dispatch_modes import modes_aside
-from .transforms.functorch import is_wrapped
+from .transforms.functorch import batched_sizes, is_wrapped
 from .transforms.torch_compile import blindness_of, calls_inside, generated_code, inside_of, is_compiled, withheld_by
 
 __all__ = ["TorchAdapter"]
@@ -445,6 +445,10 @@ class TorchAdapter:
     def named_modules(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return a module and those inside it with their paths."""
         return list(module.named_modules())
+
+    def batched(self, tensor: torch.Tensor) -> tuple[int, ...]:
+        """Return the sizes of the dimensions of vmaps, the outermost first."""
+        return batched_sizes(tensor)
 
     def loss_scales(self) -> Sequence[tuple[float, float]]:
         """Return the scale of each GradScaler that has scaled a loss, and what it multiplies that by."""

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch._functorch import pyfunctorch
 
-__all__ = ["BLIND", "innermost", "is_wrapped", "outside_of_transforms", "unwrapped"]
+__all__ = ["BLIND", "batched_sizes", "innermost", "is_wrapped", "outside_of_transforms", "unwrapped"]
 
 _C = torch._C._functorch
 is_wrapped = _C.is_functorch_wrapped_tensor
@@ -28,6 +28,15 @@ def innermost(tensor: torch.Tensor) -> torch.Tensor:
     while is_wrapped(tensor):
         tensor = _C.get_unwrapped(tensor)
     return tensor
+
+
+def batched_sizes(tensor: torch.Tensor) -> tuple[int, ...]:
+    """Return the sizes of the dimensions that :func:`unwrapped` puts in front."""
+    if not is_wrapped(tensor):
+        return ()
+    inner = _C.get_unwrapped(tensor)
+    outer = batched_sizes(inner)
+    return (*outer, inner.shape[_C.maybe_get_bdim(tensor)]) if _C.is_batchedtensor(tensor) else outer
 
 
 def unwrapped(tensor: torch.Tensor) -> torch.Tensor:

@@ -191,3 +191,22 @@ def test_values_have_the_dimensions_of_vmaps_in_front():
     assert torch.equal(shown, values.permute(2, 1, 0))
     assert in_memory == (3, 4, 5)
     assert torch.equal(unwrapped(values), values)
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+def test_what_is_saved_inside_of_a_vmap_has_the_shape_of_all_samples(levels):
+    def program():
+        slope = grad(lambda x: x.sin().sum())
+        for level in range(levels):
+            slope = vmap(slope, in_dims=level)
+        slope(torch.ones(2, 3, 4, 5)[0] if levels == 1 else torch.ones(2, 3, 4, 5))
+
+    with debugging(program) as session:
+        for _ in range(2):
+            session.step()
+            wait(session)
+        (saved,) = session.inspect(session.current).saved
+        (arrived,) = session.node.grad_outputs
+    assert (saved.name, saved.shape) == ("self", arrived.shape)
+    assert saved.summary.shape == saved.shape
+    assert saved.nbytes == 4 * torch.Size(saved.shape).numel() == (240 if levels == 1 else 480)
