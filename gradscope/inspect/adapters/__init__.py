@@ -9,6 +9,7 @@
 - :mod:`~.framework_hooks`: listening in what the program has imported by now
 - :mod:`~.import_watch`: to be told when a script imports PyTorch
 - :mod:`~.recent_norms`: what one node has made is given to the next: its norm is taken once
+- :mod:`~.context_attributes`: what a custom Function has kept on its ``ctx``
 - :mod:`~.memory_fingerprint`: whether memory was written, at a bounded cost
 """
 
