@@ -79,16 +79,23 @@ def _after(account: ForwardAccount) -> str:
 
 
 def _is_inside(call: str, account: ForwardAccount | None) -> bool | None:
-    """Whether a line is in the innermost loop of the line that stepped; None where that cannot be told."""
+    """Whether a line is in the innermost loop of the line that stepped; None where that cannot be told.
+
+    A function of its own may be called from inside of the loop, or from behind it.
+    """
     file, _, stepped = ("", "", "") if account is None else account.stepped.rpartition(":")
     name, _, line = call.rpartition(" called at ")[2].rpartition(":")
     if not (stepped.isdecimal() and line.isdecimal() and os.path.basename(file) == name):
         return None
     tree = syntax_tree(file)
-    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While)] if tree is not None else []
+    nodes = [] if tree is None else [*ast.walk(tree)]
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    if any(_holds(function, int(stepped)) != _holds(function, int(line)) for function in functions):
+        return None
+    loops = [node for node in nodes if isinstance(node, ast.For | ast.While)]
     around = [loop for loop in loops if _holds(loop, int(stepped))]
     return _holds(max(around, key=lambda loop: loop.lineno), int(line)) if around else None
 
 
-def _holds(loop: ast.For | ast.While, line: int) -> bool:
-    return loop.lineno <= line <= (loop.end_lineno or 0)
+def _holds(statement: ast.stmt, line: int) -> bool:
+    return statement.lineno <= line <= (statement.end_lineno or 0)

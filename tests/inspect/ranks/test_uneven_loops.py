@@ -19,6 +19,10 @@ for epoch in range(2):
         optimizer.step()
     dist.barrier()
 dist.barrier()
+
+
+def validate():
+    dist.broadcast(loss, 0)
 """
 STEPPED = "/a/loops.py:7"
 
@@ -51,7 +55,7 @@ def test_ranks_that_ended_alike_are_named_together():
 
 
 @pytest.mark.parametrize(
-    ("line", "left"), [(8, True), (2, True), (9, True), (4, False), (6, False)],
+    ("line", "left"), [(8, True), (2, True), (9, True), (4, False), (6, False), (13, False)],
 )  # fmt: skip
 def test_a_rank_has_left_the_loop_in_which_it_stepped(line, left):
     accounts = {rank: ForwardAccount(3, STEPPED) for rank in range(2)}
