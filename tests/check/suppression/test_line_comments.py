@@ -72,6 +72,12 @@ def test_an_unknown_code_is_warned_of_and_one_of_the_doctors_is_not(comments_in)
     assert notices() == [(1, "ignore[GS1O3]: no such code; did you mean 'GS103'?")]
 
 
+def test_where_none_is_near_the_codes_of_check_are_told_alone(comments_in):
+    _, notices = comments_in("x.add_(1)  # gradscope: ignore[GS9000]\n")
+    ((_, told),) = notices()
+    assert (" GS101, " in told, "D3" in told) == (True, False)
+
+
 def test_a_code_that_has_silenced_nothing_is_warned_of(comments_in):
     silenced, notices = comments_in("x.add_(1)  # gradscope: ignore[GS101, GS106]\n")
     assert silenced(1, "GS106")
