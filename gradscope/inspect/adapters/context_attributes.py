@@ -7,6 +7,11 @@ from typing import Any
 
 __all__ = ["context_tensors"]
 
+_OWN = {
+    "dirty_tensors", "non_differentiable", "s_saved_tensors", "saved_for_forward", "to_save", "v_saved_tensors",
+}  # fmt: skip
+"""Where a ctx holds what was given to ``save_for_backward()`` and its kin."""
+
 
 def context_tensors(attributes: Mapping[str, Any], is_tensor: Callable[[Any], bool]) -> Iterator[tuple[str, Any]]:
     """Yield the tensors among the attributes of a ``ctx``, and in its lists, tuples and dictionaries, by their names.
@@ -18,7 +23,7 @@ def context_tensors(attributes: Mapping[str, Any], is_tensor: Callable[[Any], bo
     [('x', 1.5), ('both[0]', 3.5), ("named['y']", 4.5)]
     """
     for name, value in attributes.items():
-        if name.startswith("_"):
+        if name.startswith("_") or name in _OWN:
             continue
         if is_tensor(value):
             yield name, value

@@ -244,7 +244,7 @@ def test_the_viewer_draws_a_heat_map_where_the_terminal_says_that_it_can(torch, 
         terminal.press(b"saved\r")
         terminal.until(b"Next match")
         terminal.press(b"\r")
-        terminal.until(b"Esc Close")
+        terminal.until(b" Close")
         terminal.press(b"v")
         terminal.until(sign or "▀".encode())
         if sign is None:
