@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from ..output.error_text import error_text
 from .protocol import Observer
 
 __all__ = ["fault_of", "guard_events", "guarded"]
@@ -86,5 +87,5 @@ def fault_of(error: Exception) -> str:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     place = "" if trace is None else f" ({os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno})"
-    told = str(error).strip().partition("\n")[0]
+    told = error_text(error).partition("\n")[0]
     return f"{type(error).__name__}{told and f': {told}'}{place}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...adapters import SavedView
 from ...diagnosis.finding_limits import DEBUGGER, Limits, limits_from, limits_of
 from ...diagnosis.flow.trend_findings import MOST_NODES, trend_findings
+from ...output.error_text import error_text
 from ...output.number_format import several
 from ...records.module_tracking import join
 from ...records.records import DebuggerEvent, Location, SessionState, StopReason
@@ -304,7 +305,7 @@ def _raised(error: BaseException | None, stops: Sequence[BackwardFinding]) -> It
     """Yield the error with which the program has failed, unless a stop in its backward has told of it."""
     if error is None or any(stop.kind in ("exception", "violation") for stop in stops):
         return
-    first, _, more = (str(error).strip() or "no message").partition("\n")
+    first, _, more = (error_text(error) or "no message").partition("\n")
     yield BackwardFinding("exception", "error", f"{type(error).__name__}: {first}", more.strip(), raised_at(error))
 
 

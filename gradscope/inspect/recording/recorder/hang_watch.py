@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from ...debuggee.whereabouts import is_library, whereabouts
+from ...output.error_text import error_text
 
 __all__ = ["RAISED", "SILENT", "SKIPPED", "HangWatch", "raised_frame", "raised_text"]
 
@@ -63,7 +64,7 @@ def raised_frame(error: BaseException) -> FrameType | None:
 
 def raised_text(error: BaseException) -> str:
     """Return an exception in one line, with the user's line at which it left the program."""
-    text = f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
+    text = f"{type(error).__name__}: {(error_text(error) or 'no message').splitlines()[0]}"
     places = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not is_library(frame)]
     if not places:
         return text

@@ -487,3 +487,17 @@ def test_an_error_that_left_a_backward_is_told_once():
         session.cont()
         assert wait(session) == "failed"
         assert (kinds(session), session.findings()) == (["exception"], stop)
+
+
+def test_an_error_that_fails_to_give_its_text_is_told_all_the_same():
+    class MuteError(Exception):
+        def __str__(self):
+            raise OSError
+
+    def run():
+        raise MuteError
+
+    with debugging(run) as session:
+        session.cont()
+        assert wait(session) == "failed"
+        assert [found.title for found in session.findings()] == ["MuteError: <exception str() failed>"]
