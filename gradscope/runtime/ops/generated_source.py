@@ -26,6 +26,7 @@ LEGEND = {
     "forward": "the declared forward, on bare arrays",
     "ufunc": "the declared forward, where it is a NumPy ufunc",
     "plain": "the NumPy function that the forward is where nothing but tensors is given",
+    "default_NAME": "the default of the option NAME: where each option is its default, the path is the common one",
     "write": "the declared forward of the in-place form, where it has one of its own",
     "d_NAME": "the declared derivative with respect to NAME",
     "joint": "the declared derivative with respect to all operands at once",
