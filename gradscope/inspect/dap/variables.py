@@ -170,7 +170,8 @@ class VariableReferences:
 
     def _assign(self, debugger: RemoteDebugger, name: str, value: str) -> Shown:
         debugger.execute(f"{name} = ({value})")
-        return next(shown for shown in self._locals(debugger) if shown["name"] == name)
+        shown = next((one for one in self._locals(debugger) if one["name"] == name), None)
+        return shown or _plain(name, debugger.evaluate_text(name))
 
     def _inside(
         self, debugger: RemoteDebugger, expression: str, shape: tuple[int, ...] | None, first: int = 0

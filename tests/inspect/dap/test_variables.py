@@ -107,6 +107,7 @@ def test_a_variable_of_the_paused_function_can_be_set(tanh):
     assert names(variables, scope)["model"]["type"] == "Sequential"
     assert variables.change(scope, "count", "1 + 2")["value"] == "3"
     assert names(variables, scope)["count"]["value"] == "3"
+    assert variables.change(scope, "model.scale", "2")["value"] == "2"  # which is no variable of the list
 
 
 def test_an_expression_that_calls_something_is_asked_once(tanh):
