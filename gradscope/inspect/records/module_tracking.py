@@ -14,10 +14,23 @@ from ..adapters import Adapter, AnyAdapter, Observer
 from ..source.call_sites import fields_of, user_frames
 from ..source.frame_variables import variables_of
 from ..source.variable_names import name_of
+from .records import ModuleRecord
 
-__all__ = ["Tracker", "free_label", "join", "latest_tracker", "module_of_parameter", "remember", "track"]
+__all__ = [
+    "Tracker",
+    "free_label",
+    "join",
+    "latest_tracker",
+    "module_of_parameter",
+    "module_records",
+    "remember",
+    "track",
+]
 
 MODULE = "gradscope.inspect.module"
+
+_LONGEST = 80
+"""Characters of what a module says about itself that are kept."""
 
 # The tracker of the block that is open or was open last: it knows names when nobody gives any, and keeps no module
 # alive.
@@ -47,6 +60,7 @@ class Tracker(Observer):
         # The key is the id, with a reference that removes it: a module may compare by value and have no hash.
         self._paths: dict[int, tuple[weakref.ref[Any], str]] = {}
         self._roots: dict[str, weakref.ref[Any]] = {}
+        self._new: dict[str, weakref.ref[Any]] = {}
         self._leaves: dict[int, tuple[weakref.ref[Any], str]] = {}
         self._users: dict[int, str] = {}
         self._added: list[weakref.ref[Any]] = []
@@ -116,6 +130,17 @@ class Tracker(Observer):
         """Return the outermost modules seen that still live, by what their paths begin with."""
         alive = ((label, reference()) for label, reference in list(self._roots.items()))
         return {label: root for label, root in alive if root is not None}
+
+    def take_new_roots(self) -> dict[str, Any]:
+        """Return those of :meth:`roots` that have been seen, or seen with other parts, since this was asked last."""
+        taken, self._new = self._new, {}
+        alive = ((label, reference()) for label, reference in taken.items())
+        return {label: root for label, root in alive if root is not None}
+
+    @property
+    def has_new_roots(self) -> bool:
+        """Whether :meth:`take_new_roots` may return any, sooner told."""
+        return bool(self._new)
 
     def is_root(self, module: Any) -> bool:
         """Whether a module is one of :meth:`roots`."""
@@ -190,7 +215,7 @@ class Tracker(Observer):
             label = type(root).__name__
         else:
             label = self._label(root)
-            self._roots[label] = weakref.ref(root)
+            self._roots[label] = self._new[label] = weakref.ref(root)
         for path, module in parts:
             self._note(module, join(label, path))
 
@@ -252,6 +277,42 @@ class Tracker(Observer):
     def _is_module(self, value: Any) -> bool:
         """Whether a value is a module that can be asked for its parts: until its class has made it, it has none."""
         return issubclass(type(value), self._adapter.module_classes()) and "_modules" in fields_of(value)
+
+
+def module_records(adapter: Adapter, roots: Mapping[str, Any], *, ask_program: bool = True) -> tuple[ModuleRecord, ...]:
+    """Return modules, and those inside of them, with their paths.
+
+    Parameters
+    ----------
+    roots : mapping of str to module
+        As :meth:`Tracker.roots` returns them.
+    ask_program : bool
+        Whether the program's own classes are asked what they say about themselves, too: that runs their code.
+    """
+    packages = {_package_of(base) for base in adapter.module_classes()}
+    return tuple(
+        ModuleRecord(
+            join(label, path),
+            type(module).__name__,
+            _arguments(module) if ask_program or _package_of(type(module).extra_repr) in packages else "",
+        )
+        for label, root in roots.items()
+        for path, module in adapter.named_modules(root)
+    )
+
+
+def _package_of(definition: Any) -> str:
+    """Return the package of a framework's in which something is defined: ``torch.nn``."""
+    return ".".join(str(getattr(definition, "__module__", "")).split(".")[:2])
+
+
+def _arguments(module: Any) -> str:
+    """Return what a module says about itself, in one line; nothing where its own code fails."""
+    try:
+        text = " ".join(str(module.extra_repr()).split())
+    except Exception:
+        return ""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def latest_tracker() -> Tracker | None:

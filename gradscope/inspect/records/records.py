@@ -20,6 +20,7 @@ __all__ = [
     "Index",
     "InnerOperator",
     "Location",
+    "ModuleRecord",
     "NodeRecord",
     "SavedRecord",
     "SessionState",
@@ -507,6 +508,25 @@ class NodeRecord:
         from .record_html import node_html
 
         return node_html(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleRecord:
+    """A module that has run, or is part of one that has.
+
+    Attributes
+    ----------
+    path : str
+        Its path; empty for the model itself.
+    kind : str
+        The name of its class.
+    arguments : str
+        What it says about itself: its ``extra_repr()``.
+    """
+
+    path: str
+    kind: str
+    arguments: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .model_records import module_records
+from ...records.module_tracking import module_records
 from .pause_context import PauseContext
 from .session_findings import SessionFindings
 from .session_records import ModuleRecord, ParameterRecord
@@ -37,7 +37,7 @@ class ModelQueries(SessionFindings):
         """
         if self.ended:
             return self._session.modules_at_end
-        return self._at_stop(lambda place: module_records(self._adapter, self._session.tracker))
+        return self._at_stop(lambda place: module_records(self._adapter, self._session.tracker.roots()))
 
     def parameters(self) -> tuple[ParameterRecord, ...]:
         """Return every parameter of the modules that have run, and the other leaves of the backward that is shown.

@@ -1,23 +1,20 @@
-"""What a session knows of the modules that have run and of the parameters: kinds, shapes, norms over the backwards."""
+"""What a session knows of the parameters: shapes, norms over the backwards."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...adapters import Adapter
 from ...records.module_tracking import Tracker, join
 from ..history.norm_history import NormHistory
 from .debugged_backward import TaskView
-from .session_records import ModuleRecord, ParameterRecord
+from .session_records import ParameterRecord
 
-__all__ = ["KnownParameter", "known_parameters", "module_records", "parameter_records"]
+__all__ = ["KnownParameter", "known_parameters", "parameter_records"]
 
 _RECENT = 40
 """Backwards whose norms are told of each parameter: a line of a screen shows no more."""
-
-_LONGEST = 80
-"""Characters of what a module says about itself that are kept."""
 
 
 class KnownParameter(NamedTuple):
@@ -36,15 +33,6 @@ class KnownParameter(NamedTuple):
     requires_grad: bool
     number: int
     has_grad: bool
-
-
-def module_records(adapter: Adapter, tracker: Tracker) -> tuple[ModuleRecord, ...]:
-    """Return the modules that have run, and those inside of them, with their paths."""
-    return tuple(
-        ModuleRecord(join(label, path), type(module).__name__, _arguments(module))
-        for label, root in tracker.roots().items()
-        for path, module in adapter.named_modules(root)
-    )
 
 
 def known_parameters(
@@ -95,12 +83,3 @@ def parameter_records(
         lost = one.requires_grad and view is not None and place < 0 and not norms and not one.has_grad
         found.append(ParameterRecord(one.path, one.shape, one.requires_grad, place, norm, lost, norms))
     return tuple(found)
-
-
-def _arguments(module: Any) -> str:
-    """Return what a module says about itself, in one line; nothing where its own code fails."""
-    try:
-        text = " ".join(str(module.extra_repr()).split())
-    except Exception:
-        return ""
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from ...adapters import Adapter, FailedCall, Observation, Observer, SavedView, Write
 from ...adapters.event_guards import fault_of, guard_events, guarded
 from ...debuggee.pause_gate import Gate, NotParkedError, ProgramAborted
-from ...records.module_tracking import Tracker
+from ...records.module_tracking import Tracker, module_records
 from ...records.records import NodeRecord, SessionState, StopReason, WriteRecord
 from ...records.snapshots import any_bad, inner_operators
 from ...records.write_account import WriteAccount
@@ -37,7 +37,7 @@ from ..stops.watches import WatchList
 from .backward_threads import BackwardThread, BackwardThreads
 from .debugged_backward import TaskView
 from .looking_time import LookingTime
-from .model_records import KnownParameter, known_parameters, module_records, parameter_records
+from .model_records import KnownParameter, known_parameters, parameter_records
 from .pause_context import PauseContext
 from .session_records import ModuleRecord, ParameterRecord, TaskRecord
 
@@ -691,7 +691,7 @@ class SessionObserver(Observer):
         if self.norm_history.note(view.leaf_norms()):
             with self.mute():
                 self._known = known_parameters(self.adapter, self.tracker, view, self.norm_history)
-                self.modules_at_end = module_records(self.adapter, self.tracker)
+                self.modules_at_end = module_records(self.adapter, self.tracker.roots())
 
     def parameters(self) -> tuple[ParameterRecord, ...]:
         """Return what is known of the parameters; for the parked thread, or when the program has ended."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ...records.records import BackwardFinding, Location
+from ...records.records import BackwardFinding, Location, ModuleRecord
 
 __all__ = [
     "BackwardFinding",
@@ -19,25 +19,6 @@ __all__ = [
     "WatchRecord",
     "WhatIf",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class ModuleRecord:
-    """A module that has run, or is part of one that has.
-
-    Attributes
-    ----------
-    path : str
-        Its path; empty for the model itself.
-    kind : str
-        The name of its class.
-    arguments : str
-        What it says about itself: its ``extra_repr()``.
-    """
-
-    path: str
-    kind: str
-    arguments: str = ""
 
 
 @dataclass(frozen=True, slots=True)
