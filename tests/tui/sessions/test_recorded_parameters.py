@@ -28,7 +28,9 @@ def test_the_norms_of_the_latest_backwards_of_the_run_are_told(tmp_path):
             assert found["0.weight"].shape == (2, 3)
             assert session.nodes[found["0.weight"].index].parameter == "0.weight"
             session.next_backward()
-        assert session.modules() == ()
+        assert [(one.path, one.kind) for one in session.modules()] == [
+            ("", "Sequential"), ("0", "Linear"), ("1", "Tanh"), ("2", "Linear"),
+        ]  # fmt: skip
 
 
 def test_an_empty_recording_has_none(tmp_path):

@@ -19,7 +19,7 @@ import numpy
 from ...debugging.stops.breakpoints import parse_spec
 from ...output.terminal_text import one_line
 from ...records.before_step.step_looks import HeldTensor
-from ...records.records import InnerOperator, NodeRecord
+from ...records.records import InnerOperator, ModuleRecord, NodeRecord
 from . import schema
 from .array_blobs import unpack_array
 from .compiled_calls import COMPILED, INSIDE, read_inside
@@ -244,6 +244,27 @@ class Recording:
                 first, last = min(before.first, record.first), max(before.last, record.last)
                 found[record.run, record.kind] = AnomalyRecord(record.run, record.kind, count, first, last)
         return [record for record in found.values() if run is None or record.run == run]
+
+    def modules(self, run: int) -> list[ModuleRecord]:
+        """Return the modules that have run, and those that they are part of or hold, of a run.
+
+        What a module of the program's own class says about itself is not recorded: it would run the program's code.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import gradscope as gs
+        >>> import gradscope.inspect as gi
+        >>> path = os.path.join(tempfile.mkdtemp(), "run.gscope")
+        >>> model = gs.nn.Sequential(gs.nn.Linear(3, 2), gs.nn.ReLU())
+        >>> with gi.record(path):
+        ...     model(gs.ones(1, 3)).sum().backward()
+        >>> with gi.open_recording(path) as recording:
+        ...     [(module.path, module.kind) for module in recording.modules(recording.runs[0].id)]
+        [('', 'Sequential'), ('0', 'Linear'), ('1', 'ReLU')]
+        """
+        rows = self._rows("SELECT path, kind, arguments FROM module_types WHERE run = ? ORDER BY id", run)
+        return list({record.path: record for record in self._records(ModuleRecord, rows)}.values())
 
     def source_lines(self) -> dict[tuple[str, int], str]:
         """Return the user's lines that made nodes, by file and number."""

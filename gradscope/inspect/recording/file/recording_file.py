@@ -22,7 +22,7 @@ __all__ = ["RecordingFile", "is_alive"]
 _LEAVING = 0.3  # seconds in which whoever only looks at the file has left it; another rank looks whose file it is
 
 _NUMBERED = ("runs", "tasks", "iterations", "nodes", "modules", "locations", "specs", "tensor_values", "events",
-    "layouts", "steps", "series",
+    "layouts", "steps", "series", "module_types",
 )  # fmt: skip
 
 

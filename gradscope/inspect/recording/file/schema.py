@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 APPLICATION_ID = 0x47534350  # "GSCP"
-SCHEMA = 5
+SCHEMA = 6
 OLDEST = 4
 """The oldest layout that is read: what has come since are tables, which are empty there."""
 
@@ -78,15 +78,21 @@ CREATE TABLE violations (
     saved_name TEXT, saved_version INTEGER, current_version INTEGER, message TEXT);
 """
 
-_ADDED = """
+_ADDED = {
+    5: """
 CREATE TABLE series (
     id INTEGER PRIMARY KEY, run INTEGER, kind TEXT, name TEXT, width INTEGER, facts BLOB, buckets BLOB,
     checksum INTEGER);
 CREATE TABLE left_out (
     id INTEGER PRIMARY KEY, run INTEGER, kind TEXT, count INTEGER, first INTEGER, last INTEGER);
-"""
+""",
+    6: """
+CREATE TABLE module_types (id INTEGER PRIMARY KEY, run INTEGER, path TEXT, kind TEXT, arguments TEXT);
+""",
+}
+"""The tables that a layout has and the one before it has not."""
 
-TABLES = _TABLES_OF_4 + _ADDED
+TABLES = _TABLES_OF_4 + "".join(_ADDED.values())
 """The tables of a recording."""
 
 HAPPENED = (
@@ -184,7 +190,7 @@ def for_its_owner(path: str, flags: int) -> int:
 
 def tables_of(version: int) -> str:
     """Return what makes the tables of a layout."""
-    return TABLES if version == SCHEMA else _TABLES_OF_4
+    return _TABLES_OF_4 + "".join(added for layout, added in _ADDED.items() if layout <= version)
 
 
 def add_tables(connection: sqlite3.Connection, *, temporary: bool = False) -> None:
@@ -196,12 +202,11 @@ def add_tables(connection: sqlite3.Connection, *, temporary: bool = False) -> No
         Only this connection sees them, and the file stays as it is.
     """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version == SCHEMA:
-        return
+    missing = "".join(added for layout, added in _ADDED.items() if layout > version)
     if temporary:
-        connection.executescript(_ADDED.replace("CREATE TABLE", "CREATE TEMP TABLE"))
-    else:
-        connection.executescript(f"BEGIN; {_ADDED} PRAGMA user_version = {SCHEMA}; COMMIT;")
+        connection.executescript(missing.replace("CREATE TABLE", "CREATE TEMP TABLE"))
+    elif missing:
+        connection.executescript(f"BEGIN; {missing} PRAGMA user_version = {SCHEMA}; COMMIT;")
 
 
 def check_file(path: str) -> None:

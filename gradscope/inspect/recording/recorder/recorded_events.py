@@ -19,7 +19,7 @@ from ...debuggee.whereabouts import main_thread_frame
 from ...output.terminal_text import printable
 from ...records.before_step.step_looks import StepLook, StepLooker
 from ...records.loss_value import loss_value
-from ...records.module_tracking import Tracker, module_of_parameter
+from ...records.module_tracking import Tracker, module_of_parameter, module_records
 from ...records.records import Location, NodeRecord, dtype_name, operator_name
 from ...records.snapshots import any_bad, inner_operators
 from ...source.call_sites import user_frame
@@ -45,11 +45,13 @@ _INSERT = {
         "events": 8,
         "layouts": 2,
         "steps": len(STEP_COLUMNS),
+        "module_types": 5,
     }.items()
 }
 
 _MOST = 512 * ROW_LENGTH  # entries that a buffer's rows may have
 _HEAVY = 4 << 20  # bytes of copies that a buffer may hold
+_MOST_MODULES = 100_000  # modules of a run whose types are kept
 
 _clock = time.perf_counter_ns
 _thread = threading.get_ident
@@ -153,12 +155,15 @@ class EventRecorder(Observer):
                 "events",
                 "layouts",
                 "steps",
+                "module_types",
             )
         }
         self._iterations: dict[int, tuple[int, dict[str, Any]]] = {}
         self._last_task = 0
         self._iteration_now: tuple[int, dict[str, Any]] | None = None
-        self._known: dict[str, dict[Any, int]] = {"modules": {}, "locations": {}, "specs": {}, "layouts": {}}
+        self._known: dict[str, dict[Any, int]] = {
+            table: {} for table in ("modules", "locations", "specs", "layouts", "module_types")
+        }
         self._rows: dict[tuple[Any, ...], int] = {}
         self._plans = PlanCache()
         self._captures: dict[str, GradientCapture] = {}
@@ -198,6 +203,8 @@ class EventRecorder(Observer):
                 view = _Task(task, number, iteration, adapter, self._capture_of(adapter))
             if self._looker is not None:
                 self._looker.backward_started(task, inside=bool(stack))
+            if self._tracker.has_new_roots:
+                self._note_module_types()
             view.begin(*self._plans.find(adapter.plan(task), self._tracker.parameter_paths()))
             self._tasks[task] = view
             stack.append(view)
@@ -399,6 +406,15 @@ class EventRecorder(Observer):
     def _module(self, path: str) -> int:
         known = self._known["modules"].get(path)
         return self._intern("modules", path, (path,)) if known is None else known
+
+    def _note_module_types(self) -> None:
+        """Keep what the modules are that have been seen since the last backward: those that only hold others too."""
+        known = self._known["module_types"]
+        for record in module_records(self._adapter, self._tracker.take_new_roots(), ask_program=False):
+            key = record.path, record.kind
+            if key in known or len(known) < _MOST_MODULES:
+                texts = printable(record.path), printable(record.kind), printable(record.arguments)
+                self._intern("module_types", key, (self._run, *texts))
 
     def _location(self, location: Location | None) -> int | None:
         if location is None:
