@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from ..declaration.registry import Operator, Parameter
 
 # For forward_of_bfloat16(): operators and families that refuse half precision themselves, the family that takes weights
-# of another float beside it, operators that look at the bits, those that round their number too, and what a forward
-# writes into beside its result.
+# of another float beside it, operators that look at the bits or how many there are, those that round their number too,
+# and what a forward writes into beside its result.
 _REFUSING_HALF = frozenset(
     {
         "complex",
@@ -69,7 +69,7 @@ _REFUSING_HALF = frozenset(
     }
 )
 _MIXING_FLOATS = "normalization"
-_READING_BITS = frozenset({"nextafter", "view.dtype"})
+_READING_BITS = frozenset({"nextafter", "random", "view.dtype"})
 _ROUNDING_NUMBER = frozenset({"pow.scalar", "pow.base"})
 _WRITTEN = {"native_batch_norm": frozenset({"running_mean", "running_var"})}
 _PLAIN = {device.ndarray}

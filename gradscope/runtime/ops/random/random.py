@@ -773,15 +773,19 @@ def _exponential(xp: Namespace, self: Array, lambd: float, generator: RandomSour
     return -xp.log1p(-_draw(_source(self, generator), "random", self.shape, self.dtype)) / lambd
 
 
+def _most_exact(kind: numpy.dtype) -> int:
+    """Return the largest integer of a dtype up to which it has all of them."""
+    if kind.kind == "b":
+        return 1
+    named = dtypes.BY_NUMPY[kind]
+    return int(2 / dtypes.finfo(named).eps) if named.is_floating_point else int(dtypes.iinfo(named).max)
+
+
 def _integers(xp: Namespace, self: Array, low: Number, high: Number, generator: RandomSource) -> Array:
     if high is None and low is not None:
         low, high = 0, low
     if high is None:
-        exact = dtypes.finfo(dtypes.BY_NUMPY[self.dtype]).eps if self.dtype.kind == "f" else None
-        low, high = (
-            0,
-            int(2 / exact) if exact else 2 if self.dtype.kind == "b" else dtypes.iinfo(dtypes.BY_NUMPY[self.dtype]).max,
-        )
+        low, high = 0, _most_exact(self.dtype) + 1
     _need_range(self.dtype, low, high)
     return _source(self, generator).draw("integers", low, high, size=self.shape).astype(self.dtype)
 

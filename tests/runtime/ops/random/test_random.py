@@ -222,6 +222,14 @@ def test_bounds_under_their_names_in_pytorch() -> None:
     assert gs.empty(1).random_(**{"from": 3, "to": 4}).item() == 3
 
 
+@pytest.mark.parametrize(
+    ("dtype", "most"), [("bool", 1), ("int8", 127), ("uint8", 255), ("float16", 2048), ("bfloat16", 256)]
+)
+def test_random_goes_up_to_the_last_integer_before_which_a_dtype_has_all(dtype: str, most: int) -> None:
+    drawn = gs.zeros(100_000, dtype=getattr(gs, dtype)).random_()
+    assert (drawn.min().item(), drawn.max().item()) == (0, most)
+
+
 BOUNDS: dict[str, Callable[[Any], Any]] = {
     "all of uint8": lambda m: m.randint(0, 256, (2,), dtype=m.uint8),
     "more than uint8": lambda m: m.randint(0, 257, (2,), dtype=m.uint8),
