@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import namedtuple
+from typing import NamedTuple
 
 import numpy
 
@@ -53,30 +55,83 @@ def _det(xp: Namespace, self: Array) -> Array:
     return xp.asarray(xp.linalg.det(self))
 
 
+class _SingularValues(NamedTuple):
+    """The singular value decomposition of square matrices, of which those with a NaN or an infinity are zeros."""
+
+    u: Array
+    s: Array
+    vh: Array
+    sign: Array  # the product of the determinants of u and vh, with two more dimensions
+    finite: Array
+
+    @classmethod
+    def of(cls, xp: Namespace, matrices: Array) -> _SingularValues:
+        """Decompose matrices."""
+        # The decomposition of a matrix with a NaN or an infinity would not converge, and stop those beside it too.
+        finite = xp.isfinite(matrices).all(axis=(-2, -1), keepdims=True)
+        u, s, vh = xp.linalg.svd(xp.where(finite, matrices, 0))
+        sign = xp.asarray(xp.linalg.det(u) * xp.linalg.det(vh))
+        return cls(u, s, vh, sign[..., None, None], finite)
+
+    def product_without(self, xp: Namespace, *places: int) -> Array:
+        """Return the product of all singular values but some."""
+        kept = [i for i in range(self.s.shape[-1]) if i not in places]
+        return self.s[..., kept].prod(axis=-1)
+
+
 def _cofactors(xp: Namespace, self: Array) -> Array:
     """Return the cofactors of square matrices, singular ones too.
 
     With the singular values s of ``u @ diag(s) @ vh`` they are ``det(u) det(vh) conj(u) @ diag(p) @ conj(vh)``, where
     each p is the product of the other singular values.
     """
+    if not self.size:
+        return self.copy()
+    values = _SingularValues.of(xp, self)
+    others = xp.stack([values.product_without(xp, i) for i in range(self.shape[-1])], axis=-1)
+    found = values.sign * xp.matmul(conj(values.u) * others[..., None, :], conj(values.vh))
+    return xp.where(values.finite, found, self.dtype.type(math.nan))
+
+
+def _cofactors_derivative(xp: Namespace, self: Array, direction: Array) -> Array:
+    """Return how the cofactors of square matrices change in a direction, of singular ones too.
+
+    Between singular vectors, ``b = u^H direction v``, cofactors of the diagonal s change on the diagonal by the sum of
+    ``p_ij b_jj`` over the other places j, and beside it by ``-p_ij b_ji``, where p_ij is the product of all singular
+    values but the two.
+    """
     size = self.shape[-1]
     if not self.size:
         return self.copy()
-    # The decomposition of a matrix with a NaN or an infinity would not converge, and stop those beside it too.
-    finite = xp.isfinite(self).all(axis=(-2, -1), keepdims=True)
-    u, s, vh = xp.linalg.svd(xp.where(finite, self, 0))
-    others = [xp.concatenate((s[..., :i], s[..., i + 1 :]), axis=-1).prod(axis=-1) for i in range(size)]
-    sign = xp.asarray(xp.linalg.det(u) * xp.linalg.det(vh))
-    found = sign[..., None, None] * xp.matmul(conj(u) * xp.stack(others, axis=-1)[..., None, :], conj(vh))
-    return xp.where(finite, found, self.dtype.type(math.nan))
+    values = _SingularValues.of(xp, self)
+    u, vh = values.u, values.vh
+    inside = xp.matmul(xp.matmul(conj(xp.swapaxes(u, -1, -2)), direction), conj(xp.swapaxes(vh, -1, -2)))
+    found = xp.zeros_like(inside)
+    for i, j in itertools.permutations(range(size), 2):
+        without = values.product_without(xp, i, j)
+        found[..., i, i] += without * inside[..., j, j]
+        found[..., i, j] = -without * inside[..., j, i]
+    turned = values.sign * xp.matmul(xp.matmul(conj(u), found), conj(vh))
+    return xp.where(values.finite, turned, self.dtype.type(math.nan))
 
 
-def _cofactors_self(g: Gradient, self: Array, F: Namespace) -> Gradient:
-    # The cofactors are det(A) T with T the inverse, transposed: d(det T) = det (<T, dA> T - T dA' T).
-    turned = conj(F.transpose(F.inverse(self), -1, -2))
-    one = (*self.shape[:-2], 1, 1)
-    scale, trace = F.reshape(conj(F.det(self)), one), F.reshape(F.sum(g * turned, (-2, -1)), one)
-    return scale * (trace * turned - F.matmul(F.matmul(turned, F.transpose(g, -1, -2)), turned))
+def _third_derivative(g: Gradient, self: Array, direction: Array, F: Namespace) -> Gradient:
+    """Return the derivative of the determinant in two directions, and by the matrix, which must have an inverse.
+
+    It is the determinant times what Jacobi's formula gives for its logarithm's derivatives, with x the inverse, a and b
+    the traces of ``x g`` and ``x direction`` and c that of ``x g x direction``:
+    ``(a b - c) x - a (x direction x) - b (x g x) + x g x direction x + x direction x g x``, transposed.
+    """
+    x, one = F.inverse(self), (*self.shape[:-2], 1, 1)
+    first, second = F.matmul(x, g), F.matmul(x, direction)
+
+    def trace(product: Array) -> Array:
+        return F.reshape(F.sum(F.diagonal(product, 0, -2, -1), -1), one)
+
+    both = F.matmul(first, second)
+    a, b, c = trace(first), trace(second), trace(both)
+    inside = (a * b - c) * x - F.matmul(a * second + b * first - both - F.matmul(second, first), x)
+    return F.reshape(F.det(self), one) * F.transpose(inside, -1, -2)
 
 
 operator(
@@ -106,10 +161,32 @@ operator(
     _cofactors,
     method=False,
     public_name=False,
-    derivatives={"self": _cofactors_self},
+    derivatives={"self": lambda g, self, F: conj(F.cofactors_derivative(self, conj(g)))},
     doc="Return the cofactors of square matrices: the gradient of the determinant.",
     samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {})],
     reference=_cofactors_reference,
+)
+
+
+def _cofactors_derivative_reference(self: Array, direction: Array) -> Array:
+    """The difference quotient of the cofactors, which are polynomials, by complex steps around the matrix."""
+    turns = numpy.exp(2j * numpy.pi * numpy.arange(8) / 8)
+    return numpy.mean([_cofactors_reference(self + turn * direction) / turn for turn in turns], axis=0).real
+
+
+operator(
+    "cofactors_derivative(Tensor self, Tensor direction)",
+    _cofactors_derivative,
+    method=False,
+    public_name=False,
+    # The second derivative of the determinant is symmetric: a direction and a gradient may change places.
+    derivatives={
+        "self": lambda g, self, direction, F: conj(_third_derivative(conj(g), self, direction, F)),
+        "direction": lambda g, self, F: conj(F.cofactors_derivative(self, conj(g))),
+    },
+    doc="Return how the cofactors of square matrices change in a direction: the determinant's second derivative.",
+    samples=lambda make: [((make(3, 3), make(3, 3)), {}), ((make(2, 2, 2), make(2, 2, 2)), {})],
+    reference=_cofactors_derivative_reference,
 )
 
 

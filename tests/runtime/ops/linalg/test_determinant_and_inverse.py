@@ -80,6 +80,40 @@ def test_a_singular_matrix_has_no_inverse_but_a_determinant_with_a_gradient() ->
     assert gs.allclose(x.grad, gs.tensor([[4.0, -2.0], [-2.0, 1.0]], dtype=gs.float64))
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[1.0, 2.0], [2.0, 4.0]],
+        [[0.0, 0.0], [0.0, 0.0]],
+        [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 1.0, 1.0]],
+        [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 2.0]],
+    ],
+)
+def test_the_determinant_of_a_singular_matrix_has_a_second_derivative(rows: Any) -> None:
+    assert gradgradcheck(gs.det, (gs.tensor(rows, dtype=gs.float64, requires_grad=True),))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_three_derivatives_of_the_determinant_are_pytorchs(torch: Any, size: int, dtype: str) -> None:
+    draws = numpy.random.default_rng(size).normal(size=(4, 2, 2, size, size))
+    matrix, first, second, _ = draws[:, 0] + 1j * draws[:, 1] if dtype == "complex128" else draws[:, 0]
+
+    def square(values: Any) -> Any:
+        return (values * values.conj()).real.sum()
+
+    def derivatives(m: Any) -> list[Any]:
+        A, B = m.tensor(matrix, requires_grad=True), m.tensor(first, requires_grad=True)
+        (g,) = m.autograd.grad(square(m.linalg.det(A)), A, create_graph=True)
+        found = [g, *m.autograd.grad(square((g * B).sum()), (A, B), create_graph=True)]
+        found += m.autograd.grad(square((found[1] * m.tensor(second)).sum()), A)
+        return [one.detach().resolve_conj().numpy() for one in found]
+
+    for mine, theirs in zip(derivatives(gs), derivatives(torch), strict=True):
+        numpy.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9 * abs(theirs).max())
+
+
 def test_higher_derivatives_of_composites() -> None:
     x = gs.tensor([[1.5, 0.5], [-0.25, 2.0]], dtype=gs.float64, requires_grad=True)
     y = gs.tensor([[0.3, -1.0]], dtype=gs.float64, requires_grad=True)
