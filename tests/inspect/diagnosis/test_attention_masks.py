@@ -5,6 +5,7 @@ import math
 import pytest
 
 import gradscope.inspect as gi
+from tests.pytorch_versions import require_pytorch
 
 SAMPLES, LENGTH, WIDTH = 3, 5, 4
 LENGTHS = [2, 4, 3]
@@ -47,8 +48,15 @@ def test_a_mask_of_padding(fw, attention, left):
     assert codes_with(fw, attention(fw, ~keys), tokens) == ["D332"]
 
 
+def require_zeros_of_what_sees_nothing(fw, attention):
+    """Skip the fused attention of PyTorch 2.4, whose rows are NaN where all is hidden."""
+    if attention is fused and fw.__name__ == "torch":
+        require_pytorch(fw, "2.8")
+
+
 @pytest.mark.parametrize("attention", [fused, by_hand])
 def test_a_causal_mask(fw, attention):
+    require_zeros_of_what_sees_nothing(fw, attention)
     fw.manual_seed(0)
     tokens, _ = tokens_of(fw, left=False)
     past = fw.tril(fw.ones(LENGTH, LENGTH)) == 1
@@ -67,6 +75,7 @@ def test_a_mask_that_is_added_hides_by_its_least_numbers(fw):
 
 
 def test_a_sample_that_is_hidden_altogether(fw):
+    require_zeros_of_what_sees_nothing(fw, fused)
     fw.manual_seed(0)
     tokens, keep = tokens_of(fw, left=False)
     shown = keep.unsqueeze(1).expand(SAMPLES, LENGTH, LENGTH) & (fw.arange(SAMPLES) != 1).reshape(SAMPLES, 1, 1)

@@ -5,8 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.inspect.diagnosis.blind_trial import FOLDERS, TRIALS, VERDICTS, findings_in, table
+from tests.pytorch_versions import require_pytorch
 
 PAGE = Path(__file__).parents[3] / "docs" / "doctor-trial.md"
+
+
+HIDES_ALL = ("causal_mask_of_the_wrong_sense",)
+"""Programs in whose attention a row sees nothing: it is NaN in PyTorch 2.4, and 0 later."""
 
 
 def case(trial):
@@ -18,7 +23,9 @@ def case(trial):
 @pytest.mark.parametrize("trial", [case(trial) for trial in TRIALS])
 def test_the_verdict_is_that_of_the_table(trial):
     if trial.needs_pytorch:
-        pytest.importorskip("torch")
+        torch = pytest.importorskip("torch")
+        if trial.finding in ("D336", "D337") or trial.program in HIDES_ALL:
+            require_pytorch(torch, "2.8")  # 2.4 does not tell what gradients its nodes expect
     found = findings_in(trial.path)
     assert {code for code, _ in found} == ({trial.finding} if trial.finding else set())
     assert all(trial.says in text for _, text in found)

@@ -139,8 +139,14 @@ class _Exported:
         return _ON_CPU
 
 
+def _export_unseen(tensor: torch.Tensor) -> Any:
+    """Hand out a tensor in a PyTorch that makes a view for it, which the program's modes would see."""
+    with torch._C._DisableTorchDispatch():
+        return torch._C._to_dlpack(tensor)
+
+
 _from_dlpack = numpy.from_dlpack
-_to_dlpack = torch._C._to_dlpack
+_to_dlpack = _export_unseen if torch.__version__ < (2, 8) else torch._C._to_dlpack
 _ON_CPU = (1, 0)
 
 

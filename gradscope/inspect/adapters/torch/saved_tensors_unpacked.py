@@ -18,6 +18,8 @@ from typing import Any
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
+from .transforms.dispatch_modes import all_modes_aside
+
 __all__ = ["SHOWN", "UnpackedSlot", "count_hooks", "note_thread", "versions_in"]
 
 SHOWN = hasattr(torch._C._autograd.SavedTensor, "data")
@@ -147,13 +149,13 @@ class UnpackedSlot:
             stale = taken()
             return None if stale is None else stale.tensor
         try:
-            with torch._C.DisableTorchFunction():
+            with torch._C.DisableTorchFunction(), all_modes_aside():  # to unpack a tensor is an operator
                 found = getattr(self._node, self._attribute)
+                tensor = found if self._place is None else found[self._place]
+                # A node that saves its own result saves the values, without the history that leads back to the node.
+                return tensor.detach() if tensor is not None and tensor.grad_fn == self._node else tensor
         except RuntimeError as error:
             return None if versions_in(error) is None else self._take(error)
-        tensor = found if self._place is None else found[self._place]
-        # A node that saves its own result saves the values, without the history that leads back to the node.
-        return tensor.detach() if tensor is not None and tensor.grad_fn == self._node else tensor
 
     def _take(self, error: RuntimeError) -> Any:
         """Return what PyTorch refuses to unpack, and go on refusing."""

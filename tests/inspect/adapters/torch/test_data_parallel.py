@@ -25,6 +25,7 @@ from gradscope.inspect.adapters.torch.data_parallel import (  # noqa: E402
     data_parallel,
     holders_of,
 )
+from tests.pytorch_versions import require_pytorch  # noqa: E402
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int8, torch.bool, torch.complex64]
 
@@ -111,6 +112,7 @@ def test_the_ranks_of_a_group_are_told_shortly(monkeypatch, ranks, told):
 
 def test_ranks_that_hold_the_same_part_are_told():
     """A 2 by 2 mesh: replicas of two shards each, as FSDP2 makes them."""
+    require_pytorch(torch, "2.8")  # 2.4 has no public DTensor
     tensor, mesh, fake = map(pytest.importorskip, (
         "torch.distributed.tensor", "torch.distributed.device_mesh", "torch.testing._internal.distributed.fake_pg",
     ))  # fmt: skip

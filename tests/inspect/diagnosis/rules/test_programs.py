@@ -22,7 +22,7 @@ def found_in(program, path, framework, code):
     """Return the exit status and the codes of what the doctor finds in a program."""
     if framework == "PyTorch":
         torch = pytest.importorskip("torch")
-        if "D336" in code:
+        if code in ("D336", "D337"):
             require_pytorch(torch, "2.8")  # 2.4 does not tell what gradients its nodes expect
     path.write_text(f"import {'torch' if framework == 'PyTorch' else 'gradscope'} as gs\n\n{program}\n")
     out = io.StringIO()

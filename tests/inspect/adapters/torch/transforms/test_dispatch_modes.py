@@ -15,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 import gradscope.inspect as gi  # noqa: E402
 from gradscope.check import Sanitizer  # noqa: E402
 from gradscope.inspect.adapters.torch.transforms.dispatch_modes import modes_aside  # noqa: E402
+from tests.pytorch_versions import require_pytorch  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -143,6 +144,8 @@ def stepped(program, tmp_path):
 @pytest.mark.parametrize("kind", [Called, Counted])
 @pytest.mark.parametrize("instrument", [under_doctor, under_check, recorded, running_free, stepped])
 def test_a_mode_of_the_program_hears_what_it_hears_without_an_instrument(kind, instrument, tmp_path):
+    if kind is Counted and instrument in (under_doctor, under_check):
+        require_pytorch(torch, "2.8")  # below a mode of ours, batch norm in 2.4 detaches its statistics again
     counts = []
     instrument(lambda: counts.append(heard(kind)), tmp_path)
     assert counts[0] == heard(kind)
