@@ -16,6 +16,7 @@ dictionary (``to_dict()``) and, where people look rather than read, a picture (`
 - :mod:`~.rule_registry`: how one is written and registered
 - :mod:`~.program_facts`: what a rule may need to know
 - :mod:`~.watch`: what looks for it, and keeps its own errors from the program
+- :mod:`~.watch_table`: all watches as one observer
 - :mod:`~.examination`: what is looked at in each backward
 - :mod:`~.sampled_graphs`: the graphs that are looked into, walked once for all rules
 - :mod:`~.finding_limits`: the numbers beyond which the doctor speaks

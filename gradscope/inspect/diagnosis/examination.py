@@ -263,6 +263,10 @@ class Examiner(Watch):
         zeros, gains, scale = ZeroVisitor(adapter), GainVisitor(adapter), loss_scale(adapter, nodes[0])
         self._open[id(task)] = _RunningBackward(roots[0], self._latest, zeros, gains, scale)
 
+    def looks_into(self, task: Any) -> bool:
+        """Whether this backward is one of those that are looked into."""
+        return id(task) in self._open
+
     def node_entered(self, call: Any) -> None:
         """Keep its saved tensors until it has run."""
         if id(call.task) in self._open:

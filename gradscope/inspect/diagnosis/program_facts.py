@@ -21,6 +21,7 @@ from .no_gradient.dataflow_ledger import Ledger
 from .optimizers.optimizer_updates import UpdateWatch
 from .sampled_graphs import SampledGraphs
 from .watch import Watch, not_looked_into
+from .watch_table import WatchTable
 
 __all__ = [
     "BLIND_REGIONS",
@@ -109,7 +110,6 @@ class WatchedProgram:
         self.graphs = SampledGraphs(adapter, self.limits.sampled_backwards)
         self._watches: dict[str, tuple[Fact, Any]] = {}
         self._failed: dict[str, str] = {}
-        self._observations: list[Any] = []
         for fact in facts:
             self.watch_of(fact)
 
@@ -144,28 +144,24 @@ class WatchedProgram:
     @property
     def is_open(self) -> bool:
         """Whether the watches hear what happens."""
-        return bool(self._observations)
+        return self.ledger.is_open
 
     def open(self) -> None:
         """Let the watches hear what happens."""
-        self.ledger.__enter__()
-        self._observations.append(self.adapter.observe(self.graphs, forward=False, backward=True))
-        for fact, watch in self._watches.values():
-            told = {name: getattr(fact, name) for name in ("forward", "backward", "operators", "writes")}
-            if any(told.values()):
-                self._observations.append(self.adapter.observe(watch, **told))
+        told = [(watch, _told_of(fact)) for fact, watch in self._watches.values()]
+        ledger = (self.ledger.recorder, {"forward", "backward", "operators"})
+        table = WatchTable(self.adapter, [ledger, (self.graphs, {"backward"}), *told])
+        self.ledger.open(table, writes=any(fact.writes for fact, _ in self._watches.values()))
 
     def close(self) -> None:
         """Let them hear no more."""
-        while self._observations:
-            self._observations.pop().close()
+        self.ledger.__exit__(None, None, None)
         for _, watch in self._watches.values():
             if hasattr(watch, "close"):
                 try:
                     watch.close()
                 except Exception as error:  # what the watch has seen is told all the same
                     watch.fault = watch.fault or fault_of(error)
-        self.ledger.__exit__(None, None, None)
 
     def known(self) -> dict[str, Any]:
         """Return what has been seen so far, by the facts' names; what cannot be told is left out."""
@@ -183,6 +179,11 @@ class WatchedProgram:
         watches = [("dataflow", self.ledger.recorder), *((fact.name, watch) for fact, watch in self._watches.values())]
         failed = self._failed | {name: watch.fault for name, watch in watches if getattr(watch, "fault", "")}
         return tuple(not_looked_into(name, fault) for name, fault in failed.items())
+
+
+def _told_of(fact: Fact) -> set[str]:
+    """Return of what the watch of a fact is told."""
+    return {name for name in ("forward", "backward", "operators", "writes") if getattr(fact, name)}
 
 
 class BlindRegions(Watch):

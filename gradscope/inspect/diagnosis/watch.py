@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, ClassVar
 
 from ...runtime.user_warnings import warn
@@ -22,6 +22,8 @@ class Watch(Observer):
         The error that it failed by, and the line; empty while it works.
     meant : tuple of type
         The errors that it raises for the program to hear of.
+    at_leaves_alone : collection of str
+        Which of its methods ``node_entered`` and ``node_exited`` do something at leaves alone.
 
     See Also
     --------
@@ -43,10 +45,15 @@ class Watch(Observer):
 
     fault = ""
     meant: ClassVar[tuple[type[Exception], ...]] = ()
+    at_leaves_alone: ClassVar[Collection[str]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         guard_events(cls, guarded)
+
+    def looks_into(self, task: Any) -> bool:
+        """Whether nodes that are no leaves matter to it in a backward of which ``task_started`` has told."""
+        return True
 
 
 def guarded(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...adapters import Adapter, adapter_for
+from ...adapters import Adapter, Observer, adapter_for
 from ...records.module_tracking import remember
 from .dataflow import DataflowObserver
 
@@ -51,16 +51,33 @@ class Ledger:
         self._observation: Any = None
 
     def __enter__(self) -> Ledger:
+        return self.open(self.recorder)
+
+    def open(self, observer: Observer, *, writes: bool = False) -> Ledger:
+        """Begin to write down what happens.
+
+        Parameters
+        ----------
+        observer : Observer
+            The recorder, or who passes on to it what it is told.
+        writes : bool
+            Whether the observer is told of writes, too.
+        """
         global _latest
         if self._observation is not None:
             raise RuntimeError(
                 "this ledger is open already\nUse one `with gradscope.inspect.ledger():` for the whole block."
             )
         adapter = self.recorder.adapter
-        self._observation = adapter.observe(self.recorder, forward=True, backward=True, operators=True)
+        self._observation = adapter.observe(observer, forward=True, backward=True, operators=True, writes=writes)
         _latest = self
         remember(self.recorder)
         return self
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it writes down what happens."""
+        return self._observation is not None
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         observation, self._observation = self._observation, None

@@ -267,6 +267,7 @@ class UpdateWatch(Watch):
     """
 
     operators_of_steps = False
+    at_leaves_alone = ("node_entered",)
 
     def __init__(
         self, recorder: DataflowObserver, names: Callable[[], Mapping[int, str]], cleared: int = Limits.cleared

@@ -94,6 +94,8 @@ class _ClippedIterations:
 class ClippingWatch(Watch):
     """Notes when gradients are written in place."""
 
+    at_leaves_alone = ("node_exited",)
+
     def __init__(self, program: WatchedProgram) -> None:
         self._adapter = program.adapter
         self._program = program

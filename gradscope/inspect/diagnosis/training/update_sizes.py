@@ -162,6 +162,10 @@ class UpdateSizeWatch(Watch):
         if roots and self._sampler.is_due(self._adapter.location(roots[0][0])):
             self._looked_at.add(id(task))
 
+    def looks_into(self, task: Any) -> bool:
+        """Whether this backward is one of those that are looked into."""
+        return id(task) in self._looked_at
+
     def node_entered(self, call: Any) -> None:
         """Measure the errors of which a loss is made: when it has run, they are gone."""
         if id(call.task) in self._looked_at and operator_name(self._adapter.node_name(call.node)) == "MseLoss":

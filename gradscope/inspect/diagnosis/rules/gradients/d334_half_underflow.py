@@ -70,6 +70,10 @@ class UnderflowWatch(Watch):
         """Forget it."""
         self._looked_at.discard(id(task))
 
+    def looks_into(self, task: Any) -> bool:
+        """Whether this backward is one of those that are looked into."""
+        return id(task) in self._looked_at
+
     def node_exited(self, call: Any) -> None:
         """Compare what a node was given with what it made."""
         if id(call.task) not in self._looked_at or not call.grad_inputs:
