@@ -363,8 +363,10 @@ class AnyAdapter:
 
     def are_small_and_finite(self, carried: Sequence[Any]) -> bool:
         """Whether tensors, or what a node carries, are few numbers each, none of them NaN or infinite."""
-        first = next((each for each in carried if each is not None), None)
-        return first is None or self._of(first).are_small_and_finite(carried)
+        for each in carried:
+            if each is not None:
+                return self._of(each).are_small_and_finite(carried)
+        return True
 
     def passing_norms(self) -> Callable[[Sequence[Any], Sequence[Any]], tuple[float | None, bool]]:
         """Raise: a backward is of one framework, whose adapter is asked."""

@@ -8,7 +8,9 @@ import pytest
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.diagnosis.functions import custom_derivatives
+from gradscope.inspect.diagnosis.nan import nan_producers
 from gradscope.inspect.diagnosis.no_gradient import dataflow
+from gradscope.inspect.diagnosis.program_facts import NAN
 from tests.inspect.diagnosis.lines import line
 
 
@@ -937,6 +939,7 @@ def test_an_attention_over_one_position_is_no_softmax_along_the_wrong_dimension(
 @pytest.mark.torch
 def test_what_is_known_of_classes_that_are_made_in_a_loop_is_bounded(monkeypatch):
     monkeypatch.setattr(dataflow, "_KINDS", 5)
+    monkeypatch.setattr(nan_producers, "_KINDS", 5)
     monkeypatch.setattr(custom_derivatives, "_MOST_FUNCTIONS", 3)
     torch = pytest.importorskip("torch")
 
@@ -959,6 +962,6 @@ def test_what_is_known_of_classes_that_are_made_in_a_loop_is_bounded(monkeypatch
     with gi.Doctor() as doctor:
         for _ in range(12):
             once()
-        recorder = doctor._program.ledger.recorder
-        assert max(len(recorder._kinds), len(recorder._addresses)) <= 5
+        recorder, visitor = doctor._program.ledger.recorder, doctor._program.watch_of(NAN)._forward
+        assert max(len(visitor._kinds), len(recorder._addresses)) <= 5
     assert len(doctor.diagnosis.functions) == 3

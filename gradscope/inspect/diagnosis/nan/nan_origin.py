@@ -107,12 +107,18 @@ class NanWatch(Watch, Tracker):
 
     def node_entered(self, call: Any) -> None:
         """Keep its saved tensors until it has run."""
-        now = self._now
-        now.held = self.adapter.held(call.node)
+        visitor = self._visitors.get(id(call.task))
+        if visitor is None:
+            return
+        now, node = self._now, call.node
+        now.held = visitor.held(node)
         # Operators that run inside of a node are those of its own backward.
-        now.custom = hasattr(type(call.node), "_forward_cls")
-        # What runs inside of a compiled region is looked at by itself, should something bad come out of it.
-        now.busy = now.custom and bool(self.adapter.inside(call.node))
+        if hasattr(type(node), "_forward_cls"):
+            now.custom = True
+            # What runs inside of a compiled region is looked at by itself, should something bad come out of it.
+            now.busy = bool(self.adapter.inside(node))
+        elif now.custom:
+            now.custom = now.busy = False
 
     def compiled_ran(self, run: Any) -> None:
         """Look inside of what torch.compile has compiled, where something bad comes out of it."""
@@ -126,11 +132,13 @@ class NanWatch(Watch, Tracker):
     def node_exited(self, call: Any) -> None:
         """Look at what it produced."""
         now = self._now
-        held, now.held, now.custom, now.busy = now.held, _nothing, False, False
+        held, now.held = now.held, _nothing
+        if now.custom:
+            now.custom = now.busy = False
         visitor = self._visitors.get(id(call.task))
         if visitor is None:
             return
-        if visitor.is_clean(call.node, *self.adapter.carried(call)):
+        if visitor.is_clean(call):
             return
         self._bad_tasks.add(id(call.task))
         now.busy = True

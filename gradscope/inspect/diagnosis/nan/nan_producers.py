@@ -15,7 +15,7 @@ from ...output.number_format import format_shape
 from ...records.records import Location, operator_name, operator_of
 from ...source.call_sites import user_frame
 from ...source.variable_names import name_of
-from ..no_gradient.dataflow import RESCALING, TensorKinds, overflowed
+from ..no_gradient.dataflow import RESCALING, overflowed
 from .nan_causes import DOUBLE_WHERE, Cause, backward_cause, element_of, forward_cause, is_elementwise
 from .nan_records import NanOrigin, NanStep, Producer
 
@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 _FEW = 16
+_KINDS = 1_000  # a program may make classes in a loop
 _NOT_REFERRED_TO = (type(None), numpy.generic)
 
 # A chain is for reading: of a longer one only the two ends are kept.
@@ -53,6 +54,19 @@ _WRITING = {
 
 # Nodes that send a gradient of 0 to what was not selected.
 _SELECTING = {"Where", "MaskedFill", "NanToNum", "Index", "MaskedSelect", "MaskedScatter", "Clamp", "IndexPut"}
+
+
+class _TensorKinds(dict[type, bool]):
+    """Whether objects of a class are tensors, as far as it was asked."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+
+    def __missing__(self, kind: type) -> bool:
+        if len(self) >= _KINDS:
+            self.clear()
+        found = self[kind] = issubclass(kind, self._adapter.tensor_classes())
+        return found
 
 
 class NanTrace:
@@ -188,13 +202,14 @@ class BackwardVisitor:
         arrived: Callable[[Any, NanTrace], None] | None = None,
     ) -> None:
         self._adapter = adapter
-        self._kinds = TensorKinds(adapter)
+        self._carried, self.held = adapter.carried, adapter.held  # called at every node
+        self._kinds = _TensorKinds(adapter)
         self._arrived = arrived
         self._traces = traces
         self._module_of = module_of
         self._names = names
         self._arriving: dict[tuple[int, int], NanTrace] = {}
-        # The nodes that have run, each with the numbers of the gradients that it was given.
+        # The nodes that have run, each with which of its gradients it has made.
         self._ran: list[tuple[Any, list[bool]]] = []
         # The gradients that the last node has made: where somebody held one, a leaf would not take it over.
         self._clean: Sequence[weakref.ref[Any]] = ()
@@ -202,14 +217,13 @@ class BackwardVisitor:
         # Of compiled nodes, by key: what inside of them was found to be the producer.
         self.inside: dict[int, Producer] = {}
 
-    def is_clean(self, node: Any, given: Sequence[Any], made: Sequence[Any]) -> bool:
-        """Whether a node that has run was given nothing bad, and has made nothing bad; that is noted.
-
-        Parameters
-        ----------
-        given, made : sequence
-            What :meth:`gradscope.inspect.adapters.Adapter.carried` returns.
-        """
+    def is_clean(self, call: Any) -> bool:
+        """Whether a node that has run was given nothing bad, and has made nothing bad; that is noted."""
+        node, (given, made) = call.node, self._carried(call)
+        if self._adapter.are_small_and_finite((*given, *made)):  # to remember what is clean takes longer than that
+            self._clean = ()
+            self._note(node, made)
+            return True
         new = given
         if self._adapter.variable(node) is None:
             # Most gradients that enter a node have just left another one; what enters a leaf is looked at again, as a
@@ -225,8 +239,6 @@ class BackwardVisitor:
 
     def _are_finite(self, carried: Sequence[Any]) -> bool:
         """Whether it is seen at a glance that no gradient has a NaN or an infinity; of one on a device, there."""
-        if self._adapter.are_small_and_finite(carried):
-            return True
         if any(self._kinds[type(gradient)] for gradient in carried):
             looked = self._adapter.moments(carried)
             if any(moments is not None and (moments.nans or moments.infs) for moments in looked):
@@ -495,7 +507,7 @@ class ForwardVisitor:
         self._adapter = adapter
         self._traces = traces
         self._known: dict[int, tuple[weakref.ref[Any], NanTrace | None]] = {}
-        self._kinds = TensorKinds(adapter)
+        self._kinds = _TensorKinds(adapter)
 
     def accumulated(self, leaf: Any, trace: NanTrace) -> None:
         """Note that a bad gradient has arrived in a leaf: what the program computes from ``.grad`` comes of it."""

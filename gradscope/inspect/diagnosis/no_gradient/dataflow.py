@@ -23,7 +23,7 @@ from .dataflow_entries import BackwardRun, LedgerEntry
 from .loss_terms import COMPARING, crossed
 from .withheld_gradients import note_withheld
 
-__all__ = ["RESCALING", "DataflowObserver", "TensorKinds", "overflowed", "ran_in"]
+__all__ = ["RESCALING", "DataflowObserver", "overflowed", "ran_in"]
 
 # How amp.GradScaler ends an iteration, with its scale, how long that has grown, and whether a gradient was bad,
 # in which case it has left the optimizer's step out.
@@ -60,19 +60,6 @@ def _forgets(by_id: dict[int, _UsedTensor], by_memory: dict[Any, tuple[Any, Ledg
     return gone
 
 
-class TensorKinds(dict[type, bool]):
-    """Whether objects of a class are tensors, as far as it was asked."""
-
-    def __init__(self, adapter: Adapter) -> None:
-        self._adapter = adapter
-
-    def __missing__(self, kind: type) -> bool:
-        if len(self) >= _KINDS:
-            self.clear()
-        found = self[kind] = issubclass(kind, self._adapter.tensor_classes())
-        return found
-
-
 class DataflowObserver(Watch, Tracker):
     """The ledger's observer.
 
@@ -95,7 +82,6 @@ class DataflowObserver(Watch, Tracker):
         self.backwards = 0
         self._limit = limit
         self._addresses: dict[type, Callable[[Any], Any]] = {}
-        self._kinds = TensorKinds(adapter)
         self._made_by = (_MADE_BY, id(self))
         self._entries: deque[LedgerEntry] = deque()
         self._by_id: dict[int, _UsedTensor] = {}
@@ -105,7 +91,8 @@ class DataflowObserver(Watch, Tracker):
         # The entry that last made the memory at an address: right for memory that has lived since, such as a leaf's.
         self._makers: dict[Any, weakref.ref[LedgerEntry]] = {}
         self._most_makers = _MAKERS
-        self._runs: dict[int, BackwardRun] = {}
+        # The backwards that run, each with the adapter of its framework, which is asked at every node.
+        self._runs: dict[int, tuple[BackwardRun, Adapter]] = {}
         self._accumulated: dict[int, tuple[weakref.ref[Any], BackwardRun]] = {}
         self._modules: weakref.WeakSet[Any] = weakref.WeakSet()
         self._lent: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -123,15 +110,14 @@ class DataflowObserver(Watch, Tracker):
 
     def operator_ran(self, call: Any) -> None:
         """Write an operator down."""
-        outputs = self._tensors(call.outputs)
+        inputs, outputs, location = call.inputs, call.outputs, call.location
         if not outputs:
             return
-        inputs, location = self._tensors(call.inputs), call.location
         written = {id(t) for t in inputs for output in outputs if t is output}
         if written and all(id(t) in written and self._is_leaf(t) for t in outputs):
             self._initialised(outputs, location, operator_of(call.name))
             return  # initialising or updating a parameter is no use of it
-        used = [self._used(t, location) for t in inputs]
+        used, memories = self._used(inputs, location)
         entry = LedgerEntry(operator_of(call.name), tuple(used if len(used) < 2 else dict.fromkeys(used)))
         entry.location = location
         stack = self._running.modules
@@ -151,10 +137,7 @@ class DataflowObserver(Watch, Tracker):
         self._keep(entry)
         for tensor in outputs:
             memory = self._made(tensor, entry, written=id(tensor) in written)
-            for t in inputs:
-                if self._memory_of(t) == memory:
-                    break
-            else:
+            if memory not in memories:
                 self._makers[memory] = weakref.ref(entry)
         if len(self._makers) > self._most_makers:
             self._forget_makers()
@@ -172,29 +155,28 @@ class DataflowObserver(Watch, Tracker):
             found = self._addresses[type(tensor)] = self.adapter.of(tensor).address
         return found(tensor)
 
-    def _tensors(self, values: Iterable[Any]) -> list[Any]:
-        kinds = self._kinds
-        return [value for value in values if kinds[type(value)]]
-
     def task_started(self, task: Any) -> None:
         """Note that a backward starts, and on which line."""
         self.backwards += 1
-        self._runs[id(task)] = BackwardRun(self.backwards, caller())
+        self._runs[id(task)] = BackwardRun(self.backwards, caller()), self.adapter.of(task)
 
     def node_entered(self, call: Any) -> None:
         """Note that a node runs in this backward."""
-        run = self._runs.get(id(call.task))
-        if run is None:
+        running = self._runs.get(id(call.task))
+        if running is None:
             return
-        leaf = self.adapter.variable(call.node)
+        run, adapter = running
+        leaf = adapter.variable(call.node)
         if leaf is None:
-            self.adapter.notes(call.node).setdefault(_RAN, run)
+            adapter.notes(call.node).setdefault(_RAN, run)
         elif any(grad is not None for grad in call.grad_outputs):
             self._accumulated[id(leaf)] = (weakref.ref(leaf), run)
 
     def node_exited(self, call: Any) -> None:
         """Note where it gave no gradient on."""
-        note_withheld(self.adapter, call)
+        running = self._runs.get(id(call.task))
+        if running is not None:
+            note_withheld(running[1], call)
 
     def task_finished(self, task: Any) -> None:
         """Forget the task."""
@@ -202,9 +184,9 @@ class DataflowObserver(Watch, Tracker):
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Forget the task, but for that it failed."""
-        run = self._runs.pop(id(task), None)
-        if run is not None:
-            run.failed = True
+        running = self._runs.pop(id(task), None)
+        if running is not None:
+            running[0].failed = True
 
     # --- what explanations ask ---
 
@@ -340,12 +322,21 @@ class DataflowObserver(Watch, Tracker):
         for _, parameter in self.adapter.named_parameters(root):
             self.entry_of(parameter)
 
-    def _used(self, tensor: Any, location: Location | None) -> LedgerEntry:
-        entry = self.entry_of(tensor)
-        if entry.location is None and not entry.leaf and entry.name in ("", "alias"):
-            # Nothing tells where it was made; where it was first used is the next best.
-            entry.location = location
-        return entry
+    def _used(self, inputs: Iterable[Any], location: Location | None) -> tuple[list[LedgerEntry], list[Any]]:
+        """Return by what the inputs of an operator were computed last, and the addresses of their memory."""
+        entries, memories = [], []
+        for tensor in inputs:
+            known = self._by_id.get(id(tensor))
+            if known is not None and known.entry.recorded and not self._written and known() is tensor:
+                entry, memory = known.entry, known.memory  # as nearly always
+            else:
+                entry, memory = self.entry_of(tensor), self._memory_of(tensor)
+            if entry.location is None and not entry.leaf and entry.name in ("", "alias"):
+                # Nothing tells where it was made; where it was first used is the next best.
+                entry.location = location
+            entries.append(entry)
+            memories.append(memory)
+        return entries, memories
 
     def _of_function(self, tensor: Any, inside: LedgerEntry) -> LedgerEntry:
         """Return a new entry for the result of a custom Function whose call nobody told; `inside` if it is none.
