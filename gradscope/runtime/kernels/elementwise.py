@@ -1,6 +1,6 @@
 """Elementwise functions of large arrays, a part of the arrays at a time on as many threads as there are.
 
-Each element is computed as in a single call: a part begins at a multiple of a block, which processors take whole.
+Each element is computed as in a single call: a part begins at a multiple of what processors take at once.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ LARGE = 1 << 20
 all that is shared, takes two of them as long as one with half as many."""
 
 _BLOCK = 1 << 18  # elements of a formula's arrays that are computed at once; fewer take longer to begin than they save
+_GRAIN = 1 << 14  # parts begin at multiples of so many elements
 
 _whole: set[Any] = set()
 
@@ -81,10 +82,10 @@ def in_parts(function: Callable[..., Array], *arguments: Any, out: Array | None 
     if split is None:
         return function(*arguments) if out is None else function(*arguments, out=out)
     rows, each = split.shape[0], math.prod(split.shape[1:])
-    step = max(1, _BLOCK // each)
+    grain, step = max(1, _GRAIN // each), max(1, _BLOCK // each)
     if out is not None:
         target = split.laid(out)
-        threads.over(rows, lambda some: function(*split.part(some), out=target[some]), each, step)
+        threads.over(rows, lambda some: function(*split.part(some), out=target[some]), each, grain)
         return out
     none = function(*split.part(slice(0, 0)))  # says which dtype the result has, and whether it is one of this kind
     if type(none) is not numpy.ndarray or none.shape != (0, *split.shape[1:]) or none.base is not None:
@@ -99,7 +100,7 @@ def in_parts(function: Callable[..., Array], *arguments: Any, out: Array | None 
         for some in threads.blocks(part, step):
             target[some] = function(*split.part(some))
 
-    threads.over(rows, call if isinstance(function, numpy.ufunc) else calculate, each, step)
+    threads.over(rows, call if isinstance(function, numpy.ufunc) else calculate, each, grain)
     return result
 
 
@@ -134,7 +135,7 @@ def in_blocks(write: Callable[..., object], *arguments: Any) -> Array:
         for some in threads.blocks(part, _BLOCK):
             write(*split.part(some), target[some])
 
-    threads.over(len(target), calculate, step=_BLOCK)
+    threads.over(len(target), calculate, step=_GRAIN)
     return result
 
 
@@ -162,18 +163,24 @@ def _split(arguments: tuple[Any, ...], out: Array | None, *, permuted: bool) -> 
     permuted : bool
         Whether arrays of one shape may lie in another order than row-major.
     """
-    sliced = [type(a) is numpy.ndarray and a.ndim > 0 for a in arguments]
-    # An array of another module, or one of bfloat16, is for the function to know.
-    if not any(sliced) or any(getattr(a, "strides", ()) for a, cut in zip(arguments, sliced, strict=True) if not cut):
+    sliced, shape, in_rows = [], None, True
+    for argument in arguments:  # comprehensions for each of these would take three times as long
+        cut = type(argument) is numpy.ndarray and argument.ndim > 0
+        sliced.append(cut)
+        if not cut:
+            if getattr(argument, "strides", ()):  # an array of another module, or one of bfloat16, is for the function
+                return None
+        elif shape is None:
+            shape, in_rows = argument.shape, argument.flags.c_contiguous
+        elif argument.shape != shape or not argument.flags.c_contiguous:
+            in_rows = False
+    if shape is None:
         return None
-    arrays = [a for a, cut in zip(arguments, sliced, strict=True) if cut]
-    if out is not None and not _may_write(out, arrays):
-        return None
-    shape = arrays[0].shape if out is None else out.shape
-    for array in arrays if out is None else [*arrays, out]:
-        if array.shape != shape or not array.flags.c_contiguous:
-            return _split_strided(arguments, out, permuted=permuted)
-    return _flat(arguments, sliced, shape)
+    if out is not None:
+        if not _may_write(out, [a for a, cut in zip(arguments, sliced, strict=True) if cut]):
+            return None
+        in_rows = in_rows and out.shape == shape and out.flags.c_contiguous
+    return _flat(arguments, sliced, shape) if in_rows else _split_strided(arguments, out, permuted=permuted)
 
 
 def _split_strided(arguments: tuple[Any, ...], out: Array | None, *, permuted: bool) -> _Split | None:

@@ -37,6 +37,7 @@ FEW = 1 << 10
 _SINGLE = numpy.dtype(numpy.float32)
 _BLOCK = 1 << 16  # elements for which all temporaries of a formula stay in the processor's cache
 _ROWS = 1 << 18  # elements of rows, of which formulas make few temporaries
+_GRAIN = 1 << 14  # compiled kernels compute each element, or row, alone; parts begin at multiples of so many elements
 _FAMILIES = "gradscope.runtime.kernels.compiled."
 
 
@@ -155,13 +156,13 @@ def _shared(
         return result
     size = len(parts[0])
     each = like.size // size
-    step = max(1, (_BLOCK if len(shape) == 1 else _ROWS) // each)
     if loop is None:
+        step = max(1, (_BLOCK if len(shape) == 1 else _ROWS) // each)
         write = formula if writes else _copying(formula)
         threads.over(size, lambda part: _in_blocks(write, parts, threads.blocks(part, step)), each, step)
         return result
     numbers = [like.dtype.type(setting) for setting in settings]
-    threads.over(size, lambda part: loop(*[a[part] for a in parts], *numbers), each, step)
+    threads.over(size, lambda part: loop(*[a[part] for a in parts], *numbers), each, max(1, _GRAIN // each))
     return result
 
 

@@ -162,7 +162,7 @@ def _share_rows(
             for some in threads.blocks(part, _step(size)):
                 mean[some], rstd[some] = _normalize(x[some], weights, biases, eps, result[some])
 
-    threads.over(count, normalize, size, _step(size))
+    threads.over(count, normalize, size, _step(size) if loops is None else 1)
 
 
 def _normalize(x: Array, weight: Array, bias: Array, eps: float, result: Array) -> tuple[Array, Array]:
@@ -329,7 +329,7 @@ class Planes:
                 for some in threads.blocks(part, _step(self.size)):
                     formula(*[a[some] for a in arrays])
 
-        threads.over(self.count, work, self.size, _step(self.size))
+        threads.over(self.count, work, self.size, _step(self.size) if loop is None else 1)
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextvars import Context, copy_context
+from itertools import pairwise
 from operator import itemgetter
 from queue import SimpleQueue
 
@@ -18,45 +19,77 @@ WORTH = 1 << 18
 sharing: list[int] = []
 """Holds the number of threads where there are several: whether it is empty takes less to ask than a function."""
 
-_Outcome = tuple[int, BaseException | None]
+_LEAD = 3 << 15
+"""How many elements more the caller computes: it begins first, and waiting for another takes some 20 microseconds."""
+
+_Raised = tuple[int, BaseException]
 """Where a slice began, and what was raised."""
 
 
-class _Outcomes:
-    """What has come of parts that other threads work on."""
+class _Job:
+    """Parts of some work. Each thread takes the next one when it has done one: what comes late finds less to do."""
 
-    def __init__(self) -> None:
-        self._found: list[_Outcome] = []
+    def __init__(self, work: Callable[[slice], None], parts: list[slice]) -> None:
+        self._work: Callable[[slice], None] | None = work
+        self._parts = parts  # the next one is the last
+        self._context: Context | None = copy_context()
+        self._joined: list[None] = []
+        self._left: list[_Raised | None] = []
         self._news: SimpleQueue[None] = SimpleQueue()
 
-    def put(self, outcome: _Outcome) -> None:
-        """Add what has come of a part."""
-        self._found.append(outcome)
+    def help(self) -> None:
+        """Take parts, on a thread that has been told of them."""
+        self._joined.append(None)  # before it takes one: the caller looks when there are none
+        context = self._context
+        self._left.append(None if context is None else context.copy().run(self._take))
         self._news.put(None)
 
-    def wait(self, number: int) -> list[_Outcome]:
-        """Return so many outcomes: when an error goes on from here, one of a signal too, no thread writes any more.
+    def finish(self) -> list[_Raised]:
+        """Take parts; return what was raised, by a signal too, when no thread writes any more.
 
         A signal may raise just when the queue has given something out, which is lost; what is in the list is not.
         """
-        interrupt: list[_Outcome] = []
+        raised: list[_Raised | None] = []
         while True:
             try:
-                while len(self._found) < number:
+                raised.append(self._take())
+                while len(self._left) < len(self._joined):
                     self._news.get()
-                return interrupt + self._found
+                break
             except BaseException as error:  # Ctrl+C, or whatever the program has a signal raise
-                interrupt = [(-1, error)]
+                self._parts.clear()
+                raised.append((-1, error))
+        raised += self._left
+        self._work = self._context = None  # for a thread that comes later, which would keep arrays alive
+        self._left.clear()
+        try:
+            return [what for what in raised if what is not None]
+        finally:
+            del raised  # what a signal raised leads to this frame, which is a cycle
 
+    def _take(self) -> _Raised | None:
+        """Take parts while there are some; return what one raised, after which nobody begins another."""
+        part = None
+        try:
+            while (part := self._next()) is not None:
+                self._work(part)  # type: ignore[misc]  # there is work while there are parts
+        except BaseException as error:
+            self._parts.clear()
+            return -1 if part is None else part.start, error
+        return None
 
-_Task = tuple[Context, Callable[[slice], None], slice, _Outcomes]
+    def _next(self) -> slice | None:
+        try:
+            return self._parts.pop()
+        except IndexError:
+            return None
 
 
 class _Workers:
     """Threads that wait for parts of the work. They end with the process, and while that ends they still work."""
 
     def __init__(self, number: int) -> None:
-        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._number = 0
         for index in range(number):
@@ -69,23 +102,21 @@ class _Workers:
 
     def _serve(self) -> None:
         _here.serves = True
-        while (task := self._tasks.get()) is not None:
-            context, work, part, done = task
-            done.put((part.start, context.run(_outcome, work, part)))
-            del task, context, work, part, done  # while it waits it keeps no array alive
+        while (job := self._jobs.get()) is not None:
+            job.help()
+            del job  # while it waits it keeps nothing alive
 
-    def give(self, tasks: list[_Task]) -> bool:
-        """Have tasks done; return False where no thread will."""
-        with self._lock:  # a task behind the last word would wait for ever
-            for task in tasks if self._number else ():
-                self._tasks.put(task)
-            return self._number > 0
+    def give(self, job: _Job, number: int) -> None:
+        """Tell so many threads of a job; where there are none, whoever gives it does all of it."""
+        with self._lock:  # a job behind the last word would wait for ever
+            for _ in range(min(number, self._number)):
+                self._jobs.put(job)
 
     def end(self) -> None:
         """Have the threads end when they have done what they were given."""
         with self._lock:
             for _ in range(self._number):
-                self._tasks.put(None)
+                self._jobs.put(None)
             self._number = 0
 
 
@@ -121,33 +152,27 @@ def over(size: int, work: Callable[[slice], None], each: int = 1, step: int = 1)
     Exception
         What `work` raised, of the first slice that did.
     """
-    parts = min(_Threads.count, size * each // WORTH)
+    number = min(_Threads.count, size * each // WORTH)
     # A worker that waited for others would keep them waiting; at the very end of the process no other thread runs.
-    if parts < 2 or _here.serves or sys.is_finalizing():
+    if number < 2 or size <= step or _here.serves or sys.is_finalizing():
         work(slice(0, size))
         return
-    first, *rest = blocks(slice(0, size), -(-size // (parts * step)) * step)
-    done = _Outcomes()
-    if not rest or not _workers().give([(copy_context(), work, part, done) for part in rest]):
-        for part in (first, *rest):
-            work(part)
-        return
-    outcomes = [(first.start, _outcome(work, first)), *done.wait(len(rest))]
-    errors = [error for _, error in sorted(outcomes, key=itemgetter(0)) if error is not None]
-    if errors:
+    job = _Job(work, _parts(size, number, each, step))
+    _workers().give(job, number - 1)
+    raised = job.finish()
+    if raised:
         try:
-            raise errors[0]
+            raise min(raised, key=itemgetter(0))[1]
         finally:
-            del errors, outcomes  # they lead by its traceback to this frame, which is a cycle
+            del raised  # they lead by their traceback to this frame, which is a cycle
 
 
-def _outcome(work: Callable[[slice], None], part: slice) -> BaseException | None:
-    """Work on a slice; return what was raised, which whoever waits for it raises."""
-    try:
-        work(part)
-    except BaseException as error:
-        return error
-    return None
+def _parts(size: int, number: int, each: int, step: int) -> list[slice]:
+    """Return slices for so many threads, the last one first: the first one is the caller's."""
+    steps, lead = size / step, _LEAD / (each * step)
+    share = (steps - lead) / number
+    ends = [0, *[round(lead + share * index) * step for index in range(1, number)], size]
+    return [slice(begin, end) for begin, end in pairwise(ends) if begin < end][::-1]
 
 
 def blocks(part: slice, step: int) -> Iterator[slice]:

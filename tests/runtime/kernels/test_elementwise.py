@@ -26,6 +26,8 @@ def three(monkeypatch: pytest.MonkeyPatch) -> Any:
     before = threads.count()
     monkeypatch.setattr(threads, "WORTH", 1)
     monkeypatch.setattr(elementwise, "_BLOCK", 2)
+    monkeypatch.setattr(elementwise, "_GRAIN", 1)
+    monkeypatch.setattr(threads, "_LEAD", 0)
     threads.set_count(3)
     yield
     threads.set_count(before)
@@ -224,7 +226,8 @@ def test_every_operator_gives_the_same_on_several_threads(
 ) -> None:
     if kind == "complex64" and not (op.differentiable and "c" in op.supports and op.name not in REAL):
         return
-    monkeypatch.setattr(elementwise, "_BLOCK", 64)  # a zero's sign may be another in what is left behind whole vectors
+    for name in ("_BLOCK", "_GRAIN"):  # a zero's sign may be another in what is left behind whole vectors
+        monkeypatch.setattr(elementwise, name, 64)
     for sample in samples(op, kind) + ([] if kind == "complex64" else extremes(op, kind)):
         with np.errstate(all="ignore"), pytest.MonkeyPatch.context() as patch:
             expected = on_one_thread(results, op, sample)

@@ -1,6 +1,7 @@
 """Work that is shared by threads: every index once, what was raised raised again."""
 
 import gc
+import itertools
 import os
 import signal
 import subprocess
@@ -16,11 +17,18 @@ from gradscope.runtime.kernels import threads
 
 
 @pytest.fixture
-def three():
+def three(monkeypatch):
+    """Have three threads with parts of one size."""
+    monkeypatch.setattr(threads, "_LEAD", 0)
     before = threads.count()
     threads.set_count(3)
     yield
     threads.set_count(before)
+
+
+def at_once():
+    """Return what each of three parts waits with for the others: then each is on a thread of its own."""
+    return threading.Barrier(3, timeout=60).wait
 
 
 @pytest.mark.parametrize("size", [0, 1, threads.WORTH, 2 * threads.WORTH, 3 * threads.WORTH + 1, 10 * threads.WORTH])
@@ -49,9 +57,35 @@ def test_large_rows_are_worth_a_thread_each(three):
     assert len(done) == 2
 
 
+def test_the_caller_has_more_to_do_than_a_thread_that_has_to_be_woken():
+    *others, first = threads._parts(16 * threads.WORTH, 4, 1, 1 << 10)
+    sizes = [part.stop - part.start for part in others]
+    assert len(sizes) == 3
+    assert max(sizes) - min(sizes) <= 1 << 10
+    assert abs(first.stop - min(sizes) - threads._LEAD) <= 1 << 10
+
+
 def test_threads_run_at_once(three):
-    meeting = threading.Barrier(3, timeout=30)
-    threads.over(3 * threads.WORTH, lambda part: meeting.wait())
+    meet = at_once()
+    threads.over(3 * threads.WORTH, lambda part: meet())
+
+
+def test_a_thread_that_comes_late_finds_nothing_to_do(three):
+    meet, occupied, release, done = at_once(), threading.Event(), threading.Event(), []
+
+    def occupy(part):
+        meet()
+        occupied.set()
+        if threading.current_thread() is not other:  # both workers stay, as where they get no processor
+            assert release.wait(60)
+
+    other = threading.Thread(target=threads.over, args=(3 * threads.WORTH, occupy))
+    other.start()
+    assert occupied.wait(60)
+    threads.over(3 * threads.WORTH, lambda part: done.append(threading.get_ident()))
+    release.set()
+    other.join(60)
+    assert done == [threading.get_ident()] * 3
 
 
 @pytest.mark.parametrize("failing", [0, threads.WORTH], ids=["here", "elsewhere"])
@@ -62,6 +96,32 @@ def test_what_a_part_raises_is_raised(three, failing):
 
     with pytest.raises(ValueError, match=f"at {failing}"):
         threads.over(3 * threads.WORTH, work)
+
+
+def test_of_two_errors_the_first_slices_is_raised(three):
+    meet = at_once()
+
+    def work(part):
+        meet()
+        if part.start:
+            raise ValueError(f"at {part.start}")
+
+    with pytest.raises(ValueError, match=f"at {threads.WORTH}"):
+        threads.over(3 * threads.WORTH, work)
+
+
+def test_nobody_begins_another_part_after_an_error(three):
+    threads._workers().end()
+    begun = []
+
+    def work(part):
+        begun.append(part.start)
+        if part.start:
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        threads.over(3 * threads.WORTH, work)
+    assert begun == [0, threads.WORTH]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -93,9 +153,10 @@ def test_a_system_without_further_threads_leaves_the_work_to_who_asks(three, mon
 
 
 def test_work_that_is_shared_within_shared_work_is_done_by_the_thread_that_has_it(three):
-    inner = []
+    inner, meet = [], at_once()
 
     def outer(part):
+        meet()
         threads.over(3 * threads.WORTH, lambda some: inner.append((threading.get_ident(), some)))
 
     threads.over(3 * threads.WORTH, outer)
@@ -111,10 +172,12 @@ def test_errors_of_numbers_are_handled_as_who_asks_handles_them(three):
 
 
 def test_what_a_signal_raises_waits_for_the_threads(three):
-    interrupted, late = threading.Event(), []
+    interrupted, late, meet = threading.Event(), [], at_once()
+    caller = threading.get_ident()
 
     def work(part):
-        if part.start:
+        meet()
+        if threading.get_ident() != caller:
             assert interrupted.wait(30)
             late.append(part.start)
             return
@@ -130,18 +193,20 @@ def test_what_a_signal_raises_waits_for_the_threads(three):
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signals")
 def test_a_signal_while_it_waits_waits_for_the_threads(three):
     caller, late = threading.get_ident(), []
-    handled = threading.Event()
+    handled, meet, workers = threading.Event(), at_once(), itertools.count()
 
     def handler(number, frame):
         handled.set()
         raise KeyboardInterrupt
 
     def work(part):
+        meet()
         if threading.get_ident() == caller:
             return
+        sends = next(workers) == 0
         # A signal that comes just before the caller waits is heard when it has waited: another one wakes it.
         for _ in range(600):
-            if part.start == threads.WORTH and not handled.is_set():
+            if sends and not handled.is_set():
                 signal.pthread_kill(caller, signal.SIGUSR1)
             if handled.wait(0.05):
                 break
@@ -159,19 +224,20 @@ def test_a_signal_while_it_waits_waits_for_the_threads(three):
 
 def test_what_a_signal_takes_from_the_queue_is_not_waited_for():
     """It may raise between the queue's end of waiting and the next line."""
-    outcomes = threads._Outcomes()
+    job = threads._Job(lambda part: None, [])
+    job._joined.append(None)
 
     class News:
         def get(self):
-            outcomes.put((7, None))
+            job._left.append(None)
             raise KeyboardInterrupt
 
         def put(self, word):
             pass
 
-    outcomes._news = News()
-    (number, error), other = outcomes.wait(1)
-    assert (number, type(error), other) == (-1, KeyboardInterrupt, (7, None))
+    job._news = News()
+    ((number, error),) = job.finish()
+    assert (number, type(error)) == (-1, KeyboardInterrupt)
 
 
 def test_errors_leave_no_cycle(three, own_objects):
@@ -237,6 +303,7 @@ def late():
     print(*sorted(begins))
 
 threads.set_count(2)
+threads._LEAD = 0
 threading.Thread(target=late).start()
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
