@@ -36,7 +36,7 @@ FEW = 1 << 10
 
 _SINGLE = numpy.dtype(numpy.float32)
 _BLOCK = 1 << 16  # elements for which all temporaries of a formula stay in the processor's cache
-_ROWS = 1 << 18  # elements of rows, of which formulas make few temporaries
+_ROWS = 1 << 18  # of rows, of which they make few, and where threads hand the interpreter's lock to each other
 _GRAIN = 1 << 14  # compiled kernels compute each element, or row, alone; parts begin at multiples of so many elements
 _FAMILIES = "gradscope.runtime.kernels.compiled."
 
@@ -157,7 +157,7 @@ def _shared(
     size = len(parts[0])
     each = like.size // size
     if loop is None:
-        step = max(1, (_BLOCK if len(shape) == 1 else _ROWS) // each)
+        step = max(1, (_BLOCK if len(shape) == 1 and not threads.sharing else _ROWS) // each)
         write = formula if writes else _copying(formula)
         threads.over(size, lambda part: _in_blocks(write, parts, threads.blocks(part, step)), each, step)
         return result
