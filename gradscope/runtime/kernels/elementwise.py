@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
@@ -32,6 +34,52 @@ def whole(formula: Formula) -> Formula:
     """Have :func:`in_parts` call a formula with whole arrays: one that is shared by threads in another way."""
     _whole.add(formula)
     return formula
+
+
+class _Unknown:
+    """Stands for an array while a formula is asked what it is."""
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("the formula depends on a value")
+
+    __bool__ = __hash__ = None  # type: ignore[assignment]
+
+
+class _Pair(_Unknown):
+    """A ufunc, and the places of its two arguments."""
+
+    def __init__(self, ufunc: numpy.ufunc, first: int, second: int) -> None:
+        self.ufunc, self.first, self.second = ufunc, first, second
+
+
+class _Operand(_Unknown):
+    """A floating-point argument, of which products and quotients are known."""
+
+    dtype = numpy.dtype(float)
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+    def __mul__(self, other: _Operand) -> _Pair:
+        return _Pair(numpy.multiply, self.place, other.place)
+
+    def __truediv__(self, other: _Operand) -> _Pair:
+        return _Pair(numpy.true_divide, self.place, other.place)
+
+
+@cache
+def _as_pair(formula: FunctionType, count: int) -> _Pair | None:
+    """Return the product or quotient of two of so many arguments that a formula is; None where it is no such."""
+    try:
+        found = formula(*map(_Operand, range(count)))
+    except Exception:  # it does something else, or goes on with the pair
+        return None
+    return found if type(found) is _Pair else None
+
+
+def _is_floating(argument: Any) -> bool:
+    kind = type(argument)
+    return kind is float or kind is int or (kind is numpy.ndarray and argument.dtype.kind == "f")
 
 
 class _Split(NamedTuple):
@@ -78,6 +126,10 @@ def in_parts(function: Callable[..., Array], *arguments: Any, out: Array | None 
     >>> in_parts(numpy.add, x, 1.0)
     array([1., 2., 3., 4.])
     """
+    is_formula = type(function) is FunctionType and function not in _whole
+    pair = _as_pair(function, len(arguments)) if is_formula and all(map(_is_floating, arguments)) else None
+    if pair is not None:  # a ufunc writes its result where it belongs
+        function, arguments = pair.ufunc, (arguments[pair.first], arguments[pair.second])
     split = None if function in _whole else _split(arguments, out, permuted=isinstance(function, numpy.ufunc))
     if split is None:
         return function(*arguments) if out is None else function(*arguments, out=out)

@@ -60,7 +60,14 @@ def on_one_thread(function: Any, *arguments: Any) -> Any:
 UFUNCS = {1: [np.exp, np.negative, np.isnan], 2: [np.add, np.true_divide, np.hypot, np.less, np.arctan2]}
 FORMULAS = {
     1: [lambda x: x * x + 1, lambda x: np.where(x > 0, x, 0), lambda x: x, lambda x: x.real, lambda x: 0],
-    2: [lambda x, y: x * (1 - y * y), lambda x, y: (x > y) & (y != 0)],
+    2: [
+        lambda x, y: x * (1 - y * y),
+        lambda x, y: (x > y) & (y != 0),
+        lambda x, y: y * x,
+        lambda x, y: x / x,
+        lambda x, y: x * y * 2,
+        lambda x, y: y if x.dtype.kind == "i" else x * y,
+    ],
 }
 
 
@@ -131,6 +138,26 @@ def test_what_is_not_an_array_is_handed_on() -> None:
 
     assert in_parts(formula, np.arange(9.0), 2, "names", None).tolist() == [2.0 * i for i in range(9)]
     assert in_parts(np.add, 1.0, 2.0) == 3.0
+
+
+@pytest.mark.usefixtures("three")
+def test_a_product_is_not_computed_beside_its_place() -> None:
+    kinds = []
+
+    def formula(x: Any, y: Any) -> Any:
+        kinds.append(type(x))
+        return x * y
+
+    assert in_parts(formula, np.arange(9.0), 2.0).tolist() == [2.0 * i for i in range(9)]
+    assert np.ndarray not in kinds
+
+
+@pytest.mark.usefixtures("three")
+def test_a_product_that_depends_on_a_value_is_asked_for_it() -> None:
+    x = np.arange(9.0)
+    for formula in (lambda x, y: x + 0 if y == 1 else x * y, lambda x, y: x * y if y else x + 1):
+        for y in (0, 1, 2):
+            assert same(in_parts(formula, x, y), formula(x, y))
 
 
 @pytest.mark.usefixtures("three")
