@@ -11,10 +11,11 @@ import pytest
 
 STEPS = """
 import resource
+import sys
 import gradscope as gs
 
 def step():
-    x = gs.ones(512, 1024, requires_grad=True)  # 2 MiB
+    x = gs.ones(int(sys.argv[1]), 1024, requires_grad=True)  # of 4 KiB each
     for _ in range(8):
         x = x * 1.5
     x.sum().backward()
@@ -30,9 +31,9 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator has rules of its own")
 @pytest.mark.parametrize("asked", [{}, {"MALLOC_TRIM_THRESHOLD_": "131072"}], ids=["as it comes", "as it is asked for"])
-def test_no_page_is_filled_anew(asked: dict[str, str]) -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", STEPS], capture_output=True, text=True, check=True, env={**os.environ, **asked}
-    )
-    pages = int(run.stdout)  # 5 steps of some 10 arrays of 512 pages
-    assert pages > 5 * 512 if asked else pages < 512
+@pytest.mark.parametrize("pages", [512, 4096])
+def test_no_page_is_filled_anew(pages: int, asked: dict[str, str]) -> None:
+    command = [sys.executable, "-c", STEPS, str(pages)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **asked})
+    filled = int(run.stdout)  # in 5 steps of some 10 arrays
+    assert filled > 5 * 512 if asked else filled < 512
