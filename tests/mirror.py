@@ -240,7 +240,7 @@ TESTED_THROUGH = {
     "inspect/diagnosis/no_gradient/lost_history": "inspect/diagnosis/no_gradient/unused_results",
     "inspect/diagnosis/no_gradient/withheld_gradients": "inspect/diagnosis/no_gradient/why_no_grad",
     "inspect/diagnosis/optimizers/parameters_without_optimizer": "inspect/diagnosis/optimizers/optimizer_updates",
-    "inspect/diagnosis/rich_tables": "inspect/diagnosis/explanation",
+    "inspect/output/rich_tables": "inspect/diagnosis/explanation",
     "inspect/graphs/formats/notebook": "inspect/graphs/graph_model",
     "inspect/graphs/formats/theme": "inspect/graphs/formats/svg",
     "inspect/graphs/record_interning": "inspect/graphs/graph_model",

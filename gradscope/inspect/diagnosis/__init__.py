@@ -22,6 +22,6 @@ dictionary (``to_dict()``) and, where people look rather than read, a picture (`
 - :mod:`~.finding_limits`: the numbers beyond which the doctor speaks
 - :mod:`~.step_limit`: the end of a program that is run for some steps alone
 - :mod:`~.explanation`: what all explanations are
-- :mod:`~.rich_tables`, :mod:`~.plots`: explanations as tables and pictures
+- :mod:`~.plots`: explanations as pictures
 - :mod:`~.explain_topics`: what ``gradscope explain TOPIC`` prints
 """

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..adapters import Adapter, adapter_for
 from ..output.number_format import format_shape
+from ..output.rich_tables import table
 from ..output.terminal_text import json_text
 from ..records.naming import named_tensors, unusable
 from ..records.records import Location
 from ..source.call_sites import place
 from .plots import svg_of
-from .rich_tables import table
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -2,6 +2,7 @@
 
 - :mod:`~.terminal_text`: ``say()``: what a terminal would obey is shown instead
 - :mod:`~.markup`: pages and pictures whose templates escape what they are given
+- :mod:`~.rich_tables`: explanations as tables
 - :mod:`~.notebook_html`: tables and small pictures for the cells of a notebook
 - :mod:`~.error_text`: what an exception says, which may fail to
 - :mod:`~.number_format`: how numbers are written in a sentence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ..output.terminal_text import printable
+from .terminal_text import printable
 
 if TYPE_CHECKING:
     # Rich loads when a table is shown.
