@@ -6,9 +6,10 @@ import os
 import sys
 import threading
 import traceback
+from collections.abc import Iterable, Iterator
 from types import FrameType
 
-__all__ = ["current_line", "is_library", "main_thread_frame", "main_thread_stack", "whereabouts"]
+__all__ = ["collective_in", "current_line", "is_library", "main_thread_frame", "main_thread_stack", "whereabouts"]
 
 _COLLECTIVES = os.path.join("torch", "distributed")
 _WRAPPER = os.path.join("torch", "nn", "parallel", "distributed.py")
@@ -21,21 +22,38 @@ def whereabouts() -> str:
 
     A collective of DistributedDataParallel's reducer has no frame: then it is in a backward. Nothing is stopped for it.
     """
-    frame = main_thread_frame()
-    waits = called = ""
-    while frame is not None and is_library(frame):
-        called = frame.f_code.co_name
-        if _COLLECTIVES in frame.f_code.co_filename and called != "wrapper":
-            waits = called
-        elif frame.f_code.co_filename.endswith(_WRAPPER):
-            waits = f"DistributedDataParallel.{called}"
-        frame = frame.f_back
+    waits, called, frame = _library_call(_outwards(main_thread_frame()))
     if frame is None:
         return "outside the program's lines"
     place = f"{os.path.basename(frame.f_code.co_filename)}:{current_line(frame)}"
     if waits:
         return f"waits in {waits}, called at {place}"
     return f"is in {called}(), called at {place}" if called in ("backward", "grad") else f"is at {place}"
+
+
+def collective_in(frames: Iterable[FrameType]) -> str:
+    """Return the collective that frames, the innermost first, were in; an empty string where they were in none."""
+    return _library_call(frames)[0]
+
+
+def _library_call(frames: Iterable[FrameType]) -> tuple[str, str, FrameType | None]:
+    """Return the collective that frames are in, the library's function that the program calls, and its frame."""
+    waits = called = ""
+    for frame in frames:
+        if not is_library(frame):
+            return waits, called, frame
+        called = frame.f_code.co_name
+        if _COLLECTIVES in frame.f_code.co_filename and called != "wrapper":
+            waits = called
+        elif frame.f_code.co_filename.endswith(_WRAPPER):
+            waits = f"DistributedDataParallel.{called}"
+    return waits, called, None
+
+
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 def main_thread_stack() -> str:

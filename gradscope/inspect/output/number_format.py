@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = ["count", "format_bytes", "format_duration", "format_shape", "numbered", "repeated_factor", "several"]
+__all__ = [
+    "count", "format_bytes", "format_duration", "format_shape", "numbered", "numbered_rows",
+    "repeated_factor", "several",
+]  # fmt: skip
 
 _LARGEST_LOG = 709.0
 """The largest logarithm of a float64."""
@@ -36,6 +39,20 @@ def numbered(one: str, numbers: Sequence[int]) -> str:
     ('rank 1', 'ranks 0, 2')
     """
     return f"{one}{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+def numbered_rows(one: str, rows: Sequence[tuple[Sequence[int], str]]) -> list[str]:
+    r"""Return a line for each row: some things of a kind by their numbers, and in a column what is said of them.
+
+    Examples
+    --------
+    >>> print(*numbered_rows("rank", [([0, 2, 3], "waits"), ([1], "has ended")]), sep="\n")
+      ranks 0, 2, 3  waits
+      rank 1         has ended
+    """
+    labels = [numbered(one, numbers) for numbers, _ in rows]
+    width = max([len(one) + 7, *(len(label) + 1 for label in labels)])
+    return [f"  {label:<{width}} {text}" for label, (_, text) in zip(labels, rows)]
 
 
 def format_bytes(number: int) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..debugging.prompt.plain_text import number
-from ..output.number_format import numbered
+from ..output.number_format import numbered, numbered_rows
 from ..output.terminal_text import one_line
 from ..source.source_paths import shown_line
 from .agreement import Agreement, Disagreement, Held
@@ -57,8 +57,7 @@ def _held_lines(parted: Disagreement) -> Iterator[str]:
     groups: dict[int | None, list[int]] = defaultdict(list)
     for rank, held in parted.held.items():
         groups[held.checksum].append(rank)
-    for group in groups.values():
-        yield f"  rank {', '.join(map(str, group)):<6} {held_text(parted.held[group[0]])}"
+    yield from numbered_rows("rank", [(group, held_text(parted.held[group[0]])) for group in groups.values()])
 
 
 def held_text(held: Held) -> str:

@@ -96,7 +96,8 @@ class LiveAgreement:
         """Return what watches for ranks that wait for each other; its arguments are passed on."""
         return HangWatcher(
             self._rank, self._world, limit, name=f"{self._session}/stands", store=self._find_store,
-            progress=self._looker.progress, account=self._looker.account, hangs=hangs, note=note,
+            progress=self._looker.progress, account=self._looker.account, left=self._looker.has_left_loop,
+            hangs=hangs, note=note,
         )  # fmt: skip
 
     def _find_store(self) -> Any:

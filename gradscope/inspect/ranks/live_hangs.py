@@ -8,6 +8,8 @@ is said, and nothing is ended.
 from __future__ import annotations
 
 import json
+import os
+import socket
 import threading
 import time
 from collections import defaultdict
@@ -17,9 +19,11 @@ from types import FrameType
 from typing import Any
 
 from ..debuggee.whereabouts import main_thread_frame, whereabouts
-from ..recording.recorder.hang_watch import raised_frame, raised_text
+from ..output.number_format import numbered_rows
+from ..recording.file.recording_file import is_alive
+from ..recording.recorder.hang_watch import BEHIND, raised_frame, raised_text
 from ..records.before_step.forward_log import ForwardAccount, SkippedForward
-from .rank_ends import apart, waits_in
+from .rank_ends import apart, error_without_advice, waits_in
 from .uneven_loops import ended_early, left_the_loop, skipped_apart
 
 __all__ = ["ENDED", "HangWatcher", "MainThread", "hang_text"]
@@ -27,8 +31,16 @@ __all__ = ["ENDED", "HangWatcher", "MainThread", "hang_text"]
 ENDED = "has come to its end"
 """What is said of a rank whose script is over, instead of where it stands."""
 
+_GONE = "is gone: its process "
+"""How it begins what is said of one whose process has ended without a word, as where it was killed."""
+
+_TOLD = "has ended the job, which hangs"
+
 _FAILED = "failed: "
 """How it begins what is said of one whose script has raised an exception."""
+
+_CUT_OFF = "Connection closed by peer", "Connection reset by peer", "Broken pipe"
+"""What gloo says to a rank when another has gone."""
 
 _MOVES = "goes on"
 _LOOKS = 4
@@ -80,6 +92,8 @@ class HangWatcher:
         As for :class:`MainThread`.
     account : callable
         Returns how far this rank has come, given the frame at which it stands, or None at its end.
+    left : callable
+        Returns whether a frame stands outside of the loop in which this rank has trained.
     hangs : callable
         Called, on the watching thread, with where each rank stands, and how far each has come.
     note : callable
@@ -96,6 +110,7 @@ class HangWatcher:
         store: Callable[[], Any],
         progress: Callable[[], object],
         account: Callable[[FrameType | None], ForwardAccount],
+        left: Callable[[FrameType | None], bool],
         hangs: Callable[[Mapping[int, str], Mapping[int, ForwardAccount]], None],
         note: Callable[[str], None],
     ) -> None:
@@ -104,8 +119,9 @@ class HangWatcher:
         self._find_store = store
         self._store: Any = None
         self._main = MainThread(progress)
-        self._account, self._hangs, self._note = account, hangs, note
+        self._account, self._has_left, self._hangs, self._note = account, left, hangs, note
         self._said = ""
+        self._processes: dict[int, int] = {}  # of the other ranks of this machine
         self._end = ENDED
         self._left: FrameType | None = None  # what the exception that has ended the script has left
         self._found: Mapping[int, str] = {}
@@ -129,28 +145,47 @@ class HangWatcher:
 
     def failed(self, error: BaseException) -> None:
         """Note what the script has raised, which is how it ends."""
-        self._end = f"{_FAILED}{raised_text(error)}"
+        self._end = f"{_FAILED}{error_without_advice(raised_text(error))}"
         self._left = raised_frame(error)
 
     def others_before(self) -> Iterator[str]:
         """Yield what others have done that came to their ends, to a rank that has failed: a collective may have."""
         last = time.monotonic() + _AFTERTHOUGHT
+        while not (ended := self._ended_others()):
+            if self._store is None or time.monotonic() > last:
+                return
+            time.sleep(0.05)
+        if _TOLD in ended.values():  # with what each waits in
+            return
+        first = {rank: told for rank, told in ended.items() if not _is_drawn_along(told)} or ended
+        yield from (f"rank {rank} {told}" for rank, told in first.items() if told != ENDED and self._is_untold(rank))
         with suppress(RuntimeError):
-            while not (
-                ended := [rank for rank, told in self._places().items() if rank != self._rank and _is_end(told)]
-            ):
-                if self._store is None or time.monotonic() > last:
-                    return
-                time.sleep(0.05)
-            places = self._places()
-            yield from (f"rank {rank} {places[rank]}" for rank in ended if places[rank] != ENDED)
-            yield from uneven_causes({}, [rank for rank in ended if places[rank] == ENDED], self.accounts())
+            uneven = [*uneven_causes({}, [rank for rank, told in ended.items() if told == ENDED], self.accounts())]
+            if uneven and self._is_untold("uneven"):
+                yield from uneven
+
+    def _ended_others(self) -> dict[int, str]:
+        """Return how others came to their ends; where the store has gone too, those whose processes have."""
+        try:
+            places = self._places() if self._store is not None else {}
+        except RuntimeError:
+            places = {rank: self._gone(rank) for rank in self._processes}
+        return {rank: told for rank, told in places.items() if rank != self._rank and _is_end(told)}
+
+    def _is_untold(self, what: object) -> bool:
+        """Whether no other rank has told something; from now on this one has."""
+        try:
+            return bool(self._store.add(f"{self._name}/told/{what}", 1) == 1)
+        except RuntimeError:  # the store has gone
+            return True
 
     def _watch(self) -> None:
         try:
             while not self._over.wait(min(1.0, self._limit / _LOOKS)):
                 if self._store is None:
                     self._store = _own_connection(self._find_store())
+                    self._tell_process()
+                self._find_processes()
                 if self._store is not None:
                     self.look()
         except Exception:  # the store has gone with the rank that held it: the collectives say so themselves
@@ -159,7 +194,7 @@ class HangWatcher:
     def look(self) -> None:
         """Say where this rank stands, and act on where the others do."""
         stands = self._main.stands() >= self._limit
-        place = whereabouts() if stands else _MOVES
+        place = self._place() if stands else _MOVES
         self._say(place)
         if not stands:
             return
@@ -183,7 +218,13 @@ class HangWatcher:
         elif any(_is_end(told) or told.startswith("waits in ") for told in places.values()):
             # All may be in a backward that takes long, and then none waits for another.
             self._over.set()
+            self._say(_TOLD)
             self._hangs(places, self.accounts())
+
+    def _place(self) -> str:
+        """Return where the main thread is."""
+        place = whereabouts()
+        return f"{place}{BEHIND}" if self._has_left(main_thread_frame()) else place
 
     def _note_wait(self, place: str, elsewhere: Mapping[int, str]) -> None:
         """Say once for whom this rank waits: they may come yet."""
@@ -213,10 +254,29 @@ class HangWatcher:
     def _places(self) -> dict[int, str]:
         """Return where each rank stands, by its own word; one that has said nothing yet moves."""
         keys = {rank: self._key(rank) for rank in range(self._world)}
-        return {
+        found = {
             rank: self._store.get(key).decode(errors="replace") if self._store.check([key]) else _MOVES
             for rank, key in keys.items()
         }
+        return {rank: told if _is_end(told) else self._gone(rank) or told for rank, told in found.items()}
+
+    def _tell_process(self) -> None:
+        """Say which process of which machine this rank is."""
+        if self._store is not None:
+            self._store.set(f"{self._key(self._rank)}/process", json.dumps([_machine(), os.getpid()]))
+
+    def _find_processes(self) -> None:
+        """Learn which processes of this machine the other ranks are, of those that have said so meanwhile."""
+        for rank in set(range(self._world)) - {self._rank, *self._processes}:
+            key = f"{self._key(rank)}/process"
+            if self._store is not None and self._store.check([key]):
+                machine, process = json.loads(self._store.get(key))
+                self._processes[rank] = process if machine == _machine() else 0
+
+    def _gone(self, rank: int) -> str:
+        """Return that the process of a rank has ended; empty where it has not, or that cannot be told."""
+        process = self._processes.get(rank)
+        return f"{_GONE}{process} has been killed, or has ended by itself" if process and not is_alive(process) else ""
 
     def accounts(self) -> dict[int, ForwardAccount]:
         """Return how far each rank has come, of those that have stood somewhere, or have ended."""
@@ -234,7 +294,19 @@ def _own_connection(store: Any) -> Any:
 
 def _is_end(place: str) -> bool:
     """Whether it is said of a rank that its script is over."""
-    return place == ENDED or place.startswith(_FAILED)
+    return place in (ENDED, _TOLD) or place.startswith((_FAILED, _GONE))
+
+
+def _is_drawn_along(place: str) -> bool:
+    """Whether a rank has failed because another had gone."""
+    return place.startswith(_FAILED) and any(told in place for told in _CUT_OFF)
+
+
+def _machine() -> str:
+    """Return what processes have in common that see each other's numbers."""
+    with suppress(OSError):
+        return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}"
+    return socket.gethostname()
 
 
 def _account(text: bytes) -> ForwardAccount:
@@ -260,17 +332,19 @@ def hang_text(places: Mapping[int, str], limit: float, accounts: Mapping[int, Fo
     2 ranks hang: none has moved for 60 s
       rank 0      waits in all_reduce, called at train.py:9
       rank 1      has come to its end
-    likely cause: rank 1 came to the end of the program while others wait in a collective
+    likely cause: rank 1 came to the end of the program while rank 0 waits in all_reduce, called at train.py:9
     """
     standing: dict[str, list[int]] = defaultdict(list)
     for rank, place in places.items():
         standing[place].append(rank)
     lines = [f"{len(places)} ranks hang: none has moved for {limit:g} s"]
-    lines += (f"  rank {', '.join(map(str, ranks)):<6} {place}" for place, ranks in standing.items())
+    lines += numbered_rows("rank", [(ranks, place) for place, ranks in standing.items()])
     waiting = {rank: call for rank, place in places.items() if (call := waits_in(place))}
     ended = [rank for rank, place in places.items() if place == ENDED]
+    gone = [f"rank {rank} {place}" for rank, place in places.items() if place.startswith(_GONE)]
     causes = (
-        [*uneven_causes(waiting, ended, accounts or {})]
+        gone
+        or [*uneven_causes(waiting, ended, accounts or {})]
         or [*apart(waiting, named=False)]
         or ["all ranks wait in one call: of tensors of other shapes, or the network between them is down"]
     )
@@ -284,4 +358,4 @@ def uneven_causes(
     skipped = {rank: [skip.text() for skip in account.skipped] for rank, account in accounts.items()}
     counts = {rank: account.skips for rank, account in accounts.items()}
     found = [*skipped_apart(skipped, counts)] if len(accounts) > 1 else []
-    yield from found or [*ended_early(ended, accounts), *left_the_loop(waiting, accounts)]
+    yield from found or [*ended_early(ended, accounts, waiting), *left_the_loop(waiting, accounts)]

@@ -14,13 +14,14 @@ from ..records.before_step.forward_log import ForwardAccount
 from .recorded_ranks import RankRecording, RecordedRanks
 from .uneven_loops import ended_early, left_the_loop, skipped_apart
 
-__all__ = ["RankEnds", "apart", "rank_ends", "waits_in"]
+__all__ = ["RankEnds", "apart", "error_without_advice", "rank_ends", "waits_in"]
 
 _HOW = "waits in ", "is in "
 """How :func:`.whereabouts` begins of a collective, and of a backward, in which a reducer may wait."""
 
 _SOURCE = re.compile(r"\[[^][]*\.cc:\d+\] ")
-_ADVICE = re.compile(r"\. This is typically caused by a remote worker crashing\..*?(?=, at |$)")
+_ADVICE = re.compile(r"\. This is typically caused by .*?(?=, (?:in \S+, )?at |$)")
+_RAISED_IN = re.compile(r", in (\S+), at (\S+)$")
 
 
 class RankEnds(NamedTuple):
@@ -52,6 +53,7 @@ def rank_ends(
     """
     notes: list[str] = []
     waiting: dict[int, str] = {}
+    failed_in: dict[int, str] = {}
     skips = {member.rank: [*(skipped or {}).get(member.rank, ())] for member in ranks.members}
     ended = []
     hang = False
@@ -60,6 +62,8 @@ def rank_ends(
         events = {event.kind: event for event in member.recording.events() if event.run == member.run.id}
         raised = events.get(RAISED)
         notes += _failed(member, raised)
+        if raised is not None and (found := _RAISED_IN.search(raised.text)):
+            failed_in[member.rank] = f"{found[1]}, called at {found[2]}"
         skip = events.get(SKIPPED)
         if skip is not None and (at is None or at.time < skip.time):
             skips[member.rank].append(skip.text)
@@ -77,9 +81,9 @@ def rank_ends(
     accounts = {} if uneven else {rank: ForwardAccount(at.look.number, at.look.line) for rank, at in last.items()}
     # All may be in a backward that takes long, and then none waits for another.
     in_backward = all(call.startswith("backward()") for call in waiting.values())
-    waits = [] if in_backward else [*apart(waiting), *left_the_loop(waiting, accounts)]
-    if hang or not in_backward or _is_left_alone(ranks, ended):
-        waits += ended_early(ended, accounts)
+    waits = [] if in_backward else [*left_the_loop(waiting, accounts)] or [*apart(waiting)]
+    if hang or not in_backward or failed_in or _is_left_alone(ranks, ended):
+        waits += ended_early(ended, accounts, failed_in | waiting)
     return RankEnds((*notes, *uneven, *waits), hang or bool(waits))
 
 
@@ -104,17 +108,20 @@ def _failed(member: RankRecording, raised: EventRecord | None) -> Iterator[str]:
     failed = next((task for task in member.tasks() if task.state == "failed"), None)
     if failed is not None:
         where = f"backward {failed.number} of iteration {failed.iteration}"
-        yield f"rank {member.rank} failed in {where}: {_cause(failed.error or 'no message')}"
+        yield f"rank {member.rank} failed in {where}: {error_without_advice(failed.error or 'no message')}"
+    elif raised is not None and raised.text.startswith(KeyboardInterrupt.__name__):
+        _, at, place = raised.text.rpartition(", at ")
+        yield f"rank {member.rank} was interrupted{at.removeprefix(',')}{place if at else ''}"
     elif raised is not None:
-        yield f"rank {member.rank} failed: {_cause(raised.text)}"
+        yield f"rank {member.rank} failed: {error_without_advice(raised.text)}"
 
 
-def _cause(error: str) -> str:
+def error_without_advice(error: str) -> str:
     """Return an error without what gloo adds: the line of its own source, and where else one might look.
 
     Examples
     --------
-    >>> _cause(
+    >>> error_without_advice(
     ...     "RuntimeError: [/pytorch/gloo/pair.cc:553] Connection closed by peer [::1]:9. This is typically caused "
     ...     "by a remote worker crashing. Check the logs of the remote worker before reporting an error., at a.py:3"
     ... )

@@ -5,17 +5,15 @@ Each backward of a rank waits for one of every other rank. Who runs fewer of the
 
 from __future__ import annotations
 
-import ast
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..output.number_format import count, numbered
+from ..recording.recorder.hang_watch import BEHIND
 from ..records.before_step.forward_log import ForwardAccount
 from ..source.source_paths import shown_line
-from ..source.source_syntax import syntax_tree
 
-__all__ = ["ended_early", "left_the_loop", "skipped_apart"]
+__all__ = ["ended_early", "left_the_loop", "skipped_apart", "waiting_text"]
 
 _FEWER = (
     "fewer batches, or a break? Give all ranks as many batches, as DistributedSampler does, or train in a "
@@ -46,28 +44,56 @@ def skipped_apart(skipped: Mapping[int, Sequence[str]], counts: Mapping[int, int
             )
 
 
-def ended_early(ended: Sequence[int], accounts: Mapping[int, ForwardAccount]) -> Iterator[str]:
-    """Yield which ranks have come to their ends while others wait for them."""
+def ended_early(
+    ended: Sequence[int], accounts: Mapping[int, ForwardAccount], waiting: Mapping[int, str]
+) -> Iterator[str]:
+    """Yield which ranks have come to their ends while others wait for them.
+
+    Parameters
+    ----------
+    waiting : mapping of int to str
+        In what each other waits, as :func:`.waits_in` tells it, of those of which it is known.
+    """
     alike: dict[str, list[int]] = defaultdict(list)
     for rank in ended:
         alike[_after(accounts.get(rank, ForwardAccount()))].append(rank)
+    others = waiting_text(waiting) or "others wait in a collective"
     for after, ranks in alike.items():
-        told = f"{numbered('rank', ranks)} came to the end of the program{after} while others wait in a collective"
+        told = f"{numbered('rank', ranks)} came to the end of the program{after} while {others}"
         yield f"{told}: {_FEWER}" if after else told
 
 
 def left_the_loop(waiting: Mapping[int, str], accounts: Mapping[int, ForwardAccount]) -> Iterator[str]:
-    """Yield which ranks wait behind the loop in which they stepped, while others wait inside of it.
+    """Yield which ranks wait behind the loop in which they trained, while others wait inside of it.
 
     Parameters
     ----------
     waiting : mapping of int to str
         In what each waits, as :func:`.waits_in` tells it.
     """
-    left = [rank for rank, call in waiting.items() if _is_inside(call, accounts.get(rank)) is False]
-    if any(_is_inside(call, accounts.get(rank)) for rank, call in waiting.items()):
-        for rank in left:
-            yield f"rank {rank} left its training loop{_after(accounts[rank])}, and others are in it still: {_FEWER}"
+    inside = {rank: call for rank, call in waiting.items() if not call.endswith(BEHIND)}
+    for rank, call in waiting.items():
+        if inside and rank not in inside:
+            after = _after(accounts.get(rank, ForwardAccount()))
+            left = f"rank {rank} left its training loop{after} and waits in {call.removesuffix(BEHIND)}"
+            yield f"{left}, while {waiting_text(inside)}, in the loop still: {_FEWER}"
+
+
+def waiting_text(waiting: Mapping[int, str]) -> str:
+    """Return which ranks wait in what.
+
+    Examples
+    --------
+    >>> waiting_text({0: "backward(), called at a.py:3", 2: "backward(), called at a.py:3"})
+    'ranks 0, 2 wait in backward(), called at a.py:3'
+    """
+    alike: dict[str, list[int]] = defaultdict(list)
+    for rank, call in waiting.items():
+        alike[call.removesuffix(BEHIND)].append(rank)
+    told = (
+        f"{numbered('rank', ranks)} {'wait' if len(ranks) > 1 else 'waits'} in {call}" for call, ranks in alike.items()
+    )
+    return ", and ".join(told)
 
 
 def _after(account: ForwardAccount) -> str:
@@ -76,26 +102,3 @@ def _after(account: ForwardAccount) -> str:
         return ""
     line = f" ({shown_line(account.stepped)})" if account.stepped else ""
     return f" after step {account.step}{line}"
-
-
-def _is_inside(call: str, account: ForwardAccount | None) -> bool | None:
-    """Whether a line is in the innermost loop of the line that stepped; None where that cannot be told.
-
-    A function of its own may be called from inside of the loop, or from behind it.
-    """
-    file, _, stepped = ("", "", "") if account is None else account.stepped.rpartition(":")
-    name, _, line = call.rpartition(" called at ")[2].rpartition(":")
-    if not (stepped.isdecimal() and line.isdecimal() and os.path.basename(file) == name):
-        return None
-    tree = syntax_tree(file)
-    nodes = [] if tree is None else [*ast.walk(tree)]
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    if any(_holds(function, int(stepped)) != _holds(function, int(line)) for function in functions):
-        return None
-    loops = [node for node in nodes if isinstance(node, ast.For | ast.While)]
-    around = [loop for loop in loops if _holds(loop, int(stepped))]
-    return _holds(max(around, key=lambda loop: loop.lineno), int(line)) if around else None
-
-
-def _holds(statement: ast.stmt, line: int) -> bool:
-    return statement.lineno <= line <= (statement.end_lineno or 0)

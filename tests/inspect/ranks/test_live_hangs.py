@@ -13,6 +13,7 @@ import pytest
 from gradscope.cli import main
 from gradscope.inspect.ranks import live_hangs
 from gradscope.inspect.ranks.live_hangs import ENDED, HangWatcher, MainThread, hang_text
+from gradscope.inspect.ranks.rank_ends import waits_in
 from gradscope.inspect.records.before_step.forward_log import ForwardAccount, SkippedForward
 from tests.inspect.ranks.test_rank_ends import HANGS, PROGRAM, SKIPS
 
@@ -35,6 +36,10 @@ class Store:
     def get(self, key):
         return self.kept[key]
 
+    def add(self, key, more):
+        self.kept[key] = self.kept.get(key, 0) + more
+        return self.kept[key]
+
 
 class Ranks:
     """Ranks that stand where a test puts them."""
@@ -47,7 +52,7 @@ class Ranks:
         for rank in range(world):
             watcher = HangWatcher(
                 rank, world, 5, name="0", store=lambda: store, progress=tuple, account=self.account_at,
-                hangs=self.hangs, note=self.told.append,
+                left=lambda _: False, hangs=self.hangs, note=self.told.append,
             )  # fmt: skip
             watcher._store = store
             self.watchers.append(watcher)
@@ -129,6 +134,43 @@ def test_a_rank_that_has_failed_hears_of_one_that_failed_too(monkeypatch):
     assert list(first.others_before()) == ["rank 1 failed: ZeroDivisionError: division by zero"]
 
 
+def test_what_has_drawn_ranks_along_is_told_once_and_before_their_own_errors(monkeypatch):
+    monkeypatch.setattr(live_hangs, "_AFTERTHOUGHT", 0.0)
+    ranks = Ranks(monkeypatch, 3)
+    closed = "Connection closed by peer"
+    for watcher, error in zip(ranks.watchers, (closed, "out of luck", closed)):
+        with watcher:
+            watcher.failed(RuntimeError(error))
+    told = [line for rank in (0, 2) for line in ranks.watchers[rank].others_before()]
+    assert told == ["rank 1 failed: RuntimeError: out of luck"]
+
+
+def test_who_is_drawn_along_by_the_end_of_a_job_that_hangs_says_no_more(monkeypatch):
+    ranks = Ranks(monkeypatch, 2)
+    ranks.look(times=4, rank0=REDUCE, rank1=BARRIER)
+    assert [*ranks.told[0]] == [0, 1]
+    assert list(ranks.watchers[1].others_before()) == []
+
+
+def test_a_rank_whose_process_has_gone_is_named(monkeypatch):
+    monkeypatch.setattr(live_hangs, "is_alive", lambda process: process != 77)
+    ranks = Ranks(monkeypatch, 2)
+    for watcher, process in zip(ranks.watchers, (os.getpid(), 77)):
+        monkeypatch.setattr(live_hangs.os, "getpid", lambda process=process: process)
+        watcher._tell_process()
+    ranks.watchers[0]._find_processes()
+    gone = "rank 1 is gone: its process 77 has been killed, or has ended by itself"
+    ranks.look(times=4, rank0=REDUCE)
+    assert hang_text(ranks.told[0], 5).splitlines()[-1] == f"likely cause: {gone}"
+    assert list(ranks.watchers[0].others_before()) == [gone]
+    ranks.watchers[1]._store.check = ranks.watchers[1]._store.add = refuse
+    assert list(ranks.watchers[0].others_before()) == [gone]
+
+
+def refuse(*_):
+    raise RuntimeError("the store has gone with the rank that held it")
+
+
 def test_how_far_a_rank_has_come_that_failed_is_told_by_where_it_did(monkeypatch):
     ranks = Ranks(monkeypatch, 2)
     with ranks.watchers[1] as watcher:
@@ -197,7 +239,7 @@ def test_the_main_thread_stands_while_nothing_changes(monkeypatch):
 
 def test_the_text_names_each_rank_with_its_line():
     told = hang_text({0: REDUCE, 1: BARRIER, 2: REDUCE}, 60).splitlines()
-    assert told[:3] == ["3 ranks hang: none has moved for 60 s", f"  rank 0, 2   {REDUCE}", f"  rank 1      {BARRIER}"]
+    assert told[:3] == ["3 ranks hang: none has moved for 60 s", f"  ranks 0, 2  {REDUCE}", f"  rank 1      {BARRIER}"]
     assert told[3:] == [
         "likely cause: they wait for each other: all ranks must call the same collectives in the same order"
     ]
@@ -208,7 +250,8 @@ def test_the_text_names_each_rank_with_its_line():
         "likely cause: rank 1 skipped an iteration after step 3 (/a/train.py:9): no backward followed"
     )
     over = hang_text({0: ENDED, 1: BACKWARD}, 60).splitlines()
-    assert over[3:] == ["likely cause: rank 0 came to the end of the program while others wait in a collective"]
+    waits = f"while rank 1 waits in {waits_in(BACKWARD)}"
+    assert over[3:] == [f"likely cause: rank 0 came to the end of the program {waits}"]
     alike = hang_text({0: REDUCE, 1: REDUCE}, 60)
     assert "likely cause: all ranks wait in one call" in alike
 

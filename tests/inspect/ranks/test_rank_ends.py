@@ -180,7 +180,8 @@ def test_a_rank_that_has_come_to_its_end_is_waited_for(tmp_path, impatient):
     assert found_in(tmp_path).hang
     note = found_in(tmp_path).notes[-1]
     assert note.startswith("rank 1 came to the end of the program after step 1 (")
-    assert ") while others wait in a collective: fewer batches, or a break?" in note
+    line = hang.__code__.co_firstlineno + 5
+    assert f") while rank 0 waits in all_reduce, called at test_rank_ends.py:{line}: fewer batches, or a" in note
 
 
 def test_a_rank_that_skips_an_iteration_and_ends_leaves_one_that_fails(tmp_path, capsys):
@@ -209,6 +210,41 @@ def test_a_rank_whose_forward_fails_has_skipped_nothing(tmp_path):
                 model.register_forward_hook(fail)
             train(model, 1, 0.1)
     assert not any("skipped" in note for note in found_in(tmp_path).notes)
+
+
+def test_a_rank_that_ends_while_another_fails_in_a_collective_has_left_it(tmp_path):
+    """No rank need be silent for it: the connection to the one that has ended breaks at once."""
+    for rank in range(2):
+        with being_rank(rank, 2), suppress(RuntimeError), gi.record(f"{tmp_path}/"):
+            train(mlp(), 1)
+            if rank == 0:
+                broken()
+    found = found_in(tmp_path)
+    line = broken.__code__.co_firstlineno + 5
+    assert found.notes[0] == f"rank 0 failed: RuntimeError: closed by peer, in all_reduce, at test_rank_ends.py:{line}"
+    assert found.notes[-1].startswith("rank 1 came to the end of the program after step 1 (")
+    assert f" while rank 0 waits in all_reduce, called at test_rank_ends.py:{line}: fewer" in found.notes[-1]
+    assert found.hang
+
+
+def broken():
+    """Call a collective that fails."""
+    space = {}
+    fails = "def all_reduce():\n    raise RuntimeError('closed by peer')"
+    exec(compile(fails, "site-packages/torch/distributed/distributed_c10d.py", "exec"), space)
+    space["all_reduce"]()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), KeyboardInterrupt("twice")])
+def test_a_rank_that_was_interrupted_has_not_come_to_its_end(tmp_path, impatient, error):
+    with pytest.raises(RuntimeError, match="Timed out"):
+        hang(tmp_path, 0, "all_reduce")
+    with being_rank(1, 2), suppress(KeyboardInterrupt), gi.record(f"{tmp_path}/"):
+        train(mlp(), 1)
+        raise error
+    notes = found_in(tmp_path).notes
+    assert any(note.startswith("rank 1 was interrupted at test_rank_ends.py:") for note in notes)
+    assert not any("came to the end" in note for note in notes)
 
 
 @pytest.mark.parametrize("skips", [(1, 1), (None, None)])
@@ -289,8 +325,8 @@ SKIPS = {
         "whose loss was nan; the others ran theirs. Since then it is 1 backward behind"
     ),
     "leaves_before_a_backward": (
-        "rank 1 left its training loop after step 2 (train.py:30), and others are in it still: fewer batches, or a "
-        "break?"
+        "rank 1 left its training loop after step 2 (train.py:30) and waits in barrier, called at train.py:31, while "
+        "rank 0 waits in backward(), called at train.py:26, in the loop still: fewer batches, or a break?"
     ),
 }
 """What is said of a rank that runs fewer backwards than others."""
@@ -302,9 +338,10 @@ SKIPS = {
 def test_a_job_that_hangs_says_who_waits_where(torch, tmp_path, how):
     record_hang(tmp_path, how)
     zero, one = HANGS[how]
-    assert f"they wait for each other (rank 0 in {zero}; rank 1 in {one}): all ranks must call the same" in "\n".join(
-        found_in(tmp_path / "run").notes
-    )
+    told = f"they wait for each other (rank 0 in {zero}; rank 1 in {one}): all ranks must call the same"
+    if how != "barrier":
+        told = f"and waits in {one}, while rank 0 waits in {zero}, in the loop still: fewer batches, or a break?"
+    assert told in "\n".join(found_in(tmp_path / "run").notes)
 
 
 @pytest.mark.slow

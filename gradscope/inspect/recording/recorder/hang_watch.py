@@ -8,14 +8,17 @@ import traceback
 from collections.abc import Callable
 from types import FrameType
 
-from ...debuggee.whereabouts import is_library, whereabouts
+from ...debuggee.whereabouts import collective_in, is_library, whereabouts
 from ...output.error_text import error_text
 
-__all__ = ["RAISED", "SILENT", "SKIPPED", "HangWatch", "raised_frame", "raised_text"]
+__all__ = ["BEHIND", "RAISED", "SILENT", "SKIPPED", "HangWatch", "raised_frame", "raised_text"]
 
 SILENT, RAISED, SKIPPED = "silent", "raised", "skipped"
 """Kinds of events: where the main thread has been for a while, the exception that the program did not catch, and that
 no backward has followed its last forward."""
+
+BEHIND = ", behind its training loop"
+"""How the place of a rank ends that has left the loop in which it trained."""
 
 _PATIENCE = 2.0
 """Seconds at one place after which it is noted."""
@@ -63,10 +66,14 @@ def raised_frame(error: BaseException) -> FrameType | None:
 
 
 def raised_text(error: BaseException) -> str:
-    """Return an exception in one line, with the user's line at which it left the program."""
+    """Return an exception in one line, with the user's line at which it left the program, and the collective there."""
     text = f"{type(error).__name__}: {(error_text(error) or 'no message').splitlines()[0]}"
-    places = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not is_library(frame)]
+    left = [*traceback.walk_tb(error.__traceback__)]
+    places = [(frame, line) for frame, line in left if not is_library(frame)]
     if not places:
         return text
     frame, line = places[-1]
-    return f"{text}, at {os.path.basename(frame.f_code.co_filename)}:{line}"
+    # Wrong arguments are refused before anybody is waited for.
+    collective = collective_in(frame for frame, _ in reversed(left)) if isinstance(error, RuntimeError) else ""
+    inside = f", in {collective}" if collective else ""
+    return f"{text}{inside}, at {os.path.basename(frame.f_code.co_filename)}:{line}"

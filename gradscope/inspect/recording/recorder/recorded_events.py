@@ -28,7 +28,7 @@ from ..file.compiled_calls import INSIDE, inside_text
 from ..file.node_pages import Batch
 from ..file.step_rows import STEP_COLUMNS, layout_text, step_row
 from .gradient_capture import ROW_LENGTH, Flow, GradientCapture, RowBuffer
-from .hang_watch import RAISED, SILENT, SKIPPED, HangWatch, raised_frame, raised_text
+from .hang_watch import BEHIND, RAISED, SILENT, SKIPPED, HangWatch, raised_frame, raised_text
 from .iteration_marks import IterationCounter
 from .keep_policy import Policy
 from .plan_cache import MOST_NODES, CachedPlan, NodePlan, PlanCache
@@ -181,8 +181,10 @@ class EventRecorder(Observer):
         silent, self._skip_row = self._next["events"](), self._next["events"]()
 
         def note(place: str) -> None:
-            self._replace_event(silent, SILENT, place)
-            self._note_skipped(main_thread_frame())
+            frame = main_thread_frame()
+            left = self._looker is not None and self._looker.has_left_loop(frame)
+            self._replace_event(silent, SILENT, f"{place}{BEHIND}" if left else place)
+            self._note_skipped(frame)
 
         self._writer.quiet = HangWatch(note).quiet
 
@@ -525,7 +527,7 @@ class EventRecorder(Observer):
 
     def raised(self, error: BaseException) -> None:
         """Note what the program did not catch, where other ranks may wait for this one."""
-        if self._one_of_many and isinstance(error, Exception):
+        if self._one_of_many and isinstance(error, Exception | KeyboardInterrupt):
             self._event(RAISED, raised_text(error), None, None)
             self._left = raised_frame(error)
 

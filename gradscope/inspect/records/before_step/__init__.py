@@ -5,4 +5,5 @@
 - :mod:`~.forward_log`: which forwards no backward follows: the iterations that are skipped
 - :mod:`~.parameter_writes`: which parameters others than the optimizer write
 - :mod:`~.step_looks`: what a rank holds when its optimizer is about to step
+- :mod:`~.training_loop`: the loop around backwards and steps, and whether the program has left it
 """

@@ -15,9 +15,10 @@ from ...adapters import Adapter, DataParallel
 from ..module_tracking import Tracker, module_of_parameter
 from ..optimizer_steps import held_by
 from .backward_log import BackwardLog, LoggedBackward
-from .call_lines import CallLines, line_of_frame, own_frame, own_line
+from .call_lines import CallLines, line_of_frame, own_frame
 from .forward_log import ForwardAccount, ForwardLog, SkippedForward
 from .parameter_writes import ParameterWrites, Written
+from .training_loop import TrainingLoop
 
 __all__ = [
     "BROADCAST", "BUFFER", "FROZEN", "IGNORED", "OUTSIDE", "REDUCED", "TRAINED", "HeldTensor", "StepLook", "StepLooker",
@@ -177,6 +178,7 @@ class StepLooker:
         self._forwards = ForwardLog(adapter)
         self._lines = CallLines(adapter, tracker)
         self._writes = ParameterWrites()
+        self._loop = TrainingLoop()
         self._adapter = adapter
         self._tracker = tracker
         self._optimizers: dict[int, tuple[weakref.ref[Any], int]] = {}
@@ -202,6 +204,7 @@ class StepLooker:
         frame = None if inside else own_frame(sys._getframe(1))
         self._log.started(task, inside=inside, forward=self._lines.forward, called=line_of_frame(frame))
         if not inside:
+            self._loop.backward_begins(frame)
             self._forwards.followed(frame, self._log.leaves)
 
     def skipped(self, frame: FrameType | None = None) -> list[SkippedForward]:
@@ -211,6 +214,10 @@ class StepLooker:
     def account(self, frame: FrameType | None = None) -> ForwardAccount:
         """Return how far the rank has come: see :meth:`.ForwardLog.account`."""
         return self._forwards.account(frame)
+
+    def has_left_loop(self, frame: FrameType | None) -> bool:
+        """Whether a frame stands outside of the loop in which the program trains: see :class:`.TrainingLoop`."""
+        return self._loop.is_left_at(frame)
 
     def stepped(self, optimizer: Any) -> None:
         """Note that an optimizer has stepped."""
@@ -233,13 +240,15 @@ class StepLooker:
         gradients = [adapter.leaf_grad(tensor) for tensor in tensors]
         values, _ = adapter.checksums(tensors, norms=False)
         sums, norms = adapter.checksums(gradients)
+        frame = own_frame(sys._getframe(1))
+        self._loop.steps(frame)
         facts: dict[str, Any] = {"lr": [float(group.get("lr", 0.0)) for group in optimizer.param_groups]}
         facts["options"] = _options(optimizer)
         facts.update(adapter.generator_facts())
         facts.update(
             backwards=self._log.count,
             passes=self._log.before_step(which, known.asked, self._names(known)),
-            line=own_line(),
+            line=line_of_frame(frame),
         )
         skipped = self._forwards.before_step(number, facts["line"])
         if skipped:
