@@ -11,7 +11,7 @@
 - :mod:`~.rank_trace`: such a run on one time line
 - :mod:`~.tensorboard_events`: such a run in TensorBoard
 - :mod:`~.agreement`: whether the ranks hold the same gradients and parameters
-- :mod:`~.replicas`: which of them should, in a pipeline whose stages are replicated
+- :mod:`~.replicas`: which of them should, in a pipeline whose stages are replicated, and whether they hold one model
 - :mod:`~.rank_ends`: how each came to its end, or where it hangs
 - :mod:`~.live_agreement`: the same while they train
 - :mod:`~.live_hangs`: whether they wait for each other, while they run

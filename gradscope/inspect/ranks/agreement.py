@@ -23,7 +23,7 @@ from ..records.before_step.step_looks import BROADCAST, BUFFER, IGNORED, REDUCED
 from ..source.source_paths import shown_line
 from .rank_ends import rank_ends
 from .recorded_ranks import RecordedRanks
-from .replicas import Group, groups_of, replicas, replicas_text
+from .replicas import Group, groups_of, model_differences, replicas, replicas_text
 
 __all__ = ["Agreement", "Comparison", "Disagreement", "Held", "Steps", "agreement", "held_at", "whole_norm"]
 
@@ -176,7 +176,7 @@ def agreement(ranks: RecordedRanks) -> Agreement:
     streams = {m.rank: Steps(m.recording.steps(m.run.id)) for m in ranks.members}
     comparison = Comparison(streams)
     parted = comparison.run()
-    notes = [*ranks.notes, *_other_code(ranks), *comparison.notes]
+    notes = [*ranks.notes, *_other_code(ranks), *comparison.differences, *comparison.notes]
     if parted is None:
         taken = {rank: stream.exhaust() for rank, stream in streams.items()}
         notes += _left_out(streams)
@@ -291,7 +291,15 @@ class Steps:
 
 
 class Comparison:
-    """Goes through the steps of all ranks side by side."""
+    """Goes through the steps of all ranks side by side.
+
+    Attributes
+    ----------
+    steps : int
+        How many were the same.
+    differences : list of str
+        Which ranks hold other parameters than others, which cannot be compared.
+    """
 
     def __init__(self, streams: Mapping[int, Steps]) -> None:
         self._streams = streams
@@ -299,6 +307,7 @@ class Comparison:
         self.steps = 0
         self.seen: set[tuple[str, str, int]] = set()
         self.notes: list[str] = []
+        self.differences: list[str] = []
         self.skipped: dict[int, list[str]] = defaultdict(list)
         # Steps that went together, by their layouts.
         self._paired: dict[tuple[tuple[int, int], ...], list[StepRecord]] = {}
@@ -349,6 +358,7 @@ class Comparison:
         self._parts = replicas(steps)
         if len(self._parts) > 1:
             self.notes.append(replicas_text(self._parts))
+        self.differences = [told for part in self._of_parts(steps) for told in model_differences(part)]
         wraps = any(held.kind == REDUCED for step in steps.values() for held in step.look.tensors)
         if not wraps and not any(len(group) > 1 for part in self._of_parts(steps) for group in _trained(part)):
             self.notes.append("all parameters are spread over the ranks, each part on one alone: nothing can disagree")

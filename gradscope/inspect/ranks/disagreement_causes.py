@@ -10,6 +10,7 @@ from ..output.number_format import numbered
 from ..recording.file.step_rows import StepRecord
 from ..records.before_step.step_looks import FROZEN, OUTSIDE, REDUCED
 from .agreement import Disagreement
+from .replicas import order_difference
 
 __all__ = ["LikelyCause", "Site", "likely_cause"]
 
@@ -116,7 +117,14 @@ def _call_of(name: str) -> Line:
 def _began_apart(found: Disagreement) -> Iterator[LikelyCause]:
     if found.before or found.tensor is None:
         return
-    if found.tensor.kind in (REDUCED, FROZEN):
+    order = order_difference(found.steps)
+    if found.tensor.kind == REDUCED and order:
+        yield LikelyCause(
+            f"{order}, and DistributedDataParallel makes equal, and reduces, what stands at one place",
+            "Define modules, and add parameters, in one order on all ranks.",
+            _sites("first forward", found.steps, _first_forward),
+        )
+    elif found.tensor.kind in (REDUCED, FROZEN):
         often = _written_more_often(found)
         told = f": {found.name} was written more often on {numbered('rank', often)}" if often else ""
         yield LikelyCause(

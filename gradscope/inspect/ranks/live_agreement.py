@@ -170,11 +170,18 @@ class LiveAgreement:
                     break
                 time.sleep(pause)
                 pause = min(2 * pause, longest)
+        self._tell_of_differences()
         self._tell_of_skips()
         self._patience = _PATIENCE if self._mine.peek() is None else 0.0
         if parted is not None:
             found = Agreement((self.first, self._rank), self.steps, self.tensors, parted)
             raise RanksDisagreeError(agreement_text(found))
+
+    def _tell_of_differences(self) -> None:
+        """Tell once that a rank holds another model; several ranks may see that of one."""
+        told, self._comparison.differences = self._comparison.differences, []
+        if told and self._store.add(f"{self._session}/models", 1) == 1:
+            self._tell(told[0])
 
     def _tell_of_skips(self) -> None:
         """Tell, once for each rank, that it has skipped an iteration; several ranks may see that of one."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..debugging.prompt.plain_text import place_of
 from ..recording import EventRecord
 from ..recording.file.step_rows import StepRecord
-from ..recording.recorder.hang_watch import RAISED, SILENT, SKIPPED
+from ..recording.recorder.hang_watch import BEHIND, RAISED, SILENT, SKIPPED
 from ..records.before_step.forward_log import ForwardAccount
 from .recorded_ranks import RankRecording, RecordedRanks
 from .uneven_loops import ended_early, left_the_loop, skipped_apart
@@ -176,6 +176,6 @@ def apart(waiting: Mapping[int, str], *, named: bool = True) -> Iterator[str]:
         Whether that is to be told once more.
     """
     if len(set(waiting.values())) > 1:
-        told = "; ".join(f"rank {rank} in {call}" for rank, call in waiting.items())
+        told = "; ".join(f"rank {rank} in {call.removesuffix(BEHIND)}" for rank, call in waiting.items())
         others = f" ({told})" if named else ""
         yield f"they wait for each other{others}: all ranks must call the same collectives in the same order"

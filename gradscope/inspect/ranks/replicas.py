@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..output.number_format import numbered
+from ..output.number_format import format_shape, numbered, several
 from ..recording import RecordingError
 from ..recording.file.step_rows import StepRecord
-from ..records.before_step.step_looks import BROADCAST, IGNORED, OUTSIDE, REDUCED
+from ..records.before_step.step_looks import BROADCAST, IGNORED, OUTSIDE, REDUCED, HeldTensor
+from ..source.source_paths import shown_line
 
-__all__ = ["Group", "differ", "first_of", "groups_of", "replicas", "replicas_text"]
+__all__ = [
+    "Group", "differ", "first_of", "groups_of", "model_differences", "order_difference", "replicas", "replicas_text",
+]  # fmt: skip
 
 Group = dict[int, int]
 """Where the same tensor stands on each rank that has it, by rank."""
@@ -41,8 +44,10 @@ def replicas(steps: Mapping[int, StepRecord]) -> list[tuple[int, ...]]:
         return found
     alike = [] if together else _alike(steps)
     if len({len(part) for part in alike}) != 1 or len(alike[0]) < 2:
+        differs = next(model_differences(steps), "") or order_difference(steps)
         raise RecordingError(
-            "these ranks hold different models from their first step on, and no DistributedDataParallel\n"
+            "these ranks hold different models from their first step on, and no DistributedDataParallel"
+            f"{': ' if differs else ''}{differs}\n"
             "Pipeline stages and ensembles do; ranks that should train one model need it, or the same seed."
         )
     return alike
@@ -58,6 +63,48 @@ def replicas_text(parts: Sequence[Sequence[int]]) -> str:
     """
     told = "; ".join(numbered("rank", part) for part in parts)
     return f"each of these is compared for itself, as a stage of a pipeline: {told}"
+
+
+def model_differences(steps: Mapping[int, StepRecord]) -> Iterator[str]:
+    """Yield which ranks hold parameters that the first of them does not, or of other shapes.
+
+    Parameters
+    ----------
+    steps : mapping of StepRecord
+        A step of each rank.
+    """
+    first, *others = steps
+    ours = _parameters(steps[first])
+    for rank in others:
+        theirs = _parameters(steps[rank])
+        reshaped = [name for name in ours if name in theirs and ours[name].shape != theirs[name].shape]
+        told = [
+            f"{name} is {format_shape(theirs[name].shape)} there and {format_shape(ours[name].shape)} here"
+            for name in reshaped[:1]
+        ]
+        for names, which in ((theirs.keys() - ours, "there alone"), (ours.keys() - theirs, "here alone")):
+            held = [name for name in (*ours, *theirs) if name in names]
+            told += [f"{several(held)} {'are' if len(held) > 1 else 'is'} {which}"] if held else []
+        if told:
+            place = next((theirs[name].called for name in theirs if name not in ours or name in reshaped), "")
+            line = f"; see what is called at {shown_line(place)}" if place else ""
+            yield f"rank {rank} holds another model than rank {first}: {', and '.join(told)}{line}"
+
+
+def order_difference(steps: Mapping[int, StepRecord]) -> str:
+    """Return which rank's optimizer has its parameters in another order than the first rank's; empty where none has."""
+    first, *others = steps
+    ours = _parameters(steps[first])
+    for rank in others:
+        theirs = _parameters(steps[rank])
+        pairs = zip((name for name in ours if name in theirs), (name for name in theirs if name in ours))
+        here, there = next(((one, other) for one, other in pairs if one != other), ("", ""))
+        if here:
+            return (
+                f"rank {rank} has its parameters in another order than rank {first}: {there} stands there where "
+                f"{here} does here"
+            )
+    return ""
 
 
 def first_of(group: str) -> int:
@@ -139,3 +186,8 @@ def _alike(steps: Mapping[int, StepRecord]) -> list[tuple[int, ...]]:
         held = frozenset((key, int(step.look.values[group[rank]])) for key, group in groups.items())
         found[held].append(rank)
     return [tuple(ranks) for ranks in found.values()]
+
+
+def _parameters(step: StepRecord) -> dict[str, HeldTensor]:
+    """Return what an optimizer is about to change, in its order, by name."""
+    return {held.name: held for held in step.look.tensors if held.stepped}

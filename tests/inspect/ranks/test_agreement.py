@@ -54,7 +54,7 @@ def test_the_first_parameter_that_differs_is_named_with_the_step_before(tmp_path
     lines = agreement_text(found).splitlines()
     data = agreement_json(found)
     assert lines[0] == "3 ranks disagree: iteration 2, before step 2, parameter 0.weight"
-    assert [line.split()[:-1] for line in lines[1:3]] == [["rank", "0,", "2", "checksum"], ["rank", "1", "checksum"]]
+    assert [line.split()[:-1] for line in lines[1:3]] == [["ranks", "0,", "2", "checksum"], ["rank", "1", "checksum"]]
     assert lines[-1] == "before that they agreed in 1 step"
     assert json.loads(json.dumps(data))["first"]["cause"] == told
 

@@ -14,6 +14,7 @@ from gradscope.cli import main
 from gradscope.inspect.ranks import live_hangs
 from gradscope.inspect.ranks.live_hangs import ENDED, HangWatcher, MainThread, hang_text
 from gradscope.inspect.ranks.rank_ends import waits_in
+from gradscope.inspect.recording.recorder.hang_watch import BEHIND
 from gradscope.inspect.records.before_step.forward_log import ForwardAccount, SkippedForward
 from tests.inspect.ranks.test_rank_ends import HANGS, PROGRAM, SKIPS
 
@@ -272,7 +273,7 @@ def test_a_job_that_hangs_is_ended_with_who_waits_where(torch, tmp_path, how):
     assert done.returncode == 1, done.stderr
     told = done.stdout[done.stdout.index("2 ranks hang: none has moved for 2 s\n") :].splitlines()
     for line, rank, place in zip(told[1:], range(2), HANGS[how]):
-        assert (line.split()[1], line.partition(" in ")[2]) == (str(rank), place)
+        assert (line.split()[1], line.partition(" in ")[2].removesuffix(BEHIND)) == (str(rank), place)
     cause = (
         "they wait for each other" if how == "barrier" else "rank 1 left its training loop after step 2 (train.py:30)"
     )

@@ -119,9 +119,9 @@ def test_ranks_in_different_collectives_wait_for_each_other(tmp_path, impatient,
     )
     assert found_in(tmp_path).notes == (
         f"rank 0 failed: RuntimeError: Timed out, at test_rank_ends.py:{line + 2}",
-        f"rank 0, when last seen: waits in {zero}",
+        f"rank 0, when last seen: waits in {zero}, behind its training loop",
         f"rank 1 failed: RuntimeError: Timed out, at test_rank_ends.py:{line + 2}",
-        f"rank 1, when last seen: waits in {one}",
+        f"rank 1, when last seen: waits in {one}, behind its training loop",
         f"they wait for each other (rank 0 in {zero}; rank 1 in {one}): "
         "all ranks must call the same collectives in the same order",
     )
