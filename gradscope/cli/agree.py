@@ -28,6 +28,7 @@ _EXAMPLES = """\
 examples:
   gradscope agree run/
   gradscope agree run/ --format json
+  gradscope agree run/ --restart 0
   gradscope agree run-rank0.gscope run-rank1.gscope"""
 
 
@@ -42,6 +43,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("paths", metavar="DIR", nargs="+", help="the recordings of all ranks")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or JSON")
+    parser.add_argument(
+        "--restart", type=int, metavar="N", help="where torchrun has started the ranks anew: that start, 0 the first"
+    )
     parser.set_defaults(run=run)
     return parser
 
@@ -55,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     from ..inspect.recording import RecordingError
 
     try:
-        with open_ranks(*args.paths) as ranks:
+        with open_ranks(*args.paths, restart=args.restart) as ranks:
             found = agreement(ranks)
             as_json = args.format == "json"
             say(json_text(agreement_json(found)) if as_json else agreement_text(found))

@@ -38,6 +38,7 @@ examples:
   gradscope view run.gscope --export trace.json
   gradscope view run/
   gradscope view run/ --iteration 3
+  gradscope view run/ --restart 0
   gradscope view run/ --rank 1 --iteration 3
   gradscope view run/ --export trace.json"""
 
@@ -53,6 +54,12 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("file", metavar="FILE", help="the recording, or a directory with those of many ranks")
     parser.add_argument("--rank", type=int, metavar="N", help="the recording of this rank, in a directory")
+    parser.add_argument(
+        "--restart",
+        type=int,
+        metavar="N",
+        help="of a directory whose ranks torchrun has started anew: that start, 0 the first (default: the last)",
+    )
     parser.add_argument("--text", action="store_true", help="print the overview even on a terminal")
     parser.add_argument("--run", type=int, metavar="N", dest="number", help="only this run")
     parser.add_argument("--iteration", type=int, metavar="N", help="the backwards and nodes of this iteration")
@@ -98,6 +105,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         if os.path.isdir(args.file) and args.rank is None and not _asks_for_one(args):
             return _ranks(args)
+        if args.restart is not None:
+            raise RecordingError("--restart is of a directory, for all ranks side by side\nOf one recording, --run N.")
         with open_recording(ranks_of(args.file, args.rank)) as recording:
             return _view(recording, args)
     except (RecordingError, BreakpointError, ImportError) as error:
@@ -120,7 +129,7 @@ def _ranks(args: argparse.Namespace) -> int:
     from ..inspect.ranks.run_view import iteration_text, ranks_text
     from ..inspect.recording.reports.series_view import chosen_series, matching_series, series_text
 
-    with open_ranks(args.file) as ranks:
+    with open_ranks(args.file, restart=args.restart) as ranks:
         if args.export is not None:
             say(f"wrote {write_rank_trace(ranks, args.export)} events to {args.export}")
         elif args.series is not None:

@@ -181,7 +181,7 @@ def agreement(ranks: RecordedRanks) -> Agreement:
         taken = {rank: stream.exhaust() for rank, stream in streams.items()}
         notes += _left_out(streams)
         if not any(taken.values()):
-            told = [*rank_ends(ranks, {}).notes] or [
+            told = [*ranks.notes, *rank_ends(ranks, {}).notes] or [
                 "Steps are recorded of ranks that torchrun has started, unless with --keep none."
             ]
             raise RecordingError("\n".join([f"{ranks.path}: no rank has recorded a step of an optimizer", *told]))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple
 
+from ..output.number_format import numbered
 from ..recording import BackwardRecord, Recording, RecordingError, RunRecord, open_recording
 from ..recording.file.recording_file import is_alive
 from ..recording.recorder.recording_names import ENDING
@@ -102,24 +103,26 @@ class RecordedRanks:
         return f"<RecordedRanks {self.path}, {len(self.members)} of {self.world} ranks>"
 
 
-def open_ranks(*paths: str | os.PathLike[str]) -> RecordedRanks:
+def open_ranks(*paths: str | os.PathLike[str], restart: int | None = None) -> RecordedRanks:
     """Open a run of many ranks.
 
     Parameters
     ----------
     *paths : path-like
         A directory with the recordings of the ranks, or those recordings themselves.
+    restart : int, optional
+        Which start of the job, where ``torchrun`` has started its ranks anew: 0 is the first.
 
     Returns
     -------
     RecordedRanks
-        The ranks that were started together last. What else is there, of an earlier start, is left out, and what
-        cannot be read as well; its notes say so.
+        The ranks that were started together last, or that time. What else is there, of another start, is left out, and
+        what cannot be read as well; its notes say so.
 
     Raises
     ------
     RecordingError
-        If there is no recording in the directory, or none of them can be read.
+        If there is no recording in the directory, none of them can be read, or there was no such start.
 
     See Also
     --------
@@ -139,7 +142,7 @@ def open_ranks(*paths: str | os.PathLike[str]) -> RecordedRanks:
         opened, notes = _open_all(_files(named), stack)
         if not opened:
             raise RecordingError("\n".join([f"{title}: none of the recordings can be read", *notes[:1]]))
-        start, chosen, left_out = _started_last(opened)
+        start, chosen, left_out = _started_together(opened, restart)
         members = [chosen[rank] for rank in sorted(chosen)]
         notes += left_out
         missing = [str(rank) for rank in range(start.world) if rank not in chosen]
@@ -223,8 +226,39 @@ def _last_start(found: Mapping[_Start, Mapping[int, RankRecording]]) -> _Start:
     return max(found, key=lambda start: (newest[start.job, start.world], start.restart))
 
 
-def _started_last(opened: Sequence[Recording]) -> tuple[_Start, dict[int, RankRecording], list[str]]:
-    """Return the last start of the ranks, what each has recorded in it, and what is said of the files without it."""
+def _starts_of_job(found: Mapping[_Start, Mapping[int, RankRecording]], last: _Start) -> dict[int, _Start]:
+    """Return the starts of the job whose last one is given, by how many there were before: they may differ in size."""
+    files = {member.recording.path for member in found[last].values()}
+    return {
+        start.restart: start
+        for start, members in found.items()
+        if start == last or (start.restart < last.restart and any(m.recording.path in files for m in members.values()))
+    }
+
+
+def _start_of_job(found: Mapping[_Start, Mapping[int, RankRecording]], last: _Start, restart: int) -> _Start:
+    starts = _starts_of_job(found, last)
+    if restart not in starts:
+        known = ", ".join(map(str, sorted(starts)))
+        raise RecordingError(f"there is no restart {restart} of the job: there are {known}\n0 is its first start.")
+    return starts[restart]
+
+
+def _started_before(found: Mapping[_Start, Mapping[int, RankRecording]], last: _Start) -> Iterator[str]:
+    """Yield that the job had been started before, and which ranks did not come to their ends then."""
+    earlier = sorted(restart for restart in _starts_of_job(found, last) if restart < last.restart)
+    if earlier:
+        before = earlier[-1]
+        members = found[_starts_of_job(found, last)[before]]
+        killed = [rank for rank in sorted(members) if members[rank].run.state != "finished"]
+        ends = f", in which {numbered('rank', killed)} {'were' if len(killed) > 1 else 'was'} killed" if killed else ""
+        yield f"this is restart {last.restart} of the job; --restart {before} shows the start before it{ends}"
+
+
+def _started_together(
+    opened: Sequence[Recording], restart: int | None
+) -> tuple[_Start, dict[int, RankRecording], list[str]]:
+    """Return which start of the ranks is meant, what each has recorded in it, and what is said of files without it."""
     found: dict[_Start, dict[int, RankRecording]] = {}
     notes = []
     for recording in opened:
@@ -242,10 +276,14 @@ def _started_last(opened: Sequence[Recording]) -> tuple[_Start, dict[int, RankRe
     if not found:
         raise RecordingError("\n".join(["there is nothing in the recordings yet", *notes[:1]]))
     last = _last_start(found)
+    if restart is not None:
+        last = _start_of_job(found, last, restart)
     chosen = {member.recording for member in found[last].values()}
     for start, members in found.items():
         for member in members.values():
             if start != last and member.recording not in chosen:
                 what = f"{member.recording.path}: rank {member.rank} of {start.world} of another start"
                 notes.append(f"left out: {what}")
+    if restart is None:
+        notes += _started_before(found, last)
     return last, found[last], notes

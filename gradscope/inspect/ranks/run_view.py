@@ -12,6 +12,7 @@ from ..output.terminal_text import one_line, table_text
 from ..recording import BackwardRecord, IterationRecord, RecordingError
 from ..recording.file.step_rows import StepRecord
 from .agreement import whole_norm
+from .rank_ends import error_without_advice
 from .recorded_ranks import RankRecording, RecordedRanks
 
 __all__ = ["iteration_text", "ranks_text"]
@@ -99,7 +100,7 @@ def _alarms(tasks: list[BackwardRecord]) -> Iterator[str]:
         yield f"NaN or Inf from iteration {bad.iteration}"
     failed = next((task for task in tasks if task.state == "failed"), None)
     if failed is not None:
-        yield f"failed in iteration {failed.iteration}: {failed.error}"
+        yield f"failed in iteration {failed.iteration}: {error_without_advice(failed.error or 'no message')}"
 
 
 def _iterations(ranks: RecordedRanks, limit: int) -> str:

@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 
 import gradscope.inspect as gi
+from gradscope.cli import main
 from gradscope.inspect.ranks.agreement import agreement
 from gradscope.inspect.ranks.recorded_ranks import open_ranks, ranks_of
 from gradscope.inspect.recording import Recorder, RecordingError
@@ -57,12 +58,33 @@ def test_ranks_that_are_started_anew_add_a_run(tmp_path):
         assert [run.restart for run in ranks.member(0).recording.runs] == [0, 1]
 
 
+def test_the_start_before_a_restart_is_told_with_who_was_killed_in_it(tmp_path, capsys):
+    for restart in range(3):
+        record_ranks(tmp_path, 2, steps=3 - restart, restart=restart)
+    with closing(sqlite3.connect(tmp_path / "rank-1.gscope")) as file, file:
+        file.execute("UPDATE runs SET state = 'running', ended = NULL, pid = 4194305 WHERE restart = 1")
+    told = "this is restart 2 of the job; --restart 1 shows the start before it, in which rank 1 was killed"
+    with open_ranks(tmp_path) as ranks:
+        assert ranks.notes == (told,)
+    for restart in range(3):
+        with open_ranks(tmp_path, restart=restart) as ranks:
+            assert [(m.run.restart, len(m.tasks())) for m in ranks.members] == [(restart, 3 - restart)] * 2
+            assert ranks.notes == ()
+    with pytest.raises(RecordingError, match="there is no restart 3 of the job: there are 0, 1, 2"):
+        open_ranks(tmp_path, restart=3)
+    assert main(["agree", str(tmp_path), "--restart", "0"]) == 0
+    assert main(["view", str(tmp_path), "--restart", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert ("gradients in 3 steps" in printed, "  restart 1\n" in printed) == (True, True)
+    assert main(["view", str(tmp_path / "rank-0.gscope"), "--restart", "1"]) == 2
+
+
 def test_a_rank_that_an_elastic_restart_has_left_behind_is_named(tmp_path):
     record_ranks(tmp_path, 3)
     record_ranks(tmp_path, 2, restart=1, port=29501)
     with open_ranks(tmp_path) as ranks:
         assert [member.rank for member in ranks.members] == [0, 1]
-        assert ranks.notes == (f"left out: {tmp_path}/rank-2.gscope: rank 2 of 3 of another start",)
+        assert ranks.notes[0] == f"left out: {tmp_path}/rank-2.gscope: rank 2 of 3 of another start"
 
 
 def test_the_clocks_of_machines_do_not_say_which_start_was_the_last(tmp_path):
