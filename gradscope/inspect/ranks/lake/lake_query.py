@@ -16,8 +16,6 @@ __all__ = ["Answer", "QueryError", "ask"]
 
 _LOOK = 0.5  # seconds between two reports of progress
 
-_MAGIC = b"PAR1"
-
 _QUESTIONS = {"SELECT", "EXPLAIN"}
 
 _SQL_TYPES = {"text": "VARCHAR", "string": "VARCHAR", "int64": "BIGINT", "uint64": "UBIGINT", "bool": "BOOLEAN"}
@@ -77,8 +75,11 @@ def ask(
         kinds = {statement.type.name for statement in connection.extract_statements(sql)}
         if not kinds or not kinds <= _QUESTIONS:
             raise QueryError("only questions are answered\nWrite one SELECT, WITH, EXPLAIN or DESCRIBE.")
-        for table in TABLES:
-            connection.execute(_view(lake, table))
+        try:
+            for table in TABLES:
+                connection.execute(_view(lake, table))
+        except duckdb.Error as error:
+            raise QueryError(_unreadable(connection, lake) or _without_statement(error)) from None
         # From here on the connection runs the question, which somebody may have sent.
         folder = os.path.join(os.path.abspath(lake), "")
         allowed = {folder, glob.escape(folder)}  # DuckDB checks the pattern as well as the files that it finds
@@ -89,7 +90,7 @@ def ask(
     except duckdb.InterruptException:
         raise QueryError(f"no answer within {timeout:g} s\nAsk for less, or give it longer with --timeout.") from None
     except (duckdb.InvalidInputException, duckdb.IOException) as error:
-        raise QueryError(_unreadable(lake) or _without_statement(error)) from None
+        raise QueryError(_unreadable(connection, lake) or _without_statement(error)) from None
     except duckdb.Error as error:
         raise QueryError(str(error).strip()) from None
     finally:
@@ -148,25 +149,23 @@ class _Question:
         return Answer(names, list(rows[: self._limit]), more=len(rows) > self._limit)
 
 
-def _unreadable(lake: str) -> str:
-    """Return which files of a dataset are cut off: somebody has copied them half; empty where all are whole."""
-    found = [path for table in TABLES for path in sorted(_files(lake, table)) if not _is_whole(path)]
+def _unreadable(connection: Any, lake: str) -> str:
+    """Return which files of a dataset are cut off, as where somebody has copied them half; empty if all are whole."""
+    found = [path for table in TABLES for path in sorted(_files(lake, table)) if not _opens(connection, path)]
     if not found:
         return ""
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-    return f"{found[0]} is cut off, and no Parquet file{more}\nCopy it anew, or remove it and ask of what is there."
+    what = f"{found[0]} is cut off or damaged, and no Parquet file{more}"
+    return f"{what}\nCopy it anew, or remove it and ask of what is there."
 
 
-def _is_whole(path: str) -> bool:
-    """Whether a file begins and ends as Parquet files do."""
+def _opens(connection: Any, path: str) -> bool:
+    """Whether DuckDB reads the end of a file, which says where all else is."""
     try:
-        with open(path, "rb") as file:
-            begin = file.read(len(_MAGIC))
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - len(_MAGIC)))
-            return size > 2 * len(_MAGIC) and begin == file.read() == _MAGIC
-    except OSError:
+        connection.execute(f"SELECT * FROM read_parquet({_quoted(glob.escape(path))}) LIMIT 0")
+    except _duckdb().Error:
         return False
+    return True
 
 
 def _without_statement(error: Exception) -> str:

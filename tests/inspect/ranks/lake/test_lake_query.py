@@ -127,8 +127,18 @@ def test_a_file_that_was_copied_half_is_named(lake, tmp_path, left):
     with pytest.raises(QueryError) as caught:
         ask(lake, "select count(*) from nodes")
     assert str(caught.value).startswith(
-        f"{whole.with_name('cut.parquet')} is cut off, and no Parquet file\nCopy it anew"
+        f"{whole.with_name('cut.parquet')} is cut off or damaged, and no Parquet file\nCopy it anew"
     )
+    assert "VIEW" not in str(caught.value)
+
+
+@pytest.mark.parametrize("middle", [b"\0" * 100, b"\0" * 96 + b"\x08\0\0\0"])
+def test_a_damaged_file_is_told_without_a_statement_that_nobody_wrote(lake, tmp_path, middle):
+    file = next((tmp_path / "la'ke[1]" / "nodes").rglob("*.parquet"))
+    file.write_bytes(b"PAR1" + middle + b"PAR1")
+    with pytest.raises(QueryError) as caught:
+        ask(lake, "select 1")
+    assert str(file) in str(caught.value)
     assert "VIEW" not in str(caught.value)
 
 
