@@ -21,7 +21,7 @@ from ..recording import RecordingError
 from ..recording.file.step_rows import StepRecord
 from ..records.before_step.step_looks import BROADCAST, BUFFER, IGNORED, REDUCED, TRAINED, HeldTensor, StepLook
 from ..source.source_paths import shown_line
-from .rank_ends import rank_ends
+from .rank_ends import how_cut_off, rank_ends
 from .recorded_ranks import RecordedRanks
 from .replicas import Group, groups_of, model_differences, replicas, replicas_text
 
@@ -187,7 +187,7 @@ def agreement(ranks: RecordedRanks) -> Agreement:
             raise RecordingError("\n".join([f"{ranks.path}: no rank has recorded a step of an optimizer", *told]))
         parted = _stopped_stepping(ranks, taken, _last_steps(streams))
         if parted is None:
-            notes += _shorter(ranks, taken)
+            notes += _shorter(ranks, taken, _last_steps(streams))
             if not any(member.running for member in ranks.members):  # one that runs may be a step ahead
                 notes += _waited_for(taken, _last_steps(streams))
     ends = rank_ends(ranks, _last_steps(streams), comparison.skipped)
@@ -630,13 +630,17 @@ def _left_out(streams: Mapping[int, Steps]) -> Iterator[str]:
         yield f"{most} steps have been left out of the recordings, which are to stay small: they are not compared"
 
 
-def _shorter(ranks: RecordedRanks, taken: Mapping[int, int]) -> Iterator[str]:
+def _shorter(ranks: RecordedRanks, taken: Mapping[int, int], last: Mapping[int, StepRecord]) -> Iterator[str]:
     """Yield which ranks have taken fewer steps than others, and whether they were cut off."""
     most = max(taken.values())
     for member in ranks.members:
         count = taken[member.rank]
         if count < most:
-            end = "it ended earlier, or has joined" if member.run.state == "finished" else "it was killed"
+            end = (
+                "it ended earlier, or has joined"
+                if member.run.state == "finished"
+                else f"it {how_cut_off(member.rank, last)}"
+            )
             end = "it failed" if any(task.state == "failed" for task in member.tasks()) else end
             end = "it runs still" if member.running else end
             yield f"rank {member.rank} took {count} of {most} steps: {end}; compared as far as it came"

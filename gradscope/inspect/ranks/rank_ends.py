@@ -14,10 +14,13 @@ from ..records.before_step.forward_log import ForwardAccount
 from .recorded_ranks import RankRecording, RecordedRanks
 from .uneven_loops import ended_early, left_the_loop, skipped_apart
 
-__all__ = ["RankEnds", "apart", "error_without_advice", "rank_ends", "waits_in"]
+__all__ = ["RankEnds", "apart", "error_without_advice", "how_cut_off", "rank_ends", "waits_in"]
 
 _HOW = "waits in ", "is in "
 """How :func:`.whereabouts` begins of a collective, and of a backward, in which a reducer may wait."""
+
+_LEFT_BEHIND = 5.0
+"""Seconds for which steps of others follow, after which a rank need not have been killed that has recorded none."""
 
 _SOURCE = re.compile(r"\[[^][]*\.cc:\d+\] ")
 _ADVICE = re.compile(r"\. This is typically caused by .*?(?=, (?:in \S+, )?at |$)")
@@ -76,7 +79,7 @@ def rank_ends(
             if call := waits_in(silent.text):
                 waiting[member.rank] = call
                 hang = hang or not member.running
-        notes += _last_node(member)
+        notes += _last_node(member, how_cut_off(member.rank, last))
     uneven = [*skipped_apart(skips)]
     accounts = {} if uneven else {rank: ForwardAccount(at.look.number, at.look.line) for rank, at in last.items()}
     # All may be in a backward that takes long, and then none waits for another.
@@ -147,7 +150,22 @@ def _went_on(member: RankRecording, last: StepRecord | None, silent: EventRecord
     return False
 
 
-def _last_node(member: RankRecording) -> Iterator[str]:
+def how_cut_off(rank: int, last: Mapping[int, StepRecord]) -> str:
+    """Return what has become of a rank that neither runs nor has come to its end; others may have gone on without it.
+
+    Parameters
+    ----------
+    last : mapping of StepRecord
+        The last step of each rank.
+    """
+    newest = max((step.time for step in last.values()), default=0)
+    seconds = (newest - last[rank].time) / 1e9 if rank in last else 0.0
+    if seconds < _LEFT_BEHIND:
+        return "was killed"
+    return f"was killed, or could not write any more, as on a full disk: steps of others follow for {seconds:.0f} s"
+
+
+def _last_node(member: RankRecording, cut_off: str) -> Iterator[str]:
     """Yield the last node of a rank that has not come to its end, or that it was killed before the first."""
     if member.run.state == "finished":
         return
@@ -158,7 +176,7 @@ def _last_node(member: RankRecording) -> Iterator[str]:
         return
     node = last.nodes[last.count - 1]
     place = place_of(node.location)
-    end = "runs still" if member.running else "was killed"
+    end = "runs still" if member.running else cut_off
     told = f"{node.name} {node.parameter or node.module}".rstrip() + (f"  {place}" if place else "")
     state = "" if last.state == "running" else ", which had ended"
     where = f"backward {last.number} of iteration {last.iteration}{state}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from gradscope.inspect.ranks.recorded_ranks import open_ranks
 from gradscope.inspect.recording import RecordingError
 from gradscope.inspect.recording.recorder import hang_watch
 from gradscope.inspect.source.source_paths import started_here
-from tests.inspect.ranks.jobs import being_rank
+from tests.inspect.ranks.jobs import being_rank, record_ranks
 from tests.inspect.recording.programs import mlp, train
 
 LIBRARY = """\
@@ -289,6 +290,18 @@ def test_a_rank_that_was_killed_before_it_began_is_named(tmp_path, capsys):
         subprocess.run([sys.executable, "-c", KILLED.format(folder=tmp_path)], check=False)
     assert main(["agree", str(tmp_path)]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == "rank 1 was killed before its first backward"
+
+
+def test_a_rank_that_others_go_on_without_may_have_had_no_room_to_write(tmp_path):
+    record_ranks(tmp_path, 2, [0], steps=4)
+    record_ranks(tmp_path, 2, [1], steps=2)
+    for rank, sql in ((1, "UPDATE runs SET state = 'running', pid = 4194305"), (0, "UPDATE steps SET time = id * 4e9")):
+        with closing(sqlite3.connect(tmp_path / f"rank-{rank}.gscope")) as file, file:
+            file.execute(sql)
+    cut, node = found_in(tmp_path).notes
+    ends = "was killed, or could not write any more, as on a full disk: steps of others follow for 16 s"
+    assert cut == f"rank 1 took 2 of 4 steps: it {ends}; compared as far as it came"
+    assert node.startswith(f"rank 1 {ends}; its last node, in backward 2")
 
 
 def test_a_rank_that_waited_and_went_on_is_not_named(tmp_path, impatient):
