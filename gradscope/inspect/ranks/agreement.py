@@ -636,11 +636,8 @@ def _shorter(ranks: RecordedRanks, taken: Mapping[int, int], last: Mapping[int, 
     for member in ranks.members:
         count = taken[member.rank]
         if count < most:
-            end = (
-                "it ended earlier, or has joined"
-                if member.run.state == "finished"
-                else f"it {how_cut_off(member.rank, last)}"
-            )
+            cut_off = f"it {how_cut_off(member.rank, last)}"
+            end = "it ended earlier, or has joined" if member.run.state == "finished" else cut_off
             end = "it failed" if any(task.state == "failed" for task in member.tasks()) else end
             end = "it runs still" if member.running else end
             yield f"rank {member.rank} took {count} of {most} steps: {end}; compared as far as it came"

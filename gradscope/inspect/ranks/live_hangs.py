@@ -167,6 +167,7 @@ class HangWatcher:
     def _ended_others(self) -> dict[int, str]:
         """Return how others came to their ends; where the store has gone too, those whose processes have."""
         try:
+            self._find_processes()
             places = self._places() if self._store is not None else {}
         except RuntimeError:
             places = {rank: self._gone(rank) for rank in self._processes}

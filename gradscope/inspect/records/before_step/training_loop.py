@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-from ...source.call_sites import user_frames
+from ....program_files import is_library_file
 from ...source.source_syntax import syntax_tree
 
 __all__ = ["TrainingLoop"]
 
 Stack = tuple[tuple[CodeType, int], ...]
-"""The functions of the program that run, the outermost first, each with its line."""
+"""The functions that run, the innermost first, each with its instruction."""
 
 
 class _Loop(NamedTuple):
@@ -45,10 +45,10 @@ class TrainingLoop:
 
     def is_left_at(self, frame: FrameType | None) -> bool:
         """Whether a frame stands outside of the loop; not where there is none, or no source of it."""
-        loop = _loop_around(self._backward, self._step)
+        loop = _loop_around(_lines(self._backward), _lines(self._step))
         if loop is None or frame is None:
             return False
-        stack = _stack(frame)
+        stack = _lines(_stack(frame))
         if not stack or stack[0][0] is not loop.functions[0]:  # another thread's
             return False
         if tuple(code for code, _ in stack[: len(loop.functions)]) != loop.functions:
@@ -57,12 +57,25 @@ class TrainingLoop:
 
 
 def _stack(frame: FrameType | None) -> Stack:
-    if frame is None:
-        return ()
-    return tuple((one.f_code, one.f_lineno or one.f_code.co_firstlineno) for one in user_frames(frame))[::-1]
+    """Return the functions that run, with the instruction of each: which of them are the program's is asked later."""
+    found = []
+    while frame is not None:
+        found.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return tuple(found)
 
 
-def _loop_around(backward: Stack, step: Stack) -> _Loop | None:
+def _lines(stack: Stack) -> list[tuple[CodeType, int]]:
+    """Return the program's functions among those that run, the outermost first, each with its line."""
+    return [(code, _line(code, at)) for code, at in reversed(stack) if not is_library_file(code.co_filename)]
+
+
+def _line(code: CodeType, instruction: int) -> int:
+    lines = (line for begin, end, line in code.co_lines() if begin <= instruction < end)
+    return next(lines, None) or code.co_firstlineno
+
+
+def _loop_around(backward: Sequence[tuple[CodeType, int]], step: Sequence[tuple[CodeType, int]]) -> _Loop | None:
     """Return the innermost loop in which both lines are."""
     shared = 0
     while shared < min(len(backward), len(step)) and backward[shared][0] is step[shared][0]:
