@@ -391,7 +391,7 @@ class RecordedSession(StopVerbs):
         return list(RecordedNodes(self._recording, task))
 
     def modules(self) -> tuple[ModuleRecord, ...]:
-        """Return what is recorded of the modules of the run that is shown; gradscope 0.7.0 recorded nothing of them."""
+        """Return what is recorded of the modules of the run that is shown; none before layout 6."""
         task = self._task
         return () if task is None else tuple(self._recording.modules(task.run))
 
