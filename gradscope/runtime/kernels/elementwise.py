@@ -18,11 +18,28 @@ from . import threads
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, DType, Formula
 
-__all__ = ["LARGE", "add_to", "in_blocks", "in_parts", "whole"]
+__all__ = ["LARGE", "add_to", "in_blocks", "in_parts", "whole", "with_checks"]
 
 LARGE = 1 << 20
-"""How many elements an array has for which several threads are worth it, where there are any: a sum, the quickest of
-all that is shared, takes two of them as long as one with half as many."""
+"""How many elements an array has for which several threads are worth it, where there are any."""
+
+_WRITES: dict[Any, int] = {
+    **dict.fromkeys(
+        (numpy.equal, numpy.not_equal, numpy.less, numpy.less_equal, numpy.greater, numpy.greater_equal), 0
+    ),
+    **dict.fromkeys((numpy.logical_and, numpy.logical_or, numpy.logical_xor, numpy.logical_not), 0),
+    **dict.fromkeys((numpy.isnan, numpy.isinf, numpy.isfinite, numpy.signbit), 0),
+    **dict.fromkeys((numpy.abs, numpy.negative, numpy.positive, numpy.square, numpy.invert), 1),
+    **dict.fromkeys(
+        (numpy.add, numpy.subtract, numpy.multiply, numpy.maximum, numpy.minimum, numpy.fmax, numpy.fmin), 1
+    ),
+    **dict.fromkeys((numpy.bitwise_and, numpy.bitwise_or, numpy.bitwise_xor), 1),
+}
+"""Ufuncs that take little longer than to read and to write, with how much they write for an element that they read:
+a truth value is small."""
+
+_WORTH_MOVING = 3 << 20
+"""How many elements these must read and write, for several threads to be worth it."""
 
 _BLOCK = 1 << 18  # elements of a formula's arrays that are computed at once; fewer take longer to begin than they save
 _GRAIN = 1 << 14  # parts begin at multiples of so many elements
@@ -33,6 +50,15 @@ _whole: set[Any] = set()
 def whole(formula: Formula) -> Formula:
     """Have :func:`in_parts` call a formula with whole arrays: one that is shared by threads in another way."""
     _whole.add(formula)
+    return formula
+
+
+_ufunc_of: dict[Any, numpy.ufunc] = {}
+
+
+def with_checks(formula: Formula, ufunc: numpy.ufunc) -> Formula:
+    """Have :func:`in_parts` take a formula of an array module and operands for a ufunc that refuses some dtypes."""
+    _ufunc_of[formula] = ufunc
     return formula
 
 
@@ -126,6 +152,12 @@ def in_parts(function: Callable[..., Array], *arguments: Any, out: Array | None 
     >>> in_parts(numpy.add, x, 1.0)
     array([1., 2., 3., 4.])
     """
+    if function in _ufunc_of:
+        xp, *operands = arguments
+        function(xp, *[numpy.empty(0, a.dtype) if type(a) is numpy.ndarray and a.ndim else a for a in operands])
+        function, arguments = _ufunc_of[function], tuple(operands)
+    if function in _WRITES and _moved(function, arguments, out) < _WORTH_MOVING:
+        return function(*arguments) if out is None else function(*arguments, out=out)
     is_formula = type(function) is FunctionType and function not in _whole
     pair = _as_pair(function, len(arguments)) if is_formula and all(map(_is_floating, arguments)) else None
     if pair is not None:  # a ufunc writes its result where it belongs
@@ -154,6 +186,12 @@ def in_parts(function: Callable[..., Array], *arguments: Any, out: Array | None 
 
     threads.over(rows, call if isinstance(function, numpy.ufunc) else calculate, each, grain)
     return result
+
+
+def _moved(ufunc: numpy.ufunc, arguments: tuple[Any, ...], out: Array | None) -> int:
+    """Return how many elements a ufunc reads and writes; one that it writes where it has read it counts once."""
+    sizes = [argument.size for argument in arguments if getattr(argument, "ndim", 0)]
+    return sum(sizes) + (_WRITES[ufunc] * max(sizes, default=1) if out is None else 0)
 
 
 def in_blocks(write: Callable[..., object], *arguments: Any) -> Array:

@@ -329,7 +329,7 @@ class Planes:
                 for some in threads.blocks(part, _step(self.size)):
                     formula(*[a[some] for a in arrays])
 
-        threads.over(self.count, work, self.size, _step(self.size) if loop is None else 1)
+        threads.over(self.count, work, self.size, _step(self.size) if loop is None else 1, quick=loop is not None)
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------
@@ -421,7 +421,7 @@ class Columns:
                 some = slice(block * self._rows, (block + 1) * self._rows)
                 self._run(name, formula, [m[some] for m in matrices], of_columns, totals[:, block])
 
-        threads.over(blocks, work, self._rows * self.x.shape[1])
+        threads.over(blocks, work, self._rows * self.x.shape[1], quick=self._loops is not None)
         return totals.astype(float)
 
     def _images(
@@ -433,7 +433,7 @@ class Columns:
         def work(part: slice) -> None:
             self._run(name, formula, [m[part] for m in matrices], of_columns, [], [result[part]])
 
-        threads.over(len(self.x), work, self.x.shape[1])
+        threads.over(len(self.x), work, self.x.shape[1], quick=self._loops is not None)
         return _channels_first(result.reshape(self.shape))
 
     def _run(

@@ -62,7 +62,7 @@ def reduced(ufunc: numpy.ufunc, array: Array) -> Array:
     elements = array.reshape(-1, order="A")
     count = array.size // _PART
     rows, found = elements[: count * _PART].reshape(count, _PART), numpy.empty(count + 1, array.dtype)
-    threads.over(count, lambda part: ufunc.reduce(rows[part], 1, out=found[part]), _PART)
+    threads.over(count, lambda part: ufunc.reduce(rows[part], 1, out=found[part]), _PART, quick=True)
     rest = elements[count * _PART :]
     if not rest.size:
         return ufunc.reduce(found[:count])

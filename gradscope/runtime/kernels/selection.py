@@ -46,7 +46,7 @@ def select(xp: Namespace, condition: Array, chosen: Any, other: Operand) -> Arra
         for some in threads.blocks(part, _BLOCK):
             _write_selected(mask[some], a[some] if a.ndim else a, b[some] if b.ndim else b, to[some])
 
-    threads.over(condition.size, work)
+    threads.over(condition.size, work, quick=True)
     return result
 
 

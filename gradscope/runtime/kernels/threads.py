@@ -11,10 +11,13 @@ from itertools import pairwise
 from operator import itemgetter
 from queue import SimpleQueue
 
-__all__ = ["WORTH", "blocks", "count", "over", "set_count", "sharing"]
+__all__ = ["WORTH", "WORTH_QUICK", "blocks", "count", "over", "set_count", "sharing"]
 
 WORTH = 1 << 18
 """How many elements a thread is given at least: to hand them over takes some 20 microseconds."""
+
+WORTH_QUICK = 4 * WORTH
+"""The same of a function that takes little longer than to read and write them."""
 
 sharing: list[int] = []
 """Holds the number of threads where there are several: whether it is empty takes less to ask than a function."""
@@ -133,7 +136,7 @@ class _Threads:
 _here = _Here()
 
 
-def over(size: int, work: Callable[[slice], None], each: int = 1, step: int = 1) -> None:
+def over(size: int, work: Callable[[slice], None], each: int = 1, step: int = 1, *, quick: bool = False) -> None:
     """Call `work` with slices of ``range(size)``, at once where there are threads.
 
     Parameters
@@ -146,13 +149,15 @@ def over(size: int, work: Callable[[slice], None], each: int = 1, step: int = 1)
         How many elements an index stands for.
     step : int
         Slices begin at multiples of this: what is computed of a block does not depend on the number of threads.
+    quick : bool
+        Whether `work` takes little longer than to read and write the elements, as a sum does, or a comparison.
 
     Raises
     ------
     Exception
         What `work` raised, of the first slice that did.
     """
-    number = min(_Threads.count, size * each // WORTH)
+    number = min(_Threads.count, size * each // (WORTH_QUICK if quick else WORTH))
     # A worker that waited for others would keep them waiting; at the very end of the process no other thread runs.
     if number < 2 or size <= step or _here.serves or sys.is_finalizing():
         work(slice(0, size))

@@ -25,6 +25,8 @@ def three(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Have three threads share arrays of every size."""
     before = threads.count()
     monkeypatch.setattr(threads, "WORTH", 1)
+    monkeypatch.setattr(threads, "WORTH_QUICK", 1)
+    monkeypatch.setattr(elementwise, "_WORTH_MOVING", 0)
     monkeypatch.setattr(elementwise, "_BLOCK", 2)
     monkeypatch.setattr(elementwise, "_GRAIN", 1)
     monkeypatch.setattr(threads, "_LEAD", 0)
@@ -289,27 +291,47 @@ def bits(tensor: Any) -> Any:
     return None if tensor is None else (str(tensor.dtype), tuple(tensor.shape), tensor.detach().numpy().tobytes())
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_threads_share_large_arrays_alone(large: bool, two: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    shared = []
+@pytest.mark.parametrize(
+    ("elements", "shared"),
+    [(LARGE - 1, "none"), (LARGE, "those that take a while"), (3 * LARGE, "all")],
+    ids=["small", "large", "very large"],
+)
+def test_threads_share_arrays_that_are_large_enough(
+    elements: int, shared: str, two: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts: list[slice] = []
     over = threads.over
-    monkeypatch.setattr(threads, "over", lambda *arguments: (shared.append(arguments[0]), over(*arguments)))
-    x = gs.ones(LARGE - (not large), requires_grad=True)
-    uses = {
+
+    def noted(size: int, work: Any, *arguments: Any, **options: Any) -> None:
+        over(size, lambda part: (parts.append(part), work(part)), *arguments, **options)
+
+    monkeypatch.setattr(threads, "over", noted)
+    x = gs.ones(elements, requires_grad=True)
+    slow = {
         "a ufunc": lambda: x.exp(),
         "a ufunc of two": lambda: x * x,
-        "one with a default": lambda: x + 1,
         "a formula": lambda: x.pow(3),
+        "a derivative": lambda: gs.autograd.grad(x.log(), x, gs.ones_like(x)),
+    }
+    quick = {
+        "one with a default": lambda: x + 1,
+        "one that refuses some dtypes": lambda: x > x,
         "in place": lambda: x.detach().mul_(2),
-        "a derivative": lambda: x.grad_fn or gs.autograd.grad(x.log(), x, gs.ones_like(x)),
         "a sum": lambda: x.sum(),
         "a maximum": lambda: x.max(),
         "a loss": lambda: gs.nn.functional.mse_loss(x.detach(), x.detach()),
+        "where": lambda: gs.where(x.detach() > 0, x.detach(), x.detach()),
     }
-    for name, use in uses.items():
-        shared.clear()
+    for name, use in {**slow, **quick}.items():
+        parts.clear()
         use()
-        assert bool(shared) == large, name
+        assert (len(parts) > 1) == (shared == "all" or (shared != "none" and name in slow)), name
+
+
+def test_a_ufunc_with_checks_refuses_large_arrays_too(two: None) -> None:
+    x = gs.ones(3 * LARGE, dtype=gs.complex64)
+    with pytest.raises(NotImplementedError, match='"gt_cpu" not implemented for'):
+        x > x  # noqa: B015
 
 
 @pytest.mark.parametrize("kind", [gs.float32, gs.float64], ids=str)

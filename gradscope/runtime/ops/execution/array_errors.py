@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from ... import state
+from ...kernels.elementwise import with_checks
 from ...memory import dtype
 from ...memory.dtype import scalar_type
 from ...memory.elements import as_element, is_number
@@ -69,7 +70,7 @@ def real_ufunc(ufunc: str, refusal: str) -> Formula:
             raise NotImplementedError(f"{refusal.format(name)}\nTake real, imag or abs of the tensor.")
         return known(self, other) if xp is numpy else getattr(xp, ufunc)(self, other)
 
-    return forward
+    return with_checks(forward, known)
 
 
 def checked_ufunc(ufunc: str, name: str, kinds: str) -> Formula:
@@ -81,7 +82,7 @@ def checked_ufunc(ufunc: str, name: str, kinds: str) -> Formula:
             refuse_kinds(name, self, kinds)
         return known(self, *others) if xp is numpy else getattr(xp, ufunc)(self, *others)
 
-    return forward
+    return with_checks(forward, known)
 
 
 class BadValueError(ValueError):
