@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import Context, copy_context
 from itertools import pairwise
 from operator import itemgetter
 from queue import SimpleQueue
 
-__all__ = ["WORTH", "WORTH_QUICK", "blocks", "count", "over", "set_count", "sharing"]
+__all__ = ["WORTH", "WORTH_QUICK", "blocks", "count", "over", "over_lines", "set_count", "sharing"]
 
 WORTH = 1 << 18
 """How many elements a thread is given at least: to hand them over takes some 20 microseconds."""
@@ -170,6 +171,31 @@ def over(size: int, work: Callable[[slice], None], each: int = 1, step: int = 1,
             raise min(raised, key=itemgetter(0))[1]
         finally:
             del raised  # they lead by their traceback to this frame, which is a cycle
+
+
+def over_lines(shape: Sequence[int], axis: int, work: Callable[[tuple[slice, ...]], None]) -> None:
+    """Call `work` with indices of parts of an array's lines along an axis, at once where there are threads.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        That of the array, with one dimension at least.
+    axis : int
+        From 0; no part divides it.
+    work : callable
+        As :func:`over` calls it.
+
+    Examples
+    --------
+    >>> over_lines((3, 2), 0, print)
+    (slice(None, None, None), slice(0, 2, None))
+    """
+    other = 0 if axis else 1
+    if len(shape) < 2:
+        work(())
+        return
+    every = (slice(None),) * other
+    over(shape[other], lambda part: work((*every, part)), math.prod(shape) // max(shape[other], 1))
 
 
 def _parts(size: int, number: int, each: int, step: int) -> list[slice]:

@@ -13,6 +13,7 @@ import weakref
 import numpy as np
 import pytest
 
+import gradscope as gs
 from gradscope.runtime.kernels import threads
 
 
@@ -294,6 +295,7 @@ def test_several_callers_share_the_threads(three):
 def test_a_thread_that_outlives_the_main_one_computes():
     program = f"""
 import threading
+import gradscope as gs
 from gradscope.runtime.kernels import threads
 
 def late():
@@ -308,3 +310,49 @@ threading.Thread(target=late).start()
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert (run.stdout.split(), run.stderr) == (["0", str(2 * threads.WORTH)], "")
+
+
+# --- operators whose lines or images threads share -------------------------------------------------------------------
+
+F = gs.nn.functional
+SHARED = {
+    "cumsum along the last": lambda x: x.cumsum(-1),
+    "cumsum along the first": lambda x: x.cumsum(0),
+    "cumprod": lambda x: x.cumprod(1),
+    "sort": lambda x: x.sort(2),
+    "sort along the first, descending": lambda x: x.sort(0, descending=True),
+    "avg_pool2d": lambda x: F.avg_pool2d(x, 2, padding=1),
+    "avg_pool2d of a size that is not divided": lambda x: F.avg_pool2d(x, 3, ceil_mode=True, count_include_pad=False),
+    "max_pool2d": lambda x: F.max_pool2d(x, 3, stride=2, return_indices=True),
+    "interpolate": lambda x: F.interpolate(x, scale_factor=1.5, mode="bicubic"),
+    "interpolate to the same size": lambda x: F.interpolate(x, size=x.shape[2:], mode="bilinear"),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_what_threads_share_is_bit_for_bit_that_of_one(three, monkeypatch, name):
+    x = gs.tensor(np.random.default_rng(0).integers(-3, 4, (5, 3, 6, 7)).astype("f") / 2)
+    x[0, 0, 0] = float("nan")
+    calls = []
+    for worth in (1, 1 << 40):
+        monkeypatch.setattr(threads, "WORTH", worth)
+        found = SHARED[name](x)
+        calls.append(
+            [(part.shape, part.numpy().tobytes()) for part in (found if isinstance(found, tuple) else (found,))]
+        )
+    assert calls[0] == calls[1]
+
+
+def test_lines_are_parted_across_another_axis(three, monkeypatch):
+    monkeypatch.setattr(threads, "WORTH", 1)
+    found = []
+    threads.over_lines((6, 4), 0, found.append)
+    assert all(index[0] == slice(None) for index in found)
+    assert sorted((index[1].start, index[1].stop) for index in found) == [(0, 1), (1, 3), (3, 4)]
+    found.clear()
+    threads.over_lines((6, 4), 1, found.append)
+    assert sorted((index[0].start, index[0].stop) for index in found) == [(0, 2), (2, 4), (4, 6)]
+    found.clear()
+    threads.over_lines((6,), 0, found.append)
+    threads.over_lines((0, 4), 1, found.append)
+    assert found == [(), (slice(0, 0),)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -81,23 +81,30 @@ def _max_pool(
     which = xp.empty(best.shape, dtype=numbers.dtype)
     which[...] = xp.asarray(numbers)
 
-    def take(some: slice) -> None:
-        # A few images at a time, which stay in the processor's cache.
-        step = max(_BLOCK // math.prod(out), 1)
-        for begin in range(some.start, some.stop, step):
-            part = slice(begin, min(begin + step, some.stop))
-            _take_largest(xp, lines[part], places, best[part], which[part])
-
-    if type(self) is numpy.ndarray:
-        threads.over(len(lines), take, math.prod(spatial))
-    else:
-        _take_largest(xp, lines, places, best, which)
+    _over_images(lines, out, lambda some: _take_largest(xp, lines[some], places, best[some], which[some]))
     index = xp.asarray(table).take(which)
     index += xp.asarray(corners)
     return best.reshape(*self.shape[:lead], *out), index.reshape(*self.shape[:lead], *out)
 
 
 _BLOCK = 1 << 15
+
+
+def _over_images(images: Array, out: Ints, work: Callable[[slice], None]) -> None:
+    """Call `work` with some images at a time, of which results of sizes `out` are computed; threads share them.
+
+    On the host they are a few, which stay in the processor's cache.
+    """
+    if type(images) is not numpy.ndarray:
+        work(slice(0, len(images)))
+        return
+    step = max(_BLOCK // max(math.prod(out), 1), 1)
+
+    def share(part: slice) -> None:
+        for some in threads.blocks(part, step):
+            work(some)
+
+    threads.over(len(images), share, math.prod(images.shape[1:]))
 
 
 def _take_largest(xp: Namespace, x: Array, places: list[tuple[slice, ...]], best: Array, which: Array) -> None:
@@ -351,13 +358,21 @@ def _avg_pool(
     one = (1,) * len(kernel)
     spatial = self.shape[self.ndim - len(kernel) :]
     out = pool_size(spatial, kernel, stride, padding, one, ceil_mode)
+    lead = self.ndim - len(kernel)
     padded = pad_array(xp, self, padding, _after(spatial, kernel, out, stride, padding, one))
-    total: Array = None
-    for _, slices in kernel_places(kernel, out, stride, one):
-        part = padded[(Ellipsis, *slices)]
-        total = part.copy() if total is None else xp.add(total, part, out=total)
+    images = padded.reshape(-1, *padded.shape[lead:])
+    result = xp.empty((len(images), *out), dtype=self.dtype)
     count = _divisors(xp, spatial, kernel, out, stride, padding, count_include_pad, divisor_override)
-    return (total / count).astype(self.dtype, copy=False)
+    first, *others = [slices for _, slices in kernel_places(kernel, out, stride, one)]
+
+    def average(some: slice) -> None:
+        total = images[(some, *first)].copy()
+        for slices in others:
+            total += images[(some, *slices)]
+        result[some] = total / count
+
+    _over_images(images, out, average)
+    return result.reshape(*self.shape[:lead], *out)
 
 
 def _avg_unpool(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy
 
+from ...kernels import threads
 from ...memory import bfloat16 as brain
 from ...memory.bfloat16 import cast
 from ...tensor.tensor import Tensor
@@ -26,14 +27,26 @@ def _cumsum(xp: Namespace, self: Array, dim: int, dtype: DType = None) -> Array:
     axis, kind = axis_of(dim, self.ndim), reduce_dtype(self, dtype)
     if kind.char in HALVES:
         return cast(_cumsum(xp, self, dim, "float32"), kind)
-    return xp.cumsum(in_rows(xp, self), axis=axis, dtype=kind) if self.ndim else self.astype(kind)
+    return _accumulated(xp, xp.cumsum, self, axis, kind)
+
+
+def _accumulated(xp: Namespace, function: Formula, self: Array, axis: int, kind: DType) -> Array:
+    """Return a running sum or product along an axis; threads share the lines."""
+    if not self.ndim:
+        return self.astype(kind)
+    rows = in_rows(xp, self)
+    if type(rows) is not numpy.ndarray:
+        return function(rows, axis=axis, dtype=kind)
+    result = numpy.empty(rows.shape, kind)
+    threads.over_lines(rows.shape, axis, lambda some: function(rows[some], axis=axis, dtype=kind, out=result[some]))
+    return result
 
 
 def _cumprod(xp: Namespace, self: Array, dim: int, dtype: DType = None) -> Array:
     axis, kind = axis_of(dim, self.ndim), reduce_dtype(self, dtype)
     if kind.char == brain.CHAR:
         return cast(_cumprod(xp, self, dim, "float32"), kind)
-    return xp.cumprod(in_rows(xp, self), axis=axis, dtype=kind) if self.ndim else self.astype(kind)
+    return _accumulated(xp, xp.cumprod, self, axis, kind)
 
 
 def _from_the_end(g: Gradient, dim: int, F: Namespace) -> Gradient:
@@ -231,8 +244,17 @@ def _sort(xp: Namespace, self: Array, dim: int = -1, descending: bool = False, s
         raise RuntimeError("Sort does not support complex dtypes\nSort by abs(), real or imag.")
     if self.ndim == 0:
         return self.copy(), xp.zeros((), dtype=xp.int64)
-    indices = sorted_order(xp, self, axis, descending)
-    return xp.take_along_axis(self, indices, axis=axis), indices
+    if type(self) is not numpy.ndarray:
+        indices = sorted_order(xp, self, axis, descending)
+        return xp.take_along_axis(self, indices, axis=axis), indices
+    values, indices = numpy.empty(self.shape, self.dtype), numpy.empty(self.shape, numpy.int64)
+
+    def sort(some: tuple[slice, ...]) -> None:
+        indices[some] = sorted_order(numpy, self[some], axis, descending)
+        values[some] = numpy.take_along_axis(self[some], indices[some], axis=axis)
+
+    threads.over_lines(self.shape, axis, sort)
+    return values, indices
 
 
 def back_along(g: Gradient, self_shape: Shape, dim: int, indices: Array, keepdim: bool, F: Namespace) -> Gradient:

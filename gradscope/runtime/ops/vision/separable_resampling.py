@@ -7,12 +7,13 @@ product with a matrix that is mostly zeros, it costs what it reads, and a NaN go
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy
 
+from ...kernels import threads
 from ..declaration.annotations import Array, Namespace
 
 __all__ = ["Taps", "along", "as_slice", "read_along", "resample", "resample_bytes"]
@@ -139,10 +140,27 @@ def along(xp: Namespace, x: Array, axis: int, taps: Taps) -> Array:
 def resample(xp: Namespace, x: Array, maps: Sequence[Taps]) -> Array:
     """Return `x` with one map applied to each of its last dimensions."""
     lead = x.ndim - len(maps)
-    result = x
-    for axis in _order(x.shape[lead:], maps):
-        result = along(xp, result, lead + axis, maps[axis])
-    return xp.ascontiguousarray(result) if result is not x else x.copy()
+    order = _order(x.shape[lead:], maps)
+
+    def resampled(part: Array) -> Array:
+        for axis in order:
+            part = along(xp, part, lead + axis, maps[axis])
+        return part
+
+    if not lead or type(x) is not numpy.ndarray:
+        return xp.ascontiguousarray(resampled(x)) if order else x.copy()
+    result = numpy.empty((*x.shape[:lead], *(taps.places.shape[1] for taps in maps)), x.dtype)
+
+    def write(part: slice) -> None:
+        for some in threads.blocks(part, max(_BLOCK // max(result[:1].size, 1), 1)):
+            result[some] = resampled(x[some])
+
+    threads.over(len(x), write, result[:1].size)
+    return result
+
+
+_BLOCK = 1 << 18
+"""Pixels that are computed at once: they stay in the processor's cache."""
 
 
 def resample_bytes(xp: Namespace, x: Array, maps: Sequence[Taps]) -> Array:
@@ -164,7 +182,7 @@ def _bytes_along(xp: Namespace, x: Array, axis: int, taps: Taps) -> Array:
     return xp.minimum(xp.maximum(total >> bits, 0), 255).astype("uint8")
 
 
-def _order(sizes: Sequence[int], maps: Sequence[Taps]) -> Iterable[int]:
+def _order(sizes: Sequence[int], maps: Sequence[Taps]) -> list[int]:
     """Return the dimensions to go through: those that shrink first, the last before others."""
     wanted = [a for a, m in enumerate(maps) if not m.identity]
     return sorted(wanted, key=lambda a: (maps[a].places.shape[1] / max(sizes[a], 1), -a))
