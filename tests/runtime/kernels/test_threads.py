@@ -324,6 +324,7 @@ SHARED = {
     "avg_pool2d": lambda x: F.avg_pool2d(x, 2, padding=1),
     "avg_pool2d of a size that is not divided": lambda x: F.avg_pool2d(x, 3, ceil_mode=True, count_include_pad=False),
     "max_pool2d": lambda x: F.max_pool2d(x, 3, stride=2, return_indices=True),
+    "products of small matrices": lambda x: x.flatten(0, 1) @ x.flatten(0, 1).mT,
     "interpolate": lambda x: F.interpolate(x, scale_factor=1.5, mode="bicubic"),
     "interpolate to the same size": lambda x: F.interpolate(x, size=x.shape[2:], mode="bilinear"),
 }

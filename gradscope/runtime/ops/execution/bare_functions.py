@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 from ...dispatch import OPERATORS
+from ...kernels import threads
 from ...kernels.copies import row_major_copy
 from ..declaration.annotations import Array, Formula, Namespace, Number
 
@@ -114,7 +115,30 @@ def matrix_product(xp: Namespace, a: Array, b: Array) -> Array:
         return xp.dot(a, b)  # matmul would leave BLAS, and take 8 times as long
     if a.ndim > 2 and b.ndim == 2 and a.size:  # matmul would make a product for each matrix of `a`
         return xp.matmul(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[1])
+    if threads.sharing and _are_small(a, b):
+        result = numpy.empty((len(a), a.shape[1], b.shape[2]), a.dtype)
+        each = result[:1].size * a.shape[2] // _AS_LONG
+        threads.over(len(a), lambda some: numpy.matmul(a[some], b[some], out=result[some]), each)
+        return result
     return xp.matmul(a, b)
+
+
+_AS_LONG = 16
+"""How many multiplications of a product take as long as an element of other functions that threads share."""
+
+_LEFT_TO_BLAS = 1 << 18
+"""Up to how many multiplications OpenBLAS takes one thread for a product: its threads share a larger one.
+
+References
+----------
+``SMP_THRESHOLD_MIN`` and ``GEMM_MULTITHREAD_THRESHOLD`` in OpenBLAS's ``interface/gemm.c``.
+"""
+
+
+def _are_small(a: Array, b: Array) -> bool:
+    """Whether two arrays are batches of matrices so small that BLAS shares none of their products."""
+    kinds = type(a) is type(b) is numpy.ndarray and a.dtype.char == b.dtype.char and a.dtype.char in "fdFD"
+    return kinds and a.ndim == b.ndim == 3 and a.shape[1] * a.shape[2] * b.shape[2] <= _LEFT_TO_BLAS
 
 
 def in_rows(xp: Namespace, array: Array) -> Array:
