@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gradscope.inspect import Debugger
+from gradscope.inspect.records.object_search import setting_aside
 from gradscope.inspect.wire.program_process import ProgramProcess
 
 SCRIPT = """\
@@ -50,11 +51,12 @@ def measure(nodes: int, steps: int) -> dict[str, list[float]]:
         for debugger in (here, there):
             debugger.start()
             debugger.wait(120)
-        for index in range(WARM_UP + steps):
-            for values, debugger in zip(taken.values(), (here, there)):
-                milliseconds = step(debugger)
-                if index >= WARM_UP:
-                    values.append(milliseconds)
+        with setting_aside():  # as a front does
+            for index in range(WARM_UP + steps):
+                for values, debugger in zip(taken.values(), (here, there)):
+                    milliseconds = step(debugger)
+                    if index >= WARM_UP:
+                        values.append(milliseconds)
         for debugger in (here, there):
             debugger.abort()
             debugger.wait(30)
