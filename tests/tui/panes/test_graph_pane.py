@@ -269,6 +269,18 @@ def test_a_node_that_joins_branches_says_which_inputs_get_nothing_while_paramete
     play(scenario, session, size=(140, 40))
 
 
+def test_a_module_that_is_called_by_its_class_is_not_called_so_twice():
+    session = FakeSession([replace(node, module="Linear") for node in chain(3)])
+    session.known_modules = [ModuleRecord("Linear", "Linear", "in_features=4")]
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: re.search(r"▾ Linear +in_features=4", text_of(app)))
+        await pilot.press("7", "m")
+        await until(pilot, lambda: re.search(r"▾ Linear +\S+ nodes +in_features=4", text_of(app)))
+
+    play(scenario, session, size=(140, 40))
+
+
 @pytest.mark.parametrize("doubt", ["", "likely "])
 def test_a_branch_that_is_cut_off_is_drawn_below_the_node_that_joins_it_and_leads_to_the_line_that_cuts(doubt):
     nodes = chain()

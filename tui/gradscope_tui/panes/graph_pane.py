@@ -698,10 +698,10 @@ class GraphPane(CursorPane, inherit_bindings=False):
             text.append(f"{f'+{beyond}' if beyond else '':<{self._beyond()}}", self.color("dim"))
 
     def _append_kind(self, text: Text, module: str, dim: Style) -> None:
-        """Append what a module is, where that is known."""
+        """Append what a module is, where that is known; one that is in no other is called by its class."""
         record = self._modules.get(module)
         if record is not None:
-            text.append(f"  {record.kind}")
+            text.append(f"  {record.kind}" if record.kind != module else " ")
             text.append(f" {record.arguments}" if record.arguments else "", dim)
 
     def _columns(self, row: int, width: int) -> Text:

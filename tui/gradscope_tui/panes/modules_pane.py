@@ -152,7 +152,7 @@ class ModulesPane(CursorPane):
         record = self._modules.get(row.path)
         text.append("▸ " if row.path in self._folded else "▾ ", self.color("dim"))
         text.append(row.name, self.color("now" if here else "strong"))
-        if record is not None:
+        if record is not None and record.kind != row.path:
             text.append(f" {record.kind}")
         if row.unreached:
             text.append(f"  ✗ {row.unreached} not reached", self.color("bad"))
