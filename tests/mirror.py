@@ -184,7 +184,6 @@ TESTED_IN = {
     "runtime/ops/pointwise/equality": "runtime/ops/pointwise/test_where_and_clamp.py",
     "runtime/ops/pointwise/fused_arithmetic": "runtime/ops/pointwise/test_where_and_clamp.py",
     "runtime/ops/pointwise/logic": "runtime/ops/test_corners.py",
-    "runtime/ops/pointwise/unary": "runtime/ops/test_corners.py",
     "runtime/ops/reduce/sort_and_cumulate": "runtime/ops/reduce/test_reductions.py",
     "runtime/ops/shape/copy_and_cast": "runtime/ops/test_operators.py",
     "runtime/ops/shape/view_copies": "runtime/ops/test_operators.py",

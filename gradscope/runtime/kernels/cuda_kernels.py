@@ -120,6 +120,8 @@ ELEMENTWISE = {
     "silu": Elementwise("x", "result = x * sigmoid(x);"),
     "silu_backward": Elementwise("g x", "R s = sigmoid(x); result = g * (s * (x * (R(1) - s) + R(1)));"),
     "threshold_backward": Elementwise("g x", "result = x <= threshold ? R(0) : g;", "threshold"),
+    "exps": Elementwise("x", "result = exp(x);"),
+    "tanhs": Elementwise("x", "result = tanh(x);"),
     "sigmoids": Elementwise("x", "result = sigmoid(x);"),
     "sigmoid_backward": Elementwise("g y", "result = g * ((R(1) - y) * y);"),
     "tanh_backward": Elementwise("g y", "result = g * (R(1) - y * y);"),

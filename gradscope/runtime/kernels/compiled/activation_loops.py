@@ -7,7 +7,7 @@ import math
 import numpy
 
 from .jit import IN1, OUT1, f4, kernel
-from .scalars import erf, exp, expm1, log1p_of_share, sigmoid, tanh, tanh_of_softplus
+from .scalars import erf, exp, expm1, gradual_exp, log1p_of_share, sigmoid, tanh, tanh_of_softplus
 
 _f4 = numpy.float32
 _ZERO, _HALF, _ONE, _THREE, _SIX = map(_f4, (0, 0.5, 1, 3, 6))
@@ -81,6 +81,18 @@ def sigmoids(x, result):
 def sigmoid_backward(g, y, result):
     for i in range(y.size):
         result[i] = g[i] * ((_ONE - y[i]) * y[i])
+
+
+@kernel(IN1, OUT1)
+def exps(x, result):
+    for i in range(x.size):
+        result[i] = gradual_exp(x[i])
+
+
+@kernel(IN1, OUT1)
+def tanhs(x, result):
+    for i in range(x.size):
+        result[i] = tanh(x[i])
 
 
 @kernel(IN1, IN1, OUT1)

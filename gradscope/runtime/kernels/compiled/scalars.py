@@ -12,7 +12,7 @@ import numpy
 
 from .jit import scalar
 
-__all__ = ["erf", "exp", "expm1", "largest", "log1p_of_share", "sigmoid", "tanh", "tanh_of_softplus"]
+__all__ = ["erf", "exp", "expm1", "gradual_exp", "largest", "log1p_of_share", "sigmoid", "tanh", "tanh_of_softplus"]
 
 _f4, _i4 = numpy.float32, numpy.int32
 
@@ -38,13 +38,38 @@ def exp(x):
     # Beside so large a number there is no room for a fraction: the last bits are those of n.
     shifted = _f4(x * _PER_LOG_TWO + _ROUND)
     n = shifted - _ROUND
-    r = x - n * _LOG_TWO_HIGH - n * _LOG_TWO_LOW
-    p = ((((_E7 * r + _E6) * r + _E5) * r + _E4) * r + _E3) * r + _HALF
-    p = p * r * r + r + _ONE
+    p = _exp_of_rest(x - n * _LOG_TWO_HIGH - n * _LOG_TWO_LOW)
     # 2^n by its bits; one factor of 2 apart, for 2^128 has none.
     power = _i4(_i4(shifted.view(_i4) + _EXPONENT) << _i4(23)).view(_f4)
     result = p * _TWO * power
     result = _ZERO if x < _LEAST_EXP else result
+    return _INFINITE if x > _MOST_EXP else result
+
+
+@scalar
+def _exp_of_rest(r):
+    p = ((((_E7 * r + _E6) * r + _E5) * r + _E4) * r + _E3) * r + _HALF
+    return p * r * r + r + _ONE
+
+
+_LEAST_GRADUAL = _f4(-104)  # below it, exp(x) is rounded to 0
+_ZERO_BITS, _BIAS = _i4(0x4B400000), _i4(127)
+
+
+@scalar
+def gradual_exp(x):
+    """Return e to the power x, as :func:`exp` does, less than the smallest normal number too (gradual underflow)."""
+    within = _LEAST_GRADUAL if x < _LEAST_GRADUAL else x
+    within = _MOST_EXP if within > _MOST_EXP else within
+    shifted = _f4(within * _PER_LOG_TWO + _ROUND)
+    n = shifted - _ROUND
+    p = _exp_of_rest(within - n * _LOG_TWO_HIGH - n * _LOG_TWO_LOW)
+    # 2^n in two factors that are normal numbers.
+    whole = _i4(shifted.view(_i4) - _ZERO_BITS)
+    half = _i4(whole >> _i4(1))
+    first = _i4(_i4(half + _BIAS) << _i4(23)).view(_f4)
+    second = _i4(_i4(_i4(whole - half) + _BIAS) << _i4(23)).view(_f4)
+    result = p * first * second
     return _INFINITE if x > _MOST_EXP else result
 
 
@@ -83,21 +108,24 @@ def sigmoid(x):
 
 
 _MOST_TANH = _f4(9.02)  # beyond it, tanh(x) is rounded to 1
-_T1, _T2, _T3, _T4, _T5 = map(_f4, (0.1409921844, 4.425960708e-3, 4.22740307e-5, 1.111776726e-7, 3.674530776e-11))
-_U1, _U2, _U3, _U4, _U5 = map(_f4, (0.4743255174, 0.02920113389, 5.00836396e-4, 2.603881238e-6, 2.951234334e-9))
+_SMALL_TANH = _f4(0.625)
+_T1, _T2, _T3, _T4, _T5 = map(
+    _f4, (-0.333332819422, 0.133314422036, -0.0537397155531, 0.0206390887954, -5.70498872745e-3)
+)
 
 
 @scalar
 def tanh(x):
-    """Return the hyperbolic tangent, x times a ratio of polynomials of its square."""
-    x = _MOST_TANH if x > _MOST_TANH else x
-    x = -_MOST_TANH if x < -_MOST_TANH else x
+    """Return the hyperbolic tangent: of a small number a polynomial, else 1 - 2 / (exp(2x) + 1).
+
+    The polynomial is that of S. L. Moshier's Cephes library (``tanhf``).
+    """
+    size = _MOST_TANH if abs(x) > _MOST_TANH else abs(x)
+    large = _ONE - _TWO / (exp(size + size) + _ONE)
+    large = -large if x < _ZERO else large
     t = x * x
-    p = ((((_T5 * t + _T4) * t + _T3) * t + _T2) * t + _T1) * t + _ONE
-    q = ((((_U5 * t + _U4) * t + _U3) * t + _U2) * t + _U1) * t + _ONE
-    p = x * p / q
-    p = _ONE if p > _ONE else p
-    return -_ONE if p < -_ONE else p
+    small = x * (((((_T5 * t + _T4) * t + _T3) * t + _T2) * t + _T1) * t + _ONE)
+    return small if abs(x) < _SMALL_TANH else large
 
 
 _MOST_SOFTPLUS = _f4(20)  # beyond it, tanh(softplus(x)) is rounded to 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy
+from numpy.lib.introspect import opt_func_info
 
 from ...kernels import forms
 from ...kernels.elementwise import whole
@@ -21,11 +22,36 @@ from ..declaration.samples import unary
 from ..execution.array_errors import checked_ufunc, refuse_kinds
 from ..execution.bare_functions import conj, one_minus
 
+
+def _compiled_where_faster(ufunc: str, loop: str) -> str | Formula:
+    """Return the forward of a ufunc: of large arrays of float32 a compiled loop, but for NumPy's with AVX-512.
+
+    With AVX2 NumPy takes two to six times as long as the loop.
+    """
+    if _has_avx512(ufunc):
+        return ufunc
+    known, name = getattr(numpy, ufunc), f"activation_loops.{loop}"
+
+    @whole
+    def forward(xp: Namespace, self: Array) -> Array:
+        if xp is numpy and (self.size < forms.LEAST or self.dtype.char != "f"):
+            return known(self)
+        return pointwise(name, getattr(xp, ufunc), self, writes=True)
+
+    return forward
+
+
+def _has_avx512(ufunc: str) -> bool:
+    """Whether NumPy computes a ufunc of float32 with AVX-512 on this processor, as far as it tells."""
+    found = opt_func_info(func_name=f"^{ufunc}$", signature="float32").get(ufunc, {})
+    return any(name in kind["current"] for kind in found.values() for name in ("AVX512", "X86_V4"))
+
+
 # --- exponentials and logarithms --------------------------------------------------------------------------------------
 
 operator(
     "exp(Tensor self)",
-    "exp",
+    _compiled_where_faster("exp", "exps"),
     promote="float",
     inplace=True,
     out=True,
@@ -527,7 +553,7 @@ def _tanh_gradient(g: Gradient, result: Array) -> Gradient:
 
 operator(
     "tanh(Tensor self)",
-    "tanh",
+    _compiled_where_faster("tanh", "tanhs"),
     promote="float",
     inplace=True,
     out=True,

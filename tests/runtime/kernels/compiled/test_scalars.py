@@ -9,6 +9,7 @@ from gradscope.runtime.kernels import forms
 
 EXACT = {
     "exp": math.exp,
+    "gradual_exp": math.exp,
     "tanh": math.tanh,
     "erf": math.erf,
     "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
@@ -27,6 +28,30 @@ def test_they_are_off_by_few_units_in_the_last_place(scalars, name):
     function = getattr(scalars, name)
     for x in NUMBERS:
         np.testing.assert_allclose(function(np.float32(x)), EXACT[name](x), rtol=6e-7, atol=1e-37)
+
+
+def test_tanh_and_exp_are_as_exact_as_numpys(scalars):
+    for name in ("tanh", "gradual_exp"):
+        function = getattr(scalars, name)
+        for x in NUMBERS:
+            exact = EXACT[name](x)
+            assert abs(float(function(np.float32(x))) - exact) <= 1.5 * np.spacing(np.float32(abs(exact))), (name, x)
+
+
+def test_underflow_is_gradual(scalars):
+    for x in (-87.5, -90.0, -100.0, -103.5):
+        x = float(np.float32(x))
+        np.testing.assert_allclose(scalars.gradual_exp(np.float32(x)), math.exp(x), atol=1.5e-45)
+    assert [scalars.gradual_exp(np.float32(x)) for x in (-104.5, -math.inf, 89.0, math.inf)] == [
+        0,
+        0,
+        math.inf,
+        math.inf,
+    ]
+
+
+def test_zero_keeps_its_sign(scalars):
+    assert math.copysign(1, scalars.tanh(np.float32(-0.0))) == -1
 
 
 def test_extremes(scalars):
