@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import overload
 
 from .records import NodeRecord
 
-__all__ = ["NodeRecords"]
+__all__ = ["NodeRecords", "norms_by_place"]
+
+
+def norms_by_place(nodes: Iterable[NodeRecord]) -> dict[int, float]:
+    """Return the norms of the gradients that have come to nodes, by their places, as far as they are known."""
+    return {node.index: node.norm for node in nodes if node.norm is not None}
 
 
 class NodeRecords(Sequence[NodeRecord]):
@@ -43,6 +48,13 @@ class NodeRecords(Sequence[NodeRecord]):
         if not -count <= index < count:
             raise IndexError(f"there is no node {index} in this backward: it has {count} nodes")
         return self._at(index % count)
+
+    def known_norms(self) -> Mapping[int, float]:
+        """Return the norms of the gradients that have come to nodes, by their places, as far as they are known.
+
+        Subclasses that can tell them without the records do.
+        """
+        return norms_by_place(self)
 
     @abstractmethod
     def _at(self, index: int) -> NodeRecord:

@@ -416,6 +416,17 @@ class TaskView:
             inherited=self._inherited.get(key),
         )
 
+    def known_norms(self) -> dict[int, float]:
+        """Return the norms that the records of its nodes have, by their places, without making one."""
+        count = len(self.order)
+        # The backward goes on on other threads meanwhile: each of these copies is made at once.
+        known: dict[int, float | None] = self.norms.copy()
+        for key, seen in self._seen.copy().items():
+            place = self._positions.get(key)
+            if place is not None:
+                known[place] = None if seen.incoming is None else seen.incoming.norm
+        return {place: norm for place, norm in known.items() if norm is not None and place < count}
+
     def candidate(self, index: int) -> CallFacts | FinishedNodeFacts:
         """Return what a breakpoint may ask of a node."""
         key = self.order[index]

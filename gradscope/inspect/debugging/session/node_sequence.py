@@ -6,7 +6,7 @@ kept of its nodes are columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol
 
@@ -108,6 +108,9 @@ class RecordSource(Protocol):
     def candidate(self, index: int) -> Candidate:
         """Return what a breakpoint asks of the node at a place."""
 
+    def known_norms(self) -> Mapping[int, float]:
+        """Return the norms of the gradients that have come to nodes, by their places, as far as they are known."""
+
     def position(self, key: int) -> int | None:
         """Return the place of a node."""
 
@@ -126,6 +129,10 @@ class NodeList(NodeRecords):
 
     def __iter__(self) -> Iterator[NodeRecord]:
         return map(self._source.record, range(len(self)))
+
+    def known_norms(self) -> Mapping[int, float]:
+        """Return the norms of the gradients that have come to nodes, by their places, without making a record."""
+        return self._source.known_norms()
 
     @property
     def order(self) -> Hashable:
