@@ -835,18 +835,22 @@ class RemoteDebugger:
         known = before.known if before is not None else None
         number, count = standing.arrangement, standing.node_count
         if known is None or (known.arrangement, known.count) != (number, count):
-            known = KnownNodes(number, count, lambda start, stop: self._page(m.Nodes(number, start, stop)))
+            known = KnownNodes(
+                number,
+                count,
+                lambda start, stop: self._unless_gone(m.Nodes(number, start, stop)) or [],
+                lambda: self._unless_gone(m.Norms(number)),
+            )
         elif before is not None and standing.state is SessionState.RUNNING:
             return before
         return RemoteNodes(known)
 
-    def _page(self, verb: m.Nodes) -> list[NodeRecord]:
-        """Return some nodes; none where the program has gone."""
+    def _unless_gone(self, verb: m.Verb) -> Any:
+        """Return the answer to a verb; None where the program has gone."""
         try:
-            found: list[NodeRecord] = self._ask(verb)
+            return self._ask(verb)
         except SessionError:
-            return []
-        return found
+            return None
 
     def _end(self, problem: str) -> None:
         """Note that the connection has ended."""

@@ -19,13 +19,13 @@ __all__ = [
     "Catch", "Changed", "Conclude", "Conclusion", "Continue", "Derivative", "Elements", "EnableBreakpoint", "Evaluate",
     "Execute", "Explain", "Failure", "FindElement", "Findings", "FollowThread", "Frames", "FromFront", "FromProgram",
     "GoLive", "Goto", "Hello", "IgnoreBreakpoint", "Inspect", "Into", "Leave", "Logged", "Losses", "MainThreadStack",
-    "Message", "Modules", "NextBackward", "Nodes", "Out", "PageOfTensor", "ParameterNames", "Parameters", "Pause",
-    "Proof", "RecordAlways", "Records", "Refused", "RemoveBreakpoint", "RemoveWatch", "Reply", "Request",
+    "Message", "Modules", "NextBackward", "Nodes", "Norms", "Out", "PageOfTensor", "ParameterNames", "Parameters",
+    "Pause", "Proof", "RecordAlways", "Records", "Refused", "RemoveBreakpoint", "RemoveWatch", "Reply", "Request",
     "ReverseContinue", "RunTo", "SaveTensor", "ScaleGrad", "SetGrad", "SetLimit", "Skip", "Standing", "Start", "Step",
     "SummaryOfTensor", "Until", "Variables", "Verb", "Welcome", "WhatIfAsked", "Where", "Whereabouts", "ZeroGrad",
 ]  # fmt: skip
 
-PROTOCOL = 1
+PROTOCOL = 2
 """The version of the protocol; the two sides must have the same."""
 
 
@@ -447,6 +447,15 @@ class Nodes(Verb):
     stop: int
 
 
+class Norms(Verb):
+    """Return the norms of the gradients that have come to nodes, by their places, as far as they are known.
+
+    `arrangement` says of which order.
+    """
+
+    arrangement: int
+
+
 class Records(Verb):
     """Return the records of nodes of the backward that is shown, with the gradients seen so far, as of a slice."""
 
@@ -635,9 +644,9 @@ AnyVerb: TypeAlias = (
     | Back | ReverseContinue | Goto | GoLive | RecordAlways
     | AddBreakpoint | RemoveBreakpoint | EnableBreakpoint | IgnoreBreakpoint | Catch | AddWatch | RemoveWatch
     | FollowThread | SetLimit
-    | Nodes | Records | Inspect | Evaluate | Elements | PageOfTensor | SummaryOfTensor | FindElement | SaveTensor
-    | Derivative | Execute | Variables | Frames | Losses | Where | Whereabouts | MainThreadStack | Explain | Findings
-    | BackwardRecords | Modules | Parameters | Ask | ParameterNames | Conclude
+    | Nodes | Norms | Records | Inspect | Evaluate | Elements | PageOfTensor | SummaryOfTensor | FindElement
+    | SaveTensor | Derivative | Execute | Variables | Frames | Losses | Where | Whereabouts | MainThreadStack | Explain
+    | Findings | BackwardRecords | Modules | Parameters | Ask | ParameterNames | Conclude
     | SetGrad | ZeroGrad | ScaleGrad | Skip | WhatIfAsked
 )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 
 from ..records.node_records import NodeRecords
 from ..records.records import NodeRecord
@@ -14,15 +14,18 @@ _LONG_PAGE = 4_096
 _GONE = "(gone)"
 
 Fetch = Callable[[int, int], list[NodeRecord]]
+FetchNorms = Callable[[], Mapping[int, float] | None]
 
 
 class KnownNodes:
     """The nodes in one order, as they were when first read: the facts that do not change as long as the order stays."""
 
-    def __init__(self, arrangement: int, count: int, fetch: Fetch) -> None:
+    def __init__(self, arrangement: int, count: int, fetch: Fetch, fetch_norms: FetchNorms) -> None:
         self.arrangement = arrangement
         self.count = count
         self.fetch = fetch
+        self.fetch_norms = fetch_norms
+        self._norms: Mapping[int, float] = {}
         self._records: list[NodeRecord] = []
         self._places: dict[int, int] = {}
         self._latest: dict[int, list[NodeRecord]] = {}  # by the number of their page
@@ -33,6 +36,13 @@ class KnownNodes:
         if page:
             self._latest[number] = page
         return page or self._latest.get(number, [])
+
+    def norms(self) -> Mapping[int, float]:
+        """Return the norms that are known by now, or those that were last told where the program is gone."""
+        told = self.fetch_norms()
+        if told is not None:
+            self._norms = told
+        return self._norms
 
     def from_(self, start: int) -> Iterator[NodeRecord]:
         """Yield nodes from a place on; those that are not known are asked for."""
@@ -75,7 +85,7 @@ class RemoteNodes(NodeRecords):
     >>> def fetch(start, stop):
     ...     asked.append((start, stop))
     ...     return [NodeRecord(i, i, "MulBackward0", "Mul", i, "", "", None, ()) for i in range(start, min(stop, 300))]
-    >>> nodes = RemoteNodes(KnownNodes(1, 300, fetch))
+    >>> nodes = RemoteNodes(KnownNodes(1, 300, fetch, dict))
     >>> nodes[130].index, nodes[140].index, len(nodes[120:130]), asked
     (130, 140, 10, [(128, 256), (0, 128)])
     """
@@ -83,6 +93,7 @@ class RemoteNodes(NodeRecords):
     def __init__(self, known: KnownNodes) -> None:
         self.known = known
         self._pages: dict[int, list[NodeRecord]] = {}
+        self._norms: Mapping[int, float] | None = None
 
     def __len__(self) -> int:
         return self.known.count
@@ -97,6 +108,12 @@ class RemoteNodes(NodeRecords):
 
     def __iter__(self) -> Iterator[NodeRecord]:
         return (self[index] for index in range(len(self)))
+
+    def known_norms(self) -> Mapping[int, float]:
+        """Return the norms of the gradients that have come to nodes, by their places; asked for once."""
+        if self._norms is None:
+            self._norms = self.known.norms()
+        return self._norms
 
     @property
     def order(self) -> Hashable:

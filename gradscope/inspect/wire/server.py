@@ -24,9 +24,9 @@ from ..records.records import DebuggerEvent
 from .addresses import Address
 from .channel import Channel, ChannelError, ClosedHereError, MessageChannel, encode
 from .handshake import PATIENCE, shake_hands
-from .messages import Cancel, Changed, Failure, FromFront, Leave, Logged, Nodes, Refused, Reply, Request, Welcome
+from .messages import Cancel, Changed, Failure, FromFront, Leave, Logged, Refused, Reply, Request, Welcome
 from .standing import StandingSource
-from .verb_table import AT_ONCE, VERBS, nodes
+from .verb_table import AT_ONCE, OF_AN_ORDER, VERBS
 
 __all__ = ["DebugServer", "Front"]
 
@@ -298,9 +298,8 @@ class Front:
             self._put(answer)
 
     def _carry_out(self, verb: Any) -> Any:
-        if isinstance(verb, Nodes):
-            return nodes(self._source, verb)
-        return VERBS[type(verb)].answer(self._debugger, verb)
+        named = OF_AN_ORDER.get(type(verb))
+        return VERBS[type(verb)].answer(self._debugger, verb) if named is None else named.answer(self._source, verb)
 
     # --- sending ---
 

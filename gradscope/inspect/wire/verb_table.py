@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..debuggee.whereabouts import main_thread_stack, whereabouts
@@ -15,6 +15,7 @@ from ..debugging.session.session_records import (
     WatchRecord,
     WhatIf,
 )
+from ..records.node_records import NodeRecords
 from ..records.object_search import no_collection
 from ..records.records import NodeRecord, TensorPage, TensorSummary
 from . import messages as m
@@ -23,7 +24,7 @@ from .standing import StandingSource
 if TYPE_CHECKING:
     from ..debugging.session.debugger import Debugger
 
-__all__ = ["AT_ONCE", "GOING_ON", "VERBS", "Answered", "nodes", "result_type"]
+__all__ = ["AT_ONCE", "GOING_ON", "OF_AN_ORDER", "VERBS", "Answered", "result_type"]
 
 _QUESTIONS = ("memory", "gradient_flow", "why_no_grad")
 _LARGEST_PAGE = 1 << 20
@@ -35,12 +36,12 @@ class Answered(NamedTuple):
     Attributes
     ----------
     answer : callable
-        Takes the debugger and the verb.
+        Takes the debugger and the verb, or for verbs that name an order what knows the orders that were sent.
     result : type
         Of what it returns.
     """
 
-    answer: Callable[[Debugger, Any], Any]
+    answer: Callable[[Any, Any], Any]
     result: Any = None
 
 
@@ -128,7 +129,25 @@ VERBS: dict[type[m.Verb], Answered] = {
     m.Skip: _plain("skip"),
     m.WhatIfAsked: Answered(lambda debugger, verb: debugger.what_if(verb.slot, verb.expression), WhatIf),
 }
-"""Every verb but those that are about the connection itself."""
+"""Every verb but those that are about the connection itself, or name an order of nodes."""
+
+
+def _nodes(source: StandingSource, verb: m.Nodes) -> list[NodeRecord]:
+    found = source.nodes(verb.arrangement)
+    with no_collection():
+        return list(found[max(0, verb.start) : max(0, min(verb.stop, verb.start + _LARGEST_PAGE))])
+
+
+def _norms(source: StandingSource, verb: m.Norms) -> Mapping[int, float]:
+    found = source.nodes(verb.arrangement)
+    return found.known_norms() if isinstance(found, NodeRecords) else {}  # there is an empty list before a backward
+
+
+OF_AN_ORDER: dict[type[m.Verb], Answered] = {
+    m.Nodes: Answered(_nodes, list[NodeRecord]),
+    m.Norms: Answered(_norms, dict[int, float]),
+}
+"""The verbs that name one of the orders of nodes that were sent."""
 
 AT_ONCE = (m.Pause, m.Abort, m.Whereabouts)
 """Verbs that do not wait until those before them have been answered."""
@@ -139,11 +158,5 @@ GOING_ON = (m.Start, m.Step, m.Into, m.Out, m.Continue, m.RunTo, m.Until, m.Next
 
 def result_type(verb: type[m.Verb]) -> Any:
     """Return the type of the answer to a verb."""
-    return list[NodeRecord] if verb is m.Nodes else VERBS[verb].result if verb in VERBS else None
-
-
-def nodes(source: StandingSource, verb: m.Nodes) -> list[NodeRecord]:
-    """Return some nodes in one of the orders that were sent."""
-    found = source.nodes(verb.arrangement)
-    with no_collection():
-        return list(found[max(0, verb.start) : max(0, min(verb.stop, verb.start + _LARGEST_PAGE))])
+    answered = OF_AN_ORDER.get(verb) or VERBS.get(verb)
+    return None if answered is None else answered.result

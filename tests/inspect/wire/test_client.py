@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from gradscope.inspect import BreakpointError, Debugger, SessionError, SessionState, TensorSubject
+from gradscope.inspect.records.node_records import norms_by_place
 from gradscope.inspect.wire import client
 from gradscope.inspect.wire.addresses import parse_address
 from gradscope.inspect.wire.channel import ChannelError
@@ -27,6 +28,7 @@ def same(debugger, remote):
     for name in ("state", "reason", "task_index", "task_count", "current", "live", "ended", "recorded", "tasks"):
         assert getattr(remote, name) == getattr(debugger, name), name
     assert list(remote.nodes) == list(debugger.nodes)
+    assert remote.nodes.known_norms() == norms_by_place(debugger.nodes)
     assert remote.watches == debugger.watches
     assert remote.breakpoints == debugger.breakpoints
     assert remote.catching == debugger.catching

@@ -55,6 +55,13 @@ def test_another_version_is_named(ends):
         shake_hands(Channel(here, m.FromProgram), "front", b"")
 
 
+def test_a_program_that_does_not_know_the_verb_norms_is_not_attached_to(ends):
+    here, there = ends()
+    Channel(there, m.FromFront).send(m.Hello(1, "0.7.0", 1, b"x" * 32))
+    with pytest.raises(HandshakeError, match=r"gradscope 0\.7\.0 \(protocol 1\)"):
+        shake_hands(Channel(here, m.FromProgram), "front", b"")
+
+
 def test_a_proof_cannot_be_sent_back(ends):
     """A program that only returns what it gets does not pass for one that knows the token."""
     here, there = ends()
