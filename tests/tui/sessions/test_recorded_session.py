@@ -9,10 +9,12 @@ import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect import TensorSubject
 from gradscope.inspect.debugging.session.session_errors import SessionError
+from gradscope.inspect.records.node_records import norms_by_place
 from gradscope_tui.actions import unavailable
 from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.sessions.recorded_nodes import RecordedNodes
 from gradscope_tui.sessions.recorded_session import RecordedSession
+from gradscope_tui.sessions.session_protocol import known_norms
 from gradscope_tui.widgets.status_bar import StatusBar
 from tests.tui.fake import play, text_of, type_in, until
 
@@ -263,6 +265,37 @@ def test_a_damaged_page_costs_its_own_nodes_only(tmp_path):
         assert [node.name for node in lost.bare()] == [node.name for node in lost]
         assert [node.index for node in lost] == list(range(len(lost)))
         assert lost[3:5] == list(lost)[3:5]
+
+
+def test_norms_are_read_once_until_the_recording_has_more(path, tmp_path, monkeypatch):
+    read = []
+    decode = gi.Recording.decode
+
+    def noted(self, page, start, stop, first):
+        read.append(stop - start)
+        return decode(self, page, start, stop, first)
+
+    monkeypatch.setattr(gi.Recording, "decode", noted)
+    w = gs.ones(2, requires_grad=True)
+    with gi.record(tmp_path / "growing.gscope") as recorder:
+        (w * 2).sum().backward()
+        recorder.flush()
+        with gi.open_recording(tmp_path / "growing.gscope") as recording:
+            session = RecordedSession(recording)
+            session.start()
+            before = known_norms(session.nodes)
+            assert before == norms_by_place(list(session.nodes))
+            assert set(before) == set(range(len(session.nodes)))
+            read.clear()
+            session.step()
+            assert known_norms(session.nodes) is before
+            assert read == []
+            (w * 2).sum().backward()
+            recorder.flush()
+            session.restart()
+            session.next_backward()
+            assert set(known_norms(session.nodes)) == set(range(len(session.nodes)))
+            assert read
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import islice
 
 from gradscope.inspect.recording import BackwardRecord, Recording, RecordingError
@@ -35,6 +35,7 @@ class RecordedNodes(NodeRecords):
         self._recording = recording
         self.task = task
         self._blocks: OrderedDict[int, list[NodeRecord]] = OrderedDict()
+        self._norms: Mapping[int, float] | None = None
 
     def __len__(self) -> int:
         return self.task.count
@@ -64,6 +65,12 @@ class RecordedNodes(NodeRecords):
             if len(self._blocks) > _KEPT:
                 self._blocks.popitem(last=False)
         return block
+
+    def known_norms(self) -> Mapping[int, float]:
+        """Return the norms of the gradients that have come to nodes, by their places; read once."""
+        if self._norms is None:
+            self._norms = super().known_norms()
+        return self._norms
 
     @property
     def order(self) -> Hashable:

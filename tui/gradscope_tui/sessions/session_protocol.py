@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gradscope.inspect.records.node_records import norms_by_place
+
 if TYPE_CHECKING:
     from gradscope.inspect.debugging.session.session_records import (
         BackwardFinding,
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Breakpoint", "Session", "can_look_back", "has_ended", "is_over", "is_past", "is_paused", "order_of", "why_not",
-    "without_gradients",
+    "Breakpoint", "Session", "can_look_back", "has_ended", "is_over", "is_past", "is_paused", "known_norms",
+    "order_of", "why_not", "without_gradients",
 ]  # fmt: skip
 
 
@@ -329,3 +331,9 @@ def without_gradients(nodes: Sequence[NodeRecord]) -> Iterable[NodeRecord]:
     """Return the nodes for somebody who does not look at their gradients: of a recording, those take long to read."""
     bare: Callable[[], Iterable[NodeRecord]] | None = getattr(nodes, "bare", None)
     return nodes if bare is None else bare()
+
+
+def known_norms(nodes: Sequence[NodeRecord]) -> Mapping[int, float]:
+    """Return the norms of the gradients that have come to nodes, by their places, if possible without reading each."""
+    tell: Callable[[], Mapping[int, float]] | None = getattr(nodes, "known_norms", None)
+    return norms_by_place(nodes) if tell is None else tell()
