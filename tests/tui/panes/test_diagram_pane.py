@@ -1,12 +1,20 @@
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
+import gradscope as gs
+from gradscope.inspect import Debugger
 from gradscope.inspect.debugging.session.session_records import BackwardFinding, ModuleRecord
 from gradscope.inspect.records.records import EdgeRecord, Location
+from gradscope.inspect.wire import messages as m
+from gradscope_tui.panes import diagram_pane
 from gradscope_tui.panes.diagram_pane import MOST, DiagramPane
 from gradscope_tui.panes.graph_pane import GraphPane
-from tests.tui.fake import FakeSession, chain, play, text_of, until
+from gradscope_tui.sessions.session_snapshot import Snapshot
+from gradscope_tui.widgets.graph_rows import Outline
+from tests.inspect.wire.programs import served
+from tests.tui.fake import FakeSession, chain, play, summary, text_of, until
 
 
 def session(nodes=None):
@@ -192,3 +200,140 @@ def test_a_branch_that_is_cut_off_is_a_box_with_the_line_that_cuts():
         await until(pilot, lambda: "3 Source two.py:20" in text_of(app))
 
     play(scenario, fake, size=(120, 40))
+
+
+# What it costs -------------------------------------------------------------------------------------------------------
+
+
+def layers():
+    model = gs.nn.Sequential(*(gs.nn.Linear(2, 2) for _ in range(60)))
+    for _ in range(2):
+        model(gs.ones(1, 2)).sum().backward()
+
+
+def test_a_step_asks_a_program_for_norms_and_for_no_page_of_nodes_that_is_not_seen():
+    debugger = Debugger.for_call(layers)
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes and "PAUSED" in text_of(app))
+        await pilot.press("0", "m")
+        pane = app.query_one(DiagramPane)
+        await until(pilot, lambda: len(pane._shown.diagram.boxes) > 60)
+        await until(pilot, lambda: not pane._making)
+        asked.clear()
+        for step in range(1, 8):
+            await pilot.press("n")
+            await until(pilot, lambda step=step: pane._snapshot.current == step and not pane._making)
+        assert sum(norm is not None for norm in pane._shown.norms) > 2
+        assert any(isinstance(verb, m.Norms) for verb in asked)
+        assert {verb.start for verb in asked if isinstance(verb, m.Nodes)} <= {0}
+
+    asked = []
+    with served(debugger) as remote:
+        ask = remote._ask
+        remote._ask = lambda verb: asked.append(verb) or ask(verb)
+        play(scenario, remote, size=(120, 40))
+
+
+def test_the_boxes_are_made_once_for_an_outline_and_open_modules(monkeypatch):
+    made = []
+
+    def noted(outline, nodes, opened, most):
+        made.append(opened)
+        return made_by(outline, nodes, opened, most)
+
+    made_by = diagram_pane.diagram_of
+    monkeypatch.setattr(diagram_pane, "diagram_of", noted)
+
+    async def scenario(app, pilot):
+        pane = await opened(app, pilot)
+        made.clear()
+        for _ in range(5):
+            await pilot.press("n")
+        await until(pilot, lambda: app.session.current == 5 and "▶ layers.1" in text_of(app))
+        assert made == []
+        await pilot.press("space")
+        await until(pilot, lambda: "0 Diagram 1" in text_of(app))
+        assert made == [frozenset()]
+        assert pane.copied().startswith("layers")
+
+    play(scenario, session(), size=(120, 40))
+
+
+def test_one_diagram_is_made_at_a_time_and_then_that_of_the_last_of_many_steps(monkeypatch):
+    go_on, began, at_work = threading.Event(), [], []
+    go_on.set()
+    made_by = diagram_pane._made
+
+    def held(snapshot, *others):
+        began.append(snapshot.current)
+        at_work.append(len(began))
+        assert len(at_work) == 1, "two diagrams are made at the same time"
+        go_on.wait(20)
+        at_work.clear()
+        return made_by(snapshot, *others)
+
+    monkeypatch.setattr(diagram_pane, "_made", held)
+
+    async def scenario(app, pilot):
+        pane = await opened(app, pilot)
+        await until(pilot, lambda: not pane._making)
+        go_on.clear()
+        began.clear()
+        for step in range(1, 7):
+            app.session.step()
+            await until(pilot, lambda step=step: pane._snapshot.current == step)
+        await until(pilot, lambda: "▶ layers.2" in text_of(app))
+        assert len(began) == 1
+        go_on.set()
+        await until(pilot, lambda: not pane._making)
+        assert set(began[1:]) == {6}
+
+    play(scenario, session(), size=(120, 40))
+
+
+def test_a_cursor_that_moves_while_the_diagram_is_made_stays_where_it_has_gone(monkeypatch):
+    go_on, made_by = threading.Event(), diagram_pane._made
+    go_on.set()
+    monkeypatch.setattr(diagram_pane, "_made", lambda *args: go_on.wait(20) and made_by(*args))
+
+    async def scenario(app, pilot):
+        pane = await opened(app, pilot)
+        await until(pilot, lambda: not pane._making)
+        go_on.clear()
+        pane.update(pane._snapshot)
+        await pilot.press("down")
+        assert pane.copied().startswith("layers.1")
+        go_on.set()
+        await until(pilot, lambda: not pane._making)
+        assert pane.copied().startswith("layers.1")
+
+    play(scenario, session(), size=(120, 40))
+
+
+def test_what_a_node_has_brought_others_is_read_once_but_as_long_as_it_can_be_edited():
+    read = []
+
+    class Noted(list):
+        known_norms = staticmethod(lambda: {0: 1.0, 1: 1.0, 2: 1.0})
+
+        def __getitem__(self, index):
+            read.append(index)
+            return super().__getitem__(index)
+
+    nodes = [replace(node, module=f"layers.{node.index}", grad_inputs=(summary(), summary())) for node in chain(4)]
+    nodes[0] = replace(nodes[0], edges=(*nodes[0].edges, EdgeRecord(nodes[2].key, 0)))
+    nodes = Noted(nodes)
+    outline, structure = Outline.read(nodes), diagram_pane._Structure()
+
+    def made(current):
+        nonlocal structure
+        read.clear()
+        snapshot = Snapshot(nodes=nodes, current=current, outline=outline)
+        _, structure, _ = diagram_pane._made(snapshot, None, None, 80, structure)
+        return list(read)
+
+    assert made(1) == [0, 1]
+    assert made(1) == [1]
+    assert made(2) == [1]
+    assert made(3) == []

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradscope.inspect.records.records import EdgeRecord, NodeRecord
+from gradscope_tui.sessions.session_protocol import known_norms
 from gradscope_tui.widgets.graph_rows import Outline, ancestors
 from gradscope_tui.widgets.module_diagram import containers, diagram_of, norms_of, opened_to_fit
 from tests.tui.fake import summary
@@ -56,7 +57,7 @@ def test_every_node_stands_in_one_box_and_every_edge_between_boxes_in_one_arrow(
 def test_norms_are_those_of_the_edges_into_a_box(nodes):
     nodes = [replace(node, norm=1.0, grad_inputs=tuple(summary() for _ in node.edges)) for node in nodes]
     diagram = diagram_of(Outline.read(nodes), nodes, frozenset(), 300)
-    norms, arrows = norms_of(diagram, nodes)
+    norms, arrows = norms_of(diagram, known_norms(nodes), nodes.__getitem__)
     for place, box in enumerate(diagram.boxes):
         entries = [
             i
@@ -73,10 +74,31 @@ def test_what_nobody_has_seen_has_no_norm():
     third = NodeRecord(2, 12, "ExpBackward0", "Exp", 0, "c", "", None, (), norm=4.0)
     nodes = [first, second, third]
     diagram = diagram_of(Outline.read(nodes), nodes, frozenset(), 300)
-    norms, arrows = norms_of(diagram, nodes)
+    norms, arrows = norms_of(diagram, known_norms(nodes), nodes.__getitem__)
     assert norms == [2.0, 3.0, 4.0]
     # What comes to the third node from each of the others is not known: only their sum is.
     assert arrows == {(0, 1): 3.0, (0, 2): None, (1, 2): None}
+
+
+def test_records_are_read_of_nodes_alone_that_have_run_and_bring_a_part():
+    to = [(11, 12), (12,), (13,), (14, 15), (15,), ()]
+    nodes = [
+        NodeRecord(
+            i, 10 + i, "AddBackward0", "Add", 0, "abcdef"[i], "", None, tuple(EdgeRecord(key, 0) for key in keys),
+            norm=float(i) if i < 4 else None, grad_inputs=tuple(summary() for _ in keys),
+        )
+        for i, keys in enumerate(to)
+    ]  # fmt: skip
+    read = []
+
+    def record(index):
+        read.append(index)
+        return nodes[index]
+
+    diagram = diagram_of(Outline.read(nodes), nodes, frozenset(), 300)
+    _, arrows = norms_of(diagram, known_norms(nodes), record)
+    assert read == [0, 1, 3]
+    assert (arrows[0, 2], arrows[1, 2], arrows[2, 3], arrows[3, 5], arrows[4, 5]) == (0.5, 0.5, 3.0, 0.5, None)
 
 
 def test_what_several_edges_of_a_box_bring_one_node_is_their_sum():
@@ -87,7 +109,7 @@ def test_what_several_edges_of_a_box_bring_one_node_is_their_sum():
         for i, (module, into, norm) in enumerate(zip(modules, edges, norms))
     ]
     diagram = diagram_of(Outline.read(nodes), nodes, frozenset(), 300)
-    assert norms_of(diagram, nodes) == ([2.0, 4.0], {(0, 1): 4.0})
+    assert norms_of(diagram, known_norms(nodes), nodes.__getitem__) == ([2.0, 4.0], {(0, 1): 4.0})
 
 
 def test_nodes_without_a_module_that_follow_each_other_are_one_box_and_a_parameter_is_its_own():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -15,7 +16,7 @@ from textual.message import Message
 from textual.worker import Worker
 
 from gradscope_tui.colors import line_style
-from gradscope_tui.sessions.session_protocol import without_gradients
+from gradscope_tui.sessions.session_protocol import known_norms, without_gradients
 from gradscope_tui.widgets.cut_branches import CutFollowed, CutRow, by_joint, cut_rows
 from gradscope_tui.widgets.diagram_drawing import LABEL, Arrow, Cell, Drawing, draw
 from gradscope_tui.widgets.graph_rows import NOTHING, Outline, ancestors
@@ -47,6 +48,24 @@ _BAR = 12
 
 _LEAST, _MOST_TITLE, _MOST_KIND = LABEL + _BAR + 4, 28, 40
 """Columns of a frame, and of what stands in it."""
+
+
+class _Structure:
+    """The diagram of an outline with some modules open, before branches that are cut off are added.
+
+    Attributes
+    ----------
+    brought : dict of int to NodeRecord
+        By their indices nodes that have run, with what they have brought others: that does not change any more.
+    """
+
+    def __init__(
+        self, outline: Outline = NOTHING, opened: frozenset[str] = frozenset(), nodes: Sequence[NodeRecord] = ()
+    ) -> None:
+        self.outline = outline
+        self.opened = opened
+        self.diagram = diagram_of(outline, nodes, opened, MOST)
+        self.brought: dict[int, NodeRecord] = {}
 
 
 class _Shown(NamedTuple):
@@ -101,6 +120,9 @@ class DiagramPane(LinePane, inherit_bindings=False):
         self._opened: frozenset[str] | None = None
         self._zoom: int | None = None
         self._shown = _Shown()
+        self._structure = _Structure()
+        self._outdated = False
+        self._making: Worker[None] | None = None
         self._rows: Mapping[int, Sequence[int]] = {}
         self._pressed: tuple[int, int] | None = None
         self._panned = False
@@ -133,27 +155,29 @@ class DiagramPane(LinePane, inherit_bindings=False):
         if snapshot.paused and place >= 0:
             self._select(place)
 
-    def _draw_anew(self, keep: int | None = None) -> None:
-        """Make the diagram on another thread; the cursor stays on the box of its node, or of `keep`."""
-        if self._snapshot is None or not self._seen:
-            return
-        outline, snapshot, opened, zoom = self._outline, self._snapshot, self._opened, self._zoom
-        width = self.scrollable_content_region.width
-        if keep is None:
-            here = self._box
-            # A backward that has ended is read from the loss on, as in the graph.
-            stands = snapshot.paused or snapshot.state == "failed"
-            keep = here.members[0] if here is not None else max(0, snapshot.current) if stands else 0
+    def _draw_anew(self) -> None:
+        """Make the diagram on another thread: where one is being made, once more when that has been."""
+        self._outdated = True
+        if self._seen and self._snapshot is not None and self._making is None:
+            self._making = self.run_worker(self._make, group="diagram")
 
-        async def make() -> None:
-            found = await on_thread(lambda: _made(snapshot, outline, opened, zoom, width), collect=False)
-            if outline is self._outline and opened == self._opened:
-                self._opened, shown = found
-                self._take(shown, keep)
+    async def _make(self) -> None:
+        while self._outdated and self._seen and self._snapshot is not None:
+            self._outdated = False
+            snapshot, opened, width = self._snapshot, self._opened, self.scrollable_content_region.width
+            make = partial(_made, snapshot, opened, self._zoom, width, self._structure)
+            found = await on_thread(make, collect=False)
+            if snapshot.outline is self._outline and opened == self._opened:
+                self._opened, self._structure, shown = found
+                self._take(shown, snapshot)
+        self._making = None
 
-        self._making: Worker[None] = self.run_worker(make, group="diagram", exclusive=True)
-
-    def _take(self, shown: _Shown, keep: int) -> None:
+    def _take(self, shown: _Shown, snapshot: Snapshot) -> None:
+        """Show a diagram; the cursor stays on the box of its node."""
+        here = self._box
+        # A backward that has ended is read from the loss on, as in the graph.
+        stands = snapshot.paused or snapshot.state == "failed"
+        keep = here.members[0] if here is not None else max(0, snapshot.current) if stands else 0
         moved, branch = shown.drawing.spots != self._shown.drawing.spots, self._shown.cut.get(self.cursor)
         self._shown = shown
         rows: dict[int, list[int]] = defaultdict(list)
@@ -308,19 +332,19 @@ class DiagramPane(LinePane, inherit_bindings=False):
                 self.post_message(self.VerbRefused(f"{box.title} has no parts, and no module is around it"))
                 return
             opened = frozenset(m for m in opened if m != around and not m.startswith(f"{around}."))
-        self._open(opened, box.members[0])
+        self._open(opened)
 
     def _around(self, box: Box) -> str:
         """Return the innermost open module that the nodes of a box belong to."""
         return box.module.rpartition(".")[0] if box.module else self._outline.modules[box.members[0]]
 
-    def _open(self, opened: frozenset[str], keep: int) -> None:
+    def _open(self, opened: frozenset[str]) -> None:
         shown = {next((a for a in ancestors(m) if a not in opened), "") for m in set(self._outline.modules)}
         if len(shown) > MOST:
             self.post_message(self.VerbRefused(f"that would be {len(shown)} boxes: {MOST} are drawn at most"))
             return
         self._opened = opened
-        self._draw_anew(keep)
+        self._draw_anew()
 
     def zoom(self, step: int) -> bool:
         """Draw larger or smaller boxes."""
@@ -449,8 +473,8 @@ def _record(snapshot: Snapshot | None, box: Box) -> ModuleRecord | None:
 
 
 def _made(
-    snapshot: Snapshot, outline: Outline, opened: frozenset[str] | None, zoom: int | None, width: int
-) -> tuple[frozenset[str], _Shown]:
+    snapshot: Snapshot, opened: frozenset[str] | None, zoom: int | None, width: int, before: _Structure
+) -> tuple[frozenset[str], _Structure, _Shown]:
     """Return which modules are open, and the diagram with its drawing: in the largest boxes that fit, if none is said.
 
     Parameters
@@ -461,18 +485,23 @@ def _made(
         Which of the sizes of boxes.
     width : int
         Columns that can be seen.
+    before : _Structure
+        What was made last: kept while the outline and the open modules stay.
     """
+    outline, structure = snapshot.outline, before
     if opened is None:
         opened = opened_to_fit(outline.modules, AT_FIRST, MOST)
-    names = list(without_gradients(snapshot.nodes))
-    if len(names) != len(outline.modules):
-        return opened, _Shown()
-    diagram = diagram_of(outline, names, opened, MOST)
-    norms, brought = norms_of(diagram, snapshot.nodes)
-    signs = {diagram.box_of(index): ("", "bad") for index in _not_finite(snapshot.nodes)}
+    if before.outline is not outline or before.opened != opened:
+        nodes = list(without_gradients(snapshot.nodes))
+        if len(nodes) != len(outline.modules):
+            return opened, before, _Shown()
+        structure = _Structure(outline, opened, nodes)
+    known = known_norms(snapshot.nodes)
+    norms, brought = norms_of(structure.diagram, known, partial(_read, snapshot, structure))
+    signs = {structure.diagram.box_of(index): ("", "bad") for index, norm in known.items() if not isfinite(norm)}
     for finding in reversed(snapshot.findings):  # the worst findings come first
-        signs[diagram.box_of(finding.index)] = FINDING_SIGNS[finding.severity]
-    diagram, cut = _with_cut(diagram, outline, snapshot.findings)
+        signs[structure.diagram.box_of(finding.index)] = FINDING_SIGNS[finding.severity]
+    diagram, cut = _with_cut(structure.diagram, outline, snapshot.findings)
     signs |= dict.fromkeys(cut, ("✂", "bad"))
     norms += [None] * len(cut)
     brought |= dict.fromkeys(diagram.arrows.keys() - brought.keys())
@@ -485,7 +514,18 @@ def _made(
         drawing = draw(widths, _HEIGHTS[size], arrows)
         if drawing.width <= width:
             break
-    return opened, _Shown(diagram, drawing, norms, signs, size, cut)
+    return opened, structure, _Shown(diagram, drawing, norms, signs, size, cut)
+
+
+def _read(snapshot: Snapshot, structure: _Structure, index: int) -> NodeRecord:
+    """Return the record of a node: what it has brought others can be edited as long as the program stands there."""
+    kept = structure.brought.get(index)
+    if kept is not None:
+        return kept
+    record = snapshot.nodes[index]
+    if record.grad_inputs is not None and index not in (snapshot.current, snapshot.live):
+        structure.brought[index] = record
+    return record
 
 
 def _with_cut(
@@ -512,14 +552,6 @@ def _width(box: Box, size: int, record: ModuleRecord | None) -> int:
         return title + LABEL + 2
     kind = min(len(f"{record.kind} {record.arguments}"), _MOST_KIND) if size == 2 and record is not None else 0
     return max(_LEAST, title + 5, kind + 4)
-
-
-def _not_finite(nodes: Sequence[NodeRecord]) -> Iterable[int]:
-    """Return the nodes to which a gradient comes that has NaN or Inf; a recording has a list of them."""
-    listed: Callable[[], list[int]] | None = getattr(nodes, "bad", None)
-    if listed is not None:
-        return listed()
-    return [node.index for node in nodes if node.norm is not None and not isfinite(node.norm)]
 
 
 def _arrow_color(norm: float | None, scale: NormScale) -> str:

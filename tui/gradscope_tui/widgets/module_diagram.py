@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 from gradscope_tui.widgets.graph_rows import ancestors
@@ -55,14 +55,20 @@ class Diagram:
         From box to box, by their places: the edges that an arrow stands for, each from node to node.
     owners : sequence of int
         For each node the place of its box.
+    entries : sequence of tuple of int
+        For each box the nodes that get something from elsewhere, or at which the backward begins.
     sources : sequence of tuple of int
         For each node those that its gradients come from.
+    positions : mapping of int to int
+        The index of each node by its key.
     """
 
     boxes: tuple[Box, ...] = ()
     arrows: Mapping[Pair, tuple[Pair, ...]] = field(default_factory=dict)
     owners: Sequence[int] = ()
+    entries: Sequence[tuple[int, ...]] = ()
     sources: Sequence[tuple[int, ...]] = ()
+    positions: Mapping[int, int] = field(default_factory=dict)
 
     def box_of(self, index: int) -> int:
         """Return the place of the box in which a node stands; -1 where there is no such node."""
@@ -141,7 +147,17 @@ def diagram_of(outline: Outline, nodes: Sequence[NodeRecord], opened: frozenset[
         for target in dict.fromkeys(targets):
             if owners[source] != owners[target]:
                 arrows[owners[source], owners[target]].append((source, target))
-    return Diagram(boxes, {pair: tuple(edges) for pair, edges in arrows.items()}, owners, outline.sources)
+    joined = {pair: tuple(edges) for pair, edges in arrows.items()}
+    entries = [tuple(_entries(outline.sources, owners, box.members)) for box in boxes]
+    return Diagram(boxes, joined, owners, entries, outline.sources, outline.positions)
+
+
+def _entries(sources: Sequence[tuple[int, ...]], owners: Sequence[int], members: Sequence[int]) -> Iterable[int]:
+    """Yield the nodes of a box that get something from elsewhere, or at which the backward begins."""
+    for index in members:
+        into = sources[index]
+        if not into or any(owners[source] != owners[index] for source in into):
+            yield index
 
 
 def _closed(module: str, opened: frozenset[str]) -> str:
@@ -185,13 +201,18 @@ def _title(nodes: Sequence[NodeRecord], members: Sequence[int]) -> str:
 # Norms ---------------------------------------------------------------------------------------------------------------
 
 
-def norms_of(diagram: Diagram, nodes: Sequence[NodeRecord]) -> tuple[list[float | None], dict[Pair, float | None]]:
+def norms_of(
+    diagram: Diagram, norms: Mapping[int, float], read: Callable[[int], NodeRecord]
+) -> tuple[list[float | None], dict[Pair, float | None]]:
     """Return the norm of the gradient that comes into each box, and of that which each arrow brings.
 
     Parameters
     ----------
-    nodes : sequence of NodeRecord
-        Of the backward, as far as it has run.
+    norms : mapping of int to float
+        Of the gradients that have come to nodes, by their indices, as far as the backward has run.
+    read : callable
+        Returns the record of a node by its index: called for such as are one of several that bring a node something,
+        where all of these have been reached.
 
     Returns
     -------
@@ -199,20 +220,40 @@ def norms_of(diagram: Diagram, nodes: Sequence[NodeRecord]) -> tuple[list[float 
         None where nobody has seen it: of what a node gets from several others, their sum alone is known when the
         program runs free.
     """
-    into = [_together(_entering(diagram, nodes, place)) for place in range(len(diagram.boxes))]
-    arrows = {
-        pair: _together(norm for target in _by_target(edges) for norm in _brought(diagram, nodes, *target))
-        for pair, edges in diagram.arrows.items()
-    }
+    into = [_together(map(norms.get, entries)) for entries in diagram.entries]
+    reached = max(norms, default=-1)
+    arrows = {pair: _brought(diagram, norms, read, reached, edges) for pair, edges in diagram.arrows.items()}
     return into, arrows
 
 
-def _entering(diagram: Diagram, nodes: Sequence[NodeRecord], place: int) -> Iterable[float | None]:
-    """Yield the norm at each node of a box that gets something from elsewhere, or where the backward begins."""
-    for index in diagram.boxes[place].members:
-        sources = diagram.sources[index]
-        if not sources or any(diagram.owners[source] != place for source in sources):
-            yield nodes[index].norm
+def _brought(
+    diagram: Diagram,
+    norms: Mapping[int, float],
+    read: Callable[[int], NodeRecord],
+    reached: int,
+    edges: Sequence[Pair],
+) -> float | None:
+    """Return the norm of what edges from one box bring another: of sums, at nodes that no others come to."""
+    parts, sums = [], []
+    for target, sources in _by_target(edges):
+        if len(sources) == len(diagram.sources[target]):
+            sums.append(norms.get(target))
+        else:
+            parts += [(source, target) for source in sources]
+    if None in sums or any(source > reached for source, _ in parts):
+        return None
+    return _together(chain(sums, chain.from_iterable(_part(diagram, read(source), target) for source, target in parts)))
+
+
+def _part(diagram: Diagram, source: NodeRecord, target: int) -> Iterable[float | None]:
+    """Return the norms of what a node has brought another, by each edge between the two."""
+    produced = zip(source.grad_inputs or (), source.edges)
+    found = [
+        summary.norm
+        for summary, edge in produced
+        if summary is not None and edge.target_key is not None and diagram.positions.get(edge.target_key) == target
+    ]
+    return found or [None]
 
 
 def _by_target(edges: Iterable[Pair]) -> Iterable[tuple[int, list[int]]]:
@@ -221,22 +262,6 @@ def _by_target(edges: Iterable[Pair]) -> Iterable[tuple[int, list[int]]]:
     for source, target in edges:
         sources[target].append(source)
     return sources.items()
-
-
-def _brought(
-    diagram: Diagram, nodes: Sequence[NodeRecord], target: int, sources: Sequence[int]
-) -> Iterable[float | None]:
-    """Yield the norms of what edges from one box bring a node; of their sum, where no others come to it."""
-    if len(sources) == len(diagram.sources[target]):
-        yield nodes[target].norm
-        return
-    for source in sources:
-        produced = zip(nodes[source].grad_inputs or (), nodes[source].edges)
-        key = nodes[target].key
-        found: list[float | None] = [
-            summary.norm for summary, edge in produced if summary is not None and edge.target_key == key
-        ]
-        yield from found or [None]
 
 
 def _together(norms: Iterable[float | None]) -> float | None:
