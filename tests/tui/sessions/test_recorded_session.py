@@ -9,9 +9,12 @@ import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect import TensorSubject
 from gradscope.inspect.debugging.session.session_errors import SessionError
+from gradscope.inspect.recording.file.node_pages import NODE, Page
+from gradscope.inspect.recording.recorder.gradient_statistics import TENSOR
 from gradscope.inspect.records.node_records import norms_by_place
 from gradscope_tui.actions import unavailable
 from gradscope_tui.panes.log_pane import LogPane
+from gradscope_tui.sessions import recorded_nodes
 from gradscope_tui.sessions.recorded_nodes import RecordedNodes
 from gradscope_tui.sessions.recorded_session import RecordedSession
 from gradscope_tui.sessions.session_protocol import known_norms
@@ -265,17 +268,45 @@ def test_a_damaged_page_costs_its_own_nodes_only(tmp_path):
         assert [node.name for node in lost.bare()] == [node.name for node in lost]
         assert [node.index for node in lost] == list(range(len(lost)))
         assert lost[3:5] == list(lost)[3:5]
+        assert lost.known_norms() == norms_by_place(lost)
 
 
-def test_norms_are_read_once_until_the_recording_has_more(path, tmp_path, monkeypatch):
-    read = []
-    decode = gi.Recording.decode
+def test_norms_are_read_without_a_record(session, monkeypatch):
+    monkeypatch.delattr(gi.Recording, "decode")
+    assert set(known_norms(session.nodes)) == {0, 1, 2, 3}
 
-    def noted(self, page, start, stop, first):
-        read.append(stop - start)
-        return decode(self, page, start, stop, first)
 
-    monkeypatch.setattr(gi.Recording, "decode", noted)
+def test_norms_are_those_of_the_records(tmp_path):
+    class Halves(gs.autograd.Function):
+        """Gives two halves; where one of them gets no gradient, it brings none."""
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x[:2] * 1, x[2:] * 1
+
+        @staticmethod
+        def backward(ctx, first, second):
+            return None if second is None else gs.cat([first, second])
+
+    with gi.record(tmp_path / "halves.gscope"):
+        for both in (True, False):
+            first, second = Halves.apply(gs.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True) * 1)
+            (first * first * second if both else first * float("inf")).sum().backward()
+    with gi.open_recording(tmp_path / "halves.gscope") as recording:
+        for task in recording.tasks():
+            norms, read = known_norms(RecordedNodes(recording, task)), norms_by_place(task.nodes)
+            assert (task.number, len(norms) < task.count) in ((1, False), (2, True))
+            assert list(map(repr, norms.items())) == list(map(repr, read.items()))
+
+
+def test_a_node_at_which_nobody_has_looked_has_no_norm():
+    nodes, tensors = numpy.zeros(3, NODE), numpy.zeros(2, TENSOR)
+    nodes["incoming"], tensors["norm"] = (-1, 1, 1), (3.0, 4.0)
+    assert list(recorded_nodes._norms_on(Page(nodes, tensors, None, {}), 5)) == [(6, 3.0), (7, 4.0)]
+
+
+def test_norms_are_read_once_until_the_recording_has_more(tmp_path):
     w = gs.ones(2, requires_grad=True)
     with gi.record(tmp_path / "growing.gscope") as recorder:
         (w * 2).sum().backward()
@@ -286,16 +317,13 @@ def test_norms_are_read_once_until_the_recording_has_more(path, tmp_path, monkey
             before = known_norms(session.nodes)
             assert before == norms_by_place(list(session.nodes))
             assert set(before) == set(range(len(session.nodes)))
-            read.clear()
             session.step()
             assert known_norms(session.nodes) is before
-            assert read == []
             (w * 2).sum().backward()
             recorder.flush()
             session.restart()
             session.next_backward()
             assert set(known_norms(session.nodes)) == set(range(len(session.nodes)))
-            assert read
 
 
 @pytest.mark.slow

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import islice
 
 from gradscope.inspect.recording import BackwardRecord, Recording, RecordingError
-from gradscope.inspect.recording.file.node_pages import STATES
+from gradscope.inspect.recording.file.node_pages import STATES, Page
 from gradscope.inspect.records.node_records import NodeRecords
 from gradscope.inspect.records.records import NodeRecord, operator_name
+from gradscope.inspect.records.tensor_statistics import combined_norm
 from gradscope_tui.widgets.labels import UNREADABLE
 
 __all__ = ["RecordedNodes"]
@@ -69,8 +71,14 @@ class RecordedNodes(NodeRecords):
     def known_norms(self) -> Mapping[int, float]:
         """Return the norms of the gradients that have come to nodes, by their places; read once."""
         if self._norms is None:
-            self._norms = super().known_norms()
+            self._norms = dict(self._read_norms())
         return self._norms
+
+    def _read_norms(self) -> Iterator[tuple[int, float]]:
+        """Yield them from the columns of the pages: making records would take twenty times as long."""
+        for first, number in self.task.nodes.pages():
+            with contextlib.suppress(RecordingError):  # on a damaged page none is known
+                yield from _norms_on(self._recording.page(number), first)
 
     @property
     def order(self) -> Hashable:
@@ -132,6 +140,16 @@ class RecordedNodes(NodeRecords):
                 yield from (read[index - first] for index in indices)
             else:
                 yield from (self._between(index, index + 1)[0] for index in indices)
+
+
+def _norms_on(page: Page, first: int) -> Iterator[tuple[int, float]]:
+    """Yield the nodes of a page, the first of which has index `first`, with the norms of what has come to them."""
+    rows = page.tensors[["spec", "norm"]].tolist()
+    norms = [None if spec < 0 else norm for spec, norm in rows]  # -1 stands for an undefined gradient
+    for index, (begin, count) in enumerate(zip(page.first_tensors().tolist(), page.nodes["incoming"].tolist()), first):
+        norm = combined_norm(norms[begin : begin + max(count, 0)])
+        if norm is not None:
+            yield index, norm
 
 
 def _unreadable(start: int, stop: int) -> list[NodeRecord]:
