@@ -26,10 +26,12 @@ class NodeRecords(Sequence[NodeRecord]):
     ...         return 3
     ...
     ...     def _at(self, index):
-    ...         return NodeRecord(index, index, "MulBackward0", "Mul", index, "", "", None, ())
+    ...         return NodeRecord(index, index, "MulBackward0", "Mul", index, "", "", None, (), norm=index / 2)
     >>> nodes = Numbered()
     >>> nodes[-1].index, [node.index for node in nodes[::2]]
     (2, [0, 2])
+    >>> nodes.known_norms()
+    {0: 0.0, 1: 0.5, 2: 1.0}
     >>> nodes[3]
     Traceback (most recent call last):
         ...
