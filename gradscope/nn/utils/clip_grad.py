@@ -24,7 +24,7 @@ def _norm(xp: Any, array: Any, norm_type: float) -> Any:
     if is_half(array):
         return _norm(xp, single(array), norm_type).astype(array.dtype)
     if norm_type == 2:
-        flat = xp.absolute(array).reshape(-1)
+        flat = (xp.absolute(array) if array.dtype.kind == "c" else array).reshape(-1)
         return xp.sqrt(xp.dot(flat, flat))
     return OPERATORS["linalg_vector_norm"].run_forward(xp, array, norm_type)
 

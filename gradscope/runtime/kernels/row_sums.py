@@ -9,19 +9,20 @@ All elements of a large array are reduced as rows, which threads share.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy
 
-from . import threads
+from . import forms, threads
 from .elementwise import LARGE
 
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, DType
 
 
-__all__ = ["reduced", "row_maxima", "spread_sums", "sums"]
+__all__ = ["reduced", "row_maxima", "spread_sums", "sum_of_squares", "sums"]
 
 # Above these, what a row costs is not its beginning, but rows of whole parts of the first are added part by part; below
 # the last, transposing costs more than it gains.
@@ -36,6 +37,7 @@ _SHORT_TO_SPREAD, _FEW_TO_SPREAD = 16, 512
 _FIRST = tuple(range(64))  # an array has at most as many axes
 _BLOCK = 1 << 14  # rows that are added at once
 _PART = 1 << 14  # elements that are reduced to one before it meets others
+_FEW_PARTS = 2 * _PART  # from here on a compiled kernel is worth the call
 _kept_ones: dict[str, numpy.ndarray] = {}
 
 
@@ -57,16 +59,52 @@ def reduced(ufunc: numpy.ufunc, array: Array) -> Array:
     >>> float(reduced(numpy.add, numpy.array([[1.0, 2.0], [3.0, 4.0]])))
     10.0
     """
-    if array.size < LARGE or type(array) is not numpy.ndarray or not array.flags.forc:
+    loop = _loop("sums_of_rows", array) if ufunc is numpy.add else None
+    if loop is None and (array.size < LARGE or not _is_dense(array)):
         return ufunc.reduce(array, None)
+    return _reduced_in_parts(ufunc, array, loop or (lambda rows, found: ufunc.reduce(rows, 1, out=found)), ufunc.reduce)
+
+
+def sum_of_squares(array: Array) -> Array:
+    """Return the sum of the squares of all elements, in one pass where that is compiled.
+
+    Examples
+    --------
+    >>> float(sum_of_squares(numpy.array([[1.0, 2.0], [3.0, 4.0]])))
+    30.0
+    """
+    loop = _loop("squares_of_rows", array)
+    if loop is None:
+        return sums(array * array, tuple(range(array.ndim)), keepdims=False)
+    return _reduced_in_parts(numpy.add, array, loop, lambda rest: numpy.add.reduce(rest * rest))
+
+
+def _is_dense(array: Array) -> bool:
+    return type(array) is numpy.ndarray and array.flags.forc
+
+
+def _loop(name: str, array: Array) -> Callable[[Array, Array], object] | None:
+    """Return a compiled kernel that reduces rows, where an array is one for it and it is worth the call."""
+    if array.size < _FEW_PARTS or array.dtype.char != "f" or not _is_dense(array):
+        return None
+    return getattr(forms.compiled("sum_loops"), name, None)
+
+
+def _reduced_in_parts(
+    ufunc: numpy.ufunc,
+    array: Array,
+    reduce_rows: Callable[[Array, Array], object],
+    reduce_rest: Callable[[Array], Array],
+) -> Array:
+    """Return what a ufunc reduces to one number: what rows of whole parts, and the rest, are reduced to."""
     elements = array.reshape(-1, order="A")
     count = array.size // _PART
     rows, found = elements[: count * _PART].reshape(count, _PART), numpy.empty(count + 1, array.dtype)
-    threads.over(count, lambda part: ufunc.reduce(rows[part], 1, out=found[part]), _PART, quick=True)
+    threads.over(count, lambda part: reduce_rows(rows[part], found[part]), _PART, quick=True)
     rest = elements[count * _PART :]
     if not rest.size:
         return ufunc.reduce(found[:count])
-    found[count] = ufunc.reduce(rest)
+    found[count] = reduce_rest(rest)
     return ufunc.reduce(found)
 
 
@@ -94,7 +132,7 @@ def sums(array: Array, axes: tuple[int, ...], keepdims: bool = True) -> Array:
     array([4., 6.])
     """
     shape, count = array.shape, len(axes)
-    if array.size >= LARGE and count == len(shape) and _is_plain(array):
+    if array.size >= _FEW_PARTS and count == len(shape) and _is_plain(array):
         total = reduced(numpy.add, array)
         return total.reshape((1,) * count) if keepdims else total
     if not 0 < count < len(shape) or not _is_plain(array):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from ...kernels.row_sums import sums
+from ...kernels.row_sums import sum_of_squares, sums
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
@@ -332,6 +332,9 @@ def _vector_norm(xp: Namespace, self: Array, ord: NormOrder = 2, dim: Dims = Non
         )
     if is_half(self):
         return _vector_norm(xp, single(self), ord, dim, keepdim).astype(self.dtype)
+    if ord == 2 and xp is numpy and self.dtype.kind == "f" and len(axes) == self.ndim and self.ndim:
+        total = sum_of_squares(self)
+        return xp.sqrt(total.reshape((1,) * self.ndim) if keepdim else total)
     if ord == 2:
         squares = self * self if self.dtype.kind == "f" else abs(self) ** 2  # of an infinite part beside a NaN infinite
         return xp.sqrt(sums(squares, axes, keepdim))

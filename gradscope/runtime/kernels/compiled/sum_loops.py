@@ -1,0 +1,36 @@
+"""Sums of whole rows, and of their squares; the NumPy form is in `row_sums`."""
+
+from __future__ import annotations
+
+import numpy
+
+from .jit import IN2, OUT1, kernel
+
+BLOCK = 256
+"""Elements that are added in single precision, of several sums at once; rows have a multiple of them."""
+
+_f4, _f8 = numpy.float32, numpy.float64
+
+
+@kernel(IN2, OUT1)
+def sums_of_rows(rows, result):
+    for number in range(rows.shape[0]):
+        row, total = rows[number], _f8(0)
+        for block in range(row.size // BLOCK):
+            part = _f4(0)
+            for i in range(BLOCK):
+                part += row[block * BLOCK + i]
+            total += part
+        result[number] = total
+
+
+@kernel(IN2, OUT1)
+def squares_of_rows(rows, result):
+    for number in range(rows.shape[0]):
+        row, total = rows[number], _f8(0)
+        for block in range(row.size // BLOCK):
+            part = _f4(0)
+            for i in range(BLOCK):
+                part += row[block * BLOCK + i] * row[block * BLOCK + i]
+            total += part
+        result[number] = total

@@ -1,0 +1,56 @@
+"""Sums of all elements, compiled and as NumPy makes them, beside exact ones."""
+
+import math
+
+import numpy as np
+import pytest
+
+import gradscope as gs
+from gradscope.runtime.kernels.row_sums import reduced, sum_of_squares
+from tests.runtime.kernels.both_forms import both
+
+SIZES = [1, (1 << 15) - 1, 1 << 15, (1 << 15) + 1, (1 << 17) + 12_345]
+
+
+def numbers(size):
+    return (np.random.default_rng(size).standard_normal(size) * 3 + 1).astype("f")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_sums_are_exact_to_a_few_units_in_the_last_place(size):
+    x = numbers(size)
+    exact, squares = math.fsum(x.tolist()), math.fsum((x.astype("d") ** 2).tolist())
+    for total in both("sum_loops", reduced, np.add, x):
+        assert abs(float(total) - exact) <= 1e-6 * abs(x).sum(dtype="d")
+    for total in both("sum_loops", sum_of_squares, x):
+        np.testing.assert_allclose(float(total), squares, rtol=1e-6)
+
+
+@pytest.mark.parametrize("special", [[np.inf], [-np.inf], [np.nan], [np.inf, -np.inf], [3e38, 3e38]])
+def test_what_is_not_finite_is_passed_on(special):
+    x = numbers(1 << 16)
+    x[7 : 7 + len(special)] = special
+    with np.errstate(over="ignore", invalid="ignore"):
+        expected = np.add.reduce(x)
+        for total in both("sum_loops", reduced, np.add, x):
+            np.testing.assert_array_equal(total, expected)
+        for total in both("sum_loops", sum_of_squares, x):
+            np.testing.assert_array_equal(total, np.nan if np.isnan(special).any() else np.inf)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_tensors_have_pytorchs_sums_and_norms(torch, size):
+    x = numbers(size).reshape(1, -1)
+    for call in (
+        lambda x: x.sum(),
+        lambda x: x.sum((0, 1), keepdim=True),
+        lambda x: x.mean(),
+        lambda x: x.norm(),
+        lambda x: x.norm(dim=(0, 1), keepdim=True),
+        lambda x: x.t().sum(),
+        lambda x: x[:, ::2].norm(),
+    ):
+        ours, theirs = call(gs.tensor(x)), call(torch.tensor(x))
+        assert tuple(ours.shape) == tuple(theirs.shape)
+        # Of what lies apart in memory PyTorch adds the squares one after the other, and is off by 7e-6.
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=2e-5)
