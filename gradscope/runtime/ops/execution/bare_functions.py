@@ -141,6 +141,20 @@ def _are_small(a: Array, b: Array) -> bool:
     return kinds and a.ndim == b.ndim == 3 and a.shape[1] * a.shape[2] * b.shape[2] <= _LEFT_TO_BLAS
 
 
+_LONG = 1 << 10  # elements for which clip() is worth its longer call
+
+
+def clipped(xp: Namespace, x: Array, low: Number, high: Number) -> Array:
+    """Return `x` limited to a range of two numbers; None is no limit. NaN stays, and where they cross `high` wins.
+
+    Beside one number NumPy's maximum takes three times as long as clip, which clips one of half precision slowly.
+    """
+    if type(x) is numpy.ndarray and x.size >= _LONG and x.dtype.char in "fd":
+        return x.clip(-numpy.inf if low is None else low, numpy.inf if high is None else high)
+    result = x if low is None else xp.maximum(x, low)
+    return result if high is None else xp.minimum(result, high)
+
+
 def in_rows(xp: Namespace, array: Array) -> Array:
     """Return `array` in row-major order, which PyTorch gives many results: a user may view() them."""
     if array.flags.c_contiguous:

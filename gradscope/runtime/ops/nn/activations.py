@@ -27,7 +27,7 @@ from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import unary
 from ..execution import inplace_and_out
 from ..execution.array_errors import refuse_kinds
-from ..execution.bare_functions import conj, in_rows, is_half, one_minus, single
+from ..execution.bare_functions import clipped, conj, in_rows, is_half, one_minus, single
 from ..shape.reshape import axis_of
 from ..special.error_function import erf_forward
 
@@ -323,7 +323,7 @@ def _hardtanh(xp: Namespace, self: Array, min_val: Number = -1, max_val: Number 
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits\nConvert it with .float().")
     if self.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types\nTake real, imag or abs of the tensor.")
-    return xp.minimum(xp.maximum(self, min_val), max_val).astype(self.dtype, copy=False)
+    return clipped(xp, self, min_val, max_val).astype(self.dtype, copy=False)
 
 
 def _hardtanh_backward(xp: Namespace, grad_output: Gradient, self: Array, min_val: Number, max_val: Number) -> Array:
@@ -359,7 +359,7 @@ operator(
 )
 operator(
     "hardsigmoid(Tensor self)",
-    _floating("hardsigmoid_cpu", lambda xp, self: xp.minimum(xp.maximum(self + 3, 0), 6) / 6),
+    _floating("hardsigmoid_cpu", lambda xp, self: clipped(xp, self + 3, 0, 6) / 6),
     inplace=True,
     method=False,
     public_name=False,
@@ -374,7 +374,7 @@ operator(
 
 def _hardswish(xp: Namespace, self: Array) -> Array:
     need_floating("hardswish_cpu", self)
-    return pointwise("activation_loops.hardswish", lambda x: x * xp.minimum(xp.maximum(x + 3, 0), 6) / 6, self)
+    return pointwise("activation_loops.hardswish", lambda x: x * clipped(xp, x + 3, 0, 6) / 6, self)
 
 
 def _hardswish_backward(g: Gradient, self: Array, F: Namespace) -> Gradient:

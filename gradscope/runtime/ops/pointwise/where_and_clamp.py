@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy
 
 from ...kernels import forms
+from ...kernels.elementwise import whole
 from ...kernels.selection import select
 from ...memory import device as devices
 from ...memory import dtype as dtypes
@@ -16,6 +17,7 @@ from ..declaration.references import placed
 from ..declaration.registry import OPERATORS, Operator, not_implemented, operator, public
 from ..declaration.samples import mask
 from ..execution import general
+from ..execution.bare_functions import clipped
 
 # --- where and masks --------------------------------------------------------------------------------------------------
 
@@ -346,6 +348,7 @@ operator(
 # --- clamp ------------------------------------------------------------------------------------------------------------
 
 
+@whole
 def _bounded(xp: Namespace, self: Array, min: Array, max: Array) -> Array:
     target = dtypes.result_numpy([value for value in (self, min, max) if value is not None])
     if target.kind == "c":
@@ -354,6 +357,8 @@ def _bounded(xp: Namespace, self: Array, min: Array, max: Array) -> Array:
     min, max = (
         bound if bound is None or hasattr(bound, "dtype") else as_element(bound, result) for bound in (min, max)
     )
+    if not (getattr(min, "ndim", 0) or getattr(max, "ndim", 0)):
+        return clipped(xp, result, min, max)
     if min is not None:
         result = xp.maximum(result, min)
     return result if max is None else xp.minimum(result, max)

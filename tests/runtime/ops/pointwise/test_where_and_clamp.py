@@ -209,3 +209,13 @@ def test_values_and_gradients_are_those_of_pytorch(name: str, torch: Any) -> Non
         assert (a.grad is None) == (b.grad is None)
         if b.grad is not None:
             numpy.testing.assert_allclose(a.grad.numpy(), b.grad.numpy())
+
+
+@pytest.mark.parametrize("count", [7, 3000], ids=["few", "many"])
+@pytest.mark.parametrize("kind", ["e", "f", "d"])
+@pytest.mark.parametrize(
+    "bounds", [(-1.0, 1.0), (None, 0.5), (-0.5, None), (1.0, -1.0), (float("nan"), 1.0), (-1.0, float("inf"))], ids=str
+)
+def test_clamp_of_few_and_of_many_elements_is_pytorchs(torch: Any, bounds: Any, kind: str, count: int) -> None:
+    x = numpy.concatenate([numpy.linspace(-3, 3, count), [numpy.nan, numpy.inf, -numpy.inf]]).astype(kind)
+    numpy.testing.assert_array_equal(gs.tensor(x).clamp(*bounds).numpy(), torch.tensor(x).clamp(*bounds).numpy())
