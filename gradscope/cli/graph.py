@@ -234,7 +234,12 @@ class _Drawing:
         return 0
 
     def _why_none(self) -> str:
+        # The instruments load when the command runs.
+        from ..inspect.adapters.event_guards import own_error
+
         program, before = self._program, self._before()
+        if self._capture.fault:
+            return f"no graph: {own_error(self._capture.fault)}"
         error = program.error
         if error is not None:
             text = (str(error).strip() or "no message").splitlines()[0]

@@ -5,6 +5,7 @@
 - :mod:`~.torch`: PyTorch's
 - :mod:`~.both_frameworks`: for programs of which one does not know beforehand
 - :mod:`~.event_guards`: an error of an observer's own does not reach the program
+- :mod:`~.guarded_observer`: what most instruments are, which hear no more after one
 - :mod:`~.gradient_hooks`: hooks by name that only look, and those that change a gradient
 - :mod:`~.framework_hooks`: listening in what the program has imported by now
 - :mod:`~.import_watch`: to be told when a script imports PyTorch

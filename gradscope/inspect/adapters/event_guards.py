@@ -12,7 +12,10 @@ from typing import Any
 from ..output.error_text import error_text
 from .protocol import Observer
 
-__all__ = ["fault_of", "guard_events", "guarded"]
+__all__ = ["OWN_ERROR", "fault_of", "guard_events", "guarded", "not_looked_into", "own_error"]
+
+OWN_ERROR = "gradscope's own code failed"
+"""How all that is said of such an error begins."""
 
 raising = False
 """Whether errors of gradscope's own are raised all the same: in tests of its own code."""
@@ -89,3 +92,13 @@ def fault_of(error: Exception) -> str:
     place = "" if trace is None else f" ({os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno})"
     told = error_text(error).partition("\n")[0]
     return f"{type(error).__name__}{told and f': {told}'}{place}"
+
+
+def own_error(fault: str) -> str:
+    """Return what is said of an error that :func:`fault_of` has put into words."""
+    return f"{OWN_ERROR}; please report it: {fault}"
+
+
+def not_looked_into(name: str, fault: str) -> str:
+    """Return what a report says of a part of it that an error of ours has cost."""
+    return f"{name}, where {own_error(fault)}"

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ..adapters import Adapter
-from ..adapters.event_guards import fault_of
+from ..adapters.event_guards import fault_of, not_looked_into
 from ..output.number_format import count, format_bytes
 from ..records.records import Location
 from ..source.call_sites import place
@@ -42,7 +42,6 @@ from .program_facts import (
 )
 from .rule_registry import Found, Rule, load_rules
 from .step_limit import EnoughSeen, step_limit
-from .watch import not_looked_into
 
 __all__ = ["Diagnosis", "Doctor", "Symptom"]
 

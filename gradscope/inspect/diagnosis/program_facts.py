@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..adapters import Adapter
-from ..adapters.event_guards import fault_of
+from ..adapters.event_guards import fault_of, not_looked_into
 from .examination import Examiner
 from .finding_limits import Limits
 from .functions.custom_derivatives import CheckedFunction, functions
@@ -20,7 +20,7 @@ from .nan.nan_origin import NanWatch
 from .no_gradient.dataflow_ledger import Ledger
 from .optimizers.optimizer_updates import UpdateWatch
 from .sampled_graphs import SampledGraphs
-from .watch import Watch, not_looked_into
+from .watch import Watch
 from .watch_table import WatchTable
 
 __all__ = [

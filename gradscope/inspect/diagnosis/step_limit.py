@@ -5,9 +5,9 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from ..adapters import Observer
 from ..records.optimizer_steps import OptimizerHooks
 from .program_facts import Fact
+from .watch import Watch, guarded
 
 __all__ = ["EnoughSeen", "step_limit"]
 
@@ -16,7 +16,7 @@ class EnoughSeen(BaseException):
     """Leaves a program through its optimizer's step: as many steps have been seen as were asked for."""
 
 
-class StepLimit(Observer):
+class StepLimit(Watch):
     """Ends the program after a number of steps of one optimizer.
 
     Parameters
@@ -38,6 +38,7 @@ class StepLimit(Observer):
         """Listen to the optimizers that there are by now."""
         self._hooks.look()
 
+    @guarded
     def _stepped(self, optimizer: Any) -> None:
         taken = self._taken[optimizer] = self._taken.get(optimizer, 0) + 1
         if taken >= self._steps:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from ..adapters import Adapter, Observer
+from ..adapters.guarded_observer import GuardedObserver
 from ..adapters.protocol import hears, hears_operator
 from .watch import Watch
 
@@ -38,7 +39,7 @@ class _NodeTellers(NamedTuple):
     exited: Sequence[_Teller]
 
 
-class WatchTable(Observer):
+class WatchTable(GuardedObserver):
     """Tells watches what happens, as if each observed the program by itself.
 
     Who hears of an operator is looked up by its name, who hears of nodes is settled once a backward; other events of
@@ -52,6 +53,7 @@ class WatchTable(Observer):
 
     def __init__(self, adapter: Adapter, watches: Sequence[tuple[Observer, Collection[str]]]) -> None:
         self._adapter = adapter
+        self._watches = [watch for watch, _ in watches]
         self._hearing = {
             event: [watch for watch, wanted in watches if told in wanted and hears(watch, event)]
             for told, events in _EVENTS.items()
@@ -68,6 +70,18 @@ class WatchTable(Observer):
         for event, tellers in self._tellers.items():
             if tellers and event not in vars(WatchTable):
                 setattr(self, event, _each(tellers))
+
+    def fail(self, error: Exception) -> None:
+        """Raise what a watch means to; an error of the table's own costs all of them what follows."""
+        if any(isinstance(error, watch.meant) for watch in self._watches if isinstance(watch, Watch)):
+            raise error
+        super().fail(error)
+
+    def report_fault(self, fault: str) -> None:
+        """Have the watches tell it in the report."""
+        for watch in self._watches:
+            if isinstance(watch, Watch):
+                watch.give_up(fault)
 
     def operator_ran(self, call: Any) -> None:
         """Tell those that hear of an operator of this name."""

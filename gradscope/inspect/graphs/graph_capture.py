@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..adapters import Adapter, AnyAdapter, Observer, adapter_for
+from ..adapters import Adapter, AnyAdapter, adapter_for
+from ..adapters.guarded_observer import GuardedObserver
 from ..debuggee.broadcast import OutputWriter
 from ..debuggee.pause_gate import ProgramAborted
 from ..debuggee.program import Program
@@ -22,7 +23,7 @@ from .graph_model import BackwardGraph, graph_of_roots
 __all__ = ["GraphCapture"]
 
 
-class GraphCapture(Observer):
+class GraphCapture(GuardedObserver):
     """Runs a program up to one of its backwards, takes the graph of that, and ends the program.
 
     Parameters
@@ -80,6 +81,7 @@ class GraphCapture(Observer):
         self._adapter = AnyAdapter()
         self._program = program
         self._tracker = Tracker(self._adapter)
+        self._tracker.report_fault = self.give_up  # type: ignore[method-assign]
         self._wanted = backward
         self._gradients = gradients
         self._taken = taken
@@ -99,6 +101,12 @@ class GraphCapture(Observer):
         """
         with self._adapter.observe(self, forward=True, backward=True):
             self._program.run(write or _nowhere)
+
+    def report_fault(self, fault: str) -> None:
+        """End the program, which runs for the graph alone."""
+        self._done = True
+        self._program.end()
+        raise ProgramAborted
 
     # --- forward ---
 

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from ..adapters import Adapter, AnyAdapter, Observer
+from ..adapters import Adapter, AnyAdapter
+from ..adapters.guarded_observer import GuardedObserver, guards_itself
 from ..source.call_sites import fields_of, user_frames
 from ..source.frame_variables import variables_of
 from ..source.variable_names import name_of
@@ -44,7 +45,7 @@ class _Running(threading.local):
         self.modules: list[tuple[int, str]] = []
 
 
-class Tracker(Observer):
+class Tracker(GuardedObserver):
     """Follows modules as they run, and notes their path on the nodes made inside.
 
     Paths are those of ``named_modules()`` of the outermost module that was called, or of which a method (Lightning's
@@ -86,21 +87,29 @@ class Tracker(Observer):
             if stack.pop()[0] == identity:
                 break
 
+    @guards_itself
     def operator_recorded(self, node: Any) -> None:
         """Note the running module on `node`."""
-        stack = self._running.modules
-        if stack:
-            path = stack[-1][1]
-            if path:
-                self._adapter.notes(node)[MODULE] = path
+        try:
+            stack = self._running.modules
+            if stack:
+                path = stack[-1][1]
+                if path:
+                    self._adapter.notes(node)[MODULE] = path
+        except Exception as error:
+            self.fail(error)
 
+    @guards_itself
     def operators_recorded(self, nodes: Sequence[Any]) -> None:
         """Note it on several nodes."""
-        stack = self._running.modules
-        path = stack[-1][1] if stack else ""
-        if path:
-            for node in nodes:
-                self._adapter.notes(node)[MODULE] = path
+        try:
+            stack = self._running.modules
+            path = stack[-1][1] if stack else ""
+            if path:
+                for node in nodes:
+                    self._adapter.notes(node)[MODULE] = path
+        except Exception as error:
+            self.fail(error)
 
     # --- names ---
 

@@ -15,8 +15,9 @@ from time import perf_counter_ns
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
-from ...adapters import Adapter, FailedCall, Observation, Observer, SavedView, Write
-from ...adapters.event_guards import fault_of, guard_events, guarded
+from ...adapters import Adapter, FailedCall, Observation, SavedView, Write
+from ...adapters.event_guards import own_error
+from ...adapters.guarded_observer import GuardedObserver, guarded
 from ...debuggee.pause_gate import Gate, NotParkedError, ProgramAborted
 from ...records.module_tracking import Tracker, module_records
 from ...records.records import NodeRecord, SessionState, StopReason, WriteRecord
@@ -91,20 +92,7 @@ class _Unobserved:
             self._thread.depth -= 1
 
 
-def _note_failure(session: SessionObserver, error: Exception) -> None:
-    """Say that code of the session's own has failed, once for each line: what it was about to do there is left out."""
-    fault = fault_of(error)
-    line = fault.rpartition(" (")[2]
-    if line not in session.faults:
-        session.faults.add(line)
-        session.log(f"gradscope's own code failed; please report it: {fault}")
-
-
-def _kept_from_the_program(method: Callable[..., Any]) -> Any:
-    return guarded(method, _note_failure)
-
-
-class SessionObserver(Observer):
+class SessionObserver(GuardedObserver):
     """The observer that stops the program; an error of its own costs a stop at most, and goes to the log.
 
     Parameters
@@ -171,6 +159,7 @@ class SessionObserver(Observer):
         self._blind: set[str] = set()
         self._stops = StopDecision(adapter, breakpoints, log)
         self.tracker = Tracker(adapter)
+        self.tracker.report_fault = self.give_up  # type: ignore[method-assign]
         self._writes = WriteAccount()
         self._target = RunTarget.at(RunCommand("cont"))
         self._last_free: TaskView | None = None
@@ -236,6 +225,19 @@ class SessionObserver(Observer):
     def record_always(self, on: bool) -> None:
         self._record_always = on
         self.listen_as_needed()
+
+    def give_up(self, fault: str) -> None:
+        """Say that code of its own has failed, once for each line: it leaves out what it was about to do, and goes on.
+
+        Parameters
+        ----------
+        fault : str
+            As :func:`.fault_of` puts it.
+        """
+        line = fault.rpartition(" (")[2]
+        if line not in self.faults:
+            self.faults.add(line)
+            self.log(own_error(fault))
 
     def listen_as_needed(self) -> None:
         """Hear of nodes in passing while the program runs free; of each, before and after, where it may stop.
@@ -747,7 +749,7 @@ class SessionObserver(Observer):
         """Do the debugger's own arithmetic: not recorded, and not heard."""
         return _Unobserved(self._muted, self.adapter.quiet())
 
-    @_kept_from_the_program
+    @guarded
     def end(self) -> None:
         """Note that the program has ended: from now on everything is past, and the last backward is shown."""
         last, shown = self._last_free, self.view
@@ -763,7 +765,7 @@ class SessionObserver(Observer):
 
     # --- stopping ---
 
-    @_kept_from_the_program
+    @guarded
     def stop_inside(self, reason: StopReason, point: Breakpoint | None = None) -> None:
         """Stop in the middle of what the program does on this thread: in a forward pass, or in a backward."""
         thread, view = self._here()
@@ -1046,6 +1048,3 @@ class SessionObserver(Observer):
         if view is not None and not view.live:
             return view.caller()
         return "" if standing is None else standing.where()
-
-
-guard_events(SessionObserver, _kept_from_the_program)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ...adapters import Adapter, Observer
+from ...adapters import Adapter
+from ...adapters.guarded_observer import GuardedObserver
 from ...output.number_format import count, format_bytes, format_shape
 from ...records.object_search import living
 from ...records.records import Location
@@ -126,7 +127,7 @@ class Leaks(Explanation):
             yield (str(e.count), format_shape(e.shape), e.dtype, size, e.kind, e.path, place(e.made))
 
 
-class leaks(Observer):  # noqa: N801 - a context manager, called like a function
+class leaks(GuardedObserver):  # noqa: N801 - a context manager, called like a function
     """Context manager: say which tensors made in the block outlive it, and what keeps them.
 
     The garbage collector is held back inside the block, so that cycles show.
@@ -186,6 +187,8 @@ class leaks(Observer):  # noqa: N801 - a context manager, called like a function
         self._observation.close()
         try:
             self.result = self._look()
+        except Exception as own:
+            self.fail(own)
         finally:
             self._lines.clear()
             if self._was_on:

@@ -3,7 +3,8 @@
 import pytest
 
 from gradscope.inspect.adapters import event_guards
-from gradscope.inspect.debugging.session.session_observer import SessionObserver, _kept_from_the_program
+from gradscope.inspect.adapters.guarded_observer import guarded
+from gradscope.inspect.debugging.session.session_observer import SessionObserver
 
 from ...sessions import debugging, wait
 
@@ -45,7 +46,7 @@ EVENTS = ["module_entered", "module_left", "task_started", "node_entered", "node
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_the_program_runs_on_and_the_log_says_what_has_failed(monkeypatch, framework, event):
-    monkeypatch.setattr(SessionObserver, event, _kept_from_the_program(broken))
+    monkeypatch.setattr(SessionObserver, event, guarded(broken))
     program, left = training(framework)
     program()
     with debugging(program) as session:
@@ -79,7 +80,7 @@ def test_a_stop_that_fails_is_passed_by_and_later_ones_are_not(monkeypatch, fram
 
 
 def test_the_session_ends_where_the_end_itself_fails(monkeypatch, framework):
-    monkeypatch.setattr(SessionObserver, "end", _kept_from_the_program(broken))
+    monkeypatch.setattr(SessionObserver, "end", guarded(broken))
     with debugging(training(framework)[0]) as session:
         session.cont()
         assert wait(session) == "finished"
