@@ -21,6 +21,7 @@ from ...runtime.graph.graph_node import Node
 from ..records.moments import Moments
 from ..records.records import InnerOperator, Location, TensorSpec
 from .gradient_hooks import NodeHook
+from .guarded_observer import AdapterGuard, adapter_failed
 from .import_watch import when_imported
 from .memory_fingerprint import Region
 from .native_adapter import NativeAdapter
@@ -542,17 +543,20 @@ class AnyObservation:
 
     def _torch_imported(self) -> None:
         try:
-            adapter = load_torch_adapter()
+            self._observe_by(load_torch_adapter())
         except ImportError as error:
             warn_too_old(error)
-            return
+        except Exception as error:
+            adapter_failed([self._observer], error)
+
+    def _observe_by(self, adapter: Adapter) -> None:
         with self._lock:
             if self._open is not None:
                 place = adapter.observe(self._observer, **self._wanted)
+                self._open.append(place)
                 place.pass_by(self._passing)
                 if self._resting:
                     place.rest(True)
-                self._open.append(place)
 
     def pass_by(self, on: bool) -> None:
         """Tell of nodes in passing from now on, or as usual again."""
@@ -574,7 +578,8 @@ class AnyObservation:
         with self._lock:
             places, self._open = self._open, None
         for place in places or ():
-            place.close()
+            with AdapterGuard([self._observer]):  # one that fails does not keep the other
+                place.close()
 
     def __enter__(self) -> AnyObservation:
         return self

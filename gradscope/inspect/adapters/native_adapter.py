@@ -40,6 +40,7 @@ from ..records.records import InnerOperator, Location, TensorSpec, dtype_name
 from ..records.tensor_statistics import combined_norm, is_finite, makes_bad, norm_of, quick_norm
 from ..source.frame_variables import variables_of
 from .gradient_hooks import NodeHook, hook_name
+from .guarded_observer import AdapterGuard
 from .memory_fingerprint import DEVICE_ELEMENTS, WHOLE_BYTES, Region, bits_of, fingerprint_of
 from .protocol import (
     CHECKPOINTS,
@@ -770,10 +771,8 @@ class NativeObservation:
         if writes and hears(observer, "write_started"):
             handlers[events.WriteStarted] = lambda event: observer.write_started(event.tensor)
         if writes:
-            handlers[events.MemoryShared] = lambda event: observer.memory_shared(NativeShare(event))
-            handlers[events.ItemAssigned] = lambda event: observer.item_assigned(
-                event.tensor, event.index, location_of(event.call_site)
-            )
+            handlers[events.MemoryShared] = lambda event: _memory_shared(observer, event)
+            handlers[events.ItemAssigned] = lambda event: _item_assigned(observer, event)
             handlers[events.WriteRefused] = lambda event: observer.write_refused(event.error)
         if backward:
             handlers |= _backward_handlers(observer)
@@ -927,6 +926,16 @@ def _slots_of(nodes: Sequence[Node], name: str) -> list[Any]:
 def _module_ran(observer: Observer, event: events.ModuleForward) -> None:
     observer.module_left(event.module)
     observer.module_returned(event.module, event.args, event.output)
+
+
+def _memory_shared(observer: Observer, event: events.MemoryShared) -> None:
+    with AdapterGuard([observer]):
+        observer.memory_shared(NativeShare(event))
+
+
+def _item_assigned(observer: Observer, event: events.ItemAssigned) -> None:
+    with AdapterGuard([observer]):
+        observer.item_assigned(event.tensor, event.index, location_of(event.call_site))
 
 
 def _converted(array: Any) -> Any:

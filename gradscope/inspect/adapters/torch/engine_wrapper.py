@@ -13,6 +13,7 @@ from torch._guards import TracingContext
 from torch.autograd import graph as autograd_graph
 
 from ....runtime.call_sites import user_site
+from ..guarded_observer import AdapterGuard, adapter_failed
 from ..protocol import Observer
 from .forward_pass import forward_tap
 from .observed_backward import TorchTask
@@ -108,10 +109,12 @@ class BackwardTap:
             observers = self._observers
             if not observers:
                 return original(outputs, *args, **kwargs)
-            reason = blindness()
-            if reason:
-                for observer in observers:
+            reason = ""
+            with AdapterGuard(observers):
+                reason = blindness()
+                for observer in observers if reason else ():
                     observer.blind_region(reason)
+            if reason:
                 return original(outputs, *args, **kwargs)
             return _observed(original, observers, outputs, args, kwargs)
 
@@ -122,29 +125,38 @@ class BackwardTap:
 
 def _observed(original: Any, observers: Sequence[Observer], outputs: Any, args: Any, kwargs: Any) -> Any:
     grads, keep_graph, create_graph, inputs, *rest = args
-    task = TorchTask(
-        observers,
-        outputs,
-        inputs,
-        keep_graph=bool(keep_graph),
-        create_graph=bool(create_graph),
-        accumulate=bool(kwargs.get("accumulate_grad", False)),
-        site=user_site(3),
-        grads=grads,
-        passes_by=backward_tap.passes_by,
-        accumulates=forward_tap.accumulates if forward_tap.writes else None,
-    )
+    try:
+        task = TorchTask(
+            observers,
+            outputs,
+            inputs,
+            keep_graph=bool(keep_graph),
+            create_graph=bool(create_graph),
+            accumulate=bool(kwargs.get("accumulate_grad", False)),
+            site=user_site(3),
+            grads=grads,
+            passes_by=backward_tap.passes_by,
+            accumulates=forward_tap.accumulates if forward_tap.writes else None,
+        )
+    except Exception as error:
+        adapter_failed(observers, error)
+        return original(outputs, *args, **kwargs)
+    own = AdapterGuard(observers)
     leave_engine = forward_tap.enter_engine()
     try:
-        task.start()
+        with own:
+            task.start()
         result = original(outputs, grads, task.keep_graph, create_graph, inputs, *rest, **kwargs)
     except BaseException as error:
-        task.fail(error)
+        with own:
+            task.fail(error)
         raise
     finally:
-        task.close()
+        with own:
+            task.close()
         leave_engine()
-    task.finish()
+    with own:
+        task.finish()
     return result
 
 

@@ -37,6 +37,7 @@ from torch.optim.optimizer import (
 from torch.overrides import TorchFunctionMode
 
 from ....runtime.call_sites import CallSite, user_site
+from ..guarded_observer import adapter_failed
 from ..native_adapter import location_of
 from ..protocol import Observer, hears, hears_operator
 from .graph_freeing import cut_rows
@@ -104,11 +105,16 @@ class CallMode(TorchFunctionMode):
             return func(*args, **kwargs) if kwargs else func(*args)
         tap = self._tap
         first: Any = None
-        if tap.own_writes:  # torch.nn.init gives what it writes by name
-            first = args[0] if args else kwargs and kwargs.get("tensor")
-        counted = type(first) in _COUNTED and not first.is_inference()
-        version = first._version if counted else 0
-        listening = bool(tap.writes) and may_write(func, args, kwargs) and tap.enter_writes()
+        counted = listening = False
+        version = 0
+        try:
+            if tap.own_writes:  # torch.nn.init gives what it writes by name
+                first = args[0] if args else kwargs and kwargs.get("tensor")
+            counted = type(first) in _COUNTED and not first.is_inference()
+            version = first._version if counted else 0
+            listening = bool(tap.writes) and may_write(func, args, kwargs) and tap.enter_writes()
+        except Exception as error:
+            tap.failed(error)
         before = _sequence_nr()
         try:
             result = func(*args, **kwargs) if kwargs else func(*args)
@@ -118,20 +124,23 @@ class CallMode(TorchFunctionMode):
         finally:
             if listening:
                 tap.leave_writes()
-        if counted and first._version != version:
-            tap.wrote(called(func), (first,))
-        elif type(first) in _LISTS or (kwargs and "out" in kwargs and tap.own_writes):
-            tap.wrote(called(func), given_to_write(func, args, kwargs))
-        numbers = range(before, _sequence_nr())
-        if numbers and tap.nodes:
-            tap.note(numbers, result, args)
-        if tap.writes:
-            if func in SHARING:
-                tap.shared(args[0], SHARING[func])
-            elif func is _SET_ITEM:
-                tap.assigned(*args[:2])
-        if tap.operators:
-            tap.ran(func, args, kwargs, result, numbers)
+        try:
+            if counted and first._version != version:
+                tap.wrote(called(func), (first,))
+            elif type(first) in _LISTS or (kwargs and "out" in kwargs and tap.own_writes):
+                tap.wrote(called(func), given_to_write(func, args, kwargs))
+            numbers = range(before, _sequence_nr())
+            if numbers and tap.nodes:
+                tap.note(numbers, result, args)
+            if tap.writes:
+                if func in SHARING:
+                    tap.shared(args[0], SHARING[func])
+                elif func is _SET_ITEM:
+                    tap.assigned(*args[:2])
+            if tap.operators:
+                tap.ran(func, args, kwargs, result, numbers)
+        except Exception as error:
+            tap.failed(error)
         return result
 
 
@@ -191,7 +200,7 @@ class ForwardTap:
         self.own_writes: tuple[Observer, ...] = ()
         self.muted = _MuteDepth()
         self._mode = CallMode(self)
-        self._write_mode = WriteMode(self.written)
+        self._write_mode = WriteMode(self.written, self.failed)
         self._lock = threading.RLock()
         self._local = _ThreadState()
         # Whether somebody hears of more than modules: only then do calls go through the mode.
@@ -237,6 +246,10 @@ class ForwardTap:
             if not self._users:
                 while self._undo:
                     self._undo.pop()()
+
+    def failed(self, error: Exception) -> None:
+        """Hand an error of its own to all who listen."""
+        adapter_failed((*self.modules, *self.nodes, *self.operators, *self.writes, *self.own_writes), error)
 
     def _observers_changed(self) -> None:
         self._hears_calls = self._is_heard_of_calls()
@@ -340,12 +353,15 @@ class ForwardTap:
     # --- optimizers ---
 
     def _step_entered(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if _traced():  # torch.compile inlines this method too
-            return
-        closure = args[1] if len(args) > 1 else kwargs.get("closure")  # args begins with the optimizer
-        if closure is None and self.active and not self._is_heard(optimizer):
-            self._local.stepping = True
-            self.switch(False)
+        try:
+            if _traced():  # torch.compile inlines this method too
+                return
+            closure = args[1] if len(args) > 1 else kwargs.get("closure")  # args begins with the optimizer
+            if closure is None and self.active and not self._is_heard(optimizer):
+                self._local.stepping = True
+                self.switch(False)
+        except Exception as error:
+            self.failed(error)
 
     def _is_heard(self, optimizer: Any) -> bool:
         """Whether somebody wants to hear of the operators in a step of an optimizer."""
@@ -363,26 +379,32 @@ class ForwardTap:
             self.switch(True)
 
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if _traced():
-            return
-        if self.own_writes:  # the mode, if it is on again, is asked of each parameter that is looked at
-            with torch._C.DisableTorchFunction():
-                parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-            self.wrote(f"{type(optimizer).__name__}.step", parameters)
-        self._step_left()
+        try:
+            if _traced():
+                return
+            if self.own_writes:  # the mode, if it is on again, is asked of each parameter that is looked at
+                with torch._C.DisableTorchFunction():
+                    parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+                self.wrote(f"{type(optimizer).__name__}.step", parameters)
+            self._step_left()
+        except Exception as error:
+            self.failed(error)
 
     # --- modules ---
 
     def module_entered(self, module: Any) -> None:
         """Tell of a module that is about to run."""
-        if self._local.stepping:
-            self._step_left()
-        active = _on_stack(self._mode)
-        if self._hears_calls or active:
-            self._note_entered(module, active)
-        with torch._C.DisableTorchFunction():
-            for observer in self.modules:
-                observer.module_entered(module)
+        try:
+            if self._local.stepping:
+                self._step_left()
+            active = _on_stack(self._mode)
+            if self._hears_calls or active:
+                self._note_entered(module, active)
+            with torch._C.DisableTorchFunction():
+                for observer in self.modules:
+                    observer.module_entered(module)
+        except Exception as error:
+            self.failed(error)
 
     def _note_entered(self, module: Any, active: bool) -> None:
         """Put the mode in place while a module runs, if what it calls is to be heard of."""
@@ -395,13 +417,16 @@ class ForwardTap:
 
     def module_left(self, module: Any, args: Any, output: Any) -> None:
         """Tell of a module that has run; of one that has raised, without an output."""
-        entered, identity = self._local.entered, id(module)
-        if entered and (entered[-1][0] == identity or identity in map(itemgetter(0), entered)):
-            self._note_left(identity, entered)
-        with torch._C.DisableTorchFunction():
-            for observer in self.modules:
-                observer.module_left(module)
-                observer.module_returned(module, args, output)
+        try:
+            entered, identity = self._local.entered, id(module)
+            if entered and (entered[-1][0] == identity or identity in map(itemgetter(0), entered)):
+                self._note_left(identity, entered)
+            with torch._C.DisableTorchFunction():
+                for observer in self.modules:
+                    observer.module_left(module)
+                    observer.module_returned(module, args, output)
+        except Exception as error:
+            self.failed(error)
 
     def _note_left(self, module: int, entered: list[tuple[int, bool]]) -> None:
         """Undo what was done when a module was entered, and those inside that were left by an exception."""
@@ -426,26 +451,32 @@ class ForwardTap:
 
     def note(self, numbers: range, result: Any, args: Any) -> None:
         """Note on the nodes that a call has made, by their numbers, where the program stands, and tell of them."""
-        if self.muted.depth:
-            return
-        site = user_site(3)
-        nodes = _made_alone(numbers, result, site) or _made(numbers, result, args, site)[::-1]
-        cut_rows(nodes)
-        note_thread(nodes)
-        for tell in self._recorded:
-            tell(nodes)
+        try:
+            if self.muted.depth:
+                return
+            site = user_site(3)
+            nodes = _made_alone(numbers, result, site) or _made(numbers, result, args, site)[::-1]
+            cut_rows(nodes)
+            note_thread(nodes)
+            for tell in self._recorded:
+                tell(nodes)
+        except Exception as error:
+            self.failed(error)
 
     def ran(self, func: Any, args: Any, kwargs: Any, result: Any, numbers: range) -> None:
         """Tell of an operator that has run, recorded or not."""
-        if self.muted.depth:
-            return
-        name = operator_told(func)
-        outputs = made_by(name, args, result) if name else ()
-        told = self._told_of(name) if outputs else ()
-        if told:
-            call = TorchOperatorCall(name, args, kwargs, outputs, numbers, user_site(3))
-            for ran in told:
-                ran(call)
+        try:
+            if self.muted.depth:
+                return
+            name = operator_told(func)
+            outputs = made_by(name, args, result) if name else ()
+            told = self._told_of(name) if outputs else ()
+            if told:
+                call = TorchOperatorCall(name, args, kwargs, outputs, numbers, user_site(3))
+                for ran in told:
+                    ran(call)
+        except Exception as error:
+            self.failed(error)
 
     def _told_of(self, name: str) -> tuple[Callable[[Any], None], ...]:
         """Return what tells observers of an operator."""
@@ -457,84 +488,108 @@ class ForwardTap:
 
     def write_started(self, tensor: torch.Tensor) -> None:
         """Tell of a tensor that is about to be written."""
-        if self.muted.depth:
-            return
-        for observer in self.writes:
-            observer.write_started(tensor)
+        try:
+            if self.muted.depth:
+                return
+            for observer in self.writes:
+                observer.write_started(tensor)
+        except Exception as error:
+            self.failed(error)
 
     def written(self, write: Any) -> None:
         """Tell of a tensor that has been written."""
-        if self.muted.depth:
-            return
-        write.site = user_site(2)
-        for observer in self.writes:
-            observer.tensor_written(write)
+        try:
+            if self.muted.depth:
+                return
+            write.site = user_site(2)
+            for observer in self.writes:
+                observer.tensor_written(write)
+        except Exception as error:
+            self.failed(error)
 
     def accumulates(self, leaf: torch.Tensor, site: CallSite) -> None:
         """Tell that a backward is about to add to the gradient that a leaf has, which the engine does in place."""
-        if self.muted.depth:
-            return
-        with torch._C.DisableTorchFunction():
-            grad = leaf.grad
-            if grad is None or grad.layout is not torch.strided or grad.is_inference():
+        try:
+            if self.muted.depth:
                 return
-            write = TorchWrite(grad, "add_", grad._version + 1, False, site)
-        self.write_started(grad)
-        for observer in self.writes:
-            observer.tensor_written(write)
+            with torch._C.DisableTorchFunction():
+                grad = leaf.grad
+                if grad is None or grad.layout is not torch.strided or grad.is_inference():
+                    return
+                write = TorchWrite(grad, "add_", grad._version + 1, False, site)
+            self.write_started(grad)
+            for observer in self.writes:
+                observer.tensor_written(write)
+        except Exception as error:
+            self.failed(error)
 
     def wrote(self, operator: str, tensors: Iterable[torch.Tensor]) -> None:
         """Tell of the tensors that a call of the program has written."""
-        if self.muted.depth:
-            return
-        site, grad_enabled = user_site(3), torch.is_grad_enabled()
-        with torch._C.DisableTorchFunction():
-            writes = [
-                TorchWrite(tensor, operator, tensor._version, grad_enabled, site)
-                for tensor in tensors
-                if not tensor.is_inference()
-            ]
-        if writes:
-            for observer in self.own_writes:
-                observer.tensors_written(writes)
+        try:
+            if self.muted.depth:
+                return
+            site, grad_enabled = user_site(3), torch.is_grad_enabled()
+            with torch._C.DisableTorchFunction():
+                writes = [
+                    TorchWrite(tensor, operator, tensor._version, grad_enabled, site)
+                    for tensor in tensors
+                    if not tensor.is_inference()
+                ]
+            if writes:
+                for observer in self.own_writes:
+                    observer.tensors_written(writes)
+        except Exception as error:
+            self.failed(error)
 
     def shared(self, tensor: torch.Tensor, how: str) -> None:
         """Tell of memory that can now be written without a version being counted."""
-        if self.muted.depth:
-            return
-        storage = storage_of(tensor)
-        if storage is None:
-            return
-        share = TorchShare(tensor, storage, how, user_site(3))
-        for observer in self.writes:
-            observer.memory_shared(share)
+        try:
+            if self.muted.depth:
+                return
+            storage = storage_of(tensor)
+            if storage is None:
+                return
+            share = TorchShare(tensor, storage, how, user_site(3))
+            for observer in self.writes:
+                observer.memory_shared(share)
+        except Exception as error:
+            self.failed(error)
 
     def assigned(self, tensor: torch.Tensor, index: Any) -> None:
         """Tell of an item that has been assigned to, where several elements lie at one address."""
-        if self.muted.depth or tensor.layout is not torch.strided or is_wrapped(tensor):
-            return
-        with torch._C.DisableTorchFunction():
-            overlaps = any(size > 1 and not stride for size, stride in zip(tensor.shape, tensor.stride()))
-        if overlaps:
-            location = location_of(user_site(3))
-            for observer in self.writes:
-                observer.item_assigned(tensor, index, location)
+        try:
+            if self.muted.depth or tensor.layout is not torch.strided or is_wrapped(tensor):
+                return
+            with torch._C.DisableTorchFunction():
+                overlaps = any(size > 1 and not stride for size, stride in zip(tensor.shape, tensor.stride()))
+            if overlaps:
+                location = location_of(user_site(3))
+                for observer in self.writes:
+                    observer.item_assigned(tensor, index, location)
+        except Exception as error:
+            self.failed(error)
 
     def blind(self, reason: str) -> None:
         """Tell of a call that cannot be observed."""
-        for observer in self.nodes:
-            observer.blind_call(reason)
+        try:
+            for observer in self.nodes:
+                observer.blind_call(reason)
+        except Exception as error:
+            self.failed(error)
 
     def refused(self, error: RuntimeError, args: Any, kwargs: Any) -> None:
         """Tell of a write that PyTorch refuses, if that is what a call has raised."""
-        if not self.writes or hasattr(error, "reason"):
-            return
-        if self.muted.depth:
-            return
-        tensors = list(tensors_in((args, kwargs or {})))
-        if explain_refusal(error, tensors, lambda node: node.metadata.get(SITE)):
-            for observer in self.writes:
-                observer.write_refused(error)
+        try:
+            if not self.writes or hasattr(error, "reason"):
+                return
+            if self.muted.depth:
+                return
+            tensors = list(tensors_in((args, kwargs or {})))
+            if explain_refusal(error, tensors, lambda node: node.metadata.get(SITE)):
+                for observer in self.writes:
+                    observer.write_refused(error)
+        except Exception as error:
+            self.failed(error)
 
 
 leave_uncompiled(CallMode.__torch_function__, calls=False)

@@ -17,6 +17,7 @@ from torch.autograd.function import BackwardCFunction
 from torch.autograd.graph import get_gradient_edge
 
 from ....runtime.call_sites import CallSite
+from ..guarded_observer import adapter_failed
 from ..protocol import Observer, hears
 from .graph_freeing import cut_rows
 from .node_hooks import HungHooks, hang
@@ -250,56 +251,71 @@ class TorchTask:
     # --- the hooks ---
 
     def _entered(self, grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        if _current_id() != self._id and not self._mine():
+        try:
+            if _current_id() != self._id and not self._mine():
+                return None
+            node = _current_node()
+            self._running[get_ident()] = call = TorchCall(self, node, grads, ())
+            for observer in self._entering:
+                observer.node_entered(call)
+            if call.skip:
+                return (None,) * len(grads)
+            given = call.given
+            if type(node) is _ACCUMULATE_GRAD:
+                self._tell_accumulation(node, given)
+                call.given = ()  # a gradient that somebody holds is copied where it would become the leaf's own
+            return None if given is grads else _replaced(given, grads)
+        except Exception as error:
+            adapter_failed(self._observers, error)
             return None
-        node = _current_node()
-        self._running[get_ident()] = call = TorchCall(self, node, grads, ())
-        for observer in self._entering:
-            observer.node_entered(call)
-        if call.skip:
-            return (None,) * len(grads)
-        given = call.given
-        if type(node) is _ACCUMULATE_GRAD:
-            self._tell_accumulation(node, given)
-            call.given = ()  # a gradient that somebody holds is copied where it would become the leaf's own
-        return None if given is grads else _replaced(given, grads)
 
     def _exited(self, produced: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        if _current_id() != self._id:
+        try:
+            if _current_id() != self._id:
+                return None
+            call = self._running.pop(get_ident(), None)
+            if call is None:  # the node got its hook while it ran
+                return None
+            call.made = [None] * len(produced) if call.skip else produced
+            call.given = call.given or grads
+            told = self._tell_exit(call, produced)
+            if self._passes_by(self._observers):
+                self._attend()
+            return told
+        except Exception as error:
+            adapter_failed(self._observers, error)
             return None
-        call = self._running.pop(get_ident(), None)
-        if call is None:  # the node got its hook while it ran
-            return None
-        call.made = [None] * len(produced) if call.skip else produced
-        call.given = call.given or grads
-        told = self._tell_exit(call, produced)
-        if self._passes_by(self._observers):
-            self._attend()
-        return told
 
     def _ran(self, produced: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """Tell of a node that has run, where no observer wants to hear of it before."""
-        if _current_id() != self._id and not self._mine():
+        try:
+            if _current_id() != self._id and not self._mine():
+                return None
+            call = TorchCall(self, _current_node(), grads, produced)
+            if self._kept is not None:
+                self._kept.append(call.node)
+            for observer in self._exiting:
+                observer.node_exited(call)
+            return None if call.made is produced else _replaced(call.made, produced)
+        except Exception as error:
+            adapter_failed(self._observers, error)
             return None
-        call = TorchCall(self, _current_node(), grads, produced)
-        if self._kept is not None:
-            self._kept.append(call.node)
-        for observer in self._exiting:
-            observer.node_exited(call)
-        return None if call.made is produced else _replaced(call.made, produced)
 
     def _reached(self, grads: tuple[Any, ...]) -> None:
         """Note that a node is about to run, and tell in passing of one that is announced."""
-        if _current_id() != self._id and not self._mine():
-            return
-        node = _current_node()
-        self._running[get_ident()] = call = TorchCall(self, node, grads, ())
-        call.told = False
-        if node in self._announced:
-            self._tell_reached(call)
-        if type(node) is _ACCUMULATE_GRAD:
-            self._tell_accumulation(node, grads)
-            call.given = ()  # as above
+        try:
+            if _current_id() != self._id and not self._mine():
+                return
+            node = _current_node()
+            self._running[get_ident()] = call = TorchCall(self, node, grads, ())
+            call.told = False
+            if node in self._announced:
+                self._tell_reached(call)
+            if type(node) is _ACCUMULATE_GRAD:
+                self._tell_accumulation(node, grads)
+                call.given = ()  # as above
+        except Exception as error:
+            adapter_failed(self._observers, error)
 
     def _tell_accumulation(self, node: Any, given: Sequence[Any]) -> None:
         if self._accumulates is not None and given[0] is not None:
@@ -314,28 +330,32 @@ class TorchTask:
 
     def _passed(self, produced: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """Tell in passing of a node that has run."""
-        if _current_id() != self._id and not self._mine():
-            return None
-        reached = self._running.pop(get_ident(), None) if self._running else None
-        if reached is not None and reached.skip:  # it was left out while nodes were told of as usual
-            reached.made = [None] * len(produced)
-            return self._tell_exit(reached, produced)
-        if not produced and (reached is None or not reached.told):
+        try:
+            if _current_id() != self._id and not self._mine():
+                return None
+            reached = self._running.pop(get_ident(), None) if self._running else None
+            if reached is not None and reached.skip:  # it was left out while nodes were told of as usual
+                reached.made = [None] * len(produced)
+                return self._tell_exit(reached, produced)
+            if not produced and (reached is None or not reached.told):
+                for observer in self._observers:
+                    observer.leaf_filled(self, _current_node())
+            if self._kept is not None:
+                self._kept.append(_current_node())
+            closer: list[Observer] | None = None
             for observer in self._observers:
-                observer.leaf_filled(self, _current_node())
-        if self._kept is not None:
-            self._kept.append(_current_node())
-        closer: list[Observer] | None = None
-        for observer in self._observers:
-            if observer.node_passed(self, grads, produced):
-                closer = [*(closer or ()), observer]
-        if closer is None:
+                if observer.node_passed(self, grads, produced):
+                    closer = [*(closer or ()), observer]
+            if closer is None:
+                return None
+            self._attend()
+            call = TorchCall(self, _current_node(), grads, produced)
+            for observer in closer:
+                observer.node_exited(call)
+            return None if call.made is produced else _replaced(call.made, produced)
+        except Exception as error:
+            adapter_failed(self._observers, error)
             return None
-        self._attend()
-        call = TorchCall(self, _current_node(), grads, produced)
-        for observer in closer:
-            observer.node_exited(call)
-        return None if call.made is produced else _replaced(call.made, produced)
 
     def _attend(self) -> None:
         """Tell of nodes as is wanted now, from the next one on."""
@@ -360,8 +380,11 @@ class TorchTask:
         return (self, self._compiled_ran) if self._mine() else None
 
     def _compiled_ran(self, run: CompiledRun) -> None:
-        for observer in self._observers:
-            observer.compiled_ran(run)
+        try:
+            for observer in self._observers:
+                observer.compiled_ran(run)
+        except Exception as error:
+            adapter_failed(self._observers, error)
 
     def _mine(self) -> bool:
         """Whether the engine runs this task now: nodes can be shared with others, nested in it or on other threads."""

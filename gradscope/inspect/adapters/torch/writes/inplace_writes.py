@@ -72,6 +72,8 @@ class WriteMode(dispatch.TorchDispatchMode):
     ----------
     tell : callable
         Called with a :class:`TorchWrite`.
+    failed : callable
+        Called with an error of its own.
 
     Attributes
     ----------
@@ -79,9 +81,10 @@ class WriteMode(dispatch.TorchDispatchMode):
         Called with each tensor that is about to be written, where somebody wants to know.
     """
 
-    def __init__(self, tell: Callable[[TorchWrite], None]) -> None:
+    def __init__(self, tell: Callable[[TorchWrite], None], failed: Callable[[Exception], None]) -> None:
         super().__init__()
         self._tell = tell
+        self._failed = failed
         self.announce: Callable[[torch.Tensor], None] | None = None
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -89,10 +92,14 @@ class WriteMode(dispatch.TorchDispatchMode):
         kwargs = kwargs or {}
         # Function modes are above autograd: inside a backward they would be told of this call of the engine's.
         with torch._C.DisableTorchFunction():
-            slots = written_slots(func)
-            if slots and self.announce is not None:
-                for tensor in _at(slots, args, kwargs):
-                    self.announce(tensor)
+            slots: tuple[tuple[int, str], ...] = ()
+            try:
+                slots = written_slots(func)
+                if slots and self.announce is not None:
+                    for tensor in _at(slots, args, kwargs):
+                        self.announce(tensor)
+            except Exception as error:
+                self._failed(error)
             try:
                 result = func(*args, **kwargs)
             except RuntimeError:
@@ -100,8 +107,11 @@ class WriteMode(dispatch.TorchDispatchMode):
                 if tensors is None:
                     raise
                 result = func(*tensors, **kwargs)
-            if slots:
-                self._written(func, list(_at(slots, args, kwargs)))
+            try:
+                if slots:
+                    self._written(func, list(_at(slots, args, kwargs)))
+            except Exception as error:
+                self._failed(error)
         return result
 
     @classmethod
