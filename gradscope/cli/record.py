@@ -144,6 +144,8 @@ def _tell(recorder: Recorder, processes: StartedProcesses) -> None:
     if recorder.forked:
         return
     lost = f", {recorder.lost} lost: {recorder.failure}" if recorder.failure else ""
+    if recorder.fault:
+        lost = f"; what came after is not recorded: {recorder.failure}"
     nodes = f"{recorder.nodes} node{'s' if recorder.nodes != 1 else ''}"
     text = f"gradscope: recorded {nodes} in {recorder.path}{lost}"
     if not recorder.nodes and not lost:

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-__all__ = ["json_text", "one_line", "printable", "say", "table_text", "visible"]
+__all__ = ["json_text", "one_line", "printable", "report", "say", "table_text", "visible"]
 
 _JOINERS = "\u200c\u200d"  # they join letters in Persian and Hindi, and emoji
 _SUSPECT = re.compile(r"[^ -~\n\t]")
@@ -70,6 +70,14 @@ def say(text: object = "", *, file: TextIO | None = None, end: str = "\n") -> No
     """
     # In one piece: ranks that print unbuffered, as under torchrun, would come between a line and its end.
     print(f"{printable(str(text))}{end}", end="", file=file or sys.stdout, flush=True)
+
+
+def report(text: str) -> None:
+    """Tell the person at the terminal while a program runs, on stderr; one without a terminal is not disturbed."""
+    try:
+        say(text, file=sys.stderr)
+    except (OSError, ValueError, AttributeError):
+        return
 
 
 def json_text(value: Any, **options: Any) -> str:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from .reader import TaskNodes
 
 __all__ = [
+    "INCOMPLETE",
+    "STOPPED",
     "AnomalyRecord",
     "BackwardRecord",
     "EventRecord",
@@ -25,6 +27,12 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,), "str": (str,), "int | None": (int, type(None)), "str | None": (str, type(None)),
     "float | None": (float, type(None)),
 }  # fmt: skip
+
+STOPPED = "stopped"
+"""The kind of the event that says where a recording has stopped by an error of the recorder's own."""
+
+INCOMPLETE = ("left out", STOPPED)
+"""The kinds of events that say what of a run is not in its recording."""
 
 _OF_LINES = ("message", "text")
 """What may have several lines."""
@@ -189,7 +197,8 @@ class EventRecord:
     iteration, task, node : int or None
         Number of the iteration, id of the task, index of the node.
     kind : str
-        ``'mark'`` (the user's note), ``'error'`` (of a backward); of one of many ranks also ``'silent'`` (where it was
+        ``'mark'`` (the user's note), ``'error'`` (of a backward), ``'stopped'`` (by an error of gradscope's own, which
+        its text tells: nothing was recorded from there); of one of many ranks also ``'silent'`` (where it was
         the last time that nothing came from it for seconds) and ``'raised'`` (what the program did not catch).
     """
 

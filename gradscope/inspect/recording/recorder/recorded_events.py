@@ -8,13 +8,16 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from math import isnan
 from types import FrameType
 from typing import Any
 
 import numpy
 
-from ...adapters import Adapter, Observer
+from ...adapters import Adapter
+from ...adapters.event_guards import own_error
+from ...adapters.guarded_observer import GuardedObserver, guarded, guards_itself
 from ...debuggee.whereabouts import main_thread_frame
 from ...output.terminal_text import printable
 from ...records.before_step.step_looks import StepLook, StepLooker
@@ -23,9 +26,11 @@ from ...records.module_tracking import Tracker, module_of_parameter, module_reco
 from ...records.records import Location, NodeRecord, dtype_name, operator_name
 from ...records.snapshots import any_bad, inner_operators
 from ...source.call_sites import user_frame
-from ..file.batch_writer import IterationChange, RowUpdate
+from ..file.batch_writer import IterationChange, RowUpdate, Statement
 from ..file.compiled_calls import INSIDE, inside_text
 from ..file.node_pages import Batch
+from ..file.recording_records import STOPPED
+from ..file.schema import RecordingError
 from ..file.step_rows import STEP_COLUMNS, layout_text, step_row
 from .gradient_capture import ROW_LENGTH, Flow, GradientCapture, RowBuffer
 from .hang_watch import BEHIND, RAISED, SILENT, SKIPPED, HangWatch, raised_frame, raised_text
@@ -51,6 +56,8 @@ _INSERT = {
 
 _MOST = 512 * ROW_LENGTH  # entries that a buffer's rows may have
 _HEAVY = 4 << 20  # bytes of copies that a buffer may hold
+_PATIENCE = 1.0  # seconds for which it waits for a backward of another thread, to hand over the last of it
+_OF_A_DEVICE = "CUDA error", "HIP error"  # where the program's own kernels have failed before
 _MOST_MODULES = 100_000  # modules of a run whose types are kept
 
 _clock = time.perf_counter_ns
@@ -93,8 +100,8 @@ class _Task:
         return buffer
 
 
-class EventRecorder(Observer):
-    """Hands what happens to a writer.
+class EventRecorder(GuardedObserver):
+    """Hands what happens to a writer, until an error of its own.
 
     Parameters
     ----------
@@ -102,8 +109,10 @@ class EventRecorder(Observer):
         The row of the table `runs`.
     before_task : callable
         Called before each backward.
-    failed : callable
-        Called with an exception of the recorder's own.
+    stopped : callable
+        Called with the :attr:`fault`, once all that was recorded before has been handed over.
+    refused : callable
+        Called with an error of the file's, or of a device.
     one_of_many : bool
         Whether this process is a rank beside others: then what optimizers are about to use is recorded.
     """
@@ -118,7 +127,8 @@ class EventRecorder(Observer):
         run: int,
         *,
         before_task: Callable[[], None],
-        failed: Callable[[Exception], None],
+        stopped: Callable[[str], None],
+        refused: Callable[[Exception], None],
         one_of_many: bool = False,
     ) -> None:
         self.counter = IterationCounter()
@@ -128,9 +138,10 @@ class EventRecorder(Observer):
         self._writer = writer
         self._run = run
         self._before_task = before_task
-        self._failed = failed
+        self._stopped, self._refused = stopped, refused
         self._looks = policy.summaries
         self._tracker = Tracker(adapter)
+        self._tracker.report_fault = self.give_up  # type: ignore[method-assign]
         # The tracker's methods are the recorder's own, which spares every node a look-up.
         self.module_entered = self._tracker.module_entered  # type: ignore[method-assign]
         self.module_left = self._tracker.module_left  # type: ignore[method-assign]
@@ -177,7 +188,7 @@ class EventRecorder(Observer):
         self._one_of_many = True
         if self._looks:
             self._looker = StepLooker(self._adapter, self._tracker)
-            self.module_entered = self._looker.module_entered  # type: ignore[method-assign]
+            self.module_entered = self._module_entered  # type: ignore[method-assign]
         silent, self._skip_row = self._next["events"](), self._next["events"]()
 
         def note(place: str) -> None:
@@ -186,7 +197,51 @@ class EventRecorder(Observer):
             self._replace_event(silent, SILENT, f"{place}{BEHIND}" if left else place)
             self._note_skipped(frame)
 
-        self._writer.quiet = HangWatch(note).quiet
+        self._hangs = HangWatch(note)
+        self._writer.quiet = self._quiet
+
+    @guarded
+    def _module_entered(self, module: Any) -> None:
+        """Note that a module runs, for ranks to be compared by too."""
+        assert self._looker is not None
+        self._looker.module_entered(module)
+
+    @guarded
+    def _quiet(self, taken: int) -> None:
+        """Look where the main thread is; the writer's thread asks when there was nothing to write."""
+        self._hangs.quiet(taken)
+
+    # --- an error of its own ---
+
+    def fail(self, error: Exception) -> None:
+        """Stop by an error of its own; one of the file's, or of a device, is told as such."""
+        if isinstance(error, RecordingError) or str(error).startswith(_OF_A_DEVICE):
+            self._refused(error)
+        else:
+            super().fail(error)
+
+    def report_fault(self, fault: str) -> None:
+        """Hand over what has been recorded until now, and say in the file where that ends, and why."""
+        self._stopped(fault)
+        stack = self._stack()
+        for view in list(self._tasks.values()):
+            if view.lock.acquire(timeout=_PATIENCE):  # the holder may wait for the writer's thread, which this may be
+                try:
+                    with suppress(Exception):  # it may be what has failed
+                        self._hand_over(view)
+                finally:
+                    view.lock.release()
+        self._tasks.clear()
+        self._writer.put(self.stop_of(fault, stack[-1] if stack else None))
+        self._end_iteration()
+
+    def stop_of(self, fault: str, view: _Task | None = None) -> Statement:
+        """Return what says in the file that recording has stopped; in no iteration, with which it would go."""
+        where = "" if self._iteration_now is None else f" in iteration {self._iteration_now[1]['number']}"
+        where += "" if view is None else f", backward {view.id}, at node {view.ran}"
+        text = f"recording has stopped{where}: {own_error(fault)}"
+        facts = self._next["events"](), self._run, None, None, None, self._now(), STOPPED, text
+        return Statement(_INSERT["events"], facts)
 
     # --- a backward ---
 
@@ -194,39 +249,36 @@ class EventRecorder(Observer):
         """Begin a row of `tasks`."""
         if self._writer.failure:
             return
-        try:
-            self._before_task()
-            stack = self._stack()
-            with self._lock:
-                number = self._last_task = self._next["tasks"]()
-                parent = stack[-1].id if stack else None
-                iteration = stack[-1].iteration if stack else self._iteration(self.counter.task_started(number))
-                adapter = self._adapter.of(task)
-                view = _Task(task, number, iteration, adapter, self._capture_of(adapter))
-            if self._looker is not None:
-                self._looker.backward_started(task, inside=bool(stack))
-            if self._tracker.has_new_roots:
-                self._note_module_types()
-            view.begin(*self._plans.find(adapter.plan(task), self._tracker.parameter_paths()))
-            self._tasks[task] = view
-            stack.append(view)
-            self._writer.put(
-                RowUpdate(
-                    "tasks",
-                    number,
-                    run=self._run,
-                    iteration=iteration,
-                    number=self._numbers(),
-                    parent=parent,
-                    thread=threading.current_thread().name,
-                    started=view.started - self.origin,
-                    state="running",
-                    nodes=0,
-                    loss=self._loss(adapter),
-                )
+        self._before_task()
+        stack = self._stack()
+        with self._lock:
+            number = self._last_task = self._next["tasks"]()
+            parent = stack[-1].id if stack else None
+            iteration = stack[-1].iteration if stack else self._iteration(self.counter.task_started(number))
+            adapter = self._adapter.of(task)
+            view = _Task(task, number, iteration, adapter, self._capture_of(adapter))
+        if self._looker is not None:
+            self._looker.backward_started(task, inside=bool(stack))
+        if self._tracker.has_new_roots:
+            self._note_module_types()
+        view.begin(*self._plans.find(adapter.plan(task), self._tracker.parameter_paths()))
+        self._tasks[task] = view
+        stack.append(view)
+        self._writer.put(
+            RowUpdate(
+                "tasks",
+                number,
+                run=self._run,
+                iteration=iteration,
+                number=self._numbers(),
+                parent=parent,
+                thread=threading.current_thread().name,
+                started=view.started - self.origin,
+                state="running",
+                nodes=0,
+                loss=self._loss(adapter),
             )
-        except Exception as error:
-            self._failed(error)
+        )
 
     def _loss(self, adapter: Adapter) -> float | str | None:
         """Return the loss of the backward that begins, where it is known; SQLite has no NaN, which stands as text."""
@@ -249,15 +301,13 @@ class EventRecorder(Observer):
         stack = self._stack()
         if view in stack:
             del stack[stack.index(view) :]
+        self._hand_over(view)
+        text = None if error is None else f"{type(error).__name__}: {_first_line(error)}"
         try:
-            text = None
-            self._hand_over(view)
-            if error is not None:
-                text = f"{type(error).__name__}: {_first_line(error)}"
+            if error is not None and text is not None:
                 self._note_failure(view, error, text)
+        finally:
             self._writer.put(RowUpdate("tasks", view.id, ended=self._now(), state=state, error=text))
-        except Exception as problem:
-            self._failed(problem)
 
     def _note_failure(self, view: _Task, error: BaseException, text: str) -> None:
         """Add the node at which a backward has failed, as far as that can be known."""
@@ -280,16 +330,17 @@ class EventRecorder(Observer):
 
     # --- a node ---
 
+    @guards_itself
     def node_exited(self, call: Any) -> None:
         """Take what there is to say of its gradients.
 
         Its time is that since the node before it on the same thread, so that nothing has to be put before each.
         """
         ended = _clock()
-        view = self._tasks.get(call.task)
-        if view is None or self._writer.failure:
-            return
         try:
+            view = self._tasks.get(call.task)
+            if view is None or self._writer.failure:
+                return
             buffer = view.buffer
             if buffer.thread != _thread():
                 self._hand_over(view)
@@ -307,26 +358,23 @@ class EventRecorder(Observer):
                 self._hand_over(view)
                 buffer.begun = _clock()
         except Exception as error:
-            self._failed(error)
+            self.fail(error)
 
     def compiled_ran(self, run: Any) -> None:
         """Keep what has run inside of a compiled node, the first time and where something bad comes out of it."""
         view = self._tasks.get(run.task)
         if view is None or not self._looks or self._writer.failure:
             return
-        try:
-            node = view.plan.nodes[view.places[run.node]]
-            if node.row >= 0 and not self._policy.values and not any_bad(view.adapter, run.made):
-                return
-            inside = inner_operators(view.adapter, run)
-            if view.buffer.thread != _thread():
-                self._hand_over(view)
-                view.buffer_here()
-            with view.lock:
-                index = view.ran + len(view.buffer.rows) // ROW_LENGTH
-            self._event(INSIDE, inside_text(inside), view, index)
-        except Exception as error:
-            self._failed(error)
+        node = view.plan.nodes[view.places[run.node]]
+        if node.row >= 0 and not self._policy.values and not any_bad(view.adapter, run.made):
+            return
+        inside = inner_operators(view.adapter, run)
+        if view.buffer.thread != _thread():
+            self._hand_over(view)
+            view.buffer_here()
+        with view.lock:
+            index = view.ran + len(view.buffer.rows) // ROW_LENGTH
+        self._event(INSIDE, inside_text(inside), view, index)
 
     def gather(self) -> bool:
         """Hand over what waits of all backwards; return whether one runs. The writer's thread asks now and then."""
@@ -337,7 +385,7 @@ class EventRecorder(Observer):
                 try:
                     self._hand_over(view)
                 except Exception as error:
-                    self._failed(error)
+                    self.fail(error)
                 finally:
                     view.lock.release()
         return bool(views)
@@ -353,6 +401,9 @@ class EventRecorder(Observer):
             try:
                 for buffer in list(view.buffers.values()):
                     self._empty(view, buffer, failed)
+            except Exception:
+                view.buffers = {}  # what follows a gap is not to be had
+                raise
             finally:
                 view.handing = False
 
@@ -439,33 +490,29 @@ class EventRecorder(Observer):
 
     # --- iterations and events ---
 
+    @guarded
     def about_to_step(self, optimizer: Any) -> None:
         """Look at what an optimizer is about to use, for ranks to be compared by."""
         if self._looker is None or self._writer.failure:
             return
-        try:
-            look = self._looker.look(optimizer)
-            if look is not None:
-                self._looked[id(optimizer)] = look
-        except Exception as error:
-            self._failed(error)
+        look = self._looker.look(optimizer)
+        if look is not None:
+            self._looked[id(optimizer)] = look
 
+    @guarded
     def stepped(self, optimizer: Any) -> None:
         """Note an optimizer's step."""
         if self._writer.failure:
             return
-        try:
-            with self._lock:
-                moved = self.counter.stepped(id(optimizer))
-                if moved is not None:
-                    self._move(*moved)
-                look = self._looked.pop(id(optimizer), None)
-                if look is not None:  # the step says to which iteration the look belongs
-                    self._step(look)
-            if self._looker is not None:
-                self._looker.stepped(optimizer)
-        except Exception as error:
-            self._failed(error)
+        with self._lock:
+            moved = self.counter.stepped(id(optimizer))
+            if moved is not None:
+                self._move(*moved)
+            look = self._looked.pop(id(optimizer), None)
+            if look is not None:  # the step says to which iteration the look belongs
+                self._step(look)
+        if self._looker is not None:
+            self._looker.stepped(optimizer)
 
     def _step(self, look: StepLook) -> None:
         iteration = self._iteration_now[0] if self._iteration_now is not None else None
@@ -488,8 +535,12 @@ class EventRecorder(Observer):
         """Begin an iteration by hand; return its number."""
         with self._lock:
             number = self.counter.begin()
-            self._iteration(number, label)
+            self._begin_iteration(number, label)
         return number
+
+    @guarded
+    def _begin_iteration(self, number: int, label: str) -> None:
+        self._iteration(number, label)
 
     def _iteration(self, number: int, label: str = "") -> int:
         """Return the row of an iteration of this run."""
@@ -508,11 +559,13 @@ class EventRecorder(Observer):
             row, facts = self._iteration_now
             self._writer.put(RowUpdate("iterations", row, **facts, ended=self._now()))
 
+    @guarded
     def flush(self) -> None:
         """Hand over what waits of all backwards."""
         for view in list(self._tasks.values()):
             self._hand_over(view)
 
+    @guarded
     def close(self) -> None:
         """Hand over what is left, and note the end of the last iteration."""
         self.flush()
@@ -520,11 +573,13 @@ class EventRecorder(Observer):
         self._left = None
         self._end_iteration()
 
+    @guarded
     def mark(self, text: str, kind: str = "mark") -> None:
         """Write an event."""
         stack = self._stack()
         self._event(kind, text, stack[-1] if stack else None, None)
 
+    @guarded
     def raised(self, error: BaseException) -> None:
         """Note what the program did not catch, where other ranks may wait for this one."""
         if self._one_of_many and isinstance(error, Exception | KeyboardInterrupt):
@@ -555,28 +610,25 @@ class EventRecorder(Observer):
         """Note a saved tensor that has been written since."""
         if self._writer.failure:
             return
-        try:
-            stack = self._stack()
-            view = stack[-1] if stack else None
-            if view is not None:
-                self._hand_over(view)
-            facts = (
-                self._run,
-                view.iteration if view else None,
-                view.id if view else None,
-                view.ran if view else None,
-                self._now(),
-                *(getattr(error, name, None) for name in ("operator", "saved_name", "saved_version")),
-                getattr(error, "current_version", None),
-                str(error),
-            )
-            self._writer.execute(
-                "INSERT INTO violations (run, iteration, task, node, time, operator, saved_name, saved_version,"
-                f" current_version, message) VALUES ({', '.join('?' * 10)})",
-                facts,
-            )
-        except Exception as problem:
-            self._failed(problem)
+        stack = self._stack()
+        view = stack[-1] if stack else None
+        if view is not None:
+            self._hand_over(view)
+        facts = (
+            self._run,
+            view.iteration if view else None,
+            view.id if view else None,
+            view.ran if view else None,
+            self._now(),
+            *(getattr(error, name, None) for name in ("operator", "saved_name", "saved_version")),
+            getattr(error, "current_version", None),
+            str(error),
+        )
+        self._writer.execute(
+            "INSERT INTO violations (run, iteration, task, node, time, operator, saved_name, saved_version,"
+            f" current_version, message) VALUES ({', '.join('?' * 10)})",
+            facts,
+        )
 
     def _stack(self) -> list[_Task]:
         tasks: list[_Task]

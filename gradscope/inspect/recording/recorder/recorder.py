@@ -13,6 +13,9 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ...adapters import Adapter, AnyAdapter
+from ...adapters.event_guards import own_error
+from ...adapters.guarded_observer import AdapterGuard
+from ...output.terminal_text import report
 from ...records.optimizer_steps import OptimizerHooks
 from ...records.own_rank import OwnRank, own_rank, rank_of_process_group
 from ...source.source_paths import program_name
@@ -21,7 +24,7 @@ from ..file.schema import BusyRecordingError, RecordingError
 from .keep_policy import Policy
 from .recorded_events import EventRecorder
 from .recording_names import one_at_a_time, path_beside, recording_path
-from .writer_thread import Writer, report
+from .writer_thread import Writer
 
 __all__ = ["Recorder", "record"]
 
@@ -41,6 +44,8 @@ class Recorder:
         How many could not be written.
     failure : str
         Why; empty while all is well.
+    fault : str
+        The error of gradscope's own, and its line, by which recording has stopped; empty for other reasons.
 
     See Also
     --------
@@ -78,6 +83,7 @@ class Recorder:
         self._observation: Any = None
         self._hooks: OptimizerHooks | None = None
         self._run = 0
+        self._fault = ""
         self._ranked = False
         self._calls = _Calls(self)
 
@@ -99,7 +105,13 @@ class Recorder:
     @property
     def failure(self) -> str:
         """Why nothing is written any more; empty while all is well."""
-        return self._writer.failure if self._writer is not None else ""
+        own = own_error(self.fault) if self.fault else ""
+        return own or (self._writer.failure if self._writer is not None else "")
+
+    @property
+    def fault(self) -> str:
+        """The error of gradscope's own by which recording has stopped; empty for other reasons."""
+        return self._fault or (self._writer.fault if self._writer is not None else "")
 
     @property
     def running(self) -> bool:
@@ -143,13 +155,14 @@ class Recorder:
             before=lambda optimizer: events.about_to_step(optimizer), after=lambda optimizer: events.stepped(optimizer)
         )
         events = EventRecorder(
-            adapter, self._policy, writer, self._run, before_task=self._before_task, failed=self._fail,
-            one_of_many=place.world > 1,
+            adapter, self._policy, writer, self._run, before_task=self._before_task, stopped=self._stopped,
+            refused=self._refused, one_of_many=place.world > 1,
         )  # fmt: skip
-        hooks.look()
-        writer.gather = events.gather
+        writer.gather, writer.stop_of = events.gather, events.stop_of
         self._events, self._hooks = events, hooks
-        self._observation = adapter.observe(events, forward=True, backward=True)
+        with AdapterGuard([events]):
+            hooks.look()
+            self._observation = adapter.observe(events, forward=True, backward=True)
         atexit.register(self.stop)
         return self
 
@@ -193,9 +206,10 @@ class Recorder:
         if events is None or self._writer is None:
             return
         atexit.unregister(self.stop)
-        self._observation.close()
-        if self._hooks is not None:
-            self._hooks.close()
+        for listening in (self._observation, self._hooks):
+            if listening is not None:
+                with AdapterGuard([events]):
+                    listening.close()
         if self._writer.forked:
             return
         if error is not None:
@@ -224,14 +238,22 @@ class Recorder:
             raise RecordingError(f"{self.path} is not being recorded to\nCall start(), or use a `with` block.")
         return self._events
 
-    def _fail(self, error: Exception) -> None:
-        """Let the program go on where the recorder itself cannot."""
+    def _refused(self, error: Exception) -> None:
+        """Let the program go on where the file, or a device, cannot."""
         if self._writer is not None and not self._writer.failure:
             self._writer.failure = f"{type(error).__name__}: {error}"
-            report(
-                f"gradscope: {self.path}: recording has stopped: {self.failure}\n"
-                "The program goes on; what it does from here is not recorded."
-            )
+            self._say_stopped()
+
+    def _stopped(self, fault: str) -> None:
+        """Let the program go on where the recorder itself cannot, with all in the file that was recorded."""
+        self._fault = fault
+        self._say_stopped()
+
+    def _say_stopped(self) -> None:
+        report(
+            f"gradscope: {self.path}: recording has stopped: {self.failure}\n"
+            "The program goes on; what it does from here is not recorded."
+        )
 
     def __enter__(self) -> Recorder:
         return self.start()

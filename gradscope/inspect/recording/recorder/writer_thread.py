@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
+import sqlite3
 import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
-from ...output.terminal_text import say
+from ...adapters.event_guards import fault_of, own_error
+from ...output.terminal_text import report
 from ..file.batch_writer import BatchWriter, Statement
 from ..file.node_pages import Batch
 from ..file.recording_file import RecordingFile
@@ -18,13 +20,16 @@ from ..file.schema import RecordingError
 from .keep_policy import Policy
 from .recording_names import one_at_a_time
 
-__all__ = ["Writer", "report"]
+__all__ = ["Writer"]
 
 _INTERVAL = 0.05  # seconds between commits
 _IDLE = 0.5  # seconds between looks at a file to which nothing is written
 _PATIENCE = 3.0  # seconds for which the end of a recording waits for the name of its rank
 _ITEM = 512  # bytes that a node or another item takes besides its tensors, roughly
 _HURRY = 4096 * _ITEM  # waiting bytes at which a commit is made at once
+_OF_THE_FILE = OSError, sqlite3.Error, RecordingError, MemoryError
+"""The errors that say why nothing can be written; others are gradscope's own."""
+
 _ROOM = 64 << 20  # bytes that may wait before the program is held up
 
 _writers: weakref.WeakSet[Writer] = weakref.WeakSet()
@@ -48,12 +53,16 @@ class Writer:
         Where the file is now.
     failure : str
         Why nothing is written any more; empty while all is well.
+    fault : str
+        The error of gradscope's own, and its line, where it was one.
     committed, lost : int
         Nodes.
     forked : bool
         Whether this process is a child of the one that records.
     quiet : callable
         To be set: called by the thread when there was nothing to write, with the number of items before that.
+    stop_of : callable
+        To be set: called with a `fault`, it returns what says in the file that nothing follows for that.
     gather : callable
         To be set: called by the thread before it commits, it puts what more there is, and returns whether there may be
         more soon.
@@ -71,7 +80,7 @@ class Writer:
             if os.path.abspath(writer.path) == os.path.abspath(path):
                 raise RecordingError(f"{path} is being recorded to already\nGive each recorder a file of its own.")
         self.path: str = path
-        self.failure = ""
+        self.failure = self.fault = ""
         self.committed = self.lost = 0
         self.forked = False
         self._room = room
@@ -82,7 +91,8 @@ class Writer:
         self._name: str | None = None  # under which the file goes on
         self._last: Statement | None = None
         self._idle = True  # whether the thread sleeps, and must be told of the next item
-        self.gather: Callable[[], bool] = bool
+        self.gather: Callable[[], bool | None] = bool
+        self.stop_of: Callable[[str], Statement] = _say_nothing
         self.quiet: Callable[[int], object] = int
         # The lock is reentrant, for a signal handler of the program may run a backward.
         self._lock = threading.RLock()
@@ -169,6 +179,8 @@ class Writer:
                 if self._stopping and not self._waiting:
                     break
         self._attempt(self._finish, [])
+        if self.fault:
+            self._end_after_fault()
         self._file.close()
 
     def _take(self) -> tuple[list[Any], int]:
@@ -235,9 +247,13 @@ class Writer:
         try:
             action(batch)
         except Exception as error:
-            self.failure = str(error).strip() or type(error).__name__
+            if not isinstance(error, _OF_THE_FILE):
+                self.fault = fault_of(error)
+            self.failure = own_error(self.fault) if self.fault else str(error).strip() or type(error).__name__
             self.lost += _nodes(batch)
             self._file.roll_back()
+            if self.fault:
+                self._execute(self.stop_of(self.fault))
             self._file.secure()
             report(
                 f"gradscope: {self.path}: recording has stopped after {self.committed} nodes: {self.failure}\n"
@@ -245,6 +261,17 @@ class Writer:
             )
             if self._file.lost:
                 self.committed, self.lost = 0, self.lost + self.committed
+
+    def _end_after_fault(self) -> None:
+        """Make the recording one file, with no more than what says that it is finished."""
+        if self._last is not None:
+            self._execute(self._last)
+        with suppress(Exception):  # it may be what has failed
+            self._file.finish()
+
+    def _execute(self, statement: Statement) -> None:
+        with suppress(sqlite3.Error):
+            self._file.connection.execute(*statement)
 
     # --- fork ---
 
@@ -258,6 +285,10 @@ class Writer:
         self._file.leave_open()
 
 
+def _say_nothing(fault: str) -> Statement:
+    return Statement("SELECT 1", ())
+
+
 def _nodes(batch: list[Any]) -> int:
     return sum(len(item) for item in batch if type(item) is Batch)
 
@@ -269,11 +300,3 @@ def _leave_to_parent() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_to_parent)
-
-
-def report(text: str) -> None:
-    """Tell the person at the terminal; a program without one is not disturbed."""
-    try:
-        say(text, file=sys.stderr)
-    except (OSError, ValueError, AttributeError):
-        return

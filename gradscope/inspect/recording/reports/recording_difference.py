@@ -15,7 +15,7 @@ from ...output.number_format import format_shape
 from ...output.terminal_text import printable
 from ...records.records import NodeRecord, TensorSummary
 from ..file.reader import Recording
-from ..file.recording_records import BackwardRecord
+from ..file.recording_records import INCOMPLETE, BackwardRecord
 from ..file.schema import RecordingError
 
 if TYPE_CHECKING:
@@ -272,8 +272,8 @@ class _ComparedRun:
         return self.iterations[iteration]
 
     def left_out(self) -> list[str]:
-        """Return what the recording says of iterations that have been left out of the run."""
-        return [e.text for e in self.recording.events() if e.kind == "left out" and e.run == self.run]
+        """Return what the recording says of what is not in it of the run."""
+        return [e.text for e in self.recording.events() if e.kind in INCOMPLETE and e.run == self.run]
 
 
 def _notes(a: _ComparedRun, b: _ComparedRun) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from ...debugging.prompt.plain_text import list_text, node_text
 from ...output.number_format import format_duration
 from ...output.terminal_text import table_text
 from ...records.records import NodeRecord
-from ..file.recording_records import BackwardRecord
+from ..file.recording_records import INCOMPLETE, BackwardRecord
 from .series_view import faded_text
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def overview_text(recording: Recording) -> str:
     tasks: dict[int, list[BackwardRecord]] = defaultdict(list)
     for task in recording.tasks():
         tasks[task.run].append(task)
-    left_out = [event for event in recording.events() if event.kind == "left out"]
+    incomplete = [event for event in recording.events() if event.kind in INCOMPLETE]
     for run in recording.runs:
         own = tasks[run.id]
         began = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.started / 1e9))
@@ -51,7 +51,7 @@ def overview_text(recording: Recording) -> str:
             f"  {_count(len({t.iteration for t in own}), 'iteration')}, {_count(len(own), 'backward')}, "
             f"{_count(sum(t.count for t in own), 'node')}"
         )
-        lines += [f"  {event.text}" for event in left_out if event.run == run.id]
+        lines += [f"  {event.text}" for event in incomplete if event.run == run.id]
         lines += _alarms(own)
         lines += _over_the_run(recording, run.id)
     violations = recording.violations()
