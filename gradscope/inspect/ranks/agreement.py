@@ -188,7 +188,8 @@ def agreement(ranks: RecordedRanks) -> Agreement:
         parted = _stopped_stepping(ranks, taken, _last_steps(streams))
         if parted is None:
             notes += _shorter(ranks, taken, _last_steps(streams))
-            if not any(member.running for member in ranks.members):  # one that runs may be a step ahead
+            # One that runs, or is no longer recorded, may be a step ahead.
+            if not any(member.running or member.stopped for member in ranks.members):
                 notes += _waited_for(taken, _last_steps(streams))
     ends = rank_ends(ranks, _last_steps(streams), comparison.skipped)
     return Agreement(tuple(streams), comparison.steps, len(comparison.seen), parted, (*notes, *ends.notes), ends.hang)
@@ -586,7 +587,7 @@ def _stopped_stepping(
     # A backward that failed, or never ended, has no step after it.
     ended = {m.rank: [task.number for task in m.tasks() if task.state == "finished"] for m in ranks.members}
     backwards = {rank: max(numbers, default=0) for rank, numbers in ended.items()}
-    whole = all(member.run.state == "finished" for member in ranks.members)
+    whole = all(member.run.state == "finished" and not member.stopped for member in ranks.members)
     if not whole or len(set(taken.values())) == 1 or len(set(backwards.values())) > 1:
         return None
     return Disagreement("steps", None, {}, (), last, {}, taken)
@@ -640,4 +641,5 @@ def _shorter(ranks: RecordedRanks, taken: Mapping[int, int], last: Mapping[int, 
             end = "it ended earlier, or has joined" if member.run.state == "finished" else cut_off
             end = "it failed" if any(task.state == "failed" for task in member.tasks()) else end
             end = "it runs still" if member.running else end
+            end = "its recording has stopped" if member.stopped else end
             yield f"rank {member.rank} took {count} of {most} steps: {end}; compared as far as it came"

@@ -12,11 +12,14 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, ClassVar
 
 import msgspec
 
-from ..adapters import Adapter, AnyAdapter, Observer
+from ..adapters import Adapter, AnyAdapter
+from ..adapters.event_guards import OWN_ERROR, own_error
+from ..adapters.guarded_observer import AdapterGuard, GuardedObserver, guarded
 from ..recording import RecordingError
 from ..recording.file.step_rows import StepRecord, layout_text, read_layout, read_step, step_row
 from ..records.before_step.forward_log import ForwardAccount
@@ -36,6 +39,7 @@ _PATIENCE = 10.0  # seconds that others wait for rank 0's step, once: it may hav
 _AFTERTHOUGHT = 3.0  # seconds in which parameters that differ may turn out to be those of a later step (join)
 _POLLS = 0.0002, 0.002  # seconds between two looks, at first and at most
 _NONE = "none"  # no step is stored as this
+_OF_THE_STORE = "DistNetworkError", "DistStoreError"  # raised where the rank that held it has gone
 _KEPT = 128  # steps of a rank that the store keeps
 
 _next_session = itertools.count().__next__  # the numbers agree, as all ranks open sessions in the same order
@@ -76,7 +80,11 @@ class LiveAgreement:
         self._adapter: Adapter = AnyAdapter()
         self._tracker = Tracker(self._adapter)
         self._looker = StepLooker(self._adapter, self._tracker)
-        self._hooks = OptimizerHooks(before=self._about_to_step, after=self._looker.stepped)
+        self._hooks = OptimizerHooks(before=self._steps, after=lambda optimizer: self._follower.stepped(optimizer))
+        self._follower = _Follower(self._tracker, self._hooks, self._looker, self._about_to_step)
+        self._follower.report_fault = self._failed  # type: ignore[method-assign]
+        self._tracker.report_fault = self._follower.give_up  # type: ignore[method-assign]
+        self._told_failed = False
         self._ours, self._theirs = _Arrivals(), _Arrivals()
         self._mine = Steps(self._ours)
         self._comparison = Comparison({})
@@ -115,16 +123,44 @@ class LiveAgreement:
         return self._comparison.steps
 
     def __enter__(self) -> LiveAgreement:
-        follower = _Follower(self._tracker, self._hooks, self._looker)
-        self._observation = self._adapter.observe(follower, forward=True, backward=True)
+        self._observation = self._adapter.observe(self._follower, forward=True, backward=True)
         self._hooks.look()
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self._hooks.close()
-        self._observation.close()
+        with AdapterGuard([self._follower]):
+            self._hooks.close()
+            self._observation.close()
+
+    def _steps(self, optimizer: Any) -> None:
+        if self._follower.fault:
+            self._tell_others()
+        else:
+            self._follower.about_to_step(optimizer)
+
+    def _failed(self, fault: str) -> None:
+        """Say here that this rank is compared no more, and to those that wait for what it holds."""
+        self.note = f"no longer compared: {own_error(fault)}"
+        self._tell(f"rank {self._rank}: {self.note}")
+        self._tell_others()
+
+    def _tell_others(self) -> None:
+        """Say it as soon as there is a store."""
+        with suppress(Exception):
+            store = None if self._told_failed else self._find_store()
+            if store is not None:
+                _Exchange(store, self._session, self._rank).stop()
+                self._told_failed = True
 
     def _about_to_step(self, optimizer: Any) -> None:
+        try:
+            self._look_and_compare(optimizer)
+        except RuntimeError as error:
+            if type(error).__name__ not in _OF_THE_STORE:
+                raise
+            self.note = "no longer compared: the store of the process group has gone"
+
+    def _look_and_compare(self, optimizer: Any) -> None:
         if self._store is None:
             self._store = self._adapter.rank_store()
             if self._store is None:  # there is no process group yet
@@ -165,6 +201,9 @@ class LiveAgreement:
             waits = self._patience if parted is None else _AFTERTHOUGHT if parted.what == "parameter" else 0.0
             if parted is None and self._mine.peek() is None:
                 break
+            if look is None and exchange.is_stopped():
+                self.note = f"no longer compared: {OWN_ERROR} in rank {self.first}"
+                break
             if look is None:
                 if time.monotonic() - started >= waits:
                     break
@@ -202,17 +241,40 @@ class LiveAgreement:
             return None
 
 
-class _Follower(Observer):
-    """What is heard of the program: which modules run, and that a framework may have been imported."""
+class _Follower(GuardedObserver):
+    """What is heard of the program: which modules run, that optimizers step, that a framework may have been imported.
+
+    Parameters
+    ----------
+    compare : callable
+        Called with an optimizer that is about to step.
+    """
 
     places_of_nodes = False
+    meant: ClassVar[tuple[type[Exception], ...]] = (RanksDisagreeError,)
 
-    def __init__(self, tracker: Tracker, hooks: OptimizerHooks, looker: StepLooker) -> None:
-        self.module_entered = looker.module_entered  # type: ignore[method-assign]
+    def __init__(
+        self, tracker: Tracker, hooks: OptimizerHooks, looker: StepLooker, compare: Callable[[Any], None]
+    ) -> None:
         self.module_left = tracker.module_left  # type: ignore[method-assign]
+        self._compare = compare
         self._hooks = hooks
         self._looker = looker
         self._running: set[Any] = set()
+
+    def module_entered(self, module: Any) -> None:
+        """Note that a module runs, and from where."""
+        self._looker.module_entered(module)
+
+    @guarded
+    def about_to_step(self, optimizer: Any) -> None:
+        """Compare what an optimizer is about to use."""
+        self._compare(optimizer)
+
+    @guarded
+    def stepped(self, optimizer: Any) -> None:
+        """Note that it has stepped."""
+        self._looker.stepped(optimizer)
 
     def task_started(self, task: Any) -> None:
         """Listen to optimizers that have been imported meanwhile, and note what the backward may reach."""
@@ -281,6 +343,14 @@ class _Exchange:
             self._known[layout] = read_layout(self._store.get(self._key("layout", layout)))
         self._steps += 1
         return read_step((0, 0, None, None, 0, optimizer, number, layout, *rest), self._known, {}).look
+
+    def stop(self) -> None:
+        """Say that no more steps come from this rank, though it may take more."""
+        self._store.set(self._key("stopped", 0), "stopped")
+
+    def is_stopped(self) -> bool:
+        """Whether that has been said."""
+        return bool(self._store.compare_set(self._key("stopped", 0), _NONE, _NONE) != _NONE.encode())
 
     def _key(self, what: str, number: int) -> str:
         return f"{self._prefix}/{what}/{number}"

@@ -18,6 +18,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any
 
+from ..adapters.event_guards import OWN_ERROR, fault_of, own_error
 from ..debuggee.whereabouts import main_thread_frame, whereabouts
 from ..output.number_format import numbered_rows
 from ..recording.file.recording_file import is_alive
@@ -43,6 +44,7 @@ _CUT_OFF = "Connection closed by peer", "Connection reset by peer", "Broken pipe
 """What gloo says to a rank when another has gone."""
 
 _MOVES = "goes on"
+_UNKNOWN = f"is no longer looked at: {OWN_ERROR} there"
 _LOOKS = 4
 """How often a rank looks in the time after which it is said to stand; once a second at least."""
 _AFTERTHOUGHT = 2.0
@@ -140,8 +142,12 @@ class HangWatcher:
         if self._store is None:
             self._store = self._find_store()
         if self._store is not None and not self._thread.is_alive():
-            with suppress(RuntimeError):  # the store has gone with the rank that held it
+            try:
                 self._say(self._end)
+            except RuntimeError:  # the store has gone with the rank that held it
+                pass
+            except Exception as error:
+                self._stop(error)
 
     def failed(self, error: BaseException) -> None:
         """Note what the script has raised, which is how it ends."""
@@ -189,8 +195,19 @@ class HangWatcher:
                 self._find_processes()
                 if self._store is not None:
                     self.look()
-        except Exception:  # the store has gone with the rank that held it: the collectives say so themselves
+        except (RuntimeError, OSError):  # the store has gone with the rank that held it: the collectives say so
             self._store = None
+        except Exception as error:
+            self._stop(error)
+
+    def _stop(self, error: Exception) -> None:
+        """Watch no more, for an error of gradscope's own; the other ranks hear that nothing is known of this one."""
+        self._note(
+            f"rank {self._rank}: no longer looked into whether ranks wait for each other: {own_error(fault_of(error))}"
+        )
+        with suppress(Exception):
+            self._store.set(self._key(self._rank), _UNKNOWN)
+        self._store = None
 
     def look(self) -> None:
         """Say where this rank stands, and act on where the others do."""

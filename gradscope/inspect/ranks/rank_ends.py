@@ -70,6 +70,9 @@ def rank_ends(
         skip = events.get(SKIPPED)
         if skip is not None and (at is None or at.time < skip.time):
             skips[member.rank].append(skip.text)
+        if member.stopped:
+            notes.append(f"rank {member.rank}: {member.stopped}")
+            continue
         if member.run.state == "finished" and raised is None:
             ended.append(member.rank)
             continue

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ..output.number_format import numbered
 from ..recording import BackwardRecord, Recording, RecordingError, RunRecord, open_recording
 from ..recording.file.recording_file import is_alive
+from ..recording.file.recording_records import STOPPED
 from ..recording.recorder.recording_names import ENDING
 
 __all__ = ["RankRecording", "RecordedRanks", "open_ranks", "ranks_of"]
@@ -37,6 +38,12 @@ class RankRecording:
         """Whether it still records; of another machine's that has not finished, that cannot be told: then it does."""
         run = self.run
         return run.state == "running" and (run.host != socket.gethostname() or is_alive(run.pid))
+
+    @property
+    def stopped(self) -> str:
+        """Where it records no more, and by which error of gradscope's own; empty for most."""
+        events = self.recording.events()
+        return next((event.text for event in events if event.kind == STOPPED and event.run == self.run.id), "")
 
     def tasks(self) -> list[BackwardRecord]:
         """Return the backwards of the run."""

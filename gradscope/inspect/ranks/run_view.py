@@ -91,7 +91,8 @@ def _rank_row(member: RankRecording) -> tuple[str, ...]:
     run, tasks = member.run, member.tasks()
     state = "killed" if run.state == "running" and not member.running else run.state
     counts = len({task.iteration for task in tasks}), len(tasks), sum(task.count for task in tasks)
-    return (str(member.rank), f"{run.pid} on {run.host}", state, *map(str, counts), "; ".join(_alarms(tasks)))
+    told = "; ".join([*_alarms(tasks), *filter(None, [member.stopped])])
+    return (str(member.rank), f"{run.pid} on {run.host}", state, *map(str, counts), told)
 
 
 def _alarms(tasks: list[BackwardRecord]) -> Iterator[str]:

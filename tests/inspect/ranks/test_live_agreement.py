@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy
@@ -35,6 +36,10 @@ dist.destroy_process_group()
 
 def check(folder, broken):
     (folder / "train.py").write_text(TRAIN.format(broken=broken))
+    return launch(folder)
+
+
+def launch(folder):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     command += ["-m", "gradscope", "check", "--ranks", "train.py"]
     path = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
@@ -55,6 +60,40 @@ def test_ranks_that_agree_end_as_they_would(torch, tmp_path):
     done = check(tmp_path, broken=False)
     told = [line for line in done.stdout.splitlines() if not line.startswith("[Gloo]")]  # PyTorch 2.8 does
     assert (done.returncode, told) == (0, ["rank 1: 4 steps agreed with rank 0's"]), done.stderr
+
+
+FAILS = """\
+from gradscope.inspect.records.before_step import step_looks
+import torch.distributed as dist
+look, calls = step_looks.StepLooker.look, []
+def broken(self, optimizer):
+    calls.append(None)
+    if len(calls) > 2 and dist.get_rank() == {rank}:
+        raise ZeroDivisionError("a bug")
+    return look(self, optimizer)
+step_looks.StepLooker.look = broken
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("rank", [0, 1])
+def test_an_error_of_gradscopes_own_ends_no_rank_and_none_waits_for_it(torch, tmp_path, rank):
+    training = FAILS.format(rank=rank) + TRAIN.replace("range(4)", "range(100)")
+    (tmp_path / "train.py").write_text(training.format(broken=False) + "print('trained')\n")
+    started = time.monotonic()
+    done = launch(tmp_path)
+    assert time.monotonic() - started < 60  # to wait for each step would take ten minutes
+    told = [line for line in done.stdout.splitlines() if not line.startswith("[Gloo]")]
+    assert (done.returncode, told.count("trained")) == (0, 2), done.stderr
+    own = "no longer compared: gradscope's own code failed"
+    assert f"gradscope check: rank {rank}: {own}; please report it: ZeroDivisionError: a bug (train.py:" in done.stderr
+    ends = sorted(line for line in told if line != "trained")
+    if rank == 0:
+        assert ends[0].startswith(f"rank 0: {own}; please report it: ZeroDivisionError: a bug (train.py:")
+        assert ends[1:] == [f"rank 1: {own} in rank 0"]
+    else:
+        (end,) = ends
+        assert end.startswith(f"rank 1: {own}; please report it: ZeroDivisionError: a bug (train.py:")
 
 
 def look_at_step(number):

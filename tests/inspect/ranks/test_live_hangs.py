@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gradscope.cli import main
+from gradscope.inspect.adapters import event_guards
 from gradscope.inspect.ranks import live_hangs
 from gradscope.inspect.ranks.live_hangs import ENDED, HangWatcher, MainThread, hang_text
 from gradscope.inspect.ranks.rank_ends import waits_in
@@ -325,3 +326,30 @@ def test_a_time_that_means_nothing_is_refused(capsys, arguments, told):
         status = left.code
     assert status == 2
     assert told in capsys.readouterr().err
+
+
+def test_an_error_of_gradscopes_own_is_told_here_and_to_the_others(monkeypatch):
+    monkeypatch.setattr(event_guards, "raising", False)
+    store, told, known = Store(), [], threading.Event()
+
+    def broken():
+        raise ZeroDivisionError("a bug")
+
+    def note(text):
+        told.append(text)
+
+    watcher = HangWatcher(
+        0, 2, 0.2, name="0", store=lambda: store, progress=broken, account=lambda _: ForwardAccount(),
+        left=lambda _: False, hangs=print, note=note,
+    )  # fmt: skip
+    stop = watcher._stop
+    monkeypatch.setattr(watcher, "_stop", lambda error: (stop(error), known.set()))
+    with watcher:
+        assert known.wait(60)
+        others = store.get("0/0").decode()
+    own = "gradscope's own code failed"
+    (line,) = told
+    assert line.startswith("rank 0: no longer looked into whether ranks wait for each other: ")
+    assert f"{own}; please report it: ZeroDivisionError: a bug (test_live_hangs.py:" in line
+    assert others == f"is no longer looked at: {own} there"
+    assert store.get("0/0").decode() == ENDED

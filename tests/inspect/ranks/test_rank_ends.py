@@ -14,10 +14,13 @@ import pytest
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.cli import main
+from gradscope.inspect.adapters import event_guards
 from gradscope.inspect.ranks.agreement import agreement
 from gradscope.inspect.ranks.recorded_ranks import open_ranks
+from gradscope.inspect.ranks.run_view import ranks_text
 from gradscope.inspect.recording import RecordingError
 from gradscope.inspect.recording.recorder import hang_watch
+from gradscope.inspect.records.before_step.step_looks import StepLooker
 from gradscope.inspect.source.source_paths import started_here
 from tests.inspect.ranks.jobs import being_rank, record_ranks
 from tests.inspect.recording.programs import mlp, train
@@ -377,3 +380,27 @@ def record_hang(folder, how):
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=280)
     assert done.returncode == 1, done.stderr
+
+
+@pytest.mark.parametrize("step", [3, 4])
+def test_a_rank_whose_recording_has_stopped_neither_disagrees_nor_was_killed(tmp_path, monkeypatch, step):
+    monkeypatch.setattr(event_guards, "raising", False)
+    record_ranks(tmp_path, 2, [0], steps=4)
+    look, calls = StepLooker.look, []
+
+    def broken(self, optimizer):
+        calls.append(None)
+        if len(calls) == step:
+            raise ZeroDivisionError("a bug")
+        return look(self, optimizer)
+
+    monkeypatch.setattr(StepLooker, "look", broken)
+    record_ranks(tmp_path, 2, [1], steps=4)
+    with open_ranks(str(tmp_path)) as ranks:
+        found = agreement(ranks)
+        assert "recording has stopped in iteration" in ranks_text(ranks)
+    assert (bool(found), found.hang, found.steps) == (True, False, step - 1)
+    shorter, stopped = found.notes
+    assert shorter == f"rank 1 took {step - 1} of 4 steps: its recording has stopped; compared as far as it came"
+    own = "gradscope's own code failed; please report it: ZeroDivisionError: a bug (test_rank_ends.py:"
+    assert stopped.startswith(f"rank 1: recording has stopped in iteration {step}: {own}")
