@@ -12,6 +12,7 @@ ACROSS = {
     "inspect/adapters/test_both.py": "the instruments do the same on both frameworks",
     "inspect/adapters/test_checkpoint.py": "regions that are computed again, under the instruments",
     "inspect/adapters/test_law_seven.py": "no instrument changes a number",
+    "inspect/adapters/test_own_errors.py": "errors of gradscope's own, in each instrument, are none of the program's",
     "inspect/adapters/test_programs.py": "real models run unchanged under the debugger",
     "inspect/adapters/test_sequences.py": "an LSTM and a Transformer under the debugger",
     "inspect/adapters/test_unusual_tensors.py": "sparse, lazy, nested and other tensors under every instrument",

@@ -14,7 +14,11 @@ from typing import Any, ClassVar
 
 from ..inspect.adapters import AnyAdapter, NativeAdapter
 from ..inspect.adapters.both_frameworks import load_torch_adapter, warn_too_old
+from ..inspect.adapters.event_guards import fault_of, not_looked_into, own_error
+from ..inspect.adapters.guarded_observer import GuardedObserver
 from ..inspect.adapters.import_watch import when_imported
+from ..inspect.diagnosis.rule_registry import Rule
+from ..inspect.output.terminal_text import report
 from ..inspect.records.records import Location
 from ..runtime import call_sites, events
 from .exact.line_finder import SavedOnce
@@ -29,6 +33,9 @@ from .watching.watcher import Watcher
 from .watching.wrong_gradients import WrongGradient, largest_first
 
 __all__ = ["Sanitizer"]
+
+_WRITES, _SHARED, _EARLY = "in-place writes", "writes into what others read too", "writes into results"
+"""What the watches look into, as it is said of one whose own code has failed."""
 
 _REPORTED_BY = "_gradscope_reported_by"
 _SILENCED_BY = "_gradscope_silenced_by"
@@ -65,7 +72,9 @@ class Sanitizer:
     gradients : list of WrongGradient
         With `keep_going`: how wrong the gradients of leaves would have been, the largest difference first.
     unseen : tuple of str
-        Why parts of the program could not be looked into.
+        Why parts of the program could not be looked into; `faults` among it.
+    faults : tuple of str
+        What of it an error of gradscope's own has cost, which is said on stderr as it happens.
 
     See Also
     --------
@@ -113,6 +122,7 @@ class Sanitizer:
         self._shared_writes: SharedWriteWatch | None = None
         self._early_writes: EarlyWriteWatch | None = None
         self._too_old = ""
+        self._faults: dict[str, str] = {}
         self._give_up: Callable[[], None] = lambda: None
 
     @property
@@ -154,7 +164,12 @@ class Sanitizer:
         reasons = dict.fromkeys(reason for watch in watches for reason in watch.unseen)
         for watch in self._continuing():
             reasons |= watch.gradients.unmeasured
-        return (self._too_old, *reasons) if self._too_old else tuple(reasons)
+        return (*filter(None, [self._too_old]), *reasons, *self.faults)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What could not be looked into since gradscope's own code has failed."""
+        return tuple(not_looked_into(what, fault) for what, fault in self._faults.items())
 
     @property
     def gradients(self) -> list[WrongGradient]:
@@ -174,10 +189,13 @@ class Sanitizer:
         shared_writes = self._shared_writes = SharedWriteWatch(self._judge, adapter)
         self._following = call_sites.following_libraries()
         self._following.__enter__()
+        self._tells(shared_writes, _SHARED)
         self._native = self._watch(NativeAdapter(), self._judge, shared_writes)
+        self._tells(self._native, f"{_WRITES} in gradscope")
         self._first_operator = events.subscribe(self._operator_ran, events.OperatorRecorded)
         if self._silences.looks_for("GS112"):  # it costs a checksum of each result
             self._early_writes = EarlyWriteWatch(self._judge, adapter)
+            self._tells(self._early_writes, _EARLY)
         if self._watches_torch:
             self._give_up = when_imported("torch", partial(self._torch_imported, shared_writes))
         Sanitizer._open.append(self)
@@ -190,7 +208,7 @@ class Sanitizer:
             self._first_operator.unsubscribe()
         for watch in (self._torch, self._early_writes, self._shared_writes, self._native):
             if watch is not None:
-                watch.close()
+                self._close(watch)
         self._following.__exit__(None, None, None)
 
     def take(self) -> list[Finding]:
@@ -239,21 +257,45 @@ class Sanitizer:
 
     def _torch_imported(self, shared_writes: SharedWriteWatch) -> None:
         try:
-            adapter = load_torch_adapter()
+            self._torch = self._watch(load_torch_adapter(), self._judge, shared_writes)
         except ImportError as error:
             self._too_old = str(error).partition("\n")[0]
             warn_too_old(error)
-            return
-        self._torch = self._watch(adapter, self._judge, shared_writes)
+        except Exception as error:
+            self._failed(f"{_WRITES} in PyTorch", fault_of(error))
+        else:
+            self._tells(self._torch, f"{_WRITES} in PyTorch")
 
     def _judge(self, facts: Violation, error: BaseException | None) -> None:
-        for rule in CODES.values():
-            if type(facts) in rule.needs:
-                for finding in rule.judge(facts):
-                    if isinstance(facts, ChangedFacts) and not facts.writes:
-                        unheard = SavedOnce(facts.framework, facts.number, facts.node, facts.saved_name)
-                        self._unheard.setdefault(finding.key, unheard)
-                    self._add(finding, error)
+        for code, rule in CODES.items():
+            if type(facts) in rule.needs and code not in self._faults:
+                try:
+                    self._judge_by(rule, facts, error)
+                except Exception as own:  # the other rules are not lost with it
+                    self._failed(code, fault_of(own))
+
+    def _judge_by(self, rule: Rule, facts: Violation, error: BaseException | None) -> None:
+        for finding in rule.judge(facts):
+            if isinstance(facts, ChangedFacts) and not facts.writes:
+                unheard = SavedOnce(facts.framework, facts.number, facts.node, facts.saved_name)
+                self._unheard.setdefault(finding.key, unheard)
+            self._add(finding, error)
+
+    def _tells(self, watch: GuardedObserver, what: str) -> None:
+        """Have a watch say what is no longer looked into, once its own code has failed."""
+        watch.report_fault = partial(self._failed, what)  # type: ignore[method-assign]
+
+    def _failed(self, what: str, fault: str) -> None:
+        """Say that an error of gradscope's own has cost a part of what is looked into."""
+        self._faults.setdefault(what, fault)
+        report(f"gradscope: no longer looked into: {what}: {own_error(fault)}\nThe program goes on.")
+
+    def _close(self, watch: Watcher | EarlyWriteWatch | SharedWriteWatch) -> None:
+        """Have a watch hear no more, whatever its own code does."""
+        try:
+            watch.close()
+        except Exception as error:
+            watch.fail(error)
 
     def _add(self, finding: Finding, error: BaseException | None) -> None:
         with self._lock:

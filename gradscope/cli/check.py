@@ -58,7 +58,8 @@ when they wait for each other in collectives: one ends its script, with the coll
 Options may stand in pyproject.toml, as [tool.gradscope.check] with the names that they have here.
 
 exit status: 0 nothing found (or --exit-zero), 1 findings, 2 wrong usage or settings, or the script could not be run, or
-failed for another reason, 130 after Ctrl-C, which ends the script: what was found until then is reported"""
+failed for another reason, or nothing was found but gradscope's own code failed, so that not all was looked into, 130
+after Ctrl-C, which ends the script: what was found until then is reported"""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -220,7 +221,7 @@ def _check_ranks(args: argparse.Namespace) -> int:
         if hangs is not None and isinstance(result.error, RuntimeError):
             for told in hangs.others_before():
                 _note(told)
-    elif place.rank != watch.first:
+    elif place.rank != watch.first or watch.note:
         compared = f"{watch.steps} steps agreed with rank {watch.first}'s"
         if watch.steps and not watch.tensors:
             compared = f"it holds nothing that rank {watch.first} holds too and that could disagree"
@@ -363,12 +364,24 @@ class _Check:
     def _end(self, sanitizer: Sanitizer, result: ScriptResult, stream: TextIO) -> int:
         """Write the report, and the baseline, and return the exit status."""
         # The instruments load when the command runs.
+        from ..inspect.adapters.event_guards import fault_of, own_error
+
+        try:
+            return self._report(sanitizer, result, stream)
+        except OSError:  # of the file or the terminal that the report goes to
+            raise
+        except Exception as error:  # to the script it is no error, and to whoever asks for the status no finding
+            say(f"gradscope check: there is no report: {own_error(fault_of(error))}", file=sys.stderr)
+            return FAILED
+
+    def _report(self, sanitizer: Sanitizer, result: ScriptResult, stream: TextIO) -> int:
+        # The instruments load when the command runs.
         from ..check import make_report
 
         if self._settings.exact:
             sanitizer.place_writes(lambda wanted: self._find_lines(wanted, result.directory))
         status = self._status(sanitizer, result)
-        if status == FAILED and result.error is None:
+        if status == FAILED and result.exit_code and result.error is None:
             say(f"gradscope check: {self._args.script} ended with exit status {result.exit_code}", file=sys.stderr)
         notices = () if self._updated_baseline() else tuple(self._silences.notices(result.filename))
         self._write(make_report(sanitizer, result, status, notices), stream)
@@ -402,7 +415,7 @@ class _Check:
             return result.exit_code
         if sanitizer.findings:
             return self._found
-        return FAILED if result.exit_code else NOTHING_FOUND
+        return FAILED if result.exit_code or sanitizer.faults else NOTHING_FOUND
 
     @property
     def _found(self) -> int:

@@ -150,7 +150,8 @@ def _examine(args: argparse.Namespace, stream: TextIO) -> int:
         with Sanitizer() as sanitizer, Doctor(functions=args.functions, steps=args.steps, limits=limits) as doctor:
 
             def diagnosis() -> Diagnosis:
-                return replace(doctor.diagnosis, others=symptoms_of(sanitizer))
+                seen = doctor.diagnosis
+                return replace(seen, others=symptoms_of(sanitizer), unseen=(*seen.unseen, *sanitizer.faults))
 
             result = run_script(
                 args.script,

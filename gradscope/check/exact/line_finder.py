@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from ...inspect.adapters import Adapter, Observer
+from ...inspect.adapters import Adapter
+from ...inspect.adapters.guarded_observer import GuardedObserver, guarded
 from ...inspect.adapters.memory_fingerprint import checksum_of
 from ...inspect.records.records import Location
 from .line_trace import LineTrace
@@ -32,7 +33,7 @@ class SavedOnce(NamedTuple):
     saved_name: str
 
 
-class LineFinder(Observer):
+class LineFinder(GuardedObserver):
     """Compares saved tensors after each line, from where they are saved to where they are needed.
 
     Parameters
@@ -79,6 +80,7 @@ class LineFinder(Observer):
         for wanted in [wanted for wanted, entry in self._open.items() if entry[2] == key]:
             self._close(wanted)
 
+    @guarded
     def _look(self, line: Callable[[], Location | None]) -> None:
         for wanted, (tensor, before, _) in list(self._open.items()):
             if checksum_of(self._adapter, tensor) != before:

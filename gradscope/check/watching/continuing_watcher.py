@@ -43,6 +43,14 @@ class ContinuingWatcher(Watcher):
         self._exchanged: dict[int, tuple[set[Hashable], list[Callable[[], None]]]] = {}
         super().__init__(adapter, tell, shared_writes)
 
+    def fail(self, error: Exception) -> None:
+        """Put back what was there, on all threads: nobody will when their nodes have run."""
+        try:
+            super().fail(error)
+        finally:
+            for thread in list(self._exchanged):
+                self._put_back(thread)
+
     def write_started(self, tensor: Any) -> None:
         """Keep what is saved of its memory."""
         self._kept.keep(tensor)
@@ -69,7 +77,7 @@ class ContinuingWatcher(Watcher):
         """Report what was written, and give the node what it has saved."""
         super().node_entered(call)
         running = self._running.by_task.get(id(call.task))
-        if running is None:
+        if running is None or self.fault:
             return
         written = self._kept.written(call.node, self._values)
         for tensor in written:
@@ -80,13 +88,16 @@ class ContinuingWatcher(Watcher):
         if written:
             adapter = self._adapter
             memories = {adapter.memory_key(tensor.saved.data) for tensor in written}
-            self._exchanged[get_ident()] = memories, [adapter.exchange(call.node, *tensor) for tensor in written]
+            undo: list[Callable[[], None]] = []
+            self._exchanged[get_ident()] = memories, undo  # known before the first, for what fails meanwhile
+            for tensor in written:
+                undo.append(adapter.exchange(call.node, *tensor))
 
     def node_exited(self, call: Any) -> None:
         """Put back what was there."""
         if get_ident() in self._exchanged:
             self._separate(call, self._exchanged[get_ident()][0])
-            self._put_back()
+            self._put_back(get_ident())
         self.gradients.exited(call)
         super().node_exited(call)
         if not call.task.keep_graph:
@@ -99,12 +110,12 @@ class ContinuingWatcher(Watcher):
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Put back what was there when a node has failed."""
-        self._put_back()
+        self._put_back(get_ident())
         self.gradients.ended(task)
         super().task_failed(task, error)
 
-    def _put_back(self) -> None:
-        _, undo = self._exchanged.pop(get_ident(), (None, ()))
+    def _put_back(self, thread: int) -> None:
+        _, undo = self._exchanged.pop(thread, (None, ()))
         for step in reversed(undo):
             step()
 

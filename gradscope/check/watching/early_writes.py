@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
-from ...inspect.adapters import Adapter, Observer
+from ...inspect.adapters import Adapter
+from ...inspect.adapters.guarded_observer import GuardedObserver
 from ...inspect.adapters.memory_fingerprint import checksum_of
 from ...inspect.records.write_account import MemoryShares, WriteAccount
 from .violation_facts import ResultFacts, Violation
@@ -34,7 +35,7 @@ class _Result:
     changed: ResultFacts | None = None
 
 
-class EarlyWriteWatch(Observer):
+class EarlyWriteWatch(GuardedObserver):
     """Watches results from the operator that computed them to those that read them.
 
     Results of custom Functions are not watched: what they compute is their own affair.

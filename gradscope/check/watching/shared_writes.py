@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from ...inspect.adapters import Adapter, Observer
+from ...inspect.adapters import Adapter
+from ...inspect.adapters.guarded_observer import GuardedObserver, guarded
 from ...inspect.records.naming import tables_of
 from ...inspect.records.records import Location
 from ...inspect.records.write_facts import WriteFact
@@ -71,7 +72,7 @@ class _RunningBackward:
         self.shared: dict[Any, list[tuple[int, int]]] = {}
 
 
-class SharedWriteWatch(Observer):
+class SharedWriteWatch(GuardedObserver):
     """Watches modules and hooks that write what they were given.
 
     What happens to nodes it is told by the :class:`~.watcher.Watcher` of the framework, and only while it has
@@ -144,11 +145,13 @@ class SharedWriteWatch(Observer):
             )
             self.suspects[self._adapter.key(root[0])] = _UnreturnedInput(write.tensor, written_input)
 
+    @guarded
     def told_in_place(self) -> str:
         """Return the class of the module that runs, where it has been told to work in place; else nothing."""
         modules = self._modules()
         return modules[-1][1] if modules and modules[-1][2] else ""
 
+    @guarded
     def suspect_input(self, tensor: Any, node: Any, write: WriteFact | None) -> None:
         """Suspect an input that a custom Function has written without ``mark_dirty()``."""
         root = self._adapter.root(tensor)
@@ -182,6 +185,7 @@ class SharedWriteWatch(Observer):
                     stack.append(child)
         return False
 
+    @guarded
     def look_at_reader(self, node: Any) -> None:
         """Report the reader of a tensor that a module has written."""
         for child, _ in self._adapter.edges(node):
@@ -190,6 +194,7 @@ class SharedWriteWatch(Observer):
                 name, place = self._adapter.node_name(node), self._adapter.location(node)
                 self._tell(InputFacts(suspect.written_input, name, place), None)
 
+    @guarded
     def note_write(self, write: Any, node: Any) -> None:
         """Note what is written inside a module, or while a backward runs, in which `node` is running or none."""
         running = self._backwards()
@@ -224,6 +229,7 @@ class SharedWriteWatch(Observer):
         """Forget it."""
         self.task_finished(task)
 
+    @guarded
     def note_shared(self, call: Any) -> None:
         """Note that a node has handed one gradient to several others."""
         backwards = self._backwards()
@@ -236,12 +242,14 @@ class SharedWriteWatch(Observer):
                 handed.setdefault(adapter.memory_key(gradient), []).append((adapter.key(child), number))
         backwards[-1].shared.update(handed)
 
+    @guarded
     def look_at_entry(self, call: Any) -> None:
         """Report a node that gets a gradient which was changed for another."""
         backwards = self._backwards()
         if backwards and backwards[-1].written:
             self._look_at(backwards[-1], call)
 
+    @guarded
     def look_at_exit(self, call: Any) -> None:
         """Note who is to see the new values of a gradient."""
         backwards = self._backwards()

@@ -10,7 +10,8 @@ from threading import get_ident
 from types import FrameType
 from typing import Any
 
-from ...inspect.adapters import Adapter, Observer
+from ...inspect.adapters import Adapter
+from ...inspect.adapters.guarded_observer import GuardedObserver, guards_itself
 from ...inspect.adapters.native_adapter import location_of
 from ...inspect.records.records import Location, dtype_name
 from ...inspect.records.write_account import MemoryShares, WriteAccount
@@ -32,7 +33,7 @@ _SECOND = "Trying to backward through the graph a second time"
 _OPTIMIZERS = f"{os.sep}optim{os.sep}"
 
 
-class Watcher(Observer):
+class Watcher(GuardedObserver):
     """An observer that keeps an account of writes, and looks into it when a saved tensor is refused.
 
     It keeps no tensor, node or frame.
@@ -81,7 +82,7 @@ class Watcher(Observer):
         running = self._running.innermost()
         # A write on the line of the backward is the engine's own: a gradient that accumulates, a copy that it fills.
         self.writes += location != (running.read if running is not None else None)
-        module = self._shared_writes.told_in_place()
+        module = self._shared_writes.told_in_place() or ""  # None where that has failed
         self._account.note(self._adapter, write, optimizer=_optimizer_step(), module=module, regions=True)
         self._shared_writes.note_write(write, None if running is None else running.nodes.get(get_ident()))
 
@@ -100,14 +101,21 @@ class Watcher(Observer):
         """Note what it is given."""
         self._functions.applied(function, args)
 
+    @guards_itself
     def operator_recorded(self, node: Any) -> None:
         """Note what it has saved."""
-        self._values.note(node)
-        if self._shared_writes.suspects:
-            self._shared_writes.look_at_reader(node)
-        if self._functions.given:
-            for tensor in self._functions.recorded(node):
-                self._shared_writes.suspect_input(tensor, node, self._account.last(self._adapter.memory_key(tensor)))
+        if self.fault:
+            return
+        try:
+            self._values.note(node)
+            if self._shared_writes.suspects:
+                self._shared_writes.look_at_reader(node)
+            if self._functions.given:
+                for tensor in self._functions.recorded(node):
+                    write = self._account.last(self._adapter.memory_key(tensor))
+                    self._shared_writes.suspect_input(tensor, node, write)
+        except Exception as error:
+            self.fail(error)
 
     def write_refused(self, error: Any) -> None:
         """Report it."""
@@ -127,29 +135,41 @@ class Watcher(Observer):
         self.backwards += 1
         self._running.begin(task, location_of(call_sites.capture_call_site(2)))
 
+    @guards_itself
     def node_entered(self, call: Any) -> None:
         """Note which node runs: an error does not say where it came from. Report what it saved and is no more."""
-        running = self._running.by_task.get(id(call.task))
-        if running is not None:
-            running.nodes[get_ident()] = call.node
-            for saved, then in self._values.changed(call.node):
-                self._tell(self._changed(call.node, saved, then, running), None)
-            if self._functions.kept:
-                self._look_at_ctx(call.node, running)
-        if self._shared_writes.written:
-            self._shared_writes.look_at_entry(call)
+        if self.fault:
+            return
+        try:
+            running = self._running.by_task.get(id(call.task))
+            if running is not None:
+                running.nodes[get_ident()] = call.node
+                for saved, then in self._values.changed(call.node):
+                    self._tell(self._changed(call.node, saved, then, running), None)
+                if self._functions.kept:
+                    self._look_at_ctx(call.node, running)
+            if self._shared_writes.written:
+                self._shared_writes.look_at_entry(call)
+        except Exception as error:
+            self.fail(error)
 
+    @guards_itself
     def node_exited(self, call: Any) -> None:
         """Note which backward freed what the node had saved."""
-        running = self._running.by_task.get(id(call.task))
-        if running is not None:
-            running.nodes.pop(get_ident(), None)
-            self._notes(call.node)[_RAN_AT if call.task.keep_graph else _FREED_AT] = running.read
-        _, made = self._carried(call)
-        if len(made) > 1 and _same_twice(made):
-            self._shared_writes.note_shared(call)
-        if self._shared_writes.written:
-            self._shared_writes.look_at_exit(call)
+        if self.fault:
+            return
+        try:
+            running = self._running.by_task.get(id(call.task))
+            if running is not None:
+                running.nodes.pop(get_ident(), None)
+                self._notes(call.node)[_RAN_AT if call.task.keep_graph else _FREED_AT] = running.read
+            _, made = self._carried(call)
+            if len(made) > 1 and _same_twice(made):
+                self._shared_writes.note_shared(call)
+            if self._shared_writes.written:
+                self._shared_writes.look_at_exit(call)
+        except Exception as error:
+            self.fail(error)
 
     def task_finished(self, task: Any) -> None:
         """Forget it."""
