@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from ..inspect.adapters import AnyAdapter, NativeAdapter
 from ..inspect.adapters.both_frameworks import load_torch_adapter, warn_too_old
@@ -33,6 +33,8 @@ from .watching.watcher import Watcher
 from .watching.wrong_gradients import WrongGradient, largest_first
 
 __all__ = ["Sanitizer"]
+
+W = TypeVar("W", bound=GuardedObserver)
 
 _WRITES, _SHARED, _EARLY = "in-place writes", "writes into what others read too", "writes into results"
 """What the watches look into, as it is said of one whose own code has failed."""
@@ -186,17 +188,16 @@ class Sanitizer:
 
     def __enter__(self) -> Sanitizer:
         adapter = AnyAdapter() if self._watches_torch else NativeAdapter()
-        shared_writes = self._shared_writes = SharedWriteWatch(self._judge, adapter)
         self._following = call_sites.following_libraries()
         self._following.__enter__()
-        self._tells(shared_writes, _SHARED)
-        self._native = self._watch(NativeAdapter(), self._judge, shared_writes)
-        self._tells(self._native, f"{_WRITES} in gradscope")
+        shared_writes = self._shared_writes = self._begin(_SHARED, lambda: SharedWriteWatch(self._judge, adapter))
+        if shared_writes is not None:
+            watch = partial(self._watch, NativeAdapter(), self._judge, shared_writes)
+            self._native = self._begin(f"{_WRITES} in gradscope", watch)
         self._first_operator = events.subscribe(self._operator_ran, events.OperatorRecorded)
         if self._silences.looks_for("GS112"):  # it costs a checksum of each result
-            self._early_writes = EarlyWriteWatch(self._judge, adapter)
-            self._tells(self._early_writes, _EARLY)
-        if self._watches_torch:
+            self._early_writes = self._begin(_EARLY, lambda: EarlyWriteWatch(self._judge, adapter))
+        if self._watches_torch and shared_writes is not None:
             self._give_up = when_imported("torch", partial(self._torch_imported, shared_writes))
         Sanitizer._open.append(self)
         return self
@@ -257,14 +258,14 @@ class Sanitizer:
 
     def _torch_imported(self, shared_writes: SharedWriteWatch) -> None:
         try:
-            self._torch = self._watch(load_torch_adapter(), self._judge, shared_writes)
+            watch = partial(self._watch, load_torch_adapter(), self._judge, shared_writes)
         except ImportError as error:
             self._too_old = str(error).partition("\n")[0]
             warn_too_old(error)
         except Exception as error:
             self._failed(f"{_WRITES} in PyTorch", fault_of(error))
         else:
-            self._tells(self._torch, f"{_WRITES} in PyTorch")
+            self._torch = self._begin(f"{_WRITES} in PyTorch", watch)
 
     def _judge(self, facts: Violation, error: BaseException | None) -> None:
         for code, rule in CODES.items():
@@ -281,9 +282,15 @@ class Sanitizer:
                 self._unheard.setdefault(finding.key, unheard)
             self._add(finding, error)
 
-    def _tells(self, watch: GuardedObserver, what: str) -> None:
-        """Have a watch say what is no longer looked into, once its own code has failed."""
+    def _begin(self, what: str, begin: Callable[[], W]) -> W | None:
+        """Return a watch, which says what is no longer looked into once its own code has failed; None if that has."""
+        try:
+            watch = begin()
+        except Exception as error:
+            self._failed(what, fault_of(error))
+            return None
         watch.report_fault = partial(self._failed, what)  # type: ignore[method-assign]
+        return watch
 
     def _failed(self, what: str, fault: str) -> None:
         """Say that an error of gradscope's own has cost a part of what is looked into."""

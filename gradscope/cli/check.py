@@ -219,14 +219,25 @@ def _check_ranks(args: argparse.Namespace) -> int:
     if result.error is not None:
         print_uncaught(result.error)
         if hangs is not None and isinstance(result.error, RuntimeError):
-            for told in hangs.others_before():
-                _note(told)
+            _tell_of_others(hangs)
     elif place.rank != watch.first or watch.note:
         compared = f"{watch.steps} steps agreed with rank {watch.first}'s"
         if watch.steps and not watch.tensors:
             compared = f"it holds nothing that rank {watch.first} holds too and that could disagree"
         say(f"rank {place.rank}: {watch.note or compared}")
     return FAILED if result.exit_code else NOTHING_FOUND
+
+
+def _tell_of_others(hangs: HangWatcher) -> None:
+    """Say what others have done that came to their ends, upon which a collective may have failed here."""
+    # The instruments load when the command runs.
+    from ..inspect.adapters.event_guards import fault_of, own_error
+
+    try:
+        for told in hangs.others_before():
+            _note(told)
+    except Exception as error:
+        _note(own_error(fault_of(error)))
 
 
 def _note(text: str) -> None:

@@ -86,6 +86,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Run the command; return its exit status."""
     # The instruments load when the command runs.
+    from ..inspect.adapters.event_guards import fault_of, own_error
     from ..inspect.debuggee.exits import before_os_exit
     from ..inspect.debuggee.main_thread import run_on_main_thread
     from ..inspect.debuggee.processes import StartedProcesses
@@ -109,6 +110,9 @@ def run(args: argparse.Namespace) -> int:
     except (OSError, ImportError, ValueError) as error:
         say(f"gradscope record: {error}", file=sys.stderr)
         return 2
+    except Exception as error:
+        say(f"gradscope record: the script runs unrecorded: {own_error(fault_of(error))}", file=sys.stderr)
+        return run_on_main_thread(target, arguments, processes)[0]
 
     def leave(status: int) -> int:
         recorder.stop()

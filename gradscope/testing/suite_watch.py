@@ -16,6 +16,7 @@ import pytest
 
 from ..check import Finding, Sanitizer, Silences, finding_as_text, read_settings
 from ..inspect.adapters import AnyAdapter
+from ..inspect.adapters.event_guards import fault_of, own_error
 from ..inspect.debuggee.program import hide_instruments
 from ..inspect.diagnosis.functions.failed_backward import failed_backward
 
@@ -134,8 +135,7 @@ class SuiteWatch:
             item.stash[_found] = self._sanitizer.take()
 
     def _note_failure(self, item: pytest.Item, error: Exception) -> None:
-        failed = None if self._sanitizer.explains(error) else failed_backward(AnyAdapter(), error)
-        item.stash[_failed] = "" if failed is None else str(failed)
+        item.stash[_failed] = "" if self._sanitizer.explains(error) else _where_failed(error)
         hide_instruments(error)
 
     @pytest.hookimpl(wrapper=True)
@@ -160,6 +160,8 @@ class SuiteWatch:
         for report in terminalreporter.stats.get("passed", ()):
             for cause, text in told_in(report):
                 met.setdefault(cause, (text, []))[1].append(report.nodeid)
+        for fault in self._sanitizer.faults:
+            terminalreporter.write_line(f"gradscope: not looked into: {fault}")
         if not met:
             return
         terminalreporter.section("gradscope: found in tests that passed")
@@ -169,6 +171,15 @@ class SuiteWatch:
                 above = tests
                 _name(tests, terminalreporter)
             terminalreporter.write_line(text)
+
+
+def _where_failed(error: Exception) -> str:
+    """Return what there is to say of a backward by which a test has failed; an error of ours is not the test's."""
+    try:
+        failed = failed_backward(AnyAdapter(), error)
+    except Exception as own:
+        return own_error(fault_of(own))
+    return "" if failed is None else str(failed)
 
 
 def tell(report: pytest.TestReport, told: Sequence[tuple[str, str]]) -> None:

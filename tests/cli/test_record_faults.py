@@ -2,6 +2,9 @@
 
 import pytest
 
+from gradscope.cli import main
+from gradscope.inspect.adapters import event_guards
+from gradscope.inspect.recording.recorder.recorded_events import EventRecorder
 from tests.gradscope_command import gradscope
 
 BREAK = """\
@@ -54,3 +57,18 @@ def test_the_script_ends_as_it_would_and_the_recording_says_where_it_stopped(tmp
     assert events.stdout.rstrip().endswith(
         f"stopped  recording has stopped in iteration 3, backward 3, at node 0: {own}"
     )
+
+
+def test_a_recorder_that_cannot_start_leaves_the_script_unrecorded(tmp_path, monkeypatch, capsys):
+    def broken(self, *arguments, **options):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(event_guards, "raising", False)
+    monkeypatch.setattr(EventRecorder, "__init__", broken)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "script.py").write_text("print('ran')\nraise SystemExit(5)\n")
+    assert main(["record", "-o", "run.gscope", "script.py"]) == 5
+    told = capsys.readouterr()
+    assert told.out == "ran\n"
+    own = "gradscope's own code failed; please report it: ZeroDivisionError: a bug (test_record_faults.py:"
+    assert told.err.startswith(f"gradscope record: the script runs unrecorded: {own}")

@@ -166,3 +166,24 @@ def test_a_refused_backward_has_the_frames_of_a_suite_that_nobody_watches(output
     assert "modified by an inplace operation" in failure
     assert "overrides.py:" not in failure
     assert failure.count("_tensor.py:") <= 1
+
+
+BROKEN = """
+from gradscope.check.watching.saved_values import SavedValues
+from gradscope.testing import suite_watch
+
+def broken(*arguments):
+    raise ZeroDivisionError("a bug")
+
+SavedValues.note = broken
+suite_watch.failed_backward = broken
+"""
+
+
+def test_an_error_of_gradscopes_own_changes_no_outcome_and_is_told(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(BROKEN)
+    output = run_suite(tmp_path, "gradscope", "--gradscope-watch")
+    own = "gradscope's own code failed; please report it: ZeroDivisionError: a bug (conftest.py:"
+    assert output.splitlines()[-1].startswith("4 failed, 5 passed")
+    assert f"gradscope: not looked into: in-place writes in gradscope, where {own}" in output
+    assert own in section(output, "test_too_many_gradients")

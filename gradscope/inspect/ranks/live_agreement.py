@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ..adapters import Adapter, AnyAdapter
+from ..adapters import Adapter, AnyAdapter, Observation
 from ..adapters.event_guards import OWN_ERROR, own_error
 from ..adapters.guarded_observer import AdapterGuard, GuardedObserver, guarded
 from ..recording import RecordingError
@@ -84,6 +84,7 @@ class LiveAgreement:
         self._follower = _Follower(self._tracker, self._hooks, self._looker, self._about_to_step)
         self._follower.report_fault = self._failed  # type: ignore[method-assign]
         self._tracker.report_fault = self._follower.give_up  # type: ignore[method-assign]
+        self._observation: Observation | None = None
         self._told_failed = False
         self._ours, self._theirs = _Arrivals(), _Arrivals()
         self._mine = Steps(self._ours)
@@ -123,14 +124,16 @@ class LiveAgreement:
         return self._comparison.steps
 
     def __enter__(self) -> LiveAgreement:
-        self._observation = self._adapter.observe(self._follower, forward=True, backward=True)
-        self._hooks.look()
+        with AdapterGuard([self._follower]):
+            self._observation = self._adapter.observe(self._follower, forward=True, backward=True)
+            self._hooks.look()
         return self
 
     def __exit__(self, *raised: object) -> None:
         with AdapterGuard([self._follower]):
             self._hooks.close()
-            self._observation.close()
+            if self._observation is not None:
+                self._observation.close()
 
     def _steps(self, optimizer: Any) -> None:
         if self._follower.fault:

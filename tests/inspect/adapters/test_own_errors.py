@@ -132,6 +132,16 @@ def test_check_says_what_it_looks_into_no_further(framework, break_from, capsys,
     assert said[1] == "The program goes on."
 
 
+@pytest.mark.parametrize("owner", [SavedValues, SharedWriteWatch])
+def test_what_cannot_begin_to_watch_is_none_of_the_programs(framework, break_from, owner):
+    plain = train(framework)
+    break_from(owner, "__init__")
+    with Sanitizer() as sanitizer:
+        assert train(framework) == plain
+    assert sanitizer.faults
+    assert all(OWN in fault for fault in sanitizer.faults)
+
+
 def test_a_rule_of_check_that_fails_is_lost_alone(framework, break_from):
     break_from(type(CODES["GS101"]), "judge")
     with Sanitizer() as sanitizer:
