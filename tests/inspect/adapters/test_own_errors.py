@@ -5,6 +5,7 @@ import sys
 import warnings
 from contextlib import contextmanager
 
+import numpy
 import pytest
 
 import gradscope.inspect as gi
@@ -204,6 +205,31 @@ def test_an_error_of_the_adapters_ends_the_instrument_alone(
         assert train(torch) == plain
         assert OWN in fault()
     assert len(calls) >= count
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["blindness_of", "lies_in"])
+def test_custom_functions_and_arrays_are_the_programs_whatever_fails(torch, break_from, name):
+    from gradscope.inspect.adapters.torch import forward_pass
+
+    class CompiledFunction(torch.autograd.Function):
+        """Called as what torch.compile makes."""
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    break_from(forward_pass, name)
+    with Sanitizer() as sanitizer:
+        array = numpy.ones(3, numpy.float32)
+        x = torch.as_tensor(array).requires_grad_()
+        CompiledFunction.apply(x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
+    assert OWN in sanitizer.faults[0]
 
 
 def test_a_record_of_gradients_that_fails_is_the_recordings_affair(tmp_path, framework, break_from):

@@ -569,6 +569,16 @@ class ForwardTap:
         except Exception as error:
             self.failed(error)
 
+    def applied(self, function: Any, args: tuple[Any, ...]) -> None:
+        """Tell of a custom Function that is about to run forward."""
+        if not self.active or self.muted.depth:
+            return
+        if function.__name__ == "CompiledFunction":
+            self.blind(blindness_of(function))
+        with torch._C.DisableTorchFunction():
+            for observer in self.nodes:
+                observer.function_applied(function, args)
+
     def blind(self, reason: str) -> None:
         """Tell of a call that cannot be observed."""
         try:
@@ -601,6 +611,7 @@ leave_uncompiled(
     ForwardTap.note,
     ForwardTap.wrote,
     ForwardTap.assigned,
+    ForwardTap.applied,
     ForwardTap.ran,
     ForwardTap.shared,
     ForwardTap.refused,
@@ -723,12 +734,10 @@ def _patch_function(tap: ForwardTap) -> Callable[[], None]:
     original = Function.__dict__["apply"]
 
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        if tap.active and not tap.muted.depth:
-            if cls.__name__ == "CompiledFunction":
-                tap.blind(blindness_of(cls))
-            with torch._C.DisableTorchFunction():
-                for observer in tap.nodes:
-                    observer.function_applied(cls, (*args, *kwargs.values()))
+        try:
+            tap.applied(cls, (*args, *kwargs.values()))
+        except Exception as error:
+            tap.failed(error)
         before = _sequence_nr()
         result = original.__get__(None, cls)(*args, **kwargs)
         numbers = range(before, _sequence_nr())
@@ -802,8 +811,11 @@ def _patch_conversion(tap: ForwardTap, name: str) -> Callable[[], None]:
     @functools.wraps(original)
     def convert(*args: Any, **kwargs: Any) -> Any:
         result = original(*args, **kwargs)
-        if not _traced() and tap.active and tap.writes and type(result) is _TENSOR and lies_in(result, name, args):
-            tap.shared(result, f"{name}()")
+        try:
+            if not _traced() and tap.active and tap.writes and type(result) is _TENSOR and lies_in(result, name, args):
+                tap.shared(result, f"{name}()")
+        except Exception as error:
+            tap.failed(error)
         return result
 
     leave_uncompiled(convert)

@@ -16,7 +16,7 @@ from ...records.records import operator_name, operator_of
 from ..explanation import adapter_of, adapter_of_loss
 from ..flow.backward_replay import BackwardReplay
 from ..no_gradient.dataflow_ledger import recorder_for
-from ..watch import Watch
+from ..watch import Watch, guarded
 from .nan_causes import Cause, forward_cause
 from .nan_inside import producer_inside
 from .nan_producers import BackwardVisitor, ForwardVisitor, NanTraces, first_bad, producer_of, saved_values
@@ -162,9 +162,11 @@ class NanWatch(Watch, Tracker):
 
     # What an optimizer computes with bad gradients says nothing new.
 
+    @guarded
     def _steps(self, optimizer: Any) -> None:
         self._optimized = self._now.stepping = True
 
+    @guarded
     def _stepped(self, optimizer: Any) -> None:
         self._now.stepping = False
 

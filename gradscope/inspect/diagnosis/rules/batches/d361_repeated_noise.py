@@ -75,6 +75,7 @@ class NoiseWatch(Watch):
         most = (followed.most for followed in self._followed.values())
         return tuple(draws for draws in most if draws is not None)
 
+    @guarded
     def _seeded(self, seed: Seed) -> None:
         self._latest[seed.framework] = seed, self._state(seed.framework)
 
