@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -71,7 +72,12 @@ def pointwise(
         if cuda_kernels.take_alike(arrays):
             return cuda_kernels.pointwise(_function(name), arrays, settings)
         return formula(*arrays)
-    if like.size < FEW or not _alike(arrays, like):
+    if like.size < FEW:
+        return formula(*arrays)
+    if not like.flags.c_contiguous and like.dtype is _SINGLE and _is_part(like) and _loop(name) is not None:
+        arrays = tuple(row_major_copy(a) if type(a) is numpy.ndarray and a.shape == like.shape else a for a in arrays)
+        like = arrays[-1]
+    if not _alike(arrays, like):
         return formula(*arrays)
     return _shared(name, formula, arrays, (-1,), settings, writes)
 
@@ -111,6 +117,12 @@ def rowwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array:
             loop(*[_in_order(a, like.shape) for a in arrays], result)
         return result
     return _shared(name, formula, arrays, (-1, like.shape[-1]), writes=True)
+
+
+def _is_part(array: Array) -> bool:
+    """Whether an array is a part of a larger one in row-major order, as the gates of a recurrent cell are."""
+    strides = array.strides
+    return strides[-1] == array.itemsize and all(outer > inner for outer, inner in pairwise(strides))
 
 
 def is_worth_a_pass(array: Any) -> bool:

@@ -179,3 +179,22 @@ def test_compiled_kernels_are_kept_where_there_is_a_folder(tmp_path, writable):
     subprocess.run([sys.executable, "-c", program], check=True, env=environment)
     kept = list(folder.rglob("error_function_loops.erf*.nbc"))
     assert len(kept) == (1 if writable else 0)
+
+
+# --- parts of larger arrays -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "part", [np.s_[:, 8:40], np.s_[::2], np.s_[3:, :, 1:5], np.s_[:, ::-1], np.s_[..., ::2]], ids=str
+)
+def test_a_part_of_a_larger_array_gives_what_a_copy_of_it_gives(part):
+    pytest.importorskip("numba", reason="compiles kernels")
+    x = normal(60, 64, 8)[part]
+    found, expected = forms.pointwise(SILU, silu, x), forms.pointwise(SILU, silu, x.copy())
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    gradient = forms.pointwise("activation_loops.silu_backward", lambda g, x: g * x, normal(*x.shape), x)
+    whole = forms.pointwise("activation_loops.silu_backward", lambda g, x: g * x, normal(*x.shape), x.copy())
+    if forms._is_part(x):
+        assert found.flags.c_contiguous
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(gradient, whole)

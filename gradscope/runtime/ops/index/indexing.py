@@ -119,13 +119,20 @@ def add_at(xp: Namespace, target: Array, arrays: Sequence[Array], dims: Dims, va
     position: Array = 0
     for index, size in zip(flat, middle, strict=True):
         check_bounds(index, size, "index {index} is out of bounds for axis 0 with size {size}", -size)
-        position = position * size + index % max(size, 1)
+        position = position * size + _from_the_front(index, size)
     outer, inner, whole = math.prod(target.shape[:first]), math.prod(target.shape[first + count :]), math.prod(middle)
     values = xp.broadcast_to(values, (*target.shape[:first], *position.shape, *target.shape[first + count :]))
     position = position.reshape(-1)
     if outer != 1:
         position = (xp.arange(outer).reshape(-1, 1) * whole + position).reshape(-1)
     _add_rows(xp, target.reshape(-1), position, values.reshape(position.size, inner))
+
+
+def _from_the_front(index: Array, size: int) -> Array:
+    """Return indices as counted from the front; to divide takes longer than to look whether any is negative."""
+    if type(index) is devices.ndarray and index.size and index.min() >= 0:
+        return index
+    return index % max(size, 1)
 
 
 def _add_rows(xp: Namespace, flat: Array, places: Array, rows: Array) -> None:

@@ -20,7 +20,7 @@ from ..declaration.references import from_library, reduced_losses
 from ..declaration.registry import METHODS, operator
 from ..declaration.samples import Samples
 from ..execution.array_errors import cannot_hold, refuse_kinds, undefined_for
-from ..execution.bare_functions import is_half, over, single
+from ..execution.bare_functions import array_operators, clipped, is_half, over, single
 
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 NONE, MEAN, SUM = 0, 1, 2
@@ -118,17 +118,18 @@ def _both(slope: Formula, extra: bool = False) -> dict[str, Formula]:
 
 
 def _huber(xp: Namespace, difference: Array, delta: Number) -> Array:
+    # Half a square up to delta, and on from there a line: no element asks on which side it is.
     size = xp.absolute(difference)
-    return xp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
+    near = clipped(xp, size, None, delta)
+    return near * (size - 0.5 * near)
 
 
 def _huber_slope(d: Array, delta: Number, F: Namespace) -> Array:
-    return F.where(d > delta, F.zeros_like(d) + delta, F.where(d < -delta, F.zeros_like(d) - delta, d))
+    return F.hardtanh(d, -delta, delta)
 
 
 def _smooth_l1(xp: Namespace, difference: Array, beta: Number) -> Array:
-    size = xp.absolute(difference)
-    return size if beta == 0 else xp.where(size < beta, 0.5 * size * size / beta, size - 0.5 * beta)
+    return xp.absolute(difference) if beta == 0 else _huber(xp, difference, beta) / beta
 
 
 def _smooth_slope(d: Array, beta: Number, F: Namespace) -> Array:
@@ -254,8 +255,8 @@ def _bce_with_logits(
         raise RuntimeError(undefined_for("sub", {"b"}))
     if target.dtype.kind in "iu":
         raise cannot_hold(scalar_type(self.dtype), target.dtype)
-    # log sigmoid(-x) = -softplus(x); both logarithms stay exact for large scores.
-    softplus = xp.logaddexp(-self, xp.zeros((), dtype=self.dtype))
+    # log sigmoid(x) = -softplus(-x); both logarithms stay exact for large scores.
+    softplus = -array_operators(xp).log_sigmoid(self)
     if pos_weight is None:
         losses = (1 - target) * self + softplus
     else:

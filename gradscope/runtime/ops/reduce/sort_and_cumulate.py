@@ -325,8 +325,31 @@ def _topk(xp: Namespace, self: Array, k: int, dim: int = -1, largest: bool = Tru
         raise RuntimeError(f"selected index k out of range\nk is {k}, the shape {list(self.shape)}, dim {dim}.")
     if self.ndim == 0:
         return self.copy(), xp.zeros((), dtype=xp.int64)
-    indices = sorted_order(xp, self, axis, largest)[(*(slice(None),) * axis, slice(k))]
-    return xp.take_along_axis(self, indices, axis=axis), indices.copy()
+    few = _few_of_many(self, k, axis, largest)
+    if few is None:
+        few = sorted_order(xp, self, axis, largest)[(*(slice(None),) * axis, slice(k))].copy()
+    return xp.take_along_axis(self, few, axis=axis), few
+
+
+def _few_of_many(array: Array, k: int, axis: int, largest: bool) -> Array | None:
+    """Return what :func:`sorted_order` puts first along an axis, where nothing else is as good as the last of these.
+
+    To part few elements from many takes a tenth of the time of sorting all.
+    """
+    size = array.shape[axis]
+    if type(array) is not numpy.ndarray or array.size < _LARGE or not 0 < k <= size // 4:
+        return None
+    lines, place = numpy.moveaxis(array, axis, -1), size - k if largest else k - 1
+    last = numpy.partition(lines, place, axis=-1)[..., place, None]
+    as_good = lines >= last if largest else lines <= last  # a NaN is not, though it counts as the largest
+    if (numpy.count_nonzero(as_good, axis=-1) != k).any():
+        return None
+    chosen = as_good.nonzero()[-1].reshape(*lines.shape[:-1], k)
+    order = sorted_order(numpy, numpy.take_along_axis(lines, chosen, -1), lines.ndim - 1, largest)
+    return numpy.moveaxis(numpy.take_along_axis(chosen, order, -1), -1, axis).copy()
+
+
+_LARGE = 1 << 12  # elements
 
 
 def _topk_reference(self: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> list[Array]:

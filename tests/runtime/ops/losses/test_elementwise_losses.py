@@ -224,3 +224,22 @@ def test_linear_cross_entropy_is_the_cross_entropy_of_scores() -> None:
         gs.testing.assert_close(found, functional.cross_entropy(scores, target, **options))
     ignored = functional.linear_cross_entropy(x, weight, target.clamp_min(0), linear_bias=bias, ignore_index=0)
     gs.testing.assert_close(ignored, functional.cross_entropy(scores, target.clamp_min(0), ignore_index=0))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("call", ["smooth_l1_loss", "huber_loss", "binary_cross_entropy_with_logits"])
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_losses_of_many_elements_and_of_extremes(torch: Any, call: str, reduction: str) -> None:
+    generator = numpy.random.default_rng(0)
+    x = numpy.concatenate([generator.normal(size=3000) * 2, [0.5, -0.5, 0.0, 1e30, -1e30, 200.0, -200.0]]).astype("f")
+    target = (generator.random(len(x)) > 0.5).astype("f")
+    options = {"smooth_l1_loss": {"beta": 0.5}, "huber_loss": {"delta": 0.5}}.get(call, {})
+    found = []
+    for lib in (gs, torch):
+        leaf = lib.tensor(x, requires_grad=True)
+        loss = getattr(lib.nn.functional, call)(leaf, lib.tensor(target), reduction=reduction, **options)
+        (first,) = lib.autograd.grad(loss.sum(), leaf, create_graph=True)
+        (second,) = lib.autograd.grad((first * first).sum(), leaf)
+        found.append([part.detach().numpy() for part in (loss, first, second)])
+    for ours, theirs in zip(*found, strict=True):
+        numpy.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)

@@ -372,3 +372,26 @@ def test_the_gradient_of_nothing_has_no_history(running: Any, shape: tuple[int, 
     (found,) = gs.autograd.grad(running(x, -1).sum(), [x], create_graph=True)
     assert found.shape == shape
     assert not found.requires_grad
+
+
+# --- the largest of many ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("special", ["none", "ties", "nan", "infinities"])
+@pytest.mark.parametrize("kind", ["f", "d", "e", "i8"])
+@pytest.mark.parametrize(("shape", "dim"), [((64, 128), -1), ((128, 64), 0), ((5000,), 0), ((8, 40, 16), 1)])
+def test_topk_of_many_is_the_beginning_of_a_stable_sort(
+    shape: tuple[int, ...], dim: int, kind: str, special: str, largest: bool
+) -> None:
+    x = numpy.random.default_rng(0).standard_normal(shape) * 1000
+    x = (numpy.round(x / 500) if special == "ties" else x).astype(kind)
+    if kind != "i8" and special == "nan":
+        x.flat[::37] = math.nan
+    if kind != "i8" and special == "infinities":
+        x.flat[::91], x.flat[1::91] = math.inf, -math.inf
+    for k in (1, 3, 8):
+        values, indices = gs.tensor(x).topk(k, dim, largest)
+        by_value, order = gs.tensor(x).sort(dim, descending=largest, stable=True)
+        numpy.testing.assert_array_equal(values.numpy(), by_value.narrow(dim, 0, k).numpy())
+        assert indices.tolist() == order.narrow(dim, 0, k).tolist()
