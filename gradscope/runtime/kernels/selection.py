@@ -35,7 +35,10 @@ def select(xp: Namespace, condition: Array, chosen: Any, other: Operand) -> Arra
     >>> select(numpy, numpy.array([True, False]), numpy.array([1.0, 2.0]), numpy.array([3.0, 4.0])).tolist()
     [1.0, 4.0]
     """
-    if type(condition) is not numpy.ndarray or condition.size < forms.LEAST or not _can_mask(condition, chosen, other):
+    if type(condition) is not numpy.ndarray or condition.size < forms.LEAST:
+        return xp.where(condition, chosen, other)
+    chosen, other = _as_array(chosen, other), _as_array(other, chosen)
+    if not _can_mask(condition, chosen, other):
         return xp.where(condition, chosen, other)
     result = numpy.empty(condition.shape, chosen.dtype)
     bits = _BITS[chosen.itemsize]
@@ -48,6 +51,16 @@ def select(xp: Namespace, condition: Array, chosen: Any, other: Operand) -> Arra
 
     threads.over(condition.size, work, quick=True)
     return result
+
+
+def _as_array(value: Any, beside: Any) -> Any:
+    """Return as an array of no dimension a number beside floats, as NumPy takes it, and one that has been expanded."""
+    if type(value) is numpy.ndarray:
+        return value if value.ndim == 0 or any(value.strides) else value[(0,) * value.ndim + (...,)]
+    kind = getattr(beside, "dtype", None)
+    if kind is None or kind.kind != "f" or not (type(value) in (int, float) or getattr(value, "dtype", None) == kind):
+        return value
+    return numpy.asarray(value, kind)
 
 
 def _can_mask(condition: Array, *values: Any) -> bool:

@@ -50,3 +50,15 @@ def test_a_mask_of_no_dimension_chooses_a_number(monkeypatch):
     for mask in (True, False):
         chosen = select(np, np.array(mask), np.array(2.0), np.array(-0.0))
         assert (chosen.shape, chosen.tobytes()) == ((), np.array(2.0 if mask else -0.0).tobytes())
+
+
+@pytest.mark.parametrize("kind", ["f", "d", "e"])
+@pytest.mark.parametrize("number", [0, -1.5, np.float32(0.1), np.float64(0.1), float("nan"), True], ids=repr)
+def test_numbers_and_expanded_arrays_are_chosen_as_numpy_does(number, kind):
+    condition = np.random.default_rng(0).random((128, 200)) > 0.5
+    array = np.random.default_rng(1).standard_normal(condition.shape).astype(kind)
+    spread = np.broadcast_to(array[:1, :1], condition.shape)
+    for chosen, other in ((number, array), (array, number), (spread, array), (array, spread), (number, spread)):
+        found, expected = select(np, condition, chosen, other), np.where(condition, chosen, other)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)

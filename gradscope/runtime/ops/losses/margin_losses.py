@@ -16,7 +16,7 @@ from ..declaration.annotations import Array, Cases, Gradient, Make, Namespace, N
 from ..declaration.references import reduced_losses
 from ..declaration.registry import METHODS, PUBLIC, operator, public
 from ..execution.array_errors import cannot_hold, undefined_for
-from ..execution.bare_functions import is_half, over, single
+from ..execution.bare_functions import array_operators, is_half, over, single
 from ..index.accumulate_at import accumulate_at
 from ..nn.activations import need_floating
 from .elementwise_losses import MEAN, NONE, SUM, reduced
@@ -37,10 +37,10 @@ def _soft_margin(xp: Namespace, self: Array, target: Array, reduction: int = MEA
     # log(1 + exp(-x)) that stays exact for large x.
     if target.dtype.kind == "b":
         raise RuntimeError(undefined_for("neg", {"b"}))
-    scores = -target * self
+    scores = target * self
     if scores.dtype.kind not in "f":
         raise cannot_hold("Float", scores.dtype)
-    losses = xp.logaddexp(scores, xp.zeros((), dtype=scores.dtype))
+    losses = -array_operators(xp).log_sigmoid(scores)
     if reduction == MEAN and not losses.size:
         return xp.full((), xp.nan, dtype=losses.dtype)
     return reduced(xp, losses, reduction)

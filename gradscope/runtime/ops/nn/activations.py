@@ -421,7 +421,7 @@ for _name in ("hardshrink_backward", "softshrink_backward"):
     )
 operator(
     "hardshrink(Tensor self, Scalar lambd=0.5)",
-    _floating("hardshrink_cpu", lambda xp, self, lambd=0.5: xp.where(xp.absolute(self) <= lambd, 0, self)),
+    _floating("hardshrink_cpu", lambda xp, self, lambd=0.5: select(xp, xp.absolute(self) <= lambd, 0, self)),
     derivatives={"self": lambda g, self, lambd, F: F.hardshrink_backward(g, self, lambd)},
     out=True,
     doc="Return the elements beyond [-lambd, lambd], and 0 for the others.",
@@ -434,9 +434,7 @@ operator(
     "softshrink(Tensor self, Scalar lambd=0.5)",
     _floating(
         "softshrink_check",
-        lambda xp, self, lambd=0.5: xp.where(
-            self > lambd, self - lambd, xp.where(self < -lambd, self + lambd, self * 0)
-        ),
+        lambda xp, self, lambd=0.5: self - clipped(xp, self, -lambd, lambd),
     ),
     method=False,
     out=True,

@@ -373,7 +373,10 @@ operator(
 
 def pick(xp: Namespace, self: Array, axis: int, place: Array, order: Array, keepdim: bool) -> Array:
     """Return values and indices of the elements at `place` in the order along `axis`."""
-    indices = xp.take_along_axis(order, place, axis=axis)
+    return _picked(xp, self, axis, xp.take_along_axis(order, place, axis=axis), keepdim)
+
+
+def _picked(xp: Namespace, self: Array, axis: int, indices: Array, keepdim: bool) -> Array:
     values = xp.take_along_axis(self, indices, axis=axis)
     if keepdim:
         return values, indices
@@ -388,9 +391,23 @@ def _kthvalue(xp: Namespace, self: Array, k: int, dim: int = -1, keepdim: bool =
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}\nk is {k}, counted from 1.")
     if self.ndim == 0:
         return self.copy(), xp.zeros((), dtype=xp.int64)
+    one = _one_of_many(self, k - 1, axis)
+    if one is not None:
+        return _picked(xp, self, axis, one, keepdim)
     order = sorted_order(xp, self, axis, False)
     place = xp.full((*self.shape[:axis], 1, *self.shape[axis + 1 :]), k - 1, dtype=xp.int64)
     return pick(xp, self, axis, place, order, keepdim)
+
+
+def _one_of_many(array: Array, place: int, axis: int) -> Array | None:
+    """Return the index of the element at a place of the order along an axis, where no other equals it."""
+    if type(array) is not numpy.ndarray or array.size < _LARGE:
+        return None
+    lines = numpy.moveaxis(array, axis, -1)
+    equal = lines == numpy.partition(lines, place, axis=-1)[..., place, None]
+    if (numpy.count_nonzero(equal, axis=-1) != 1).any():  # a NaN equals none
+        return None
+    return numpy.expand_dims(equal.argmax(-1), axis)
 
 
 def _kthvalue_reference(self: Array, k: int, dim: int = -1, keepdim: bool = False) -> list[Array]:
@@ -418,6 +435,9 @@ def _median(xp: Namespace, self: Array, dim: int, keepdim: bool = False) -> Arra
     if self.ndim == 0:
         return self.copy(), xp.zeros((), dtype=xp.int64)
     size = self.shape[axis]
+    one = _one_of_many(self, (size - 1) // 2, axis)
+    if one is not None and not (self.dtype.kind == "f" and numpy.isnan(self).any()):
+        return _picked(xp, self, axis, one, keepdim)
     order = sorted_order(xp, self, axis, False)
     # NaN sorts last; where there is one, the first of them is the median.
     absent = (self != self).sum(axis=axis, keepdims=True)

@@ -106,3 +106,15 @@ def test_powers_of_large_tensors_are_those_of_their_parts(exponent: float, kind:
         (expected,) = gs.autograd.grad(piece**exponent, piece, g[part])
         assert (piece**exponent).detach().numpy().tobytes() == result.detach()[part].numpy().tobytes()
         assert expected.numpy().tobytes() == gradient[part].numpy().tobytes()
+
+
+@pytest.mark.parametrize("kind", ["f", "d", "e"])
+def test_logaddexp_of_many_is_numpys(kind: str) -> None:
+    extremes = [numpy.inf, -numpy.inf, numpy.nan, 0.0, 90.0, -90.0]
+    a, b = (numpy.concatenate([part.ravel(), numpy.random.default_rng(0).normal(size=2000) * 5]).astype(kind)
+            for part in numpy.meshgrid(extremes, extremes))  # fmt: skip
+    with numpy.errstate(all="ignore"):
+        expected = numpy.logaddexp(a, b)
+    numpy.testing.assert_allclose(
+        gs.logaddexp(gs.tensor(a), gs.tensor(b)).numpy(), expected, rtol=4 * numpy.finfo(kind).eps
+    )

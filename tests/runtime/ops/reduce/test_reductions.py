@@ -395,3 +395,25 @@ def test_topk_of_many_is_the_beginning_of_a_stable_sort(
         by_value, order = gs.tensor(x).sort(dim, descending=largest, stable=True)
         numpy.testing.assert_array_equal(values.numpy(), by_value.narrow(dim, 0, k).numpy())
         assert indices.tolist() == order.narrow(dim, 0, k).tolist()
+
+
+@pytest.mark.parametrize("special", ["none", "ties", "nan", "infinities"])
+@pytest.mark.parametrize(("shape", "dim"), [((64, 129), -1), ((128, 64), 0), ((8, 40, 16), 1)])
+def test_one_of_many_is_at_its_place_in_a_stable_sort(shape: tuple[int, ...], dim: int, special: str) -> None:
+    x = numpy.random.default_rng(0).standard_normal(shape).astype("f") * 1000
+    x = numpy.round(x / 500) if special == "ties" else x
+    if special == "nan":
+        x.flat[::37] = math.nan
+    if special == "infinities":
+        x.flat[::91], x.flat[1::91] = math.inf, -math.inf
+    by_value, order = gs.tensor(x).sort(dim, stable=True)
+    for k in (1, 5, shape[dim]):
+        values, indices = gs.tensor(x).kthvalue(k, dim)
+        numpy.testing.assert_array_equal(values.numpy(), by_value.select(dim, k - 1).numpy())
+        assert indices.tolist() == order.select(dim, k - 1).tolist()
+    values, indices = gs.tensor(x).median(dim)
+    expected = numpy.sort(x, dim).take((shape[dim] - 1) // 2, dim)
+    numpy.testing.assert_array_equal(values.numpy(), numpy.where(numpy.isnan(x).any(dim), numpy.nan, expected))
+    numpy.testing.assert_array_equal(
+        gs.tensor(x).gather(dim, indices.unsqueeze(dim)).squeeze(dim).numpy(), values.numpy()
+    )
