@@ -188,7 +188,7 @@ def in_parts(function: Callable[..., Array], *arguments: Any, out: Array | None 
     return result
 
 
-def _moved(ufunc: numpy.ufunc, arguments: tuple[Any, ...], out: Array | None) -> int:
+def _moved(ufunc: Callable[..., Array], arguments: tuple[Any, ...], out: Array | None) -> int:
     """Return how many elements a ufunc reads and writes; one that it writes where it has read it counts once."""
     sizes = [argument.size for argument in arguments if getattr(argument, "ndim", 0)]
     return sum(sizes) + (_WRITES[ufunc] * max(sizes, default=1) if out is None else 0)

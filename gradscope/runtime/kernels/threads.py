@@ -33,8 +33,8 @@ _Raised = tuple[int, BaseException]
 class _Job:
     """Parts of some work. Each thread takes the next one when it has done one: what comes late finds less to do."""
 
-    def __init__(self, work: Callable[[slice], None], parts: list[slice]) -> None:
-        self._work: Callable[[slice], None] | None = work
+    def __init__(self, work: Callable[[slice], object], parts: list[slice]) -> None:
+        self._work: Callable[[slice], object] | None = work
         self._parts = parts  # the next one is the last
         self._context: Context | None = copy_context()
         self._joined: list[None] = []
@@ -137,7 +137,7 @@ class _Threads:
 _here = _Here()
 
 
-def over(size: int, work: Callable[[slice], None], each: int = 1, step: int = 1, *, quick: bool = False) -> None:
+def over(size: int, work: Callable[[slice], object], each: int = 1, step: int = 1, *, quick: bool = False) -> None:
     """Call `work` with slices of ``range(size)``, at once where there are threads.
 
     Parameters
@@ -173,7 +173,7 @@ def over(size: int, work: Callable[[slice], None], each: int = 1, step: int = 1,
             del raised  # they lead by their traceback to this frame, which is a cycle
 
 
-def over_lines(shape: Sequence[int], axis: int, work: Callable[[tuple[slice, ...]], None]) -> None:
+def over_lines(shape: Sequence[int], axis: int, work: Callable[[tuple[slice, ...]], object]) -> None:
     """Call `work` with indices of parts of an array's lines along an axis, at once where there are threads.
 
     Parameters
