@@ -700,9 +700,10 @@ class GraphPane(CursorPane, inherit_bindings=False):
     def _append_kind(self, text: Text, module: str, dim: Style) -> None:
         """Append what a module is, where that is known; one that is in no other is called by its class."""
         record = self._modules.get(module)
-        if record is not None:
-            text.append(f"  {record.kind}" if record.kind != module else " ")
-            text.append(f" {record.arguments}" if record.arguments else "", dim)
+        if record is not None and record.kind != module:
+            text.append(f"  {record.kind}")
+        if record is not None and record.arguments:
+            text.append(f"{' ' if record.kind != module else '  '}{record.arguments}", dim)
 
     def _columns(self, row: int, width: int) -> Text:
         """Return what there is to show of the gradient that comes to a node, or into a folded module."""
