@@ -273,9 +273,9 @@ def _version_of(distribution: str) -> str | None:
 def _kernels() -> dict[str, Any]:
     """Return what computes on large arrays: who compiled the kernels, or why none are, and with how many threads."""
     # NumPy loads when the command runs.
-    from ..runtime.kernels import forms, threads
+    from ..runtime.kernels import loading, threads
 
-    return {"compiled_by": forms.compiler(), "threads": threads.count()}
+    return {"compiled_by": loading.compiler(), "threads": threads.count()}
 
 
 def _terminal() -> dict[str, Any]:

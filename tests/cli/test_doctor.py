@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 
 from gradscope.cli import main
-from gradscope.runtime.kernels import forms
+from gradscope.runtime.kernels import loading
 from tests.gradscope_command import gradscope
 
 SCRIPT = """\
@@ -149,7 +149,7 @@ def test_the_installation():
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("gradscope ")
     assert "numpy       the runtime" in done.stdout
-    assert f"  kernels: {forms.compiler()}; threads: 3\n" in done.stdout
+    assert f"  kernels: {loading.compiler()}; threads: 3\n" in done.stdout
     assert done.stdout.endswith("Everything that gradscope needs is here.\n")
 
 

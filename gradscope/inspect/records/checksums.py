@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from ...runtime.kernels import forms
+from ...runtime.kernels import loading
 
 __all__ = ["BLOCK", "checksum", "checksums_in_memory", "factor"]
 
@@ -67,7 +67,7 @@ def checksums_in_memory(
     blocks = max(sizes) // (2 * BLOCK) + 1
     sums = numpy.empty(len(sizes), numpy.uint64)
     squares = numpy.zeros(len(sizes) if norms else 0)
-    forms.compiled("checksum_loops").checksums_and_squares(
+    loading.compiled("checksum_loops").checksums_and_squares(
         numpy.array(addresses), numpy.array(sizes), _inside(), _factors(BLOCK, blocks), sums, squares
     )
     return sums.tolist(), numpy.sqrt(squares).tolist() if norms else [0.0] * len(sizes)

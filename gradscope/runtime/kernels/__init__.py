@@ -3,6 +3,7 @@
 - :mod:`~.row_sums`: sums along rows and down columns, faster than NumPy's own
 - :mod:`~.row_buffers`: NumPy's buffer, fitted to rows beside a number each
 - :mod:`~.forms`: which form of a kernel runs, the compiled one or NumPy's, and elementwise formulas in one pass
+- :mod:`~.loading`: loads the compiled forms, or says why there are none
 - :mod:`~.compiled`: the forms that Numba compiles, where it is installed
 - :mod:`~.cuda_kernels`: the hot ones in CUDA C, for arrays on a GPU
 - :mod:`~.attention_kernels`: scaled dot-product attention and its derivative, a block of scores at a time

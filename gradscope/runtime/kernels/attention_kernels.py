@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import forms
+from . import forms, loading
 from .row_sums import row_maxima, sums
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class _Scores:
         self.query, self.key, self.causal, self.scale = query, key, causal, query.dtype.type(scale)
         self.mask = None if mask is None else numpy.broadcast_to(mask, shape)
         large = math.prod(shape) >= forms.LEAST and query.dtype.char == "f" and scale > 0
-        self.loops = forms.compiled("attention_loops") if large else None
+        self.loops = loading.compiled("attention_loops") if large else None
         self._rooms: dict[int, Array] = {}
 
     def blocks(self) -> Iterator[Block]:

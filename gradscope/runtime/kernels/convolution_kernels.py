@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import forms, threads
+from . import forms, loading, threads
 from .image_grid import Grid, Ints, Product, input_products, window_product
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _images(x: Array, grid: Grid) -> int:
 
 def _loops(x: Array, columns: int) -> Any:
     """Return the compiled kernels, or None for NumPy's form."""
-    return forms.compiled("convolution_loops") if columns >= forms.LEAST and x.dtype.char == "f" else None
+    return loading.compiled("convolution_loops") if columns >= forms.LEAST and x.dtype.char == "f" else None
 
 
 class _Block:

@@ -1,33 +1,26 @@
 """Decides which form of a kernel runs: Numba's, where it is installed and arrays are large, NumPy's, or CUDA's.
 
 The choice depends on the arrays and the installation alone, never on what ran before: the same program computes the
-same numbers each time. ``GRADSCOPE_KERNELS=numpy`` in the environment leaves the compiled forms out.
+same numbers each time.
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import os
-import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import cuda_kernels, threads
+from . import cuda_kernels, loading, threads
 from .copies import row_major_copy
 from .row_buffers import buffer_for
 
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array
 
-__all__ = ["FEW", "LEAST", "compiled", "compiler", "is_worth_a_pass", "pointwise", "rowwise"]
+__all__ = ["FEW", "LEAST", "is_worth_a_pass", "pointwise", "rowwise"]
 
 LEAST = 1 << 14
 """How many elements an array has for which another form than the plain formula is worth the call."""
@@ -39,7 +32,6 @@ _SINGLE = numpy.dtype(numpy.float32)
 _BLOCK = 1 << 16  # elements for which all temporaries of a formula stay in the processor's cache
 _ROWS = 1 << 18  # of rows, of which they make few, and where threads hand the interpreter's lock to each other
 _GRAIN = 1 << 14  # compiled kernels compute each element, or row, alone; parts begin at multiples of so many elements
-_FAMILIES = "gradscope.runtime.kernels.compiled."
 
 
 def pointwise(
@@ -144,7 +136,7 @@ def _function(name: str) -> str:
 @cache
 def _loop(name: str) -> Callable[..., None] | None:
     """Return the compiled kernel of a name, or None."""
-    return getattr(compiled(name.partition(".")[0]), _function(name), None)
+    return getattr(loading.compiled(name.partition(".")[0]), _function(name), None)
 
 
 def _shared(
@@ -209,68 +201,3 @@ def _in_blocks(write: Callable[..., object], arrays: list[Array], blocks: Iterab
     with buffer_for(rows, size):
         for part in blocks:
             write(*[a[part] for a in given], out=result[part])
-
-
-@cache
-def compiled(family: str) -> Any:
-    """Return a module of compiled kernels, or None: then their NumPy forms run."""
-    return _load(family)[0]
-
-
-def compiler() -> str:
-    """Return what compiles kernels, in a sentence for people: with which Numba, or why none does.
-
-    Examples
-    --------
-    >>> compiler().startswith("Numba") or compiler().startswith("NumPy")
-    True
-    """
-    found, reason = _load("error_function_loops")
-    return reason if found is None else f"Numba {importlib.import_module('numba').__version__}"
-
-
-@cache
-def _load(family: str) -> tuple[ModuleType | None, str]:
-    """Return a module of compiled kernels, or None and why there is none."""
-    wanted = os.environ.get("GRADSCOPE_KERNELS", "auto")
-    if wanted == "numpy":
-        return None, "NumPy: GRADSCOPE_KERNELS=numpy"
-    try:
-        with _kept_on_disk():
-            return importlib.import_module(_FAMILIES + family), ""
-    except ImportError as error:
-        return None, f"NumPy: Numba cannot be imported ({error})"
-    except Exception as error:  # a compiler raises errors of every class; NumPy's form is as right
-        kernel = f".{error.kernel}" if hasattr(error, "kernel") else ""
-        return None, f"NumPy: Numba cannot compile {family}{kernel} ({_complaint(error.__cause__ or error)})"
-
-
-_COLOURS = re.compile("\x1b\\[[0-9;]*m")
-
-
-def _complaint(error: BaseException) -> str:
-    """Return what an error is and how it begins: of Numba's own the first line names the step, the second the fault."""
-    text = _COLOURS.sub("", str(error))  # where a terminal would show them
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = 2 if type(error).__module__.startswith("numba") else 1
-    return f"{type(error).__name__}: {': '.join(lines[:told])}"
-
-
-@contextmanager
-def _kept_on_disk() -> Iterator[None]:
-    """Have what is compiled kept for the next process, in a folder of this version of the kernels.
-
-    Numba looks at the file of a kernel alone, and would not see that what it inlines has changed.
-    """
-    from numba import config  # 0.2 s of CPU time, once an array is large
-
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(path.read_bytes())
-    cache_home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    before = config.CACHE_DIR
-    config.CACHE_DIR = os.path.join(before or os.path.join(cache_home, "gradscope"), digest.hexdigest()[:16])
-    try:
-        yield
-    finally:
-        config.CACHE_DIR = before

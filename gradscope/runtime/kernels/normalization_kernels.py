@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import cuda_kernels, forms, threads
+from . import cuda_kernels, forms, loading, threads
 from .row_buffers import LARGE, WIDE, buffer_for
 from .row_sums import sums
 
@@ -41,7 +41,7 @@ def is_worth_it(*arrays: Array | None) -> bool:
     kind, size = first.dtype, first.size
     if not size or kind.char not in "fd" or not first.flags.c_contiguous:
         return False
-    if size < forms.LEAST and (kind.char != "f" or forms.compiled("normalization_loops") is None):
+    if size < forms.LEAST and (kind.char != "f" or loading.compiled("normalization_loops") is None):
         return False
     for array in arrays:  # all() of a generator takes twice as long
         if array is None or array is first:
@@ -52,7 +52,7 @@ def is_worth_it(*arrays: Array | None) -> bool:
 
 
 def _loops(array: Array) -> Any:
-    return forms.compiled("normalization_loops") if array.dtype.char == "f" else None
+    return loading.compiled("normalization_loops") if array.dtype.char == "f" else None
 
 
 def _vector(value: Array | None, size: int, char: str, otherwise: float) -> Array:
@@ -139,7 +139,7 @@ def rows(x: Array, weight: Array | None, bias: Array | None, size: int, eps: flo
     mean, rstd = numpy.empty((count, 1), kind), numpy.empty((count, 1), kind)
     char = kind.char
     w, b, out = _vector(weight, size, char, 1.0), _vector(bias, size, char, 0.0), _matrix(result, size)
-    loops = forms.compiled("normalization_loops") if char == "f" else None
+    loops = loading.compiled("normalization_loops") if char == "f" else None
     if loops is not None and x.size < 2 * threads.WORTH:
         loops.rows(matrix, w, b, eps, out, mean, rstd)
     else:

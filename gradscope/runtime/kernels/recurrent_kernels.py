@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import forms, threads
+from . import forms, loading, threads
 
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, Gradient, Namespace
@@ -74,7 +74,7 @@ def _compiled(rows: Array) -> Any:
     """Return the compiled kernels, or None: then NumPy's forms run."""
     if type(rows) is not numpy.ndarray or rows.dtype.char != "f" or rows.size < forms.LEAST:
         return None
-    return forms.compiled("recurrent_loops")
+    return loading.compiled("recurrent_loops")
 
 
 def _by_rows(step: Callable[..., None], *arrays: Array) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from . import forms, threads
+from . import loading, threads
 from .elementwise import LARGE
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _loop(name: str, array: Array) -> Callable[[Array, Array], object] | None:
     """Return a compiled kernel that reduces rows, where an array is one for it and it is worth the call."""
     if array.size < _FEW_PARTS or array.dtype.char != "f" or not _is_dense(array):
         return None
-    return getattr(forms.compiled("sum_loops"), name, None)
+    return getattr(loading.compiled("sum_loops"), name, None)
 
 
 def _reduced_in_parts(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import cuda_kernels, forms, threads
+from . import cuda_kernels, loading, threads
 
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array
@@ -34,7 +34,7 @@ def vectors(*arrays: Array) -> list[Array] | None:
     first = arrays[0]
     if type(first) is not numpy.ndarray:
         return [array.reshape(-1) for array in arrays] if cuda_kernels.take_alike(arrays) else None
-    if first.size * len(arrays) < LEAST or forms.compiled("update_loops") is None:
+    if first.size * len(arrays) < LEAST or loading.compiled("update_loops") is None:
         return None
     if not all(_fits(array, first) for array in arrays) or not all(a.flags.writeable for a in (first, *arrays[2:])):
         return None
@@ -62,5 +62,5 @@ def run(name: str, arrays: Sequence[Array], *numbers: float) -> None:
     if type(arrays[0]) is not numpy.ndarray:
         cuda_kernels.step(name, arrays, numbers)
         return
-    loop = getattr(forms.compiled("update_loops"), name)
+    loop = getattr(loading.compiled("update_loops"), name)
     threads.over(arrays[0].size, lambda part: loop(*[array[part] for array in arrays], *numbers))

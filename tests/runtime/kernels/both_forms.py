@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gradscope.runtime.kernels import forms
+from gradscope.runtime.kernels import forms, loading
 
 __all__ = ["both", "numpy_alone"]
 
@@ -15,7 +15,7 @@ __all__ = ["both", "numpy_alone"]
 def numpy_alone():
     """Inside, no kernel is compiled."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forms, "compiled", lambda family: None)
+        patch.setattr(loading, "compiled", lambda family: None)
         patch.setattr(forms, "_loop", lambda name: None)
         yield
 
@@ -23,7 +23,7 @@ def numpy_alone():
 def both(family: str, function: Callable[..., Any], *arguments: Any) -> tuple[Any, Any]:
     """Return what a function gives with the compiled kernels of a family, and without any; skip where none compiles."""
     pytest.importorskip("numba", reason="compiles kernels")
-    assert forms.compiled(family) is not None, forms._load(family)[1]
+    assert loading.compiled(family) is not None, loading._load(family)[1]
     with numpy_alone():
         plain = function(*arguments)
     return function(*arguments), plain

@@ -1,12 +1,5 @@
 """Which form of a kernel runs, and that a large array gives what its parts give."""
 
-import builtins
-import importlib
-import os
-import subprocess
-import sys
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -22,17 +15,6 @@ def silu(x):
 
 def normal(*shape):
     return np.random.default_rng(0).standard_normal(shape).astype("f")
-
-
-@pytest.fixture
-def forgetful():
-    """The forms are chosen anew, and the next test chooses anew too."""
-    kept = forms._load, forms._loop, forms.compiled
-    for function in kept:
-        function.cache_clear()
-    yield
-    for function in kept:
-        function.cache_clear()
 
 
 @pytest.mark.parametrize("size", [forms.LEAST - 1, forms.LEAST, forms.LEAST + 1, 100_003])
@@ -116,69 +98,6 @@ def test_an_expanded_gradient_is_read():
 def test_a_formula_of_mixed_dtypes_is_called():
     x = normal(forms.LEAST)
     assert forms.pointwise("x.x", np.multiply, x, x.astype("d")).dtype == "d"
-
-
-def test_the_environment_leaves_the_compiled_forms_out(monkeypatch, forgetful):
-    monkeypatch.setenv("GRADSCOPE_KERNELS", "numpy")
-    assert forms.compiled("activation_loops") is None
-    assert forms.compiler() == "NumPy: GRADSCOPE_KERNELS=numpy"
-
-
-def test_without_numba_numpys_forms_run(monkeypatch, forgetful):
-    real = builtins.__import__
-
-    def without(name, *rest):
-        if name.partition(".")[0] == "numba":
-            raise ModuleNotFoundError("No module named 'numba'")
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    x = normal(forms.LEAST)
-    np.testing.assert_array_equal(forms.pointwise(SILU, silu, x), silu(x))
-    assert forms.compiler() == "NumPy: Numba cannot be imported (No module named 'numba')"
-
-
-def test_a_kernel_that_does_not_compile_leaves_numpys_form(monkeypatch, forgetful):
-    pytest.importorskip("numba", reason="compiles kernels")
-
-    def fail(name):
-        raise ValueError("no such target\nand pages of reasons")
-
-    monkeypatch.setattr(forms, "importlib", SimpleNamespace(import_module=fail))
-    assert forms.compiled("activation_loops") is None
-    assert forms.compiler() == "NumPy: Numba cannot compile error_function_loops (ValueError: no such target)"
-
-
-def test_what_does_not_compile_is_told_by_the_kernels_name(monkeypatch, forgetful):
-    pytest.importorskip("numba", reason="compiles kernels")
-    jit = importlib.import_module("gradscope.runtime.kernels.compiled.jit")
-
-    def load(name):
-        @jit.kernel(jit.IN1, jit.OUT1)
-        def erf(x, y):
-            y[0] = x.nothing
-
-    monkeypatch.setattr(forms, "importlib", SimpleNamespace(import_module=load))  # Numba has its own
-    assert forms.compiler() == (
-        "NumPy: Numba cannot compile error_function_loops.erf (TypingError: Failed in nopython mode pipeline (step: "
-        "nopython frontend): Unknown attribute 'nothing' of type readonly array(float32, 1d, C))"
-    )
-
-
-@pytest.mark.parametrize("writable", [True, False], ids=["kept", "nowhere to keep"])
-def test_compiled_kernels_are_kept_where_there_is_a_folder(tmp_path, writable):
-    pytest.importorskip("numba", reason="compiles kernels")
-    folder = tmp_path / "cache"
-    if not writable:
-        folder.write_text("a file where the folder should be")
-    program = """if True:
-        from gradscope.runtime.kernels import forms
-        assert forms.compiled("error_function_loops"), forms._load("error_function_loops")
-        """
-    environment = {**os.environ, "XDG_CACHE_HOME": str(folder), "NUMBA_CACHE_DIR": ""}
-    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
-    kept = list(folder.rglob("error_function_loops.erf*.nbc"))
-    assert len(kept) == (1 if writable else 0)
 
 
 # --- parts of larger arrays -------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 Each is a loop over the elements of contiguous arrays, and writes to arrays that its caller made. What a kernel computes
 stands in its NumPy form, beside which it is tested; which of both runs is chosen in
-:mod:`gradscope.runtime.kernels.forms`, the only module that imports these.
+:mod:`gradscope.runtime.kernels.forms`. :mod:`gradscope.runtime.kernels.loading` alone imports these.
 
 - :mod:`~.jit`: the decorators, and the types of arguments
 - :mod:`~.scalars`: exp, tanh, erf and the like of one number, the largest of a row, which kernels inline

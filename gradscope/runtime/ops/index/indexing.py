@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy
 
 from ... import events, state
-from ...kernels import forms
+from ...kernels import forms, loading
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
@@ -139,7 +139,7 @@ def _add_rows(xp: Namespace, flat: Array, places: Array, rows: Array) -> None:
     """Add `rows` to those rows of a flat array that `places` count, in blocks whose indices stay in the cache."""
     width = rows.shape[1]
     large = rows.size >= forms.LEAST and type(flat) is devices.ndarray and flat.dtype.char == rows.dtype.char
-    loops = forms.compiled("index_loops") if large and flat.dtype.char == "f" else None
+    loops = loading.compiled("index_loops") if large and flat.dtype.char == "f" else None
     if loops is not None:
         given = places.astype("int64", copy=False), xp.ascontiguousarray(rows)
         loops.add_rows(flat.reshape(-1, width), *given)

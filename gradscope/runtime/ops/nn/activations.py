@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from ... import autocast, state
-from ...kernels import cuda_kernels, error_function_kernel, forms
+from ...kernels import cuda_kernels, error_function_kernel, forms, loading
 from ...kernels.forms import pointwise, rowwise
 from ...kernels.row_sums import row_maxima, spread_sums, sums
 from ...kernels.selection import select
@@ -94,7 +94,7 @@ def _is_compiled_for(array: Array) -> bool:
     """Whether a compiled loop takes the place of a formula that is quicker undivided than in blocks."""
     if type(array) is not numpy.ndarray:
         return cuda_kernels.take((array,))
-    return array.size >= forms.LEAST and array.dtype.char == "f" and forms.compiled("activation_loops") is not None
+    return array.size >= forms.LEAST and array.dtype.char == "f" and loading.compiled("activation_loops") is not None
 
 
 operator(

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gradscope.runtime.kernels import forms
+from gradscope.runtime.kernels import loading
 
 EXACT = {
     "exp": math.exp,
@@ -20,7 +20,7 @@ NUMBERS = [float(np.float32(x)) for x in (*np.linspace(-9, 9, 4001), *np.geomspa
 @pytest.fixture
 def scalars():
     pytest.importorskip("numba", reason="compiles kernels")
-    return forms.compiled("scalars")
+    return loading.compiled("scalars")
 
 
 @pytest.mark.parametrize("name", EXACT)

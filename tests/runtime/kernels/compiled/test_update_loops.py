@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gradscope as gs
-from gradscope.runtime.kernels import forms, updates
+from gradscope.runtime.kernels import loading, updates
 from tests.runtime.kernels.both_forms import both, numpy_alone
 
 LARGE = (updates.LEAST // 128, 64)
@@ -81,5 +81,5 @@ def test_threads_make_no_difference():
 
 def test_without_numba_the_written_formulas_run():
     with numpy_alone():
-        assert forms.compiled("update_loops") is None
+        assert loading.compiled("update_loops") is None
         assert trained(gs, OPTIMIZERS["adam"])[1] == 4
