@@ -7,6 +7,7 @@
 - :mod:`~.compiled`: the forms that Numba compiles, where it is installed
 - :mod:`~.cuda_kernels`: the hot ones in CUDA C, for arrays on a GPU
 - :mod:`~.attention_kernels`: scaled dot-product attention and its derivative, a block of scores at a time
+- :mod:`~.spin_waits`: what a thread waits for of another, awake at first
 - :mod:`~.threads`: parts of large arrays at a time on several threads
 - :mod:`~.copies`: transposed matrices in row-major order
 - :mod:`~.elementwise`: elementwise functions of large arrays, in such parts

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from . import threads
+from .spin_waits import waits_awake
 
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, DType, Formula
@@ -156,7 +157,7 @@ def in_parts(function: Callable[..., Array], *arguments: Any, out: Array | None 
         xp, *operands = arguments
         function(xp, *[numpy.empty(0, a.dtype) if type(a) is numpy.ndarray and a.ndim else a for a in operands])
         function, arguments = _ufunc_of[function], tuple(operands)
-    if function in _WRITES and _moved(function, arguments, out) < _WORTH_MOVING:
+    if function in _WRITES and not waits_awake() and _moved(function, arguments, out) < _WORTH_MOVING:
         return function(*arguments) if out is None else function(*arguments, out=out)
     is_formula = type(function) is FunctionType and function not in _whole
     pair = _as_pair(function, len(arguments)) if is_formula and all(map(_is_floating, arguments)) else None
@@ -171,10 +172,10 @@ def in_parts(function: Callable[..., Array], *arguments: Any, out: Array | None 
         target = split.laid(out)
         threads.over(rows, lambda some: function(*split.part(some), out=target[some]), each, grain)
         return out
-    none = function(*split.part(slice(0, 0)))  # says which dtype the result has, and whether it is one of this kind
-    if type(none) is not numpy.ndarray or none.shape != (0, *split.shape[1:]) or none.base is not None:
+    kind = _kind_of_ufunc(function, arguments) if isinstance(function, numpy.ufunc) else _kind_of(function, split)
+    if kind is None:
         return function(*arguments)
-    result = split.new_result(none.dtype)
+    result = split.new_result(kind)
     target = split.laid(result)
 
     def call(part: slice) -> None:
@@ -186,6 +187,26 @@ def in_parts(function: Callable[..., Array], *arguments: Any, out: Array | None 
 
     threads.over(rows, call if isinstance(function, numpy.ufunc) else calculate, each, grain)
     return result
+
+
+_kinds: dict[tuple[Any, ...], DType | None] = {}
+
+
+def _kind_of_ufunc(ufunc: numpy.ufunc, arguments: tuple[Any, ...]) -> DType | None:
+    """Return the dtype of a ufunc's result; None where it has several."""
+    key = (ufunc, *[getattr(argument, "dtype", None) or type(argument) for argument in arguments])
+    if key not in _kinds:
+        none = ufunc(*[numpy.empty(0, a.dtype) if getattr(a, "ndim", 0) else a for a in arguments])
+        _kinds[key] = none.dtype if type(none) is numpy.ndarray else None
+    return _kinds[key]
+
+
+def _kind_of(formula: Callable[..., Array], split: _Split) -> DType | None:
+    """Return the dtype of a formula's result; None where that is not an array of its own of the parts' shape."""
+    none = formula(*split.part(slice(0, 0)))
+    if type(none) is not numpy.ndarray or none.shape != (0, *split.shape[1:]) or none.base is not None:
+        return None
+    return none.dtype
 
 
 def _moved(ufunc: Callable[..., Array], arguments: tuple[Any, ...], out: Array | None) -> int:
@@ -332,7 +353,8 @@ def _may_write(out: Array, arrays: list[Array]) -> bool:
     for array in arrays:
         if array is out:
             continue
-        same = array.ctypes.data == out.ctypes.data and array.strides == out.strides and array.shape == out.shape
-        if not same and numpy.may_share_memory(array, out):
+        if not numpy.may_share_memory(array, out):
+            continue
+        if array.strides != out.strides or array.shape != out.shape or array.ctypes.data != out.ctypes.data:
             return False
     return True

@@ -8,9 +8,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import Context, copy_context
-from itertools import pairwise
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from queue import SimpleQueue
+
+from .spin_waits import Signal, waits_awake
 
 __all__ = ["WORTH", "WORTH_QUICK", "blocks", "count", "over", "over_lines", "set_count", "sharing"]
 
@@ -24,7 +25,17 @@ sharing: list[int] = []
 """Holds the number of threads where there are several: whether it is empty takes less to ask than a function."""
 
 _LEAD = 3 << 15
-"""How many elements more the caller computes: it begins first, and waiting for another takes some 20 microseconds."""
+"""How many elements more the caller computes where a thread has to be woken, which takes some 20 microseconds."""
+
+_LEAD_OF_AWAKE = 1 << 15
+"""The same where all are awake."""
+
+_UNLOCKED_AFTER = 3.0
+"""Microseconds after which who has sent a signal computes or waits, and has let go of the interpreter's lock: a thread
+that asks for the lock before sleeps until it is woken."""
+
+# What a thread does: the first ones are told of a job first.
+_AWAKE, _ASLEEP, _BUSY = range(3)
 
 _Raised = tuple[int, BaseException]
 """Where a slice began, and what was raised."""
@@ -33,13 +44,14 @@ _Raised = tuple[int, BaseException]
 class _Job:
     """Parts of some work. Each thread takes the next one when it has done one: what comes late finds less to do."""
 
-    def __init__(self, work: Callable[[slice], object], parts: list[slice]) -> None:
+    def __init__(self, work: Callable[[slice], object], parts: list[slice], signal: Signal) -> None:
         self._work: Callable[[slice], object] | None = work
         self._parts = parts  # the next one is the last
         self._context: Context | None = copy_context()
         self._joined: list[None] = []
         self._left: list[_Raised | None] = []
         self._news: SimpleQueue[None] = SimpleQueue()
+        self._signal = signal
 
     def help(self) -> None:
         """Take parts, on a thread that has been told of them."""
@@ -47,6 +59,7 @@ class _Job:
         context = self._context
         self._left.append(None if context is None else context.copy().run(self._take))
         self._news.put(None)
+        self._signal.send()
 
     def finish(self) -> list[_Raised]:
         """Take parts; return what was raised, by a signal too, when no thread writes any more.
@@ -57,7 +70,7 @@ class _Job:
         while True:
             try:
                 raised.append(self._take())
-                while len(self._left) < len(self._joined):
+                while self._others_work():
                     self._news.get()
                 break
             except BaseException as error:  # Ctrl+C, or whatever the program has a signal raise
@@ -70,6 +83,13 @@ class _Job:
             return [what for what in raised if what is not None]
         finally:
             del raised  # what a signal raised leads to this frame, which is a cycle
+
+    def _others_work(self) -> bool:
+        """Whether threads have not left yet, after some time in which this one waits awake."""
+        seen = self._signal.count
+        if len(self._left) < len(self._joined):
+            self._signal.comes_after(seen, _UNLOCKED_AFTER)
+        return len(self._left) < len(self._joined)
 
     def _take(self) -> _Raised | None:
         """Take parts while there are some; return what one raised, after which nobody begins another."""
@@ -89,39 +109,87 @@ class _Job:
             return None
 
 
-class _Workers:
-    """Threads that wait for parts of the work. They end with the process, and while that ends they still work."""
+class _Worker:
+    """A thread that waits for jobs, awake for a while. It ends with the process, and while that ends it still works.
 
-    def __init__(self, number: int) -> None:
+    Attributes
+    ----------
+    state : int
+        What the thread does.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.state = _ASLEEP
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._lock = threading.Lock()
-        self._number = 0
-        for index in range(number):
-            thread = threading.Thread(target=self._serve, name=f"gradscope-kernels-{index}", daemon=True)
-            try:
-                thread.start()
-            except RuntimeError:  # none starts at the end of the main thread, nor where the system has no more
-                break
-            self._number += 1
+        self._told = Signal()
+        self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread.
+
+        Raises
+        ------
+        RuntimeError
+            At the end of the main thread, and where the system has no more.
+        """
+        self._thread.start()
+
+    def tell(self, job: _Job | None) -> None:
+        """Tell the thread of a job, or that there will be none."""
+        self._jobs.put(job)
+        self._told.send()
 
     def _serve(self) -> None:
         _here.serves = True
-        while (job := self._jobs.get()) is not None:
+        while (job := self._next()) is not None:
             job.help()
             del job  # while it waits it keeps nothing alive
 
-    def give(self, job: _Job, number: int) -> None:
+    def _next(self) -> _Job | None:
+        """Return the next job: of one that is there already, or comes at once, the thread hears awake."""
+        seen = self._told.count
+        if self._jobs.empty():
+            self.state = _AWAKE
+            if not self._told.comes_after(seen, _UNLOCKED_AFTER):
+                self.state = _ASLEEP
+        job = self._jobs.get()
+        self.state = _BUSY
+        return job
+
+
+class _Workers:
+    """The threads that help who asks."""
+
+    def __init__(self, number: int) -> None:
+        self._lock = threading.Lock()
+        self._workers: list[_Worker] = []
+        self._left = Signal()
+        for index in range(number):
+            worker = _Worker(f"gradscope-kernels-{index}")
+            try:
+                worker.start()
+            except RuntimeError:
+                break
+            self._workers.append(worker)
+
+    def give(self, work: Callable[[slice], object], size: int, number: int, each: int, step: int) -> _Job:
         """Tell so many threads of a job; where there are none, whoever gives it does all of it."""
         with self._lock:  # a job behind the last word would wait for ever
-            for _ in range(min(number, self._number)):
-                self._jobs.put(job)
+            helpers = self._workers
+            if number < len(helpers):
+                helpers = sorted(helpers, key=attrgetter("state"))[:number]
+            lead = _LEAD_OF_AWAKE if all(worker.state == _AWAKE for worker in helpers) else _LEAD
+            job = _Job(work, _parts(size, number + 1, each, step, lead), self._left)
+            for worker in helpers:
+                worker.tell(job)
+        return job
 
     def end(self) -> None:
         """Have the threads end when they have done what they were given."""
         with self._lock:
-            for _ in range(self._number):
-                self._jobs.put(None)
-            self._number = 0
+            for worker in self._workers:
+                worker.tell(None)
+            self._workers = []
 
 
 class _Here(threading.local):
@@ -158,14 +226,14 @@ def over(size: int, work: Callable[[slice], object], each: int = 1, step: int = 
     Exception
         What `work` raised, of the first slice that did.
     """
-    number = min(_Threads.count, size * each // (WORTH_QUICK if quick else WORTH))
+    number = min(_Threads.count, size * each // WORTH)
+    if quick and number > 1 and not waits_awake():
+        number = min(number, size * each // WORTH_QUICK)
     # A worker that waited for others would keep them waiting; at the very end of the process no other thread runs.
     if number < 2 or size <= step or _here.serves or sys.is_finalizing():
         work(slice(0, size))
         return
-    job = _Job(work, _parts(size, number, each, step))
-    _workers().give(job, number - 1)
-    raised = job.finish()
+    raised = _workers().give(work, size, number - 1, each, step).finish()
     if raised:
         try:
             raise min(raised, key=itemgetter(0))[1]
@@ -198,12 +266,12 @@ def over_lines(shape: Sequence[int], axis: int, work: Callable[[tuple[slice, ...
     over(shape[other], lambda part: work((*every, part)), math.prod(shape) // max(shape[other], 1))
 
 
-def _parts(size: int, number: int, each: int, step: int) -> list[slice]:
-    """Return slices for so many threads, the last one first: the first one is the caller's."""
-    steps, lead = size / step, _LEAD / (each * step)
-    share = (steps - lead) / number
-    ends = [0, *[round(lead + share * index) * step for index in range(1, number)], size]
-    return [slice(begin, end) for begin, end in pairwise(ends) if begin < end][::-1]
+def _parts(size: int, number: int, each: int, step: int, lead: int) -> list[slice]:
+    """Return slices for so many threads, the last one first: the first one is the caller's, by `lead` elements more."""
+    steps, first = size / step, lead / (each * step)
+    share = (steps - first) / number
+    begins = [0, *[round(first + share * index) * step for index in range(1, number)]]
+    return [slice(begin, end) for begin, end in zip(begins, [*begins[1:], size]) if begin < end][::-1]
 
 
 def blocks(part: slice, step: int) -> Iterator[slice]:

@@ -292,13 +292,20 @@ def bits(tensor: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("elements", "shared"),
-    [(LARGE - 1, "none"), (LARGE, "those that take a while"), (3 * LARGE, "all")],
-    ids=["small", "large", "very large"],
+    ("elements", "awake", "shared"),
+    [
+        (LARGE - 1, True, "none"),
+        (LARGE, False, "those that take a while"),
+        (3 * LARGE, False, "all"),
+        (LARGE, True, "all"),
+    ],
+    ids=["small", "large", "very large", "large, by threads that wait awake"],
 )
 def test_threads_share_arrays_that_are_large_enough(
-    elements: int, shared: str, two: None, monkeypatch: pytest.MonkeyPatch
+    elements: int, awake: bool, shared: str, two: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(threads, "waits_awake", lambda: awake)
+    monkeypatch.setattr(elementwise, "waits_awake", lambda: awake)
     parts: list[slice] = []
     over = threads.over
 

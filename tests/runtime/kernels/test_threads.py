@@ -15,12 +15,14 @@ import pytest
 
 import gradscope as gs
 from gradscope.runtime.kernels import threads
+from gradscope.runtime.kernels.spin_waits import Signal
 
 
 @pytest.fixture
 def three(monkeypatch):
     """Have three threads with parts of one size."""
     monkeypatch.setattr(threads, "_LEAD", 0)
+    monkeypatch.setattr(threads, "_LEAD_OF_AWAKE", 0)
     before = threads.count()
     threads.set_count(3)
     yield
@@ -58,12 +60,33 @@ def test_large_rows_are_worth_a_thread_each(three):
     assert len(done) == 2
 
 
-def test_the_caller_has_more_to_do_than_a_thread_that_has_to_be_woken():
-    *others, first = threads._parts(16 * threads.WORTH, 4, 1, 1 << 10)
+@pytest.mark.parametrize("lead", [0, threads._LEAD_OF_AWAKE, threads._LEAD])
+def test_the_caller_has_more_to_do_than_a_thread_that_begins_later(lead):
+    *others, first = threads._parts(16 * threads.WORTH, 4, 1, 1 << 10, lead)
     sizes = [part.stop - part.start for part in others]
     assert len(sizes) == 3
     assert max(sizes) - min(sizes) <= 1 << 10
-    assert abs(first.stop - min(sizes) - threads._LEAD) <= 1 << 10
+    assert abs(first.stop - min(sizes) - lead) <= 1 << 10
+
+
+def test_threads_that_are_awake_are_told_first(monkeypatch):
+    told = []
+    workers = threads._Workers(0)
+    for state in (threads._BUSY, threads._ASLEEP, threads._AWAKE, threads._ASLEEP):
+        worker = threads._Worker("never started")
+        worker.state = state
+        monkeypatch.setattr(worker, "tell", lambda job, state=state: told.append(state))
+        workers._workers.append(worker)
+    workers.give(print, 16 * threads.WORTH, 2, 1, 1)
+    assert told == [threads._AWAKE, threads._ASLEEP]
+
+
+@pytest.mark.parametrize("awake", [True, False])
+def test_what_is_quick_is_shared_where_threads_wait_awake(three, monkeypatch, awake):
+    monkeypatch.setattr(threads, "waits_awake", lambda: awake)
+    done = []
+    threads.over(3 * threads.WORTH, done.append, quick=True)
+    assert len(done) == (3 if awake else 1)
 
 
 def test_threads_run_at_once(three):
@@ -225,7 +248,7 @@ def test_a_signal_while_it_waits_waits_for_the_threads(three):
 
 def test_what_a_signal_takes_from_the_queue_is_not_waited_for():
     """It may raise between the queue's end of waiting and the next line."""
-    job = threads._Job(lambda part: None, [])
+    job = threads._Job(lambda part: None, [], Signal())
     job._joined.append(None)
 
     class News:
@@ -297,6 +320,7 @@ def test_a_thread_that_outlives_the_main_one_computes():
 import threading
 import gradscope as gs
 from gradscope.runtime.kernels import threads
+from gradscope.runtime.kernels.spin_waits import Signal
 
 def late():
     threading.main_thread().join()

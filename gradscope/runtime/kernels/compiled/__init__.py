@@ -19,4 +19,5 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.index_loops`: rows that are added at indices
 - :mod:`~.error_function_loops`: the error function
 - :mod:`~.update_loops`: an optimizer's update of a parameter, in one pass
+- :mod:`~.waiting_loops`: waiting for another thread
 """
