@@ -3,6 +3,9 @@
 NumPy's form gathers the rows that the taps of a kernel meet, in blocks that stay in the processor's cache, and leaves
 the product to BLAS; to the gradient of few inputs it scatters the products of many outputs instead. The compiled form
 reads the rows where they lie.
+
+Where a layer has many weights and few pixels, as the last ones of a network, the windows are gathered as columns, and
+BLAS multiplies: what a grid has between its rows would be much of the work, and to lay the weights out anew, too.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from . import forms, loading, threads
+from .im2col import Windows
 from .image_grid import Grid, Ints, Product, input_products, window_product
 
 if TYPE_CHECKING:
@@ -27,6 +31,7 @@ _SCATTERED = 1 << 19  # elements of products that are scattered
 _LEAST_ROW = 256  # elements that a gathered row has at least
 _FEW = 1.15  # how many pixels of a grid may be made for each one that is asked for
 _MANY_OUTPUTS = 2  # times as many as inputs: what they bring to the inputs is scattered, not gathered
+_FEW_PIXELS = 4  # for each output: so few are gathered as columns of windows
 _SUMS = 4  # how many sums of a weight's gradient are made apart, by one thread or several, where they are small
 
 
@@ -52,7 +57,14 @@ def convolved(
     if _is_pointwise(weight.shape[2:], stride, x.shape[2:], out):
         _pointwise(x, matrix, bias, result)
         return result
-    grid, product = window_product(*_settings(x.shape[2:], weight.shape[2:], out, stride, padding, dilation))
+    settings = _settings(x.shape[2:], weight.shape[2:], out, stride, padding, dilation)
+    if groups == 1 and _are_few(len(x), len(weight), out):
+        found = numpy.matmul(matrix[0], Windows(*settings).im2col(x))
+        if bias is not None:
+            found += bias[:, None]
+        result[...] = found.reshape(len(weight), len(x), *out).swapaxes(0, 1)
+        return result
+    grid, product = window_product(*settings)
     _multiply(x, grid, [(product, matrix)], bias, groups, result)
     return result
 
@@ -76,6 +88,8 @@ def input_gradient(
         _pointwise(grad, turned[..., 0], None, result)
         return result
     settings = _settings(spatial, kernel, grad.shape[2:], stride, padding, dilation)
+    if groups == 1 and _are_few(len(grad), len(weight), grad.shape[2:]):
+        return Windows(*settings).col2im(numpy.matmul(weight.reshape(len(weight), -1).T, _as_columns(grad)), len(grad))
     if turned.shape[2] > _MANY_OUTPUTS * turned.shape[1] and _loops(grad, grad.size * math.prod(kernel)) is None:
         grid, product = window_product(*settings)
         result = (numpy.empty if grid.pixels == math.prod(spatial) else numpy.zeros)(shape, grad.dtype)
@@ -107,7 +121,10 @@ def weight_gradient(
     if _is_pointwise(kernel, stride, x.shape[2:], grad.shape[2:]):
         rows = x.reshape(len(x), groups, inputs, -1).swapaxes(-1, -2)
         return numpy.matmul(grad.reshape(len(x), groups, outputs, -1), rows).sum(0).reshape(shape)
-    grid, product = window_product(*_settings(x.shape[2:], kernel, grad.shape[2:], stride, padding, dilation))
+    settings = _settings(x.shape[2:], kernel, grad.shape[2:], stride, padding, dilation)
+    if groups == 1 and _are_few(len(x), outputs, grad.shape[2:]):
+        return numpy.matmul(_as_columns(grad), Windows(*settings).im2col(x).T).reshape(shape)
+    grid, product = window_product(*settings)
     images = _images(x, grid)
     loops = _loops(x, x.shape[1] * len(product.taps) * grad[0, 0].size * len(x))
     apart = max(min(_SUMS, x.size // math.prod(shape)), 1) if loops is not None else 1
@@ -148,6 +165,19 @@ def _pointwise(x: Array, matrix: Array, bias: Array | None, result: Array) -> No
     numpy.matmul(matrix, x.reshape(len(x), groups, inputs, -1), out=flat)
     if bias is not None:
         flat += bias.reshape(groups, outputs, 1)
+
+
+# --- few pixels -------------------------------------------------------------------------------------------------------
+
+
+def _are_few(images: int, outputs: int, out: Ints) -> bool:
+    """Whether a convolution's result has so few pixels that windows are gathered as columns."""
+    return images * math.prod(out) <= _FEW_PIXELS * outputs
+
+
+def _as_columns(images: Array) -> Array:
+    """Return images (N, C, *spatial) as a matrix (C, N * pixels)."""
+    return images.reshape(*images.shape[:2], -1).swapaxes(0, 1).reshape(images.shape[1], -1)
 
 
 # --- blocks of images -------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradscope.runtime.kernels import convolution_kernels as kernels
+from gradscope.runtime.kernels.im2col import Windows
 from gradscope.runtime.ops.declaration.references import adjoint, convolved
 
 AXIS = st.tuples(st.integers(1, 7), st.integers(1, 3), st.integers(1, 3), st.integers(0, 3), st.integers(1, 2))
@@ -31,17 +32,38 @@ def case(axes, images, groups, inputs, outputs):
     return x, weight, rng.standard_normal((images, groups * outputs, *out)), (stride, padding, dilation, groups)
 
 
-@given(GEOMETRY)
-def test_it_is_the_definition(parts):
+@pytest.fixture(scope="module", params=[0, math.inf], ids=["grid", "columns"])
+def few(request):
+    """Have images go into the grid, or, where there are no groups, be gathered as columns."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "_FEW_PIXELS", request.param)
+        yield request.param
+
+
+@given(parts=GEOMETRY)
+def test_it_is_the_definition(few, parts):
     x, weight, grad, rest = case(*parts)
     bias = np.arange(len(weight)) - 0.5
     found = kernels.convolved(x, weight, bias, grad.shape[2:], *rest)
     np.testing.assert_allclose(found, convolved(x, weight, bias, *rest), atol=1e-12)
 
 
+def test_many_weights_for_few_pixels_are_gathered_as_columns(monkeypatch):
+    gathered = []
+    monkeypatch.setattr(kernels, "_FEW_PIXELS", 4)
+    monkeypatch.setattr(kernels, "Windows", lambda *geometry: gathered.append(geometry) or Windows(*geometry))
+    for images, shared in ((2, True), (9, False)):
+        gathered.clear()
+        x, weight, grad, rest = case([(4, 3, 1, 1, 1), (4, 3, 1, 1, 1)], images, 1, 3, 8)
+        kernels.convolved(x, weight, None, grad.shape[2:], *rest)
+        kernels.input_gradient(grad, weight, x.shape[2:], *rest)
+        kernels.weight_gradient(x, grad, weight.shape[2:], *rest)
+        assert len(gathered) == 3 * shared
+
+
 @pytest.mark.slow
-@given(GEOMETRY)
-def test_gradients_are_its_adjoints(parts):
+@given(parts=GEOMETRY)
+def test_gradients_are_its_adjoints(few, parts):
     x, weight, grad, rest = case(*parts)
     expected = adjoint(lambda x: convolved(x, weight, None, *rest), x.shape, grad)
     for many in (0, math.inf):  # it is scattered, or gathered
@@ -68,6 +90,7 @@ def in_one_piece():
 @pytest.mark.parametrize("many", [0, math.inf], ids=["scattered", "gathered"])
 @pytest.mark.parametrize(("grid", "columns"), [(1, 1), (1, 1 << 17), (1 << 16, 1)])
 def test_blocks_are_put_together(monkeypatch, grid, columns, many):
+    monkeypatch.setattr(kernels, "_FEW_PIXELS", 0)
     monkeypatch.setattr(kernels, "_MANY_OUTPUTS", many)
     monkeypatch.setattr(kernels, "_GRID", grid)
     monkeypatch.setattr(kernels, "_COLUMNS", columns)
