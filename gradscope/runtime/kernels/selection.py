@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import forms, threads
+from . import forms, loading, threads
 
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, Namespace, Operand
@@ -44,13 +45,25 @@ def select(xp: Namespace, condition: Array, chosen: Any, other: Operand) -> Arra
     bits = _BITS[chosen.itemsize]
     mask, to = condition.reshape(-1).view("b"), result.reshape(-1).view(bits)
     a, b = _bits(chosen, bits), _bits(other, bits)
+    write, step = _write_selected, _BLOCK
+    loop = _loop(a, b)
+    if loop is not None:
+        write, step = loop, condition.size
 
     def work(part: slice) -> None:
-        for some in threads.blocks(part, _BLOCK):
-            _write_selected(mask[some], a[some] if a.ndim else a, b[some] if b.ndim else b, to[some])
+        for some in threads.blocks(part, step):
+            write(mask[some], a[some] if a.ndim else a[()], b[some] if b.ndim else b[()], to[some])
 
     threads.over(condition.size, work, quick=True)
     return result
+
+
+def _loop(chosen: Array, other: Array) -> Callable[..., None] | None:
+    """Return the compiled kernel for two rows of bits, one of which may be a number; None where there is none."""
+    if chosen.itemsize != 4 or chosen.ndim == other.ndim == 0:
+        return None
+    name = "select" if chosen.ndim == other.ndim else "select_beside_number" if chosen.ndim else "select_number"
+    return getattr(loading.compiled("selection_loops"), name, None)
 
 
 def _as_array(value: Any, beside: Any) -> Any:
