@@ -75,15 +75,20 @@ def _max_pool(
     lowest = -math.inf if self.dtype.kind == "f" else xp.iinfo(self.dtype).min
     padded = pad_array(xp, self, padding, _after(spatial, kernel, out, stride, padding, dilation), lowest)
     lines = padded.reshape(-1, *padded.shape[lead:])
-    best = xp.full((len(lines), *out), lowest, dtype=self.dtype)
+    best = xp.empty((len(lines), *out), dtype=self.dtype)
+    index = xp.empty(best.shape, dtype="int64")
     settings = tuple(map(tuple, (spatial, kernel, out, stride, padding, dilation)))
-    places, numbers, table, corners = _window_places(*settings)
-    which = xp.empty(best.shape, dtype=numbers.dtype)
-    which[...] = xp.asarray(numbers)
+    places, *tables = _window_places(*settings)
+    numbers, table, corners = map(xp.asarray, tables)
 
-    _over_images(lines, out, lambda some: _take_largest(xp, lines[some], places, best[some], which[some]))
-    index = xp.asarray(table).take(which)
-    index += xp.asarray(corners)
+    def work(some: slice) -> None:
+        best[some] = lowest
+        which = xp.empty(best[some].shape, dtype=numbers.dtype)
+        which[...] = numbers
+        _take_largest(xp, lines[some], places, best[some], which)
+        xp.add(table.take(which), corners, out=index[some])
+
+    _over_images(lines, out, work)
     return best.reshape(*self.shape[:lead], *out), index.reshape(*self.shape[:lead], *out)
 
 
