@@ -17,6 +17,7 @@
 - :mod:`~.updates`: steps of optimizers in one pass
 - :mod:`~.recurrent_kernels`: all steps of a recurrent layer, forwards and backwards
 - :mod:`~.convolution_kernels`: convolution and its adjoints, as products with rows of images
+- :mod:`~.im2col`: windows of images as columns of a matrix, and back
 - :mod:`~.image_grid`: how those images lie: in one flat grid, with zeros between them
 - :mod:`~.broadcasting`: which shapes broadcast to which, and the sum that undoes it
 """

@@ -1,20 +1,127 @@
-"""Copies in row-major order of arrays that lie in memory in another one."""
+"""Copies of arrays, which threads share where they are large, and in row-major order of those that lie in another."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy
 
-if TYPE_CHECKING:
-    from ..ops.declaration.annotations import Array
+from . import threads
 
-__all__ = ["row_major_copy"]
+if TYPE_CHECKING:
+    from ..ops.declaration.annotations import Array, DType
+
+__all__ = ["converted", "copy_of", "copy_into", "joined", "row_major_copy"]
 
 _LINE = 64  # bytes that the processor's cache takes from memory at once
 _ALIASED = 1024  # of addresses at multiples of so many bytes it keeps few at a time
 _SMALL = 1 << 14  # elements of an array that the cache holds in any case
 _FEW = 64  # columns of which it keeps the lines
+
+
+def copy_into(target: Array, source: Array) -> None:
+    """Write an array to another, whose shape it broadcasts to, in the other's dtype.
+
+    Examples
+    --------
+    >>> target = numpy.empty((2, 2), int)
+    >>> copy_into(target, numpy.array([1.5, 2.5]))
+    >>> target.tolist()
+    [[1, 2], [1, 2]]
+    """
+    if not threads.sharing or target.size < 2 * threads.WORTH or type(target) is not numpy.ndarray:
+        target[...] = source
+        return
+    source = numpy.broadcast_to(source, target.shape)
+    axis = next(axis for axis, size in enumerate(target.shape) if size > 1)
+    before = (slice(None),) * axis
+
+    def write(part: slice) -> None:
+        target[(*before, part)] = source[(*before, part)]
+
+    threads.over(target.shape[axis], write, math.prod(target.shape[axis + 1 :]), quick=True)
+
+
+def copy_of(array: Array) -> Array:
+    """Return a copy of a NumPy array, its elements in the same order in memory.
+
+    Examples
+    --------
+    >>> copy_of(numpy.zeros((2, 3)).T).strides
+    (8, 24)
+    """
+    return converted(array, array.dtype)
+
+
+def converted(array: Array, dtype: DType) -> Array:
+    """Return a NumPy array in another dtype, its elements in the same order in memory.
+
+    Examples
+    --------
+    >>> converted(numpy.array([1.5]), numpy.dtype(int))
+    array([1])
+    """
+    if not threads.sharing or array.size < 2 * threads.WORTH or type(array) is not numpy.ndarray:
+        return array.astype(dtype)
+    result = numpy.empty_like(array, dtype)
+    copy_into(result, array)
+    return result
+
+
+def joined(arrays: Sequence[Array], axis: int) -> Array:
+    """Return NumPy arrays of one dtype joined along an axis, in row-major order.
+
+    Raises
+    ------
+    ValueError
+        If another axis differs.
+    TypeError
+        If `axis` is no whole number.
+
+    Examples
+    --------
+    >>> joined([numpy.zeros((1, 2)), numpy.ones((1, 2))], 0).tolist()
+    [[0.0, 0.0], [1.0, 1.0]]
+    """
+    if not threads.sharing or sum(array.size for array in arrays) < 2 * threads.WORTH or _differ(arrays, axis):
+        together = numpy.concatenate(arrays, axis)
+        return together if together.flags.c_contiguous else row_major_copy(together)
+    axis %= arrays[0].ndim
+    ends = list(accumulate(array.shape[axis] for array in arrays))
+    before, after = arrays[0].shape[:axis], arrays[0].shape[axis + 1 :]
+    result = numpy.empty((*before, ends[-1], *after), arrays[0].dtype)
+    places = [slice(end - array.shape[axis], end) for array, end in zip(arrays, ends, strict=True)]
+    write = _joining_rows if axis == 0 else _joining_columns
+    threads.over(
+        len(result), lambda rows: write(result, arrays, axis, places, rows), math.prod(result.shape[1:]), quick=True
+    )
+    return result
+
+
+def _joining_rows(result: Array, arrays: Sequence[Array], axis: int, places: list[slice], rows: slice) -> None:
+    """Write some rows of arrays that are joined along the first axis, each at its place."""
+    for array, place in zip(arrays, places, strict=True):
+        begin, end = max(rows.start, place.start), min(rows.stop, place.stop)
+        if begin < end:
+            result[begin:end] = array[begin - place.start : end - place.start]
+
+
+def _joining_columns(result: Array, arrays: Sequence[Array], axis: int, places: list[slice], rows: slice) -> None:
+    """Write some rows of arrays that are joined along another axis, each at its place."""
+    for array, place in zip(arrays, places, strict=True):
+        result[(rows, *(slice(None),) * (axis - 1), place)] = array[rows]
+
+
+def _differ(arrays: Sequence[Array], axis: int) -> bool:
+    """Whether shapes differ along another axis, or the axis is none."""
+    first = arrays[0].shape
+    if not -len(first) <= axis < len(first):
+        return True
+    rest = numpy.delete(first, axis).tolist()
+    return any(array.ndim != len(first) or numpy.delete(array.shape, axis).tolist() != rest for array in arrays)
 
 
 def row_major_copy(array: Array) -> Array:
@@ -30,12 +137,19 @@ def row_major_copy(array: Array) -> Array:
     >>> copy.tolist(), copy.flags.c_contiguous
     ([[1, 3], [2, 4]], True)
     """
-    if array.size < _SMALL or not _is_turned(array):
+    if array.size < _SMALL:
         return array.copy(order="C")
     result = numpy.empty(array.shape, array.dtype)
+    if not _is_turned(array):
+        copy_into(result, array)
+        return result
     step = max(_LINE // array.itemsize, 1)
-    for begin in range(0, array.shape[-1], step):
-        result[..., begin : begin + step] = array[..., begin : begin + step]
+
+    def write(part: slice) -> None:
+        for some in threads.blocks(part, step):
+            result[..., some] = array[..., some]
+
+    threads.over(array.shape[-1], write, array.size // array.shape[-1], step)
     return result
 
 

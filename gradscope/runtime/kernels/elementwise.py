@@ -19,7 +19,7 @@ from .spin_waits import waits_awake
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, DType, Formula
 
-__all__ = ["LARGE", "add_to", "in_blocks", "in_parts", "whole", "with_checks"]
+__all__ = ["LARGE", "add_to", "in_blocks", "in_parts", "is_shared", "shared", "whole", "with_checks"]
 
 LARGE = 1 << 20
 """How many elements an array has for which several threads are worth it, where there are any."""
@@ -250,6 +250,22 @@ def in_blocks(write: Callable[..., object], *arguments: Any) -> Array:
     return result
 
 
+def is_shared(array: Any) -> bool:
+    """Whether what is computed of an array is shared by threads: there are several, and it is large."""
+    return bool(threads.sharing) and type(array) is numpy.ndarray and array.size >= LARGE
+
+
+def shared(ufunc: numpy.ufunc, first: Array, *others: Array) -> Array:
+    """Return a ufunc of arrays, the first of which has the result's shape, computed by several threads where there are.
+
+    Examples
+    --------
+    >>> shared(numpy.square, numpy.array([1.0, 2.0]))
+    array([1., 4.])
+    """
+    return in_parts(ufunc, first, *others) if is_shared(first) else ufunc(first, *others)
+
+
 def add_to(total: Array, array: Array) -> None:
     """Add to an array in place.
 
@@ -260,7 +276,7 @@ def add_to(total: Array, array: Array) -> None:
     >>> total
     array([2., 3.])
     """
-    if threads.sharing and total.size >= LARGE and type(total) is numpy.ndarray:
+    if is_shared(total):
         in_parts(numpy.add, total, array, out=total)
     else:
         total += array

@@ -13,13 +13,13 @@ from queue import SimpleQueue
 
 from .spin_waits import Signal, waits_awake
 
-__all__ = ["WORTH", "WORTH_QUICK", "blocks", "count", "over", "over_lines", "set_count", "sharing"]
+__all__ = ["WORTH", "blocks", "count", "over", "over_lines", "set_count", "sharing"]
 
 WORTH = 1 << 18
 """How many elements a thread is given at least: to hand them over takes some 20 microseconds."""
 
-WORTH_QUICK = 4 * WORTH
-"""The same of a function that takes little longer than to read and write them."""
+_WORTH_QUICK = {True: 2 * WORTH, False: 4 * WORTH}
+"""The same of a function that takes little longer than to read and write them, by whether threads wait awake."""
 
 sharing: list[int] = []
 """Holds the number of threads where there are several: whether it is empty takes less to ask than a function."""
@@ -30,7 +30,7 @@ _LEAD = 3 << 15
 _LEAD_OF_AWAKE = 1 << 15
 """The same where all are awake."""
 
-_UNLOCKED_AFTER = 3.0
+_UNLOCKED_AFTER = 4.0
 """Microseconds after which who has sent a signal computes or waits, and has let go of the interpreter's lock: a thread
 that asks for the lock before sleeps until it is woken."""
 
@@ -44,14 +44,17 @@ _Raised = tuple[int, BaseException]
 class _Job:
     """Parts of some work. Each thread takes the next one when it has done one: what comes late finds less to do."""
 
-    def __init__(self, work: Callable[[slice], object], parts: list[slice], signal: Signal) -> None:
+    def __init__(
+        self, work: Callable[[slice], object], parts: list[slice], left: Signal, told: Sequence[Signal] = ()
+    ) -> None:
         self._work: Callable[[slice], object] | None = work
         self._parts = parts  # the next one is the last
         self._context: Context | None = copy_context()
         self._joined: list[None] = []
         self._left: list[_Raised | None] = []
         self._news: SimpleQueue[None] = SimpleQueue()
-        self._signal = signal
+        self._has_left = left
+        self._told = told
 
     def help(self) -> None:
         """Take parts, on a thread that has been told of them."""
@@ -59,7 +62,7 @@ class _Job:
         context = self._context
         self._left.append(None if context is None else context.copy().run(self._take))
         self._news.put(None)
-        self._signal.send()
+        self._has_left.send()
 
     def finish(self) -> list[_Raised]:
         """Take parts; return what was raised, by a signal too, when no thread writes any more.
@@ -69,6 +72,8 @@ class _Job:
         raised: list[_Raised | None] = []
         while True:
             try:
+                for signal in self._told:  # just before this thread computes and lets go of the interpreter's lock
+                    signal.send()
                 raised.append(self._take())
                 while self._others_work():
                     self._news.get()
@@ -86,9 +91,9 @@ class _Job:
 
     def _others_work(self) -> bool:
         """Whether threads have not left yet, after some time in which this one waits awake."""
-        seen = self._signal.count
+        seen = self._has_left.count
         if len(self._left) < len(self._joined):
-            self._signal.comes_after(seen, _UNLOCKED_AFTER)
+            self._has_left.comes_after(seen, _UNLOCKED_AFTER)
         return len(self._left) < len(self._joined)
 
     def _take(self) -> _Raised | None:
@@ -116,12 +121,14 @@ class _Worker:
     ----------
     state : int
         What the thread does.
+    told : Signal
+        Sent when there is a job: it ends the thread's waiting where that is awake.
     """
 
     def __init__(self, name: str) -> None:
         self.state = _ASLEEP
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._told = Signal()
+        self.told = Signal()
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
 
     def start(self) -> None:
@@ -134,10 +141,9 @@ class _Worker:
         """
         self._thread.start()
 
-    def tell(self, job: _Job | None) -> None:
-        """Tell the thread of a job, or that there will be none."""
+    def give(self, job: _Job | None) -> None:
+        """Give the thread a job, which it begins when it wakes; or say that there will be none."""
         self._jobs.put(job)
-        self._told.send()
 
     def _serve(self) -> None:
         _here.serves = True
@@ -147,10 +153,10 @@ class _Worker:
 
     def _next(self) -> _Job | None:
         """Return the next job: of one that is there already, or comes at once, the thread hears awake."""
-        seen = self._told.count
+        seen = self.told.count
         if self._jobs.empty():
             self.state = _AWAKE
-            if not self._told.comes_after(seen, _UNLOCKED_AFTER):
+            if not self.told.comes_after(seen, _UNLOCKED_AFTER):
                 self.state = _ASLEEP
         job = self._jobs.get()
         self.state = _BUSY
@@ -179,16 +185,18 @@ class _Workers:
             if number < len(helpers):
                 helpers = sorted(helpers, key=attrgetter("state"))[:number]
             lead = _LEAD_OF_AWAKE if all(worker.state == _AWAKE for worker in helpers) else _LEAD
-            job = _Job(work, _parts(size, number + 1, each, step, lead), self._left)
+            told = [worker.told for worker in helpers]
+            job = _Job(work, _parts(size, number + 1, each, step, lead), self._left, told)
             for worker in helpers:
-                worker.tell(job)
+                worker.give(job)
         return job
 
     def end(self) -> None:
         """Have the threads end when they have done what they were given."""
         with self._lock:
             for worker in self._workers:
-                worker.tell(None)
+                worker.give(None)
+                worker.told.send()
             self._workers = []
 
 
@@ -227,8 +235,8 @@ def over(size: int, work: Callable[[slice], object], each: int = 1, step: int = 
         What `work` raised, of the first slice that did.
     """
     number = min(_Threads.count, size * each // WORTH)
-    if quick and number > 1 and not waits_awake():
-        number = min(number, size * each // WORTH_QUICK)
+    if quick and number > 1:
+        number = min(number, size * each // _WORTH_QUICK[waits_awake()])
     # A worker that waited for others would keep them waiting; at the very end of the process no other thread runs.
     if number < 2 or size <= step or _here.serves or sys.is_finalizing():
         work(slice(0, size))
@@ -241,7 +249,9 @@ def over(size: int, work: Callable[[slice], object], each: int = 1, step: int = 
             del raised  # they lead by their traceback to this frame, which is a cycle
 
 
-def over_lines(shape: Sequence[int], axis: int, work: Callable[[tuple[slice, ...]], object]) -> None:
+def over_lines(
+    shape: Sequence[int], axis: int, work: Callable[[tuple[slice, ...]], object], *, quick: bool = False
+) -> None:
     """Call `work` with indices of parts of an array's lines along an axis, at once where there are threads.
 
     Parameters
@@ -250,20 +260,22 @@ def over_lines(shape: Sequence[int], axis: int, work: Callable[[tuple[slice, ...
         That of the array, with one dimension at least.
     axis : int
         From 0; no part divides it.
-    work : callable
-        As :func:`over` calls it.
+    work, quick
+        As of :func:`over`.
 
     Examples
     --------
     >>> over_lines((3, 2), 0, print)
     (slice(None, None, None), slice(0, 2, None))
     """
-    other = 0 if axis else 1
-    if len(shape) < 2:
+    others = [other for other in range(len(shape)) if other != axis]
+    if not others:
         work(())
         return
-    every = (slice(None),) * other
-    over(shape[other], lambda part: work((*every, part)), math.prod(shape) // max(shape[other], 1))
+    divided = next((other for other in others if shape[other] >= _Threads.count), others[0])
+    every = (slice(None),) * divided
+    each = math.prod(shape) // max(shape[divided], 1)
+    over(shape[divided], lambda part: work((*every, part)), each, quick=quick)
 
 
 def _parts(size: int, number: int, each: int, step: int, lead: int) -> list[slice]:

@@ -25,7 +25,7 @@ def three(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Have three threads share arrays of every size."""
     before = threads.count()
     monkeypatch.setattr(threads, "WORTH", 1)
-    monkeypatch.setattr(threads, "WORTH_QUICK", 1)
+    monkeypatch.setattr(threads, "_WORTH_QUICK", {True: 1, False: 1})
     monkeypatch.setattr(elementwise, "_WORTH_MOVING", 0)
     monkeypatch.setattr(elementwise, "_BLOCK", 2)
     monkeypatch.setattr(elementwise, "_GRAIN", 1)
@@ -318,6 +318,7 @@ def test_threads_share_arrays_that_are_large_enough(
         "a ufunc": lambda: x.sin(),
         "a ufunc of two": lambda: x * x,
         "a formula": lambda: x.pow(3),
+        "a loss": lambda: gs.nn.functional.mse_loss(x.detach(), x.detach()),
         "a derivative": lambda: gs.autograd.grad(x.log(), x, gs.ones_like(x)),
     }
     quick = {
@@ -326,7 +327,6 @@ def test_threads_share_arrays_that_are_large_enough(
         "in place": lambda: x.detach().mul_(2),
         "a sum": lambda: x.sum(),
         "a maximum": lambda: x.max(),
-        "a loss": lambda: gs.nn.functional.mse_loss(x.detach(), x.detach()),
         "where": lambda: gs.where(x.detach() > 0, x.detach(), x.detach()),
     }
     for name, use in {**slow, **quick}.items():

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import gradscope as gs
-from gradscope.runtime.kernels import threads
+from gradscope.runtime.kernels import elementwise, threads
 from gradscope.runtime.kernels.spin_waits import Signal
 
 
@@ -75,7 +75,7 @@ def test_threads_that_are_awake_are_told_first(monkeypatch):
     for state in (threads._BUSY, threads._ASLEEP, threads._AWAKE, threads._ASLEEP):
         worker = threads._Worker("never started")
         worker.state = state
-        monkeypatch.setattr(worker, "tell", lambda job, state=state: told.append(state))
+        monkeypatch.setattr(worker, "give", lambda job, state=state: told.append(state))
         workers._workers.append(worker)
     workers.give(print, 16 * threads.WORTH, 2, 1, 1)
     assert told == [threads._AWAKE, threads._ASLEEP]
@@ -85,7 +85,7 @@ def test_threads_that_are_awake_are_told_first(monkeypatch):
 def test_what_is_quick_is_shared_where_threads_wait_awake(three, monkeypatch, awake):
     monkeypatch.setattr(threads, "waits_awake", lambda: awake)
     done = []
-    threads.over(3 * threads.WORTH, done.append, quick=True)
+    threads.over(6 * threads.WORTH, done.append, quick=True)
     assert len(done) == (3 if awake else 1)
 
 
@@ -319,7 +319,7 @@ def test_a_thread_that_outlives_the_main_one_computes():
     program = f"""
 import threading
 import gradscope as gs
-from gradscope.runtime.kernels import threads
+from gradscope.runtime.kernels import elementwise, threads
 from gradscope.runtime.kernels.spin_waits import Signal
 
 def late():
@@ -329,7 +329,7 @@ def late():
     print(*sorted(begins))
 
 threads.set_count(2)
-threads._LEAD = 0
+threads._LEAD = threads._LEAD_OF_AWAKE = 0
 threading.Thread(target=late).start()
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
@@ -351,6 +351,24 @@ SHARED = {
     "products of small matrices": lambda x: x.flatten(0, 1) @ x.flatten(0, 1).mT,
     "interpolate": lambda x: F.interpolate(x, scale_factor=1.5, mode="bicubic"),
     "interpolate to the same size": lambda x: F.interpolate(x, size=x.shape[2:], mode="bilinear"),
+    "cat along the first": lambda x: gs.cat([x, x[1:], x[:0], x + 1]),
+    "cat along the third": lambda x: gs.cat([x, x[:, :, 2:], x + 1], 2),
+    "cat along a first dimension of one": lambda x: gs.cat([x[:1], x[1:2]], 1),
+    "stack": lambda x: gs.stack([x, x + 1], 1),
+    "clone": lambda x: x.clone(),
+    "clone of a transposed one": lambda x: x.transpose(0, 3).clone(),
+    "contiguous": lambda x: x.permute(0, 2, 3, 1).contiguous(),
+    "to another dtype": lambda x: x.to(gs.float64),
+    "copy_ of an expanded one": lambda x: gs.zeros(4, *x.shape).copy_(x),
+    "flip": lambda x: x.flip(0, 3),
+    "max along the first": lambda x: x.max(0),
+    "max along the last": lambda x: x.max(-1, keepdim=True),
+    "amin": lambda x: x.amin(1, keepdim=True),
+    "argmax": lambda x: x.argmax(2),
+    "clamp": lambda x: x.clamp(-1, 0.5),
+    "square": lambda x: x**2,
+    "mse_loss": lambda x: F.mse_loss(x, x + 1, reduction="none"),
+    "where": lambda x: gs.where(x > 0, x, 2.0),
 }
 
 
@@ -361,6 +379,8 @@ def test_what_threads_share_is_bit_for_bit_that_of_one(three, monkeypatch, name)
     calls = []
     for worth in (1, 1 << 40):
         monkeypatch.setattr(threads, "WORTH", worth)
+        monkeypatch.setattr(threads, "_WORTH_QUICK", {True: worth, False: worth})
+        monkeypatch.setattr(elementwise, "LARGE", worth)
         found = SHARED[name](x)
         calls.append(
             [(part.shape, part.numpy().tobytes()) for part in (found if isinstance(found, tuple) else (found,))]

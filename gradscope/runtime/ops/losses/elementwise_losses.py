@@ -12,6 +12,7 @@ import numpy
 
 from ... import autocast, state
 from ...kernels import row_sums
+from ...kernels.elementwise import shared
 from ...memory import device
 from ...memory.dtype import scalar_type
 from ...user_warnings import warn
@@ -82,7 +83,7 @@ def _pointwise(
 
     def forward(xp: Namespace, self: Array, target: Array, reduction: int = MEAN, *more: Any) -> Array:
         refuse_kinds(kernel, self, "biuc")
-        return reduced(xp, function(xp, self - target, *more), reduction)
+        return reduced(xp, function(xp, shared(xp.subtract, self, target), *more), reduction)
 
     def default(make: Make) -> Cases:
         return [((make(2, 3), make(2, 3, low=3.5, high=6.0), code), {}) for code in (NONE, MEAN, SUM)]
@@ -140,7 +141,7 @@ def _three_regions(make: Make) -> Cases:
     return [((make(2, 3), make(2, 3, low=3.5, high=6.0), c, b), {}) for c in (NONE, MEAN, SUM) for b in (0.5, 9.0)]
 
 
-_pointwise("mse_loss", lambda xp, d: d * d, _both(lambda d, F: d * 2), numpy.square, "Squared error.")
+_pointwise("mse_loss", lambda xp, d: shared(xp.square, d), _both(lambda d, F: d * 2), numpy.square, "Squared error.")
 _pointwise("smooth_l1_loss", _smooth_l1, _both(_smooth_slope, True),
            lambda d, beta: numpy.where(abs(d) < beta, d**2 / (2 * beta), abs(d) - beta / 2),
            "Absolute error, squared below `beta`.", ", float beta=1.0", _three_regions)  # fmt: skip

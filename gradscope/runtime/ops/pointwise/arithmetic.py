@@ -7,7 +7,7 @@ import math
 
 import numpy
 
-from ...kernels.elementwise import LARGE, in_blocks, whole
+from ...kernels.elementwise import LARGE, in_blocks, in_parts, is_shared, whole
 from ...memory import device
 from ...memory import dtype as dtypes
 from ...tensor.tensor import Tensor
@@ -414,7 +414,14 @@ def _pow_exponent(g: Gradient, self: Array, exponent: Array, result: Array, F: N
     return g * F.where(zero, F.zeros_like(result), conj(result * F.log(in_dtype_of(safe, result))))
 
 
+@whole
 def _pow_scalar(xp: Namespace, self: Array, exponent: Number) -> Array:
+    if exponent == 2 and is_shared(self) and self.dtype.char in "fd":
+        return in_parts(numpy.square, self)
+    return in_parts(_raised, xp, self, exponent) if is_shared(self) else _raised(xp, self, exponent)
+
+
+def _raised(xp: Namespace, self: Array, exponent: Number) -> Array:
     # NumPy multiplies for squares alone; a cube by its power takes up to a hundred times as long.
     if exponent == 3 and self.dtype.char in "fd":
         if self.size >= LARGE and type(self) is numpy.ndarray:

@@ -6,7 +6,9 @@ from functools import partial
 
 import numpy
 
+from ...kernels import threads
 from ...kernels.broadcasting import sum_to
+from ...kernels.elementwise import is_shared
 from ...kernels.row_sums import reduced, sums
 from ...memory import device
 from ...memory import dtype as dtypes
@@ -385,7 +387,11 @@ def _best(name: str) -> tuple[Formula, Formula, Formula]:
     def along(xp: Namespace, self: Array, dim: Dims = (), keepdim: bool = False) -> Array:
         _need_elements("a" + name, self, dim)
         refuse_kinds(f"{name}_values_cpu", self, "c")
-        return getattr(self, name)(axis=reduced_axes(dim, self.ndim), keepdims=keepdim)
+        axes = reduced_axes(dim, self.ndim)
+        if len(axes) == 1 and is_shared(self):
+            found = _along_lines(name, self, axes[0], self.dtype)
+            return xp.expand_dims(found, axes) if keepdim else found
+        return getattr(self, name)(axis=axes, keepdims=keepdim)
 
     def with_indices(xp: Namespace, self: Array, dim: int, keepdim: bool = False) -> Array:
         axis = axis_of(dim, self.ndim)
@@ -393,7 +399,7 @@ def _best(name: str) -> tuple[Formula, Formula, Formula]:
         if self.ndim == 0:
             return self.copy(), xp.zeros((), dtype=xp.int64)
         _need_elements(name, self, dim)
-        indices = xp.expand_dims(getattr(self, "arg" + name)(axis=axis), axis)
+        indices = xp.expand_dims(_along_lines("arg" + name, self, axis, _INDEX), axis)
         values = xp.take_along_axis(self, indices, axis=axis)
         if keepdim:
             return values, indices
@@ -401,6 +407,23 @@ def _best(name: str) -> tuple[Formula, Formula, Formula]:
         return values.reshape(shape), indices.reshape(shape)
 
     return of_all, along, with_indices
+
+
+_INDEX = numpy.dtype(numpy.int64)
+
+
+def _along_lines(name: str, array: Array, axis: int, kind: DType) -> Array:
+    """Return what a method of arrays gives along an axis, as an array of a dtype; threads share the lines."""
+    if not is_shared(array) or array.ndim < 2:
+        return getattr(array, name)(axis=axis)
+    result = numpy.empty(array.shape[:axis] + array.shape[axis + 1 :], kind)
+
+    def work(lines: tuple[slice, ...]) -> None:
+        lines += (slice(None),) * (axis + 1 - len(lines))
+        getattr(array[lines], name)(axis=axis, out=result[lines[:axis] + lines[axis + 1 :]])
+
+    threads.over_lines(array.shape, axis, work, quick=True)
+    return result
 
 
 def _chosen_self(g: Gradient, self_shape: Shape, dim: int, keepdim: bool, indices: Array, F: Namespace) -> Gradient:
@@ -561,7 +584,7 @@ def _arg_best(name: str) -> Formula:
         axis = axis_of(dim, self.ndim)
         if self.ndim == 0:
             return xp.zeros((), dtype=xp.int64)
-        found = getattr(self, name)(axis=axis)
+        found = _along_lines(name, self, axis, _INDEX)
         return xp.expand_dims(found, axis) if keepdim else found
 
     return forward

@@ -7,10 +7,10 @@ from typing import Any
 import numpy
 
 from ... import autocast, state
-from ...kernels.copies import row_major_copy
+from ...kernels.copies import converted, copy_into, copy_of, row_major_copy
 from ...memory import device as devices
 from ...memory import dtype as dtypes
-from ...memory.bfloat16 import cast
+from ...memory.bfloat16 import CHAR, cast
 from ...memory.elements import as_element
 from ...memory.memory_format import check_rank, format_name
 from ...memory.storage import in_order
@@ -29,9 +29,9 @@ def _clone(xp: Namespace, self: Array, memory_format: MemoryFormat = None) -> Ar
         return _channels_last(self)
     if name == "contiguous_format" or (copy := in_order(self)) is self:
         if name != "contiguous_format":
-            return self.copy(order="K")
+            return copy_of(self) if self.__class__ is numpy.ndarray else self.copy(order="K")
         return row_major_copy(self) if self.__class__ is numpy.ndarray else self.copy(order="C")
-    copy[...] = self
+    copy_into(copy, self)
     return copy
 
 
@@ -50,9 +50,16 @@ operator(
     samples=unary(),
     reference="numpy.copy",
 )
+
+
+def _to_dtype(xp: Namespace, self: Array, dtype: DType) -> Array:
+    kind = dtype.numpy
+    return converted(self, kind) if self.__class__ is numpy.ndarray and kind.char != CHAR else cast(self, kind)
+
+
 autocast.scope["convert"] = operator(
     "to.dtype(Tensor self, dtype dtype)",
-    lambda xp, self, dtype: cast(self, dtype.numpy),
+    _to_dtype,
     derivatives={"self": lambda g: g},
     node="ToCopyBackward0",
     method=False,
@@ -284,8 +291,16 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     inplace_and_out.check_overlap(self._memory, src._memory)
     _check_broadcast(self, src)
     if not recording and not (state.special and tangents.active()):
-        return inplace_and_out.commit_inplace(op, self, src._array, None, [self, src])
+        return inplace_and_out.commit_inplace(op, self, _written(self._memory, src._array), None, [self, src])
     return inplace_and_out.run_inplace(op, (self, src))
+
+
+def _written(target: Array, values: Array) -> Array | None:
+    """Return values that are still to be written into an array; None where this has done it."""
+    if target.__class__ is not numpy.ndarray or target.dtype is not getattr(values, "dtype", None):
+        return values
+    copy_into(target, values)
+    return None
 
 
 def type_differs(a: Array, b: Array) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from ...kernels.copies import copy_into
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.memory_format import check_memory
@@ -38,7 +39,7 @@ def _flip(xp: Namespace, self: Array, dims: Dims) -> Array:
     axes = axes_of(tuple(dims), self.ndim)
     back, forth = slice(None, None, -1), slice(None)
     result = xp.empty_like(in_order(self))
-    result[...] = self[tuple(back if axis in axes else forth for axis in range(self.ndim))]
+    copy_into(result, self[tuple(back if axis in axes else forth for axis in range(self.ndim))])
     return result
 
 

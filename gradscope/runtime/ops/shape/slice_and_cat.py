@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy
 
+from ...kernels.copies import joined
+from ...kernels.threads import sharing
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.storage import empty_part
@@ -223,8 +225,10 @@ def _cat(xp: Namespace, tensors: Array, dim: int) -> Array:
             kind = None
     if xp is numpy and type(dim) is int and kind is not None and tensors[0].size:
         try:
-            joined = xp.concatenate(tensors, dim)
-            return joined if joined.flags.c_contiguous else in_rows(xp, joined)
+            if sharing:
+                return joined(tensors, dim)
+            whole = xp.concatenate(tensors, dim)
+            return whole if whole.flags.c_contiguous else in_rows(xp, whole)
         except (ValueError, TypeError):
             pass  # something does not fit, which is told in PyTorch's words, or a tensor is empty and does not count
     arrays = _joinable(tensors, dim)
@@ -311,7 +315,10 @@ def _stack(xp: Namespace, tensors: Array, dim: int) -> Array:
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
                 f"{list(array.shape)} at entry {position}"
             )
-    return in_rows(xp, xp.stack(_of_one_dtype(tensors), axis=axis_of(dim, len(first) + 1)))
+    axis, arrays = axis_of(dim, len(first) + 1), _of_one_dtype(tensors)
+    if sharing and xp is numpy:
+        return joined([numpy.expand_dims(array, axis) for array in arrays], axis)
+    return in_rows(xp, xp.stack(arrays, axis=axis))
 
 
 operator(
