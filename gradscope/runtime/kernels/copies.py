@@ -14,7 +14,7 @@ from . import threads
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, DType
 
-__all__ = ["converted", "copy_of", "copy_into", "joined", "row_major_copy"]
+__all__ = ["converted", "copy_of", "copy_into", "joined", "row_major_copy", "taken"]
 
 _LINE = 64  # bytes that the processor's cache takes from memory at once
 _ALIASED = 1024  # of addresses at multiples of so many bytes it keeps few at a time
@@ -69,6 +69,32 @@ def converted(array: Array, dtype: DType) -> Array:
     result = numpy.empty_like(array, dtype)
     copy_into(result, array)
     return result
+
+
+def taken(array: Array, index: Array, axis: int) -> Array:
+    """Return the parts of an array that indices name along an axis: ``array.take(index, axis)``.
+
+    Raises
+    ------
+    IndexError
+        If there is no such part.
+
+    Examples
+    --------
+    >>> taken(numpy.array([[1, 2], [3, 4]]), numpy.array([1, 1, -2]), 0).tolist()
+    [[3, 4], [3, 4], [1, 2]]
+    """
+    row, places = math.prod(array.shape[1:]), index.reshape(-1)
+    alone = not threads.sharing or axis or places.size * row < 2 * threads.WORTH or type(array) is not numpy.ndarray
+    if alone or places.min() < -len(array) or places.max() >= len(array):
+        return array.take(index, axis=axis)
+    result = numpy.empty((places.size, *array.shape[1:]), array.dtype)
+
+    def take(part: slice) -> None:
+        array.take(places[part], axis=0, out=result[part], mode="wrap")  # with a check NumPy would copy once more
+
+    threads.over(places.size, take, row, quick=True)
+    return result.reshape(*index.shape, *array.shape[1:])
 
 
 def joined(arrays: Sequence[Array], axis: int) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -317,14 +318,20 @@ def _split_strided(arguments: tuple[Any, ...], out: Array | None, *, permuted: b
     laid = [a for a, cut in zip(given, sliced, strict=True) if cut] + ([] if out is None else [out])
     first = laid[0]
     in_rows = all(array.flags.c_contiguous for array in laid)
-    if any(array.shape != first.shape for array in laid):
-        return _in_rows(given, laid, out) if in_rows else None
-    if in_rows:
+    if in_rows and all(array.shape == first.shape for array in laid):
         return _flat(given, sliced, first.shape)
+    if any(array.shape != first.shape for array in laid):
+        return _in_rows(given, laid, out) if in_rows or all(map(_is_row_by_row, laid)) else None
     order = tuple(sorted(range(first.ndim), key=lambda axis: -first.strides[axis]))
     if permuted and all(a.strides == first.strides for a in laid) and first.transpose(order).flags.c_contiguous:
         return _flat(given, sliced, first.shape, order)
     return None
+
+
+def _is_row_by_row(array: Array) -> bool:
+    """Whether NumPy computes an array's elements in row-major order, as those of a part of one that lies so."""
+    steps = [stride for stride, size in zip(array.strides, array.shape, strict=True) if size > 1]
+    return all(outer >= inner > 0 for outer, inner in pairwise([*steps, 1]))
 
 
 def _with_numbers(arguments: tuple[Any, ...]) -> list[Any]:

@@ -369,7 +369,20 @@ SHARED = {
     "square": lambda x: x**2,
     "mse_loss": lambda x: F.mse_loss(x, x + 1, reduction="none"),
     "where": lambda x: gs.where(x > 0, x, 2.0),
+    "rows at indices": lambda x: x[gs.tensor([[4, 0, 0], [1, -1, 3]])],
+    "an embedding": lambda x: F.embedding(gs.tensor([[6, 0], [2, 2]]), x[0, 0].T),
+    "pad": lambda x: F.pad(x, (1, 2, 0, 3), value=1.5),
+    "fill_": lambda x: gs.empty_like(x).fill_(2.5),
+    "a column is added": lambda x: x + x[:, :, :, :1],
+    "a part is added to a row": lambda x: x[:, :, 1:, 1:] * x[0, 0, 0, 1:],
 }
+
+
+def test_rows_that_are_not_there_are_missed(three, monkeypatch):
+    monkeypatch.setattr(threads, "WORTH", 1)
+    for index in ([0, 5], [-6, 0]):
+        with pytest.raises(IndexError):
+            gs.ones(5, 3)[gs.tensor(index)]
 
 
 @pytest.mark.parametrize("name", SHARED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy
 
+from ...kernels.copies import taken
 from ...memory import dtype as dtypes
 from ...memory.elements import as_element
 from ...tensor import creation
@@ -344,7 +345,7 @@ def _index_select(xp: Namespace, self: Array, dim: int, index: Array) -> Array:
         index, source.shape[axis], "index out of range in self\nIndex {index} along a dimension of size {size}."
     )
     if source.flags.c_contiguous:
-        result = source.take(index, axis=axis)
+        result = taken(source, index, axis)
     else:
         result = in_rows(xp, source[_slices(axis, index)])
     return result.reshape(()) if self.ndim == 0 else result

@@ -14,6 +14,7 @@ import numpy
 
 from ... import events, state
 from ...kernels import forms, loading
+from ...kernels.copies import taken
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
@@ -188,7 +189,7 @@ def _index(xp: Namespace, self: Array, indices: Index, dims: Dims) -> Array:
     try:
         # Several times faster than an index, and in row-major order.
         if len(indices) == 1 and first.dtype.kind == "i" and self.flags.c_contiguous:
-            return self.take(first, axis=dims[0])
+            return taken(self, first, dims[0])
         return in_rows(xp, self[key_of(indices, dims)])
     except IndexError as error:
         raise index_error(self.shape, indices, error) from None

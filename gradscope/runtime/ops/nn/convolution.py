@@ -17,6 +17,7 @@ from typing import Any
 import numpy
 
 from ...kernels import convolution_kernels as kernels
+from ...kernels.copies import copy_into
 from ...memory.elements import as_element
 from ...memory.storage import restrided
 from ...tensor.tensor import Tensor
@@ -40,7 +41,7 @@ def pad_array(xp: Namespace, x: Array, before: Ints, after: Ints, value: Number 
     spatial = tuple(b + s + a for b, s, a in zip(before, x.shape[lead:], after, strict=True))
     padded = xp.full((*x.shape[:lead], *spatial), value, dtype=x.dtype)
     inside = tuple(slice(b, b + s) for b, s in zip(before, x.shape[lead:], strict=True))
-    padded[(Ellipsis, *inside)] = x
+    copy_into(padded[(Ellipsis, *inside)], x)
     return padded
 
 

@@ -7,6 +7,7 @@ import math
 import numpy
 
 from ... import events, state
+from ...kernels.copies import taken
 from ...memory import device
 from ...memory.dtype import scalar_type
 from ...tensor import creation
@@ -35,7 +36,7 @@ def _embedding(
             f"index out of range in self\nThe indices run from {indices.min()} to {indices.max()}, the rows from 0 to "
             f"{weight.shape[0] - 1}."
         )
-    return weight.take(indices, axis=0)  # many times faster than weight[indices] where rows are short
+    return taken(weight, indices, 0)  # many times faster than weight[indices] where rows are short
 
 
 def _embedding_backward(

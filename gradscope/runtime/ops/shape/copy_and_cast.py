@@ -291,15 +291,16 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     inplace_and_out.check_overlap(self._memory, src._memory)
     _check_broadcast(self, src)
     if not recording and not (state.special and tangents.active()):
-        return inplace_and_out.commit_inplace(op, self, _written(self._memory, src._array), None, [self, src])
+        return inplace_and_out.commit_inplace(op, self, _written(self, src._array), None, [self, src])
     return inplace_and_out.run_inplace(op, (self, src))
 
 
-def _written(target: Array, values: Array) -> Array | None:
-    """Return values that are still to be written into an array; None where this has done it."""
-    if target.__class__ is not numpy.ndarray or target.dtype is not getattr(values, "dtype", None):
+def _written(target: Tensor, values: Array) -> Array | None:
+    """Return values that are still to be written into a tensor; None where this has done it."""
+    memory = target._memory
+    if memory.__class__ is not numpy.ndarray or memory.dtype is not values.dtype or target._flags & state.MATH_BITS:
         return values
-    copy_into(target, values)
+    copy_into(memory, values)
     return None
 
 
@@ -323,6 +324,10 @@ def _full(xp: Namespace, self: Array, value: Number) -> Array:
     return xp.full_like(self, as_element(value, self))
 
 
+def _write_number(xp: Namespace, self: Array, value: Number = 0) -> None:
+    copy_into(self, as_element(value, self))
+
+
 def _fill_with(xp: Namespace, self: Array, value: Array) -> Array:
     if value.ndim:
         raise RuntimeError(
@@ -336,6 +341,7 @@ operator(
     "fill.Scalar(Tensor self, Scalar value)",
     _full,
     inplace=True,
+    write=_write_number,
     inplace_node="FillBackward2",
     expanded="allowed",
     method=False,
@@ -360,6 +366,7 @@ operator(
     "zero(Tensor self)",
     lambda xp, self: xp.zeros_like(self),
     inplace=True,
+    write=_write_number,
     expanded="allowed",
     method=False,
     public_name=False,
