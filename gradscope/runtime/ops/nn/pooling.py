@@ -92,7 +92,7 @@ def _max_pool(
     return best.reshape(*self.shape[:lead], *out), index.reshape(*self.shape[:lead], *out)
 
 
-_BLOCK = 1 << 15
+_BLOCK = 1 << 17
 
 
 def _over_images(images: Array, out: Ints, work: Callable[[slice], None]) -> None:
