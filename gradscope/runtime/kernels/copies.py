@@ -35,12 +35,13 @@ def copy_into(target: Array, source: Array) -> None:
     if not threads.sharing or target.size < 2 * threads.WORTH or type(target) is not numpy.ndarray:
         target[...] = source
         return
-    source = numpy.broadcast_to(source, target.shape)
     axis = next(axis for axis, size in enumerate(target.shape) if size > 1)
     before = (slice(None),) * axis
+    is_number = not numpy.ndim(source)
+    source = source if is_number else numpy.broadcast_to(source, target.shape)
 
     def write(part: slice) -> None:
-        target[(*before, part)] = source[(*before, part)]
+        target[(*before, part)] = source if is_number else source[(*before, part)]
 
     threads.over(target.shape[axis], write, math.prod(target.shape[axis + 1 :]), quick=True)
 
