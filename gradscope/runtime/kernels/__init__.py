@@ -1,6 +1,7 @@
 """Formulas on bare arrays that the engine and the operators share.
 
 - :mod:`~.row_sums`: sums along rows and down columns, faster than NumPy's own
+- :mod:`~.running`: running sums, products and extremes along an axis
 - :mod:`~.row_buffers`: NumPy's buffer, fitted to rows beside a number each
 - :mod:`~.forms`: which form of a kernel runs, the compiled one or NumPy's, and elementwise formulas in one pass
 - :mod:`~.loading`: loads the compiled forms, or says why there are none

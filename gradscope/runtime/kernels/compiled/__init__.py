@@ -17,6 +17,7 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.attention_loops`: the weights of attention and their derivative, rows of scores
 - :mod:`~.selection_loops`: elements of one array or of another
 - :mod:`~.sum_loops`: sums of whole rows
+- :mod:`~.running_loops`: running sums, products and extremes along rows
 - :mod:`~.index_loops`: rows that are added at indices
 - :mod:`~.error_function_loops`: the error function
 - :mod:`~.update_loops`: an optimizer's update of a parameter, in one pass

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy
 
-from ...kernels import threads
+from ...kernels import running, threads
 from ...memory import bfloat16 as brain
 from ...memory.bfloat16 import cast
 from ...tensor.tensor import Tensor
@@ -27,30 +27,30 @@ def _cumsum(xp: Namespace, self: Array, dim: int, dtype: DType = None) -> Array:
     axis, kind = axis_of(dim, self.ndim), reduce_dtype(self, dtype)
     if kind.char in HALVES:
         return cast(_cumsum(xp, self, dim, "float32"), kind)
-    return _accumulated(xp, xp.cumsum, self, axis, kind)
+    return _accumulated(xp, "add", self, axis, kind)
 
 
-def _accumulated(xp: Namespace, function: Formula, self: Array, axis: int, kind: DType) -> Array:
+def _accumulated(xp: Namespace, ufunc: str, self: Array, axis: int, kind: DType) -> Array:
     """Return a running sum or product along an axis; threads share the lines."""
     if not self.ndim:
         return self.astype(kind)
-    rows = in_rows(xp, self)
-    if type(rows) is not numpy.ndarray:
-        return function(rows, axis=axis, dtype=kind)
-    result = numpy.empty(rows.shape, kind)
-    threads.over_lines(rows.shape, axis, lambda some: function(rows[some], axis=axis, dtype=kind, out=result[some]))
-    return result
+    if type(self) is numpy.ndarray:
+        return running.accumulated(getattr(numpy, ufunc), in_rows(xp, self).astype(kind, copy=False), axis)
+    function = xp.cumsum if ufunc == "add" else xp.cumprod
+    return function(in_rows(xp, self), axis=axis, dtype=kind)
 
 
 def _cumprod(xp: Namespace, self: Array, dim: int, dtype: DType = None) -> Array:
     axis, kind = axis_of(dim, self.ndim), reduce_dtype(self, dtype)
     if kind.char == brain.CHAR:
         return cast(_cumprod(xp, self, dim, "float32"), kind)
-    return _accumulated(xp, xp.cumprod, self, axis, kind)
+    return _accumulated(xp, "multiply", self, axis, kind)
 
 
 def _from_the_end(g: Gradient, dim: int, F: Namespace) -> Gradient:
     """Return the running sum of `g` along `dim` that starts at the end."""
+    if type(g) is numpy.ndarray and g.ndim and g.dtype.char in "fd":
+        return running.sums_from_the_end(g, axis_of(dim, g.ndim))
     return F.flip(F.cumsum(F.flip(g, (dim,)), dim), (dim,)) if len(g.shape) else g
 
 
@@ -60,6 +60,8 @@ def _cumprod_self(g: Gradient, self: Array, result: Array, dim: int, F: Namespac
     if not len(g.shape) or g.shape[dim] == 1 or 0 in g.shape:
         return g
     zero = self == 0
+    if type(zero) is numpy.ndarray and not zero.any():
+        return _from_the_end(g * conj(result), dim, F) / conj(self)
     seen = F.cumsum(zero, dim)
     ones = F.ones_like(self)
 
@@ -121,6 +123,8 @@ def _running_extreme(name: str) -> Formula:
         refuse_kinds("cummax_cpu" if name == "maximum" else "cummin_cpu", self, "c")
         if self.ndim == 0:
             return self.copy(), xp.zeros((), dtype=xp.int64)
+        if type(self) is numpy.ndarray:
+            return running.extremes(getattr(numpy, name), self, axis)
         values = _running(xp, getattr(xp, name), self, axis)
         # The last place at which the extreme was met; NaN is the most extreme.
         shape = [1] * self.ndim
@@ -170,8 +174,12 @@ del _name, _function, _word
 def _logcumsumexp(xp: Namespace, self: Array, dim: int) -> Array:
     axis = axis_of(dim, self.ndim)
     refuse_kinds("logcumsumexp_out_cpu", self, "biu")
-    if self.dtype.kind != "c" or not self.ndim:
-        return _running(xp, xp.logaddexp, self, axis) if self.ndim else self.copy()
+    if not self.ndim:
+        return self.copy()
+    if self.dtype.kind != "c":
+        if type(self) is numpy.ndarray:
+            return running.accumulated(numpy.logaddexp, self, axis)
+        return _running(xp, xp.logaddexp, self, axis)
     result = self.copy()
     rows = xp.moveaxis(result, axis, 0)
     for place in range(1, self.shape[axis]):  # the imaginary parts depend on the order in which they are added
