@@ -14,6 +14,7 @@
 - :mod:`~.elementwise`: elementwise functions of large arrays, in such parts
 - :mod:`~.normalization_kernels`: layer, batch and group norm of large arrays
 - :mod:`~.selection`: elements of one array or of another
+- :mod:`~.division`: remainders and rounded quotients in single precision
 - :mod:`~.error_function_kernel`: erf in single precision
 - :mod:`~.updates`: steps of optimizers in one pass
 - :mod:`~.recurrent_kernels`: all steps of a recurrent layer, forwards and backwards

@@ -7,6 +7,7 @@ import math
 
 import numpy
 
+from ...kernels import division
 from ...kernels.elementwise import LARGE, in_blocks, in_parts, is_shared, whole
 from ...memory import device
 from ...memory import dtype as dtypes
@@ -179,23 +180,32 @@ def _dividing(ufunc: str, kernel: str) -> Formula:
     def forward(xp: Namespace, self: Array, other: Array) -> Array:
         refuse_kinds(kernel, self, "b")
         _refuse_zero(self, other)
-        return getattr(xp, ufunc)(self, other)
+        return _divided(xp, ufunc, self, other)
 
     return forward
+
+
+def _divided(xp: Namespace, ufunc: str, self: Array, other: Array) -> Array:
+    return getattr(division if xp is numpy else xp, ufunc)(self, other)
 
 
 def _remainder(xp: Namespace, self: Array, other: Array) -> Array:
     refuse_kinds("remainder_cpu", self, "b")
     _refuse_zero(self, other)
-    result = xp.remainder(self, other)
+    result = _divided(xp, "remainder", self, other)
+    if result.dtype.kind != "f":
+        return result
     # A zero has the sign of self, as in PyTorch; NumPy gives it that of other.
-    return xp.where(result == 0, xp.copysign(result, self), result) if result.dtype.kind == "f" else result
+    zero = result == 0
+    if type(zero) is numpy.ndarray and not zero.any():
+        return result
+    return xp.where(zero, xp.copysign(result, self), result)
 
 
 def _div_mode(xp: Namespace, self: Array, other: Array, rounding_mode: str) -> Array:
     _refuse_zero(self, other)
     if rounding_mode == "floor":
-        return xp.floor_divide(self, other)
+        return _divided(xp, "floor_divide", self, other)
     quotient = xp.trunc(xp.true_divide(self, other))
     kind = dtypes.result_numpy([self, other])
     return quotient.astype(kind) if kind.kind in "iu" else quotient
