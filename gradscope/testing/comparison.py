@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy
 
+from ..runtime.kernels.casts import cast
 from ..runtime.memory import device, dtype
-from ..runtime.memory.bfloat16 import cast, widened
+from ..runtime.memory.bfloat16 import widened
 from ..runtime.tensor.tensor import Tensor
 
 __all__ = ["assert_close", "default_tolerances"]

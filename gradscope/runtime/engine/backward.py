@@ -11,8 +11,8 @@ from ..dispatch import TENSOR_OPERATORS as F
 from ..graph.edges import Edge, edge_to, ends_of
 from ..graph.graph_node import GradientEdge, Node
 from ..kernels.broadcasting import expandable
+from ..kernels.casts import cast
 from ..memory import device
-from ..memory.bfloat16 import cast
 from ..memory.dtype import BY_NUMPY
 from ..tensor import overrides, tangents
 from ..tensor.views import edge_of

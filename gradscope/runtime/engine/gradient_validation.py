@@ -11,8 +11,8 @@ from ..graph.edges import ends_of
 from ..graph.graph_node import Node
 from ..graph.hooks import hook_name
 from ..kernels.broadcasting import expandable, sum_to
+from ..kernels.casts import cast
 from ..memory import device
-from ..memory.bfloat16 import cast
 from ..memory.dtype import BY_NUMPY
 from ..modes import report_anomaly
 

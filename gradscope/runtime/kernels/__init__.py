@@ -10,6 +10,7 @@
 - :mod:`~.attention_kernels`: scaled dot-product attention and its derivative, a block of scores at a time
 - :mod:`~.spin_waits`: what a thread waits for of another, awake at first
 - :mod:`~.threads`: parts of large arrays at a time on several threads
+- :mod:`~.casts`: conversions between dtypes
 - :mod:`~.copies`: transposed matrices in row-major order
 - :mod:`~.elementwise`: elementwise functions of large arrays, in such parts
 - :mod:`~.normalization_kernels`: layer, batch and group norm of large arrays

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-__all__ = ["BFloat16Array", "cast", "marked", "numpy_dtype", "plain", "rounded", "widened"]
+__all__ = ["BFloat16Array", "marked", "numpy_dtype", "plain", "rounded", "widened"]
 
 KIND, CHAR = "V", "E"
 """NumPy's letters for the kind and the type of the dtype."""
@@ -133,11 +133,6 @@ def write(target: BFloat16Array, value: Any) -> None:
     """Write values, rounded, into an array."""
     with numpy.errstate(over="ignore", invalid="ignore"):
         target.view(numpy.ndarray)[...] = plain(value)
-
-
-def cast(array: Any, kind: Any) -> Any:
-    """Return a bare array in the dtype `kind`, which may be bfloat16, unlike ``array.astype(kind)``."""
-    return rounded(array) if kind.char == CHAR and type(array) is numpy.ndarray else array.astype(kind)
 
 
 def _taken_dtype(options: dict[str, Any]) -> bool | None:

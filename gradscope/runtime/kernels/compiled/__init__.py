@@ -19,6 +19,7 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.sum_loops`: sums of whole rows
 - :mod:`~.running_loops`: running sums, products and extremes along rows
 - :mod:`~.index_loops`: rows that are added at indices
+- :mod:`~.half_precision_loops`: half precision to single and back
 - :mod:`~.error_function_loops`: the error function
 - :mod:`~.update_loops`: an optimizer's update of a parameter, in one pass
 - :mod:`~.waiting_loops`: waiting for another thread

@@ -14,6 +14,7 @@ import numpy
 
 from ...dispatch import OPERATORS
 from ...kernels import threads
+from ...kernels.casts import cast
 from ...kernels.copies import row_major_copy
 from ..declaration.annotations import Array, Formula, Namespace, Number
 
@@ -108,7 +109,7 @@ def in_dtype_of(x: Array, like: Array) -> Array:
 def matrix_product(xp: Namespace, a: Array, b: Array) -> Array:
     """Return ``a @ b``. Of float16, for which there is no BLAS, NumPy's goes through float32 and is rounded once."""
     if a.dtype is HALF and xp is numpy:
-        return numpy.matmul(a.astype(SINGLE), b.astype(SINGLE)).astype(HALF)
+        return cast(numpy.matmul(cast(a, SINGLE), cast(b, SINGLE)), HALF)
     if a.ndim == 2 and b.ndim == 2 and type(a) is numpy.ndarray and a.dtype.char in "fdFD":
         return a.dot(b)  # the same product of BLAS, with a third of the overhead
     if b.ndim == 2 and b.shape[0] == 1:
@@ -236,9 +237,9 @@ def is_half(array: Array) -> bool:
 
 def single(array: Array) -> Array:
     """Return an array in single precision; None for None."""
-    return None if array is None else array.astype(SINGLE)
+    return None if array is None else cast(array, SINGLE)
 
 
 def over(array: Array, count: Number) -> Array:
     """Return an array or a tensor divided by a count, which may be more than half precision holds (65504)."""
-    return (array.astype(SINGLE) / count).astype(HALF) if array.dtype is HALF else array / count
+    return cast(cast(array, SINGLE) / count, HALF) if array.dtype is HALF else array / count

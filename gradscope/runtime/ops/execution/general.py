@@ -19,8 +19,9 @@ from ... import autocast, call_sites, events, state
 from ...dispatch import TENSOR_OPERATORS
 from ...graph.edges import Edge, edge_to
 from ...graph.saved_tensors import PackedTensor, SavedTensor, pack_slot, unpack
+from ...kernels.casts import cast
 from ...memory import bfloat16, device, dtype
-from ...memory.bfloat16 import CHAR, BFloat16Array, cast, marked, narrows, plain, rounded, widened
+from ...memory.bfloat16 import CHAR, BFloat16Array, marked, narrows, plain, rounded, widened
 from ...memory.dtype import NUMBERS
 from ...memory.storage import memory_of
 from ...tensor import overrides, tangents

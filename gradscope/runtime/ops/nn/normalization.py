@@ -9,9 +9,9 @@ import numpy
 
 from ... import autocast, state
 from ...kernels import normalization_kernels as kernel
+from ...kernels.casts import cast
 from ...kernels.row_sums import spread_sums
 from ...memory import device
-from ...memory.bfloat16 import cast
 from ...memory.dtype import finfo
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Ints, Namespace, Out, Shape, Sizes

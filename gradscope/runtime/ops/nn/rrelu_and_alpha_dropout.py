@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy
 
+from ...kernels.casts import cast
 from ...memory import device
-from ...memory.bfloat16 import cast
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace, RandomSource, Shape
 from ..declaration.registry import METHODS, OPERATORS, operator, public

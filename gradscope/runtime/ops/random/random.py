@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy
 
 from ... import state
+from ...kernels.casts import cast
 from ...memory import device as devices
 from ...memory import dtype as dtypes
-from ...memory.bfloat16 import cast
 from ...memory.dtype import scalar_type
 from ...memory.memory_format import check_memory
 from ...tensor.creation import array_like, finish, numpy_dtype, shape_of

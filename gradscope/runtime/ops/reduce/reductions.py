@@ -8,11 +8,11 @@ import numpy
 
 from ...kernels import threads
 from ...kernels.broadcasting import sum_to
+from ...kernels.casts import cast
 from ...kernels.elementwise import is_shared
 from ...kernels.row_sums import reduced, sums
 from ...memory import device
 from ...memory import dtype as dtypes
-from ...memory.bfloat16 import cast
 from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import (

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy
 
 from ...kernels import running, threads
+from ...kernels.casts import cast
 from ...memory import bfloat16 as brain
-from ...memory.bfloat16 import cast
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Cases, DType, Formula, Gradient, Make, Namespace, Number, Results, Shape
 from ..declaration.references import by_lines

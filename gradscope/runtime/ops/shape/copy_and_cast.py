@@ -7,10 +7,10 @@ from typing import Any
 import numpy
 
 from ... import autocast, state
-from ...kernels.copies import converted, copy_into, copy_of, row_major_copy
+from ...kernels.casts import cast
+from ...kernels.copies import copy_into, copy_of, row_major_copy
 from ...memory import device as devices
 from ...memory import dtype as dtypes
-from ...memory.bfloat16 import CHAR, cast
 from ...memory.elements import as_element
 from ...memory.memory_format import check_rank, format_name
 from ...memory.storage import in_order
@@ -50,16 +50,9 @@ operator(
     samples=unary(),
     reference="numpy.copy",
 )
-
-
-def _to_dtype(xp: Namespace, self: Array, dtype: DType) -> Array:
-    kind = dtype.numpy
-    return converted(self, kind) if self.__class__ is numpy.ndarray and kind.char != CHAR else cast(self, kind)
-
-
 autocast.scope["convert"] = operator(
     "to.dtype(Tensor self, dtype dtype)",
-    _to_dtype,
+    lambda xp, self, dtype: cast(self, dtype.numpy),
     derivatives={"self": lambda g: g},
     node="ToCopyBackward0",
     method=False,
