@@ -18,7 +18,7 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.selection_loops`: elements of one array or of another
 - :mod:`~.sum_loops`: sums of whole rows
 - :mod:`~.running_loops`: running sums, products and extremes along rows
-- :mod:`~.index_loops`: rows that are added at indices
+- :mod:`~.index_loops`: rows and elements that are added at indices
 - :mod:`~.half_precision_loops`: half precision to single and back
 - :mod:`~.error_function_loops`: the error function
 - :mod:`~.update_loops`: an optimizer's update of a parameter, in one pass

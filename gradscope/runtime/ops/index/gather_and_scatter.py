@@ -15,6 +15,7 @@ from ..declaration.references import gathered_at, placed, slices_at
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import in_rows
 from ..shape.reshape import axis_of
+from . import places
 from .accumulate_at import accumulate_at
 from .indexing import add_at, check_bounds
 
@@ -91,6 +92,10 @@ def _gather(xp: Namespace, self: Array, dim: int, index: Array) -> Array:
     axis = check_scatter("gather", self, dim, index)
     if self.ndim == 0 or index.ndim == 0:
         return self.reshape(-1)[index.reshape(-1)].reshape(index.shape)
+    if self.size <= 2 * index.size:
+        self = in_rows(xp, self)
+    if places.are_worth_it(self, index):
+        return places.take(self, axis, index)
     return self[along(xp, index, axis)]
 
 
@@ -100,6 +105,8 @@ def _add_along(xp: Namespace, target: Array, axis: int, index: Array, values: Ar
     if target.ndim == 0 or index.ndim == 0:
         # One element; a 1-d view of it always exists.
         accumulate_at(xp, "add", target.reshape(-1), index.reshape(-1), values.reshape(-1))
+    elif places.are_worth_it(target, index) and values.dtype == target.dtype:
+        places.combine(numpy.add, target, axis, index, values)
     else:
         add_at(xp, target, along(xp, index, axis), tuple(range(index.ndim)), values)
 
@@ -171,6 +178,8 @@ def _put_along(xp: Namespace, target: Array, axis: int, index: Array, values: Ar
         if index.size:
             values = values.reshape(-1)[-1] if hasattr(values, "reshape") else values
             target.reshape(-1)[index.reshape(-1)] = values
+    elif places.are_worth_it(target, index):
+        places.put(target, axis, index, values)
     elif index.size:
         target[along(xp, index, axis)] = values
 

@@ -14,6 +14,7 @@ from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import writable_copy
 from ..nn.activations import need_floating
 from ..shape.reshape import axis_of
+from . import places
 from .accumulate_at import accumulate_at
 from .gather_and_scatter import along, check_scatter, is_integer, kind_of, leading_part, longs, need_same_dtype
 from .indexing import check_bounds
@@ -53,8 +54,24 @@ def _reduce_at(xp: Namespace, self: Array, key: Array, values: Array, reduce: st
     if reduce == "mean":
         counts = xp.full(self.shape, int(include_self), dtype=self.dtype)
         accumulate_at(xp, "add", counts, key, xp.ones(values.shape, dtype=self.dtype))
-        counts = xp.maximum(counts.real, 1).astype(self.dtype)
-        self[...] = self / counts if self.dtype.kind in "fc" else self // counts
+        _divide_by_counts(xp, self, counts)
+
+
+def _divide_by_counts(xp: Namespace, total: Array, counts: Array) -> None:
+    counts = xp.maximum(counts.real, 1).astype(total.dtype)
+    total[...] = total / counts if total.dtype.kind in "fc" else total // counts
+
+
+def _reduce_along(self: Array, axis: int, index: Array, values: Array, reduce: str, include_self: bool) -> None:
+    """Do the same along an axis of a large NumPy array."""
+    if not include_self:
+        places.put(self, axis, index, _neutral(numpy, self.dtype, reduce))
+    ufunc = numpy.multiply if reduce == "prod" else getattr(numpy, _UFUNCS[reduce])
+    places.combine(ufunc, self, axis, index, values)
+    if reduce == "mean":
+        counts = numpy.full(self.shape, int(include_self), self.dtype)
+        places.combine(numpy.add, counts, axis, index, numpy.broadcast_to(counts.dtype.type(1), index.shape))
+        _divide_by_counts(numpy, self, counts)
 
 
 def _products(xp: Namespace, like: Array, key: Array, values: Array) -> Array:
@@ -88,6 +105,8 @@ def _scatter_reduce(
     values = leading_part(src, index.shape)
     if self.ndim == 0 or index.ndim == 0:
         _reduce_at(xp, self.reshape(-1), index.reshape(-1), values.reshape(-1), reduce, include_self)
+    elif places.are_worth_it(self, index) and self.dtype.kind == "f":
+        _reduce_along(self, axis, index, values, reduce, include_self)
     else:
         _reduce_at(xp, self, along(xp, index, axis), values, reduce, include_self)
 
