@@ -155,6 +155,11 @@ ELEMENTWISE = {
     "leaky_relu_backward": Elementwise("g x", "result = x > R(0) ? g : g * negative_slope;", "negative_slope"),
     "hardswish": Elementwise("x", "result = x * fmin(fmax(x + R(3), R(0)), R(6)) / R(6);"),
     "hardswish_backward": Elementwise("g x", "result = x <= R(-3) ? R(0) : x < R(3) ? g * (x / R(3) + R(0.5)) : g;"),
+    "hardsigmoid_backward": Elementwise("g x", "result = x > R(-3) && x < R(3) ? g / R(6) : R(0);"),
+    "hardtanh_backward": Elementwise("g x", "result = x <= low || x >= high ? R(0) : g;", "low high"),
+    "hardshrink": Elementwise("x", "result = fabs(x) <= least ? R(0) : x;", "least"),
+    "shrink_backward": Elementwise("g x", "result = x >= -least && x <= least ? R(0) : g;", "least"),
+    "threshold": Elementwise("x", "result = x <= limit ? value : x;", "limit value"),
 }
 """The formulas of `ops.nn.activations` that are one kernel each."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from . import loading, threads
+from . import forms, loading, threads
 from .elementwise import LARGE
 
 if TYPE_CHECKING:
@@ -136,6 +136,10 @@ def sums(array: Array, axes: tuple[int, ...], keepdims: bool = True) -> Array:
         total = reduced(numpy.add, array)
         return total.reshape((1,) * count) if keepdims else total
     if not 0 < count < len(shape) or not _is_plain(array):
+        if _is_expanded(array):  # the gradient of a sum
+            number = array[(0,) * len(shape)] * array.dtype.type(math.prod(shape[axis] for axis in axes))
+            kept = [1 if axis in axes else size for axis, size in enumerate(shape) if keepdims or axis not in axes]
+            return numpy.full(kept, number, array.dtype)
         return array.sum(axis=axes, keepdims=keepdims)
     if len(shape) == 2 and axes[0] and shape[1] <= _SHORT_TO_ADD:
         total = array.dot(_column(array.dtype.char, shape[1]))
@@ -200,6 +204,12 @@ def row_maxima(array: Array, axis: int) -> Array:
 def _is_plain(array: Array) -> bool:
     """Whether an array is on the host, of single or double precision, in row-major order and not empty."""
     return bool(type(array) is numpy.ndarray and array.dtype.char in "fd" and array.flags.c_contiguous and array.size)
+
+
+def _is_expanded(array: Array) -> bool:
+    """Whether a large array is one number, of single or double precision, in each of its places."""
+    large = type(array) is numpy.ndarray and array.size >= forms.LEAST and array.dtype.char in "fd"
+    return large and not any(array.strides)
 
 
 def _along(matrix: numpy.ndarray) -> numpy.ndarray:

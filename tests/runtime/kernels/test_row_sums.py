@@ -163,3 +163,13 @@ def test_what_is_not_finite_is_spread_over_its_own_row():
     array[1, 2], array[2, 0] = np.nan, np.inf
     assert np.isnan(spread_sums(array, (1,))[1]).all()
     np.testing.assert_array_equal(spread_sums(array, (1,))[[0, 2, 3]], [[3] * 3, [np.inf] * 3, [3] * 3])
+
+
+def test_an_expanded_number_is_added_as_often_as_it_stands_there():
+    expanded = np.broadcast_to(np.float32(0.1), (200, 300, 2))
+    for axes in ((0,), (1,), (2,), (0, 2)):
+        for keepdims in (True, False):
+            found, expected = sums(expanded, axes, keepdims), expanded.sum(axis=axes, keepdims=keepdims, dtype="d")
+            assert (found.shape, found.dtype) == (expected.shape, expanded.dtype)
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
+            found[...] = 0  # can be written

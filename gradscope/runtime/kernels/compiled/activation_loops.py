@@ -186,3 +186,33 @@ def hardswish_backward(g, x, result):
     for i in range(x.size):
         inner = g[i] * (x[i] / _THREE + _HALF) if x[i] < _THREE else g[i]
         result[i] = _ZERO if x[i] <= -_THREE else inner
+
+
+@kernel(IN1, OUT1, f4, f4)
+def threshold(x, result, limit, value):
+    for i in range(x.size):
+        result[i] = value if x[i] <= limit else x[i]
+
+
+@kernel(IN1, IN1, OUT1, f4, f4)
+def hardtanh_backward(g, x, result, low, high):
+    for i in range(x.size):
+        result[i] = _ZERO if (x[i] <= low) | (x[i] >= high) else g[i]
+
+
+@kernel(IN1, IN1, OUT1)
+def hardsigmoid_backward(g, x, result):
+    for i in range(x.size):
+        result[i] = g[i] / _SIX if (x[i] > -_THREE) & (x[i] < _THREE) else _ZERO
+
+
+@kernel(IN1, OUT1, f4)
+def hardshrink(x, result, least):
+    for i in range(x.size):
+        result[i] = _ZERO if abs(x[i]) <= least else x[i]
+
+
+@kernel(IN1, IN1, OUT1, f4)
+def shrink_backward(g, x, result, least):
+    for i in range(x.size):
+        result[i] = _ZERO if (x[i] >= -least) & (x[i] <= least) else g[i]

@@ -110,8 +110,8 @@ def matrix_product(xp: Namespace, a: Array, b: Array) -> Array:
     """Return ``a @ b``. Of float16, for which there is no BLAS, NumPy's goes through float32 and is rounded once."""
     if a.dtype is HALF and xp is numpy:
         return cast(numpy.matmul(cast(a, SINGLE), cast(b, SINGLE)), HALF)
-    if a.ndim == 2 and b.ndim == 2 and type(a) is numpy.ndarray and a.dtype.char in "fdFD":
-        return a.dot(b)  # the same product of BLAS, with a third of the overhead
+    if a.ndim == 2 and 0 < b.ndim < 3 and type(a) is numpy.ndarray and a.dtype.char in "fdFD":
+        return a.dot(b)  # the same product of BLAS, with a third of the overhead, of an expanded vector too
     if b.ndim == 2 and b.shape[0] == 1:
         return xp.dot(a, b)  # matmul would leave BLAS, and take 8 times as long
     if a.ndim > 2 and b.ndim == 2 and a.size:  # matmul would make a product for each matrix of `a`

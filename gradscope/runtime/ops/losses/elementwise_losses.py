@@ -12,7 +12,7 @@ import numpy
 
 from ... import autocast, state
 from ...kernels import row_sums
-from ...kernels.elementwise import shared
+from ...kernels.elementwise import LARGE, in_blocks, shared
 from ...memory import device
 from ...memory.dtype import scalar_type
 from ...user_warnings import warn
@@ -102,27 +102,51 @@ def _pointwise(
     )
 
 
-def _of(slope: Formula, sign: int, extra: bool = False) -> Formula:
+def _of(slope: Formula, sign: int) -> Formula:
     def formula(g: Gradient, self: Array, target: Array, reduction: int, F: Namespace) -> Gradient:
         d = slope(self - target, F)
         return _share(g, reduction, d.shape) * (d if sign > 0 else -d)
 
-    def with_beta(g: Gradient, self: Array, target: Array, reduction: int, beta: Number, F: Namespace) -> Gradient:
-        d = slope(self - target, beta, F)
-        return _share(g, reduction, d.shape) * (d if sign > 0 else -d)
-
-    return with_beta if extra else formula
+    return formula
 
 
-def _both(slope: Formula, extra: bool = False) -> dict[str, Formula]:
-    return {"self": _of(slope, 1, extra), "target": _of(slope, -1, extra)}
+def _both(slope: Formula) -> dict[str, Formula]:
+    return {"self": _of(slope, 1), "target": _of(slope, -1)}
 
 
 def _huber(xp: Namespace, difference: Array, delta: Number) -> Array:
     # Half a square up to delta, and on from there a line: no element asks on which side it is.
+    if type(difference) is numpy.ndarray and difference.size >= LARGE and difference.dtype.char in "fd":
+        return in_blocks(_write_huber, difference, delta)
     size = xp.absolute(difference)
     near = clipped(xp, size, None, delta)
     return near * (size - 0.5 * near)
+
+
+def _write_huber(difference: Array, delta: Number, result: Array) -> None:
+    size = numpy.absolute(difference)
+    near = clipped(numpy, size, None, delta)
+    numpy.multiply(near, 0.5, out=result)
+    numpy.subtract(size, result, out=result)
+    result *= near
+
+
+def _write_huber_gradient(self: Array, target: Array, delta: Number, factor: Number, result: Array) -> None:
+    numpy.subtract(self, target, out=result)
+    result.clip(-delta, delta, out=result)
+    result *= factor
+
+
+def _huber_gradient(
+    g: Gradient, self: Array, target: Array, reduction: int, delta: Number, factor: Number, F: Namespace
+) -> Gradient:
+    """Return the gradient of a loss, times a factor; of a large one that is reduced block by block."""
+    plain = type(g) is numpy.ndarray and not g.ndim and g.dtype.char in "fd"
+    if plain and self.shape == target.shape and self.dtype == target.dtype == g.dtype:
+        share = _share(g, reduction, self.shape) * g.dtype.type(factor)
+        return in_blocks(_write_huber_gradient, self, target, delta, share)
+    difference = self - target
+    return _share(g, reduction, difference.shape) * (_huber_slope(difference, delta, F) * factor)
 
 
 def _huber_slope(d: Array, delta: Number, F: Namespace) -> Array:
@@ -133,8 +157,14 @@ def _smooth_l1(xp: Namespace, difference: Array, beta: Number) -> Array:
     return xp.absolute(difference) if beta == 0 else _huber(xp, difference, beta) / beta
 
 
-def _smooth_slope(d: Array, beta: Number, F: Namespace) -> Array:
-    return F.sign(d) if beta == 0 else _huber_slope(d, beta, F) / beta
+def _smooth_l1_of(sign: int) -> Formula:
+    def formula(g: Gradient, self: Array, target: Array, reduction: int, beta: Number, F: Namespace) -> Gradient:
+        if beta == 0:
+            d = F.sign(self - target)
+            return _share(g, reduction, d.shape) * (d if sign > 0 else -d)
+        return _huber_gradient(g, self, target, reduction, beta, sign / beta, F)
+
+    return formula
 
 
 def _three_regions(make: Make) -> Cases:
@@ -142,15 +172,13 @@ def _three_regions(make: Make) -> Cases:
 
 
 _pointwise("mse_loss", lambda xp, d: shared(xp.square, d), _both(lambda d, F: d * 2), numpy.square, "Squared error.")
-_pointwise("smooth_l1_loss", _smooth_l1, _both(_smooth_slope, True),
+_pointwise("smooth_l1_loss", _smooth_l1, {"self": _smooth_l1_of(1), "target": _smooth_l1_of(-1)},
            lambda d, beta: numpy.where(abs(d) < beta, d**2 / (2 * beta), abs(d) - beta / 2),
            "Absolute error, squared below `beta`.", ", float beta=1.0", _three_regions)  # fmt: skip
 
 
 def _huber_of(sign: int) -> Formula:
-    return lambda g, self, target, reduction, delta, F: (
-        _share(g, reduction, (self - target).shape) * _huber_slope(self - target, delta, F) * sign
-    )
+    return lambda g, self, target, reduction, delta, F: _huber_gradient(g, self, target, reduction, delta, sign, F)
 
 
 _pointwise("huber_loss", _huber, {"self": _huber_of(1), "target": _huber_of(-1)},

@@ -97,6 +97,13 @@ def _is_compiled_for(array: Array) -> bool:
     return array.size >= forms.LEAST and array.dtype.char == "f" and loading.compiled("activation_loops") is not None
 
 
+def _in_one_pass(name: str, formula: Formula, *arrays: Array, settings: tuple[float, ...] = ()) -> Array:
+    """Return a formula that is quicker undivided than in blocks, by a compiled loop where there is one."""
+    if _is_compiled_for(arrays[-1]):
+        return pointwise(f"activation_loops.{name}", formula, *arrays, settings=settings)
+    return formula(*arrays)
+
+
 operator(
     "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold)",
     _threshold_backward,
@@ -155,8 +162,12 @@ operator(
 
 def _threshold(xp: Namespace, self: Array, threshold: Number, value: Number) -> Array:
     refuse_kinds("threshold_cpu", self, "bc")
-    threshold, value = as_element(threshold, self), as_element(value, self)
-    return xp.where(self <= threshold, value, self).astype(self.dtype, copy=False)
+
+    def formula(x: Array) -> Array:
+        chosen = select(xp, x <= as_element(threshold, x), as_element(value, x), x)
+        return chosen.astype(x.dtype, copy=False)
+
+    return _in_one_pass("threshold", formula, self, settings=(threshold, value))
 
 
 operator(
@@ -175,7 +186,8 @@ operator(
 )
 
 
-def _leaky_relu(xp: Namespace, self: Array, negative_slope: float = 0.01) -> Array:
+def leaky_relu_forward(xp: Namespace, self: Array, negative_slope: float = 0.01) -> Array:
+    """Return the elements where positive, else times the slope."""
     need_floating("leaky_relu_cpu", self)
     return pointwise(
         "activation_loops.leaky_relu",
@@ -215,7 +227,7 @@ operator(
 )
 operator(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01)",
-    _leaky_relu,
+    leaky_relu_forward,
     inplace=True,
     inplace_node="LeakyReluBackward1",
     method=False,
@@ -327,7 +339,13 @@ def _hardtanh(xp: Namespace, self: Array, min_val: Number = -1, max_val: Number 
 
 
 def _hardtanh_backward(xp: Namespace, grad_output: Gradient, self: Array, min_val: Number, max_val: Number) -> Array:
-    return select(xp, (self <= min_val) | (self >= max_val), as_element(0, grad_output), grad_output)
+    return _in_one_pass(
+        "hardtanh_backward",
+        lambda g, x: select(xp, (x <= min_val) | (x >= max_val), as_element(0, g), g),
+        grad_output,
+        self,
+        settings=(min_val, max_val),
+    )
 
 
 operator(
@@ -357,13 +375,24 @@ operator(
     extremes=elementwise(),
     supports="f",
 )
+
+
+def _hardsigmoid_backward(g: Gradient, self: Array, F: Namespace) -> Gradient:
+    return _in_one_pass(
+        "hardsigmoid_backward",
+        lambda g, x: F.where((x > -3) & (x < 3), g / 6, F.zeros_like(g)),
+        g,
+        self,
+    )
+
+
 operator(
     "hardsigmoid(Tensor self)",
     _floating("hardsigmoid_cpu", lambda xp, self: clipped(xp, self + 3, 0, 6) / 6),
     inplace=True,
     method=False,
     public_name=False,
-    derivatives={"self": lambda g, self, F: F.where((self > -3) & (self < 3), g / 6, F.zeros_like(g))},
+    derivatives={"self": _hardsigmoid_backward},
     doc="Return ``min(max(self + 3, 0), 6) / 6``.",
     samples=unary(),
     reference=lambda self: numpy.clip(self + 3, 0, 6) / 6,
@@ -401,7 +430,13 @@ operator(
 
 
 def _shrink_backward(xp: Namespace, grad_output: Gradient, self: Array, lambd: float) -> Array:
-    return select(xp, (self >= -lambd) & (self <= lambd), as_element(0, grad_output), grad_output)
+    return _in_one_pass(
+        "shrink_backward",
+        lambda g, x: select(xp, (x >= -lambd) & (x <= lambd), as_element(0, g), g),
+        grad_output,
+        self,
+        settings=(lambd,),
+    )
 
 
 for _name in ("hardshrink_backward", "softshrink_backward"):
@@ -419,9 +454,17 @@ for _name in ("hardshrink_backward", "softshrink_backward"):
         reference=lambda g, self, lambd: numpy.where((self >= -lambd) & (self <= lambd), 0, g),
         extremes=elementwise(2, 0.5),
     )
+
+
+def _hardshrink(xp: Namespace, self: Array, lambd: float = 0.5) -> Array:
+    need_floating("hardshrink_cpu", self)
+    formula = lambda x: select(xp, xp.absolute(x) <= lambd, 0, x)  # noqa: E731
+    return _in_one_pass("hardshrink", formula, self, settings=(lambd,))
+
+
 operator(
     "hardshrink(Tensor self, Scalar lambd=0.5)",
-    _floating("hardshrink_cpu", lambda xp, self, lambd=0.5: select(xp, xp.absolute(self) <= lambd, 0, self)),
+    _hardshrink,
     derivatives={"self": lambda g, self, lambd, F: F.hardshrink_backward(g, self, lambd)},
     out=True,
     doc="Return the elements beyond [-lambd, lambd], and 0 for the others.",

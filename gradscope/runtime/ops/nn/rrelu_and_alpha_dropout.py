@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 import numpy
 
 from ...kernels.casts import cast
+from ...kernels.selection import select
 from ...memory import device
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace, RandomSource, Shape
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.array_errors import cannot_hold
 from ..random.random import generator_for
-from .activations import SELU_ALPHA, SELU_SCALE, need_floating
+from .activations import SELU_ALPHA, SELU_SCALE, leaky_relu_forward, need_floating
 from .normalization import check_probability, feature_shape
 
 if TYPE_CHECKING:
@@ -34,9 +35,8 @@ def _rrelu(
 ) -> Array:
     if training:
         need_floating("rrelu_with_noise_out_cpu", self)
-        return xp.where(self <= 0, self * noise, self)
-    need_floating("leaky_relu_cpu", self)
-    return xp.where(self > 0, self, self * ((lower + upper) / 2))
+        return select(xp, self <= 0, self * noise, self)
+    return leaky_relu_forward(xp, self, (lower + upper) / 2)
 
 
 def _rrelu_backward(

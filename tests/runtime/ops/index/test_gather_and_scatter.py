@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gradscope as gs
@@ -34,3 +35,15 @@ def test_what_is_scattered_into_a_gradient_without_dimensions_is_kept() -> None:
     x, src = gs.tensor(1.0, requires_grad=True), gs.tensor(2.0, requires_grad=True)
     x.scatter_reduce(0, gs.tensor(0), src, "amax", include_self=False).backward()
     assert (x.grad.item(), src.grad.item()) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("count", [1, 3, 20])
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_few_and_many_slices_are_filled(torch: Any, dim: int, count: int) -> None:
+    def run(lib: Any) -> Any:
+        x = lib.arange(8 * 9 * 10.0).reshape(8, 9, 10)
+        index = lib.tensor(np.random.default_rng(0).integers(-5, 5, count))
+        return x.index_fill(dim, index, -1.0).numpy(), x.transpose(0, 2).index_fill(dim, index, 2.5).numpy()
+
+    for found, expected in zip(run(gs), run(torch), strict=True):
+        np.testing.assert_array_equal(found, expected)

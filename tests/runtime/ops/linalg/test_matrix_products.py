@@ -71,3 +71,12 @@ def test_results_are_written_into_given_tensors() -> None:
     assert out.tolist() == [[2.0, 2.0], [2.0, 2.0]]
     gs.linalg.vecdot(gs.ones(2, 3), gs.ones(3), out=out.resize_(0))
     assert out.tolist() == [3.0, 3.0]
+
+
+def test_a_vector_of_one_expanded_number_is_multiplied_by_blas() -> None:
+    """The gradient of a sum comes so; NumPy's ``matmul`` leaves BLAS for it, and adds one product after the other."""
+    matrix = numpy.random.default_rng(0).standard_normal((64, 1 << 12)).astype("f")
+    number = numpy.broadcast_to(numpy.float32(0.1), (1 << 12,))
+    numpy.testing.assert_array_equal(
+        gs.mv(gs.tensor(matrix), gs.tensor(0.1).expand(1 << 12)).numpy(), matrix @ number.copy()
+    )
