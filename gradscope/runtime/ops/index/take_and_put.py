@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy
 
 from ...memory import device as devices
@@ -233,7 +231,17 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_empty(0)
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    chosen = list(choose(range(input._array.shape[0]), r))
-    places = creation.tensor(chosen, dtype="int64", device=input.device).reshape(len(chosen), r)
-    return input[places]
+    places = _combinations(input._array.shape[0], r, 0 if with_replacement else 1)
+    return input[creation.tensor(places, device=input.device)]
+
+
+def _combinations(count: int, r: int, step: int) -> numpy.ndarray:
+    """Return the combinations of `r` of so many integers, in their order, each one `step` above the last at least."""
+    chosen = numpy.arange(count).reshape(-1, 1)
+    for _ in range(1, r):
+        first = chosen[:, -1] + step
+        following = numpy.maximum(count - first, 0)
+        begins = numpy.cumsum(following) - following
+        added = numpy.arange(following.sum()) + (first - begins).repeat(following)
+        chosen = numpy.concatenate([chosen.repeat(following, 0), added[:, None]], 1)
+    return chosen

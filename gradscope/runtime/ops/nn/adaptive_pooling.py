@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from operator import index as whole
+from typing import Any
 
 import numpy
 
+from ...kernels import forms, threads
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Ints, Namespace, Shape, Sizes
 from ..declaration.references import adaptive_windows, adjoint, largest, mean_of, pooled
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import Samples
 from ..execution.array_errors import refuse_kinds
-from ..execution.bare_functions import is_half, single
+from ..execution.bare_functions import in_rows, is_half, single
 from ..vision.separable_resampling import Taps, adaptive_bounds, as_slice, read_along, resample, windows
 from .convolution import several
 from .pooling import as_image, distinct
@@ -180,6 +182,10 @@ def _max(xp: Namespace, self: Array, output_size: Ints) -> tuple[Array, Array]:
     name = f"adaptive_max_pool{spatial}d"
     refuse_kinds(name, self, "biuc")
     sizes = self.shape[-spatial:]
+    if spatial == 2 and type(self) is numpy.ndarray and self.dtype.char == "f" and self.size >= forms.LEAST:
+        loops = forms.compiled("pooling_loops")
+        if loops is not None and math.prod(output_size):
+            return _max_of_images(loops, self, output_size)
     best = self
     index = xp.arange(math.prod(sizes)).reshape(sizes)
     for axis in reversed(range(spatial)):
@@ -187,6 +193,22 @@ def _max(xp: Namespace, self: Array, output_size: Ints) -> tuple[Array, Array]:
     if index.ndim < best.ndim:  # no window has two elements
         index = xp.broadcast_to(index, best.shape).copy()
     return best if best is not self else self.copy(), index
+
+
+def _max_of_images(loops: Any, self: Array, output_size: Ints) -> tuple[Array, Array]:
+    """Return the same of images by a compiled loop."""
+    images = in_rows(numpy, self).reshape(-1, *self.shape[-2:])
+    shape = (len(images), *output_size)
+    values, places = numpy.empty(shape, self.dtype), numpy.empty(shape, numpy.int64)
+    sides = [adaptive_bounds(size, out) for size, out in zip(self.shape[-2:], output_size, strict=True)]
+    bounds = [numpy.array(ends, numpy.int64) for side in sides for ends in side]
+
+    def find(part: slice) -> None:
+        loops.largest_in_windows(images[part], *bounds, values[part], places[part])
+
+    threads.over(len(images), find, images[:1].size)
+    lead = (*self.shape[:-2], *output_size)
+    return values.reshape(lead), places.reshape(lead)
 
 
 def _best_along(xp: Namespace, values: Array, index: Array, axis: int, taps: Taps) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ from ..execution import inplace_and_out
 from ..execution.array_errors import refuse_kinds
 from ..shape.reshape import axis_of
 from .reductions import evenly
-from .sort_and_cumulate import back_along, need_length, pick, sorted_order
+from .sort_and_cumulate import back_along, median_along, need_length, pick, sorted_order
 
 # --- quantiles --------------------------------------------------------------------------------------------------------
 
@@ -165,6 +165,8 @@ def _nanmedian(xp: Namespace, self: Array, dim: int, keepdim: bool = False) -> A
     if self.ndim == 0:
         return self.copy(), xp.zeros((), dtype=xp.int64)
     present = (self == self).sum(axis=axis, keepdims=True)
+    if type(self) is numpy.ndarray and (present == self.shape[axis]).all():
+        return median_along(xp, self, dim, keepdim)
     place = xp.maximum((present - 1) // 2, 0)
     return pick(xp, self, axis, place, sorted_order(xp, self, axis, False), keepdim)
 

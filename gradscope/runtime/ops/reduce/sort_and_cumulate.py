@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy
 
-from ...kernels import running, threads
+from ...kernels import forms, running, threads
 from ...kernels.casts import cast
 from ...memory import bfloat16 as brain
 from ...tensor.tensor import Tensor
@@ -333,10 +333,32 @@ def _topk(xp: Namespace, self: Array, k: int, dim: int = -1, largest: bool = Tru
         raise RuntimeError(f"selected index k out of range\nk is {k}, the shape {list(self.shape)}, dim {dim}.")
     if self.ndim == 0:
         return self.copy(), xp.zeros((), dtype=xp.int64)
+    found = _few_of_rows(self, k, axis, largest)
+    if found is not None:
+        return found
     few = _few_of_many(self, k, axis, largest)
     if few is None:
         few = sorted_order(xp, self, axis, largest)[(*(slice(None),) * axis, slice(k))].copy()
     return xp.take_along_axis(self, few, axis=axis), few
+
+
+def _few_of_rows(array: Array, k: int, axis: int, largest: bool) -> tuple[Array, Array] | None:
+    """Return values and indices by a compiled loop, where there is one and few are wanted: it inserts them in order."""
+    single = type(array) is numpy.ndarray and array.dtype.char == "f" and array.size >= _LARGE
+    loops = forms.compiled("order_loops") if single and 0 < k <= min(_FEW, array.shape[axis] // 4) else None
+    if loops is None:
+        return None
+    lines = in_rows(numpy, numpy.moveaxis(array, axis, -1))
+    shape = (*lines.shape[:-1], k)
+    values, places = numpy.empty(shape, array.dtype), numpy.empty(shape, numpy.int64)
+    rows = [a.reshape(-1, a.shape[-1]) for a in (lines, values, places)]
+    loop = loops.largest_few if largest else loops.smallest_few
+    threads.over(len(rows[0]), lambda part: loop(*[a[part] for a in rows]), lines.shape[-1])
+    back = [numpy.moveaxis(a, -1, axis) for a in (values, places)]
+    return in_rows(numpy, back[0]), in_rows(numpy, back[1])
+
+
+_FEW = 32
 
 
 def _few_of_many(array: Array, k: int, axis: int, largest: bool) -> Array | None:
@@ -347,7 +369,7 @@ def _few_of_many(array: Array, k: int, axis: int, largest: bool) -> Array | None
     size = array.shape[axis]
     if type(array) is not numpy.ndarray or array.size < _LARGE or not 0 < k <= size // 4:
         return None
-    lines, place = numpy.moveaxis(array, axis, -1), size - k if largest else k - 1
+    lines, place = in_rows(numpy, numpy.moveaxis(array, axis, -1)), size - k if largest else k - 1
     last = numpy.partition(lines, place, axis=-1)[..., place, None]
     as_good = lines >= last if largest else lines <= last  # a NaN is not, though it counts as the largest
     if (numpy.count_nonzero(as_good, axis=-1) != k).any():
@@ -411,7 +433,7 @@ def _one_of_many(array: Array, place: int, axis: int) -> Array | None:
     """Return the index of the element at a place of the order along an axis, where no other equals it."""
     if type(array) is not numpy.ndarray or array.size < _LARGE:
         return None
-    lines = numpy.moveaxis(array, axis, -1)
+    lines = in_rows(numpy, numpy.moveaxis(array, axis, -1))
     equal = lines == numpy.partition(lines, place, axis=-1)[..., place, None]
     if (numpy.count_nonzero(equal, axis=-1) != 1).any():  # a NaN equals none
         return None
@@ -437,7 +459,8 @@ operator(
 )
 
 
-def _median(xp: Namespace, self: Array, dim: int, keepdim: bool = False) -> Array:
+def median_along(xp: Namespace, self: Array, dim: int, keepdim: bool = False) -> Array:
+    """Return the medians along a dimension, and where they were."""
     axis = need_length("median", self, dim)
     refuse_kinds("median_cpu", self, "bc")
     if self.ndim == 0:
@@ -457,7 +480,7 @@ def _median_all(xp: Namespace, self: Array) -> Array:
     if not self.size:
         refuse_kinds("median_cpu", self, "bc")
         return xp.full((), float("nan"), dtype=self.dtype)
-    return _median(xp, self.reshape(-1), 0)[0]
+    return median_along(xp, self.reshape(-1), 0)[0]
 
 
 def _median_reference(self: Array, dim: int, keepdim: bool = False) -> list[Array]:
@@ -481,7 +504,7 @@ operator(
 )
 operator(
     "median.dim(Tensor self, int dim, bool keepdim=False)",
-    _median,
+    median_along,
     method=False,
     outputs=("values", "indices"),
     node="MedianBackward1",
