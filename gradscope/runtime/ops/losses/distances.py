@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy
 
 from ... import autocast, state
+from ...kernels import threads
 from ...memory import device
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
@@ -216,3 +217,99 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     return OPERATORS["pdist.rows"].function(input, float(p))
+
+
+# --- pairs of two matrices --------------------------------------------------------------------------------------------
+
+_NEAR = 1e-6
+"""Of the sum of two rows' squares: a smaller squared distance is computed from differences, not from products."""
+
+_PAIRS = 1 << 17
+"""How many are computed at once."""
+
+
+def _by_products(self: Array, other: Array) -> tuple[Array, Array] | None:
+    """Return batches of matrices in double precision, where products of these have the digits that differences have.
+
+    None where they are of another dtype than float32, or not finite.
+    """
+    if not (type(self) is type(other) is numpy.ndarray and self.dtype.char == other.dtype.char == "f"):
+        return None
+    if not (numpy.isfinite(self).all() and numpy.isfinite(other).all()):
+        return None
+    lead = numpy.broadcast_shapes(self.shape[:-2], other.shape[:-2])
+    a, b = (numpy.broadcast_to(x, (*lead, *x.shape[-2:])).astype(float) for x in (self, other))
+    return a.reshape(-1, *a.shape[-2:]), b.reshape(-1, *b.shape[-2:])
+
+
+def _rows(a: Array, b: Array) -> Iterator[tuple[int, slice, Array]]:
+    """Yield a batch, some rows of `a` in it, and the sums of the squares of these and of the rows of `b`."""
+    for batch, (of_a, of_b) in enumerate(zip(numpy.vecdot(a, a), numpy.vecdot(b, b), strict=True)):
+        for rows in threads.blocks(slice(0, len(of_a)), max(_PAIRS // max(len(of_b), 1), 1)):
+            yield batch, rows, of_a[rows, None] + of_b
+
+
+def _distances(xp: Namespace, self: Array, other: Array) -> Array:
+    products = _by_products(self, other)
+    if products is None:
+        apart = self[..., :, None, :] - other[..., None, :, :]
+        return xp.sqrt(xp.add.reduce(apart * apart, axis=-1))
+    a, b = products
+    found = numpy.empty((*a.shape[:2], b.shape[1]), self.dtype)
+    for batch, rows, squared in _rows(a, b):
+        near = squared * _NEAR
+        squared -= 2 * (a[batch, rows] @ b[batch].T)
+        i, j = (squared <= near).nonzero()
+        if i.size:
+            apart = a[batch, rows][i] - b[batch][j]
+            squared[i, j] = numpy.vecdot(apart, apart)
+        found[batch, rows] = numpy.sqrt(squared, out=squared)
+    return found.reshape(*numpy.broadcast_shapes(self.shape[:-2], other.shape[:-2]), *found.shape[1:])
+
+
+def _pull(g: Gradient, self: Array, other: Array, result: Array, F: Namespace) -> Gradient:
+    """Return the sums of differences from the other rows, each times its gradient over the distance, or 0."""
+    still = result == 0
+    weights = F.where(still, F.zeros_like(g), g / F.where(still, F.ones_like(result), result))
+    products = _by_products(self, other)
+    if products is not None:
+        return _pull_by_products(weights, result, *products).reshape(*weights.shape[:-1], self.shape[-1])
+    apart = F.unsqueeze(self, -2) - F.unsqueeze(other, -3)
+    return F.sum(F.unsqueeze(weights, -1) * apart, (-2,))
+
+
+def _pull_by_products(weights: Array, distances: Array, a: Array, b: Array) -> Array:
+    total, pairs = numpy.empty(a.shape), (len(a), a.shape[1], b.shape[1])
+    weights, distances = weights.reshape(pairs), distances.reshape(pairs)
+    for batch, rows, squares in _rows(a, b):
+        each, x, y = weights[batch, rows].astype(float), a[batch, rows], b[batch]
+        i, j = ((numpy.square(distances[batch, rows], dtype=float) <= squares * _NEAR) & (each != 0)).nonzero()
+        near, each[i, j] = each[i, j], 0
+        numpy.multiply(x, each.sum(1)[:, None], out=total[batch, rows])
+        total[batch, rows] -= each @ y
+        if i.size:
+            numpy.add.at(total[batch, rows], i, near[:, None] * (x[i] - y[j]))
+    return total.astype(weights.dtype)
+
+
+def _cdist_reference(self: Array, other: Array) -> Array:
+    apart = self[..., :, None, :] - other[..., None, :, :]
+    return numpy.linalg.norm(apart, axis=-1)
+
+
+operator(
+    "cdist.rows(Tensor self, Tensor other)",
+    _distances,
+    method=False,
+    node="CdistBackward0",
+    derivatives={
+        "self": _pull,
+        "other": lambda g, self, other, result, F: _pull(
+            F.transpose(g, -1, -2), other, self, F.transpose(result, -1, -2), F
+        ),
+    },
+    doc="Return the distances between the rows of batches of matrices.",
+    samples=lambda make: [((make(4, 3), make(2, 3)), {}), ((make(2, 1, 3, 2), make(4, 2)), {})],
+    reference=_cdist_reference,
+    supports="f",
+)

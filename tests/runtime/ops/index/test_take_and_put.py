@@ -23,7 +23,12 @@ def test_coordinates(torch: Any, shape: Any) -> None:
 @pytest.mark.parametrize("replaced", [False, True])
 def test_combinations(torch: Any, count: int, replaced: bool) -> None:
     compare(
-        torch, lambda m, x: m.combinations(x, count, replaced), [1.0, 2.0, 4.0, 7.0, 8.0], names=False, twice=False, rtol=1e-5
+        torch,
+        lambda m, x: m.combinations(x, count, replaced),
+        [1.0, 2.0, 4.0, 7.0, 8.0],
+        names=False,
+        twice=False,
+        rtol=1e-5,
     )
 
 

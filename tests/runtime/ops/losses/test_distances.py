@@ -115,3 +115,78 @@ def test_cosines_along_a_dimension_that_is_broadcast(torch: Any, dim: int) -> No
 def test_nan_counts_as_a_distance_of_order_0(torch: Any) -> None:
     x = [[1.0, numpy.nan], [2.0, 3.0]]
     compare(torch, lambda lib, x: lib.cdist(x, x.flip(0), 0.0), x, names=False, twice=False)
+
+
+def _far_from_the_origin() -> tuple[Any, Any]:
+    return normal(60, 20) * 1e-3 + 50, normal(70, 20) * 1e-3 + 50
+
+
+def _some_near_and_some_equal() -> tuple[Any, Any]:
+    x, y = normal(60, 20), normal(70, 20)
+    y[:20] = x[:20] + normal(20, 20) * 1e-5
+    y[20:40] = x[20:40]
+    return x, y
+
+
+def _of_all_magnitudes() -> tuple[Any, Any]:
+    return normal(60, 20) * 10.0 ** rng.integers(-9, 9, (60, 1)), normal(70, 20) * 10.0 ** rng.integers(-9, 9, (70, 1))
+
+
+MATRICES = {
+    "normal": lambda: (normal(60, 20), normal(70, 20)),
+    "far from the origin": _far_from_the_origin,
+    "some near and some equal": _some_near_and_some_equal,
+    "of all magnitudes": _of_all_magnitudes,
+    "batches": lambda: (normal(3, 1, 60, 8), normal(2, 70, 8)),
+    "many rows": lambda: (normal(700, 2), normal(600, 2)),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("matrices", MATRICES.values(), ids=MATRICES)
+def test_distances_of_many_rows_have_the_digits_of_differences(torch: Any, matrices: Any) -> None:
+    given = [x.astype("f") for x in matrices()]
+    weights = rng.standard_normal(gs.cdist(*map(gs.tensor, given)).shape)
+
+    def run(lib: Any, dtype: str, twice: bool) -> Any:
+        x, y = (lib.tensor(a.astype(dtype), requires_grad=True) for a in given)
+        if lib is gs:
+            distances = gs.cdist(x, y)
+            assert distances.grad_fn.name() == "CdistBackward0"
+        else:
+            distances = lib.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
+        gradients = lib.autograd.grad(distances, (x, y), lib.tensor(weights.astype(dtype)), create_graph=twice)
+        return [part.detach().numpy() for part in (distances, *gradients)]
+
+    exact = run(torch, "d", False)
+    for twice in (False, True):
+        for found, expected in zip(run(gs, "f", twice), exact, strict=True):
+            numpy.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-5 * abs(expected).mean())
+
+
+@pytest.mark.torch
+def test_second_derivatives_of_many_distances_are_pytorchs(torch: Any) -> None:
+    given = [normal(40, 20).astype("f"), normal(90, 20).astype("f")]
+
+    def run(lib: Any, dtype: str) -> Any:
+        x, y = (lib.tensor(a.astype(dtype), requires_grad=True) for a in given)
+        apart = lib.cdist(x, y) if lib is gs else (x[:, None] - y).square().sum(-1).sqrt()
+        first = lib.autograd.grad((apart**3).sum(), (x, y), create_graph=True)
+        return [g.numpy() for g in lib.autograd.grad(sum((f * f).sum() for f in first), (x, y))]
+
+    for found, expected in zip(run(gs, "f"), run(torch, "d"), strict=True):
+        numpy.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * abs(expected).mean())
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_a_row_that_is_not_finite_spoils_no_other_distance(value: float) -> None:
+    x, y = normal(60, 20).astype("f"), normal(70, 20).astype("f")
+    x[3, 4] = value
+    found = gs.cdist(gs.tensor(x), gs.tensor(y)).numpy()
+    expected = numpy.sqrt(numpy.square(x[:, None] - y).sum(-1))
+    numpy.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_distances_overflow_only_where_they_do() -> None:
+    x, y = numpy.full((64, 64), 1e30, "f"), numpy.full((64, 64), -1e30, "f")
+    numpy.testing.assert_allclose(gs.cdist(gs.tensor(x), gs.tensor(y)).numpy(), 1.6e31, rtol=1e-6)
