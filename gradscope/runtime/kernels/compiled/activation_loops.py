@@ -1,4 +1,7 @@
-"""Activation functions in one pass over memory; the formulas are in `ops.nn.activations`."""
+"""Activation functions in one pass over memory, and functions of calculus.
+
+The formulas are in `ops.nn.activations` and `ops.pointwise`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import math
 
 import numpy
 
+from . import scalars
 from .jit import IN1, OUT1, f4, kernel
 from .scalars import erf, exp, expm1, gradual_exp, log1p_of_share, sigmoid, tanh, tanh_of_softplus
 
@@ -87,6 +91,60 @@ def sigmoid_backward(g, y, result):
 def exps(x, result):
     for i in range(x.size):
         result[i] = gradual_exp(x[i])
+
+
+@kernel(IN1, OUT1)
+def exp2s(x, result):
+    for i in range(x.size):
+        result[i] = scalars.exp2(x[i])
+
+
+@kernel(IN1, OUT1)
+def expm1s(x, result):
+    for i in range(x.size):
+        result[i] = expm1(x[i])
+
+
+@kernel(IN1, OUT1)
+def log1ps(x, result):
+    for i in range(x.size):
+        result[i] = scalars.log1p(x[i])
+
+
+@kernel(IN1, OUT1)
+def sinhs(x, result):
+    for i in range(x.size):
+        result[i] = scalars.sinh(x[i])
+
+
+@kernel(IN1, OUT1)
+def coshs(x, result):
+    for i in range(x.size):
+        result[i] = scalars.cosh(x[i])
+
+
+@kernel(IN1, OUT1)
+def asins(x, result):
+    for i in range(x.size):
+        result[i] = scalars.asin(x[i])
+
+
+@kernel(IN1, OUT1)
+def acoss(x, result):
+    for i in range(x.size):
+        result[i] = scalars.acos(x[i])
+
+
+@kernel(IN1, OUT1)
+def atans(x, result):
+    for i in range(x.size):
+        result[i] = scalars.atan(x[i])
+
+
+@kernel(IN1, OUT1)
+def atanhs(x, result):
+    for i in range(x.size):
+        result[i] = scalars.atanh(x[i])
 
 
 @kernel(IN1, OUT1)

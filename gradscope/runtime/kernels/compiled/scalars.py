@@ -12,7 +12,10 @@ import numpy
 
 from .jit import scalar
 
-__all__ = ["erf", "exp", "expm1", "gradual_exp", "largest", "log1p_of_share", "sigmoid", "tanh", "tanh_of_softplus"]
+__all__ = [
+    "acos", "asin", "atan", "atanh", "cosh", "erf", "exp", "exp2", "expm1", "gradual_exp", "largest", "log", "log1p",
+    "log1p_of_share", "sigmoid", "sinh", "tanh", "tanh_of_softplus",
+]  # fmt: skip
 
 _f4, _i4 = numpy.float32, numpy.int32
 
@@ -64,13 +67,17 @@ def gradual_exp(x):
     shifted = _f4(within * _PER_LOG_TWO + _ROUND)
     n = shifted - _ROUND
     p = _exp_of_rest(within - n * _LOG_TWO_HIGH - n * _LOG_TWO_LOW)
-    # 2^n in two factors that are normal numbers.
-    whole = _i4(shifted.view(_i4) - _ZERO_BITS)
+    return _INFINITE if x > _MOST_EXP else _times_power(p, shifted)
+
+
+@scalar
+def _times_power(p, shifted):
+    """Return p times 2^n, of which the last bits of `shifted` are n: in two factors that are normal numbers."""
+    whole = _i4(_f4(shifted).view(_i4) - _ZERO_BITS)
     half = _i4(whole >> _i4(1))
     first = _i4(_i4(half + _BIAS) << _i4(23)).view(_f4)
     second = _i4(_i4(_i4(whole - half) + _BIAS) << _i4(23)).view(_f4)
-    result = p * first * second
-    return _INFINITE if x > _MOST_EXP else result
+    return p * first * second
 
 
 _LEAST_EXPM1 = _f4(-18)  # below it, exp(x) - 1 is rounded to -1
@@ -87,7 +94,22 @@ def expm1(x):
     p = p * r * r + r
     power = _i4(_i4(shifted.view(_i4) + _EXPONENT) << _i4(23)).view(_f4)
     result = (p * power + (power - _HALF)) * _TWO
+    result = x if x == _ZERO else result
     return _INFINITE if x > _MOST_EXP else result
+
+
+_LEAST_EXP2, _MOST_EXP2 = _f4(-151), _f4(128)
+_LOG_TWO = _f4(math.log(2))
+
+
+@scalar
+def exp2(x):
+    """Return 2 to the power x, less than the smallest normal number too."""
+    within = _LEAST_EXP2 if x < _LEAST_EXP2 else x
+    within = _MOST_EXP2 if within > _MOST_EXP2 else within
+    shifted = _f4(within + _ROUND)
+    p = _exp_of_rest((within - (shifted - _ROUND)) * _LOG_TWO)
+    return _INFINITE if x >= _MOST_EXP2 else _times_power(p, shifted)
 
 
 _L0, _L1, _L2, _L3, _L4 = map(_f4, (2.0, 0.66666316, 0.40024854, 0.27961419, 0.28174657))
@@ -184,3 +206,146 @@ def largest(row):
         key = order_of(row[j])
         most = key if key > most else most
     return float_of_order(most)
+
+
+# --- logarithms, hyperbolic and inverse functions: the polynomials are those of Cephes, too ---------------------------
+
+_QUARTER = _f4(0.25)
+_LEAST_NORMAL, _SUBNORMAL_SCALE, _SUBNORMAL_SHIFT = _f4(2.0**-126), _f4(2.0**23), _f4(23)
+_ROOT_HALF_BITS, _MANTISSA = _i4(0x3F3504F3), _i4(0x007FFFFF)
+_MOST_FLOAT = _f4(numpy.finfo("f").max)
+_NAN = _f4(math.nan)
+_M0, _M1, _M2 = map(_f4, (3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1))
+_M3, _M4, _M5 = map(_f4, (-1.6668057665e-1, 1.4249322787e-1, -1.2420140846e-1))
+_M6, _M7, _M8 = map(_f4, (1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2))
+
+
+@scalar
+def log(x):
+    """Return the natural logarithm."""
+    small = x < _LEAST_NORMAL
+    scaled = x * _SUBNORMAL_SCALE if small else x
+    bits = _i4(_f4(scaled).view(_i4) - _ROOT_HALF_BITS)
+    e = _f4(_i4(bits >> _i4(23)))
+    e = e - _SUBNORMAL_SHIFT if small else e
+    r = _i4(_i4(bits & _MANTISSA) + _ROOT_HALF_BITS).view(_f4) - _ONE
+    z = r * r
+    p = ((((((((_M8 * r + _M7) * r + _M6) * r + _M5) * r + _M4) * r + _M3) * r + _M2) * r + _M1) * r + _M0) * r * z
+    result = (p + e * _LOG_TWO_LOW - _HALF * z + r) + e * _LOG_TWO_HIGH
+    result = x if x > _MOST_FLOAT else result
+    result = -_INFINITE if x == _ZERO else result
+    return result if x >= _ZERO else _NAN
+
+
+@scalar
+def log1p(x):
+    """Return log(1 + x): what 1 + x has lost of x is added to its logarithm."""
+    u = _ONE + x
+    result = log(u) + (x - (u - _ONE)) / u
+    result = x if (x == _ZERO) | (x > _MOST_FLOAT) else result
+    return -_INFINITE if x == -_ONE else result
+
+
+@scalar
+def atanh(x):
+    """Return the inverse hyperbolic tangent."""
+    size = abs(x)
+    twice = size + size
+    result = _HALF * log1p(twice + twice * size / (_ONE - size))
+    result = _INFINITE if size == _ONE else result
+    result = _NAN if size > _ONE else result
+    result = -result if x < _ZERO else result
+    return x if x == _ZERO else result
+
+
+_MOST_HALF_EXP = _f4(89.9)  # half of its exponential is more than a float32 holds, too
+_SH0, _SH1, _SH2 = map(_f4, (1.66667160211e-1, 8.33028376239e-3, 2.03721912945e-4))
+
+
+@scalar
+def _half_exp(x):
+    """Return half of e to the power x, from 0 on: it is finite where that is not."""
+    within = _MOST_HALF_EXP if x > _MOST_HALF_EXP else x
+    shifted = _f4(within * _PER_LOG_TWO + _ROUND)
+    n = shifted - _ROUND
+    p = _exp_of_rest(within - n * _LOG_TWO_HIGH - n * _LOG_TWO_LOW)
+    power = _i4(_i4(shifted.view(_i4) + _i4(_EXPONENT - _i4(1))) << _i4(23)).view(_f4)  # 2^(n - 2)
+    result = p * _TWO * power
+    return x if x != x else result
+
+
+@scalar
+def sinh(x):
+    """Return the hyperbolic sine."""
+    half = _half_exp(abs(x))
+    large = half - _QUARTER / half
+    large = -large if x < _ZERO else large
+    t = x * x
+    small = ((_SH2 * t + _SH1) * t + _SH0) * t * x + x
+    return small if abs(x) < _ONE else large
+
+
+@scalar
+def cosh(x):
+    """Return the hyperbolic cosine."""
+    half = _half_exp(abs(x))
+    return half + _QUARTER / half
+
+
+_HALF_PI, _PI, _QUARTER_PI = map(_f4, (math.pi / 2, math.pi, math.pi / 4))
+# What these lack.
+_HALF_PI_LOW = _f4(math.pi / 2 - float(_HALF_PI))
+_PI_LOW, _QUARTER_PI_LOW = _TWO * _HALF_PI_LOW, _HALF * _HALF_PI_LOW
+_AS0, _AS1, _AS2 = map(_f4, (1.6666752422e-1, 7.4953002686e-2, 4.5470025998e-2))
+_AS3, _AS4 = map(_f4, (2.4181311049e-2, 4.2163199048e-2))
+
+
+@scalar
+def _asin_of_size(size):
+    """Return the arc sine of a number up to 1/2; of a larger one, of the root of half of what it lacks to 1."""
+    t = _HALF * (_ONE - size) if size > _HALF else size * size
+    s = _f4(math.sqrt(t)) if size > _HALF else size
+    return ((((_AS4 * t + _AS3) * t + _AS2) * t + _AS1) * t + _AS0) * t * s + s
+
+
+@scalar
+def asin(x):
+    """Return the arc sine."""
+    size = abs(x)
+    angle = _asin_of_size(size)
+    result = _HALF_PI - (angle + angle - _HALF_PI_LOW) if size > _HALF else angle
+    result = _NAN if size > _ONE else result
+    result = -result if x < _ZERO else result
+    return x if x == _ZERO else result
+
+
+@scalar
+def acos(x):
+    """Return the arc cosine."""
+    size = abs(x)
+    angle = _asin_of_size(size)
+    twice = angle + angle
+    beyond = _PI - (twice - _PI_LOW) if x < _ZERO else twice
+    angle = -angle if x < _ZERO else angle
+    within = _HALF_PI - (angle - _HALF_PI_LOW)
+    result = beyond if size > _HALF else within
+    return _NAN if size > _ONE else result
+
+
+_AT0, _AT1, _AT2, _AT3 = map(_f4, (-3.33329491539e-1, 1.99777106478e-1, -1.38776856032e-1, 8.05374449538e-2))
+_TAN_OF_EIGHTH, _TAN_OF_THREE_EIGHTHS = _f4(0.4142135623730950), _f4(2.414213562373095)
+
+
+@scalar
+def atan(x):
+    """Return the arc tangent: that of a quarter or half of pi, and of the rest."""
+    size = abs(x)
+    high, middle = size > _TAN_OF_THREE_EIGHTHS, size > _TAN_OF_EIGHTH
+    begin, low = _QUARTER_PI if middle else _ZERO, _QUARTER_PI_LOW if middle else _ZERO
+    begin, low = _HALF_PI if high else begin, _HALF_PI_LOW if high else low
+    rest = (size - _ONE) / (size + _ONE) if middle else size
+    rest = -_ONE / size if high else rest
+    t = rest * rest
+    result = begin + ((((_AT3 * t + _AT2) * t + _AT1) * t + _AT0) * t * rest + low + rest)
+    result = -result if x < _ZERO else result
+    return x if x == _ZERO else result

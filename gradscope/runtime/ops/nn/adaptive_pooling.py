@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from operator import index as whole
-from typing import Any
 
 import numpy
 
@@ -195,7 +194,7 @@ def _max(xp: Namespace, self: Array, output_size: Ints) -> tuple[Array, Array]:
     return best if best is not self else self.copy(), index
 
 
-def _max_of_images(loops: Any, self: Array, output_size: Ints) -> tuple[Array, Array]:
+def _max_of_images(loops: Namespace, self: Array, output_size: Ints) -> tuple[Array, Array]:
     """Return the same of images by a compiled loop."""
     images = in_rows(numpy, self).reshape(-1, *self.shape[-2:])
     shape = (len(images), *output_size)

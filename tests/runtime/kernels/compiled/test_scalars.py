@@ -14,6 +14,8 @@ EXACT = {
     "erf": math.erf,
     "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
 }
+WITHIN_ONE = {"atanh": math.atanh, "asin": math.asin, "acos": math.acos, "log1p": math.log1p}
+EVERYWHERE = {"exp2": math.exp2, "expm1": math.expm1, "sinh": math.sinh, "cosh": math.cosh, "atan": math.atan}
 NUMBERS = [float(np.float32(x)) for x in (*np.linspace(-9, 9, 4001), *np.geomspace(1e-30, 1, 50), -87.0, 80.0, 88.7)]
 
 
@@ -36,6 +38,27 @@ def test_tanh_and_exp_are_as_exact_as_numpys(scalars):
         for x in NUMBERS:
             exact = EXACT[name](x)
             assert abs(float(function(np.float32(x))) - exact) <= 1.5 * np.spacing(np.float32(abs(exact))), (name, x)
+
+
+@pytest.mark.parametrize("name", [*WITHIN_ONE, *EVERYWHERE, "log"])
+def test_functions_of_calculus_are_off_by_three_units_in_the_last_place(scalars, name):
+    function = getattr(scalars, name)
+    numbers = [x / 128 for x in NUMBERS if abs(x) < 120] if name in WITHIN_ONE else NUMBERS
+    numbers = [abs(x) for x in numbers if x] if name == "log" else numbers
+    for x in map(np.float32, numbers):
+        exact = (WITHIN_ONE | EVERYWHERE | {"log": math.log})[name](float(x))
+        assert abs(float(function(x)) - exact) <= 3 * np.spacing(np.float32(abs(exact))), x
+
+
+def test_ends_of_domains(scalars):
+    for name in (*WITHIN_ONE, *EVERYWHERE, "log"):
+        for x in (0.0, -0.0, 1.0, -1.0, 1.5, -1.5, math.inf, -math.inf, math.nan, 1e-42):
+            numpys = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atanh": "arctanh"}.get(name, name)
+            with np.errstate(all="ignore"):
+                expected = getattr(np, numpys)(np.float32(x))
+            found = np.float32(getattr(scalars, name)(np.float32(x)))
+            np.testing.assert_allclose(found, expected, rtol=3e-7, atol=1.5e-45, err_msg=f"{name}({x})")
+            assert np.isnan(expected) or np.signbit(found) == np.signbit(expected), f"{name}({x})"
 
 
 def test_underflow_is_gradual(scalars):
