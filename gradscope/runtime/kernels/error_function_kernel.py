@@ -24,17 +24,19 @@ _Q = tuple(map(numpy.float32, (1.0, 0.156892564, 0.0236899125, 3.24923977e-4)))
 _Coefficients = tuple[numpy.float32, ...]
 _MOST, _BLOCK = numpy.float32(16), 1 << 16
 
-# The same for erf(x / sqrt(2)), of which GELU is made.
-_HALVES = tuple(numpy.float32(0.5**power) for power in range(len(_P)))
-_P_OF_NORMAL = tuple(p * half * numpy.float32(math.sqrt(0.5)) for p, half in zip(_P, _HALVES, strict=True))
-_Q_OF_NORMAL = tuple(q * half for q, half in zip(_Q, _HALVES, strict=True))
+# The same for erf(x / sqrt(2)), of which GELU is made; both are divided by the last coefficient of the divisor. For
+# large x the ratio goes on growing, until a cube of the square overflows.
+_HALVES = [0.5**power / (float(_Q[-1]) * 0.125) for power in range(len(_P))]
+_P_OF_NORMAL = tuple(numpy.float32(float(p) * half * math.sqrt(0.5)) for p, half in zip(_P, _HALVES, strict=True))
+_Q_OF_NORMAL = tuple(numpy.float32(float(q) * half) for q, half in zip(_Q, _HALVES, strict=True))
+_LARGE_SQUARE = numpy.float32(1e9)
 
 # The normal distribution function of x > 0 is 1 - density(x) * polynomial(1 / (1 + 0.2316419 x)), but for 7.5e-8:
 # Hastings; formula 26.2.17 of Abramowitz, Stegun, "Handbook of mathematical functions". Its exponential is that of the
-# density, which GELU's slope needs too. The second coefficient is 3e-8 less than theirs (0.319381530): the slope at 0
-# is 1/2 then.
-_HASTINGS_AT = numpy.float32(0.2316419)
-_HASTINGS = tuple(map(numpy.float32, (0.0, 0.3193815, -0.356563782, 1.781477937, -1.821255978, 1.330274429)))
+# density, which GELU's slope needs too. Here it is one of 1 / (1 / 0.2316419 + x), which takes a pass less: its numbers
+# are divided by powers of that number, and a few units in the last place off, so that the slope at 0 is 1/2.
+_HASTINGS_BEGIN = numpy.float32(1 / 0.2316419)
+_HASTINGS = tuple(map(numpy.float32, (0.0, 1.3787724, -6.645124, 143.3274, -632.56116, 1994.5992)))
 _SIGN = numpy.int32(-(1 << 31))
 _DENSITY = numpy.float32(1 / math.sqrt(2 * math.pi))
 
@@ -63,7 +65,9 @@ def gelu(x: Array, out: Array | None = None) -> Array:
     >>> gelu(numpy.array([-1.0, 0.0, 1.0], "f")).round(4).tolist()
     [-0.15870000422000885, 0.0, 0.8413000106811523]
     """
-    square = numpy.minimum(x * x, _most(x, 2 * _MOST))
+    square = x * x
+    if square.size and not square.max() <= _LARGE_SQUARE:  # there is a NaN, or a number so large
+        numpy.minimum(square, _LARGE_SQUARE, out=square)
     result = _tanh_of_ratio(numpy, x, square, _P_OF_NORMAL, _Q_OF_NORMAL)
     result *= numpy.float32(0.5)
     result += numpy.float32(0.5)
@@ -87,8 +91,7 @@ def gelu_backward(g: Array, x: Array, out: Array | None = None) -> Array:
     """
     # The slope is 1/2 more than an odd function, which is computed at |x| and takes the sign of x.
     magnitude = numpy.abs(x)
-    t = magnitude * _HASTINGS_AT
-    t += 1
+    t = magnitude + _HASTINGS_BEGIN
     numpy.divide(1, t, out=t)
     result = _polynomial(_HASTINGS, t)
     result -= magnitude
@@ -111,13 +114,18 @@ def _tanh_of_ratio(xp: Namespace, x: Array, square: Array, p: _Coefficients, q: 
 
 
 def _polynomial(coefficients: _Coefficients, x: Array) -> Array:
-    *rest, value = coefficients
-    value = x * value
-    for coefficient in reversed(rest[1:]):
-        value += coefficient
+    first, *rest, before, last = coefficients
+    if last == 1:
+        value = x + before
+    else:
+        value = x * last
+        value += before
+    for coefficient in reversed(rest):
         value *= x
-    if rest[0]:
-        value += rest[0]
+        value += coefficient
+    value *= x
+    if first:
+        value += first
     return value
 
 
