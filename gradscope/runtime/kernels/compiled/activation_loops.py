@@ -106,6 +106,18 @@ def expm1s(x, result):
 
 
 @kernel(IN1, OUT1)
+def log10s(x, result):
+    for i in range(x.size):
+        result[i] = scalars.log10(x[i])
+
+
+@kernel(IN1, IN1, OUT1)
+def atan2s(y, x, result):
+    for i in range(x.size):
+        result[i] = scalars.atan2(y[i], x[i])
+
+
+@kernel(IN1, OUT1)
 def log1ps(x, result):
     for i in range(x.size):
         result[i] = scalars.log1p(x[i])

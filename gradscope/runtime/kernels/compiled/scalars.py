@@ -13,8 +13,8 @@ import numpy
 from .jit import scalar
 
 __all__ = [
-    "acos", "asin", "atan", "atanh", "cosh", "erf", "exp", "exp2", "expm1", "gradual_exp", "largest", "log", "log1p",
-    "log1p_of_share", "sigmoid", "sinh", "tanh", "tanh_of_softplus",
+    "acos", "asin", "atan", "atan2", "atanh", "cosh", "erf", "exp", "exp2", "expm1", "gradual_exp", "largest", "log",
+    "log10", "log1p", "log1p_of_share", "sigmoid", "sinh", "tanh", "tanh_of_softplus",
 ]  # fmt: skip
 
 _f4, _i4 = numpy.float32, numpy.int32
@@ -221,8 +221,8 @@ _M6, _M7, _M8 = map(_f4, (1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2))
 
 
 @scalar
-def log(x):
-    """Return the natural logarithm."""
+def _parts_of_log(x):
+    """Return a number's exponent, its mantissa less 1, and what the logarithm of the mantissa has beyond that."""
     small = x < _LEAST_NORMAL
     scaled = x * _SUBNORMAL_SCALE if small else x
     bits = _i4(_f4(scaled).view(_i4) - _ROOT_HALF_BITS)
@@ -231,10 +231,34 @@ def log(x):
     r = _i4(_i4(bits & _MANTISSA) + _ROOT_HALF_BITS).view(_f4) - _ONE
     z = r * r
     p = ((((((((_M8 * r + _M7) * r + _M6) * r + _M5) * r + _M4) * r + _M3) * r + _M2) * r + _M1) * r + _M0) * r * z
-    result = (p + e * _LOG_TWO_LOW - _HALF * z + r) + e * _LOG_TWO_HIGH
+    return e, r, p - _HALF * z
+
+
+@scalar
+def _logarithm(x, result):
+    """Return a logarithm: a result, or what it is at the ends."""
     result = x if x > _MOST_FLOAT else result
     result = -_INFINITE if x == _ZERO else result
     return result if x >= _ZERO else _NAN
+
+
+@scalar
+def log(x):
+    """Return the natural logarithm."""
+    e, r, beyond = _parts_of_log(x)
+    return _logarithm(x, (e * _LOG_TWO_LOW + beyond + r) + e * _LOG_TWO_HIGH)
+
+
+# Logarithms to base 10 of 2 and of e, each in two parts, of which the first has few digits.
+_TWO_HIGH, _TWO_LOW = _f4(3.0078125e-1), _f4(math.log10(2) - 3.0078125e-1)
+_E_HIGH, _E_LOW = _f4(4.3359375e-1), _f4(math.log10(math.e) - 4.3359375e-1)
+
+
+@scalar
+def log10(x):
+    """Return the logarithm to base 10."""
+    e, r, beyond = _parts_of_log(x)
+    return _logarithm(x, ((r + beyond) * _E_LOW + beyond * _E_HIGH + r * _E_HIGH + e * _TWO_LOW) + e * _TWO_HIGH)
 
 
 @scalar
@@ -349,3 +373,22 @@ def atan(x):
     result = begin + ((((_AT3 * t + _AT2) * t + _AT1) * t + _AT0) * t * rest + low + rest)
     result = -result if x < _ZERO else result
     return x if x == _ZERO else result
+
+
+_SIGN_BIT = _i4(-0x80000000)
+
+
+@scalar
+def atan2(y, x):
+    """Return the angle of the point (x, y)."""
+    size_x, size_y = abs(x), abs(y)
+    steep = size_y > size_x
+    low, high = size_x if steep else size_y, size_y if steep else size_x
+    ratio = low / high
+    ratio = _ZERO if high == _ZERO else ratio
+    ratio = _ONE if low > _MOST_FLOAT else ratio  # both are infinite
+    angle = atan(ratio)
+    angle = _HALF_PI - (angle - _HALF_PI_LOW) if steep else angle
+    angle = _PI - (angle - _PI_LOW) if _f4(x).view(_i4) < _i4(0) else angle
+    angle = _i4(_f4(angle).view(_i4) | _i4(_f4(y).view(_i4) & _SIGN_BIT)).view(_f4)
+    return x + y if (x != x) | (y != y) else angle

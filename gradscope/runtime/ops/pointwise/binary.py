@@ -13,6 +13,7 @@ from ..declaration.registry import OPERATORS, Operator, operator, public
 from ..declaration.samples import binary, by_number
 from ..execution.array_errors import checked_ufunc, real_ufunc, refuse_kinds
 from ..execution.bare_functions import conj, in_dtype_of
+from .unary import compiled_where_faster
 
 # --- the larger and the smaller ---------------------------------------------------------------------------------------
 
@@ -95,7 +96,7 @@ def _over_square(g: Gradient, x: Array, self: Array, other: Array, F: Namespace)
 
 operator(
     "atan2(Tensor self, Tensor other)",
-    "arctan2",
+    compiled_where_faster("arctan2", "atan2s"),
     promote="float",
     numbers=None,
     inplace=True,
