@@ -258,7 +258,7 @@ TESTED_THROUGH = {
     "optim/lr_scheduler/plateau": "optim/lr_scheduler",
     "optim/moments": "optim/adam",
     "runtime/engine/gradient_validation": "runtime/engine/graph_task",
-    "runtime/kernels/compiled/jit": "runtime/kernels/compiled/scalars",
+    "runtime/kernels/compiled/jit": "runtime/kernels/compiled/jit/scalars",
     "runtime/graph/accumulate_grad": "runtime/engine/graph_task",
     "runtime/ops/declaration/samples": "runtime/ops/linalg/cholesky_and_triangular",
     "runtime/ops/execution/codegen": "runtime/ops/declaration/registry",

@@ -8,7 +8,6 @@
 - :mod:`~.compiled`: the forms that Numba compiles, where it is installed
 - :mod:`~.cuda_kernels`: the hot ones in CUDA C, for arrays on a GPU
 - :mod:`~.attention_kernels`: scaled dot-product attention and its derivative, a block of scores at a time
-- :mod:`~.spin_waits`: what a thread waits for of another, awake at first
 - :mod:`~.threads`: parts of large arrays at a time on several threads
 - :mod:`~.casts`: conversions between dtypes
 - :mod:`~.copies`: transposed matrices in row-major order
@@ -19,8 +18,6 @@
 - :mod:`~.error_function_kernel`: erf in single precision
 - :mod:`~.updates`: steps of optimizers in one pass
 - :mod:`~.recurrent_kernels`: all steps of a recurrent layer, forwards and backwards
-- :mod:`~.convolution_kernels`: convolution and its adjoints, as products with rows of images
-- :mod:`~.im2col`: windows of images as columns of a matrix, and back
-- :mod:`~.image_grid`: how those images lie: in one flat grid, with zeros between them
+- :mod:`~.convolution`: convolution and its adjoints, as products with rows or columns of images
 - :mod:`~.broadcasting`: which shapes broadcast to which, and the sum that undoes it
 """

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from . import threads
-from .spin_waits import waits_awake
+from .threads.spin_waits import waits_awake
 
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, DType, Formula

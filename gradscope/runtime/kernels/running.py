@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import forms, threads
+from . import forms, loading, threads
 
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array
@@ -99,7 +99,7 @@ def _loop(name: str | None, array: Array, axis: int) -> Any:
     """Return a compiled loop over rows, where the axis has them."""
     if name is None or array.dtype.char != "f" or array.size < forms.FEW or axis != array.ndim - 1:
         return None
-    return getattr(forms.compiled("running_loops"), name, None)
+    return getattr(loading.compiled("running_loops"), name, None)
 
 
 def _over_rows(loop: Any, array: Array, *results: Array) -> None:

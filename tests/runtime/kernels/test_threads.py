@@ -15,7 +15,7 @@ import pytest
 
 import gradscope as gs
 from gradscope.runtime.kernels import elementwise, threads
-from gradscope.runtime.kernels.spin_waits import Signal
+from gradscope.runtime.kernels.threads.spin_waits import Signal
 
 
 @pytest.fixture
@@ -320,7 +320,7 @@ def test_a_thread_that_outlives_the_main_one_computes():
 import threading
 import gradscope as gs
 from gradscope.runtime.kernels import elementwise, threads
-from gradscope.runtime.kernels.spin_waits import Signal
+from gradscope.runtime.kernels.threads.spin_waits import Signal
 
 def late():
     threading.main_thread().join()

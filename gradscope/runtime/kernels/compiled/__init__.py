@@ -4,14 +4,12 @@ Each is a loop over the elements of contiguous arrays, and writes to arrays that
 stands in its NumPy form, beside which it is tested; which of both runs is chosen in
 :mod:`gradscope.runtime.kernels.forms`. :mod:`gradscope.runtime.kernels.loading` alone imports these.
 
-- :mod:`~.jit`: the decorators, and the types of arguments
-- :mod:`~.scalars`: exp, tanh, erf and the like of one number, the largest of a row, which kernels inline
+- :mod:`~.jit`: what they are made with: the decorators, and what kernels inline
 - :mod:`~.activation_loops`: activation functions and their derivatives
 - :mod:`~.softmax_loops`: softmax, its logarithm and their derivatives, row by row
 - :mod:`~.recurrent_loops`: the gates of LSTM and GRU and their derivatives, of one step
 - :mod:`~.statistics_loops`: what a recording tells of a tensor: moments, and how many numbers have each exponent
 - :mod:`~.checksum_loops`: checksums of many tensors
-- :mod:`~.tiles`: parts of matrix products whose sums stay in registers
 - :mod:`~.convolution_loops`: products of weights with rows of images
 - :mod:`~.normalization_loops`: layer, batch and group norm, and their derivatives
 - :mod:`~.attention_loops`: the weights of attention and their derivative, rows of scores

@@ -9,9 +9,8 @@ import math
 
 import numpy
 
-from . import scalars
-from .jit import IN1, OUT1, f4, kernel
-from .scalars import erf, exp, expm1, gradual_exp, log1p_of_share, sigmoid, tanh, tanh_of_softplus
+from .jit import IN1, OUT1, f4, kernel, scalars
+from .jit.scalars import erf, exp, expm1, gradual_exp, log1p_of_share, sigmoid, tanh, tanh_of_softplus
 
 _f4 = numpy.float32
 _ZERO, _HALF, _ONE, _THREE, _SIX = map(_f4, (0, 0.5, 1, 3, 6))

@@ -11,7 +11,7 @@ import math
 import numpy
 
 from .jit import IN1, OUT1, OUT2, f4, i8, kernel, scalar
-from .scalars import exp, largest
+from .jit.scalars import exp, largest
 
 _f4 = numpy.float32
 _ZERO, _ONE = _f4(0), _f4(1)

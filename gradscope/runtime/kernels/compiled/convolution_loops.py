@@ -1,4 +1,4 @@
-"""Products of weights with rows of images where they lie; `kernels.convolution_kernels` gathers them."""
+"""Products of weights with rows of images where they lie; `kernels.convolution` gathers them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from .jit import IN1, OUT2, f4, i8, kernel, types
-from .tiles import LANES, product_tile, sums_tile
+from .jit.tiles import LANES, product_tile, sums_tile
 
 __all__ = ["Products", "WeightSums"]
 

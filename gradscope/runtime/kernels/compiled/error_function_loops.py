@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from . import scalars
-from .jit import IN1, OUT1, kernel
+from .jit import IN1, OUT1, kernel, scalars
 
 
 @kernel(IN1, OUT1)

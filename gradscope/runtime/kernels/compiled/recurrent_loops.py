@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy
 
 from .jit import IN1, IN2, OUT2, kernel
-from .scalars import sigmoid, tanh
+from .jit.scalars import sigmoid, tanh
 
 __all__ = ["gru", "gru_backward", "lstm", "lstm_backward"]
 

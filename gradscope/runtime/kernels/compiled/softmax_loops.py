@@ -7,7 +7,7 @@ import math
 import numpy
 
 from .jit import IN2, OUT2, kernel, scalar
-from .scalars import exp, largest
+from .jit.scalars import exp, largest
 
 _f4 = numpy.float32
 _ZERO, _ONE = _f4(0), _f4(1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from ...kernels import forms, threads
+from ...kernels import forms, loading, threads
 
 if TYPE_CHECKING:
     from ..declaration.annotations import Array
@@ -66,7 +66,7 @@ def put(array: Array, axis: int, index: Array, values: Array) -> None:
 def combine(ufunc: numpy.ufunc, array: Array, axis: int, index: Array, values: Array) -> None:
     """Combine these places with values of the shape of the index, one after the other, as ``ufunc.at`` does."""
     flat = array.reshape(-1)
-    loops = forms.compiled("index_loops") if ufunc is numpy.add and array.dtype.char == "f" else None
+    loops = loading.compiled("index_loops") if ufunc is numpy.add and array.dtype.char == "f" else None
     at = ufunc.at if loops is None else loops.add_elements
     for some, positions in _positions(array, axis, index, slice(0, len(index))):
         at(flat, positions, numpy.ascontiguousarray(values[some], array.dtype).reshape(-1))

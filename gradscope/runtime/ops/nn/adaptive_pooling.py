@@ -8,7 +8,7 @@ from operator import index as whole
 
 import numpy
 
-from ...kernels import forms, threads
+from ...kernels import forms, loading, threads
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Ints, Namespace, Shape, Sizes
 from ..declaration.references import adaptive_windows, adjoint, largest, mean_of, pooled
@@ -182,7 +182,7 @@ def _max(xp: Namespace, self: Array, output_size: Ints) -> tuple[Array, Array]:
     refuse_kinds(name, self, "biuc")
     sizes = self.shape[-spatial:]
     if spatial == 2 and type(self) is numpy.ndarray and self.dtype.char == "f" and self.size >= forms.LEAST:
-        loops = forms.compiled("pooling_loops")
+        loops = loading.compiled("pooling_loops")
         if loops is not None and math.prod(output_size):
             return _max_of_images(loops, self, output_size)
     best = self

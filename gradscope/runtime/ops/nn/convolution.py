@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy
 
-from ...kernels import convolution_kernels as kernels
+from ...kernels.convolution import convolution_kernels as kernels
 from ...kernels.copies import copy_into
 from ...memory.elements import as_element
 from ...memory.storage import restrided

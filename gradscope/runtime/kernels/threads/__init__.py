@@ -1,4 +1,7 @@
-"""Parts of large arrays at a time on as many threads as were asked for; NumPy and compiled kernels release the lock."""
+"""Parts of large arrays at a time on as many threads as were asked for; NumPy and compiled kernels release the lock.
+
+- :mod:`~.spin_waits`: what one thread waits for of another, awake at first
+"""
 
 from __future__ import annotations
 

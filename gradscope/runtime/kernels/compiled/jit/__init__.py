@@ -1,4 +1,8 @@
-"""Compiles kernels: at import for the types they name, without the interpreter's lock; the code is kept on disk."""
+"""Compiles kernels: at import for the types they name, without the interpreter's lock; the code is kept on disk.
+
+- :mod:`~.scalars`: exp, tanh, erf and the like of one number, the largest of a row, which kernels inline
+- :mod:`~.tiles`: parts of matrix products whose sums stay in registers
+"""
 
 from __future__ import annotations
 

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import forms, loading, threads
+from .. import forms, loading, threads
 from .im2col import Windows
 from .image_grid import Grid, Ints, Product, input_products, window_product
 
 if TYPE_CHECKING:
-    from ..ops.declaration.annotations import Array, DType
+    from ...ops.declaration.annotations import Array, DType
 
 __all__ = ["convolved", "input_gradient", "suits", "weight_gradient"]
 

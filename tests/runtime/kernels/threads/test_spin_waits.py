@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from gradscope.runtime.kernels import spin_waits
-from gradscope.runtime.kernels.spin_waits import Signal, waits_awake
+from gradscope.runtime.kernels.threads import spin_waits
+from gradscope.runtime.kernels.threads.spin_waits import Signal, waits_awake
 from tests.runtime.kernels.both_forms import numpy_alone
 
 compiled = pytest.mark.skipif(not waits_awake(), reason="needs Numba")

@@ -10,7 +10,7 @@ import math
 
 import numpy
 
-from .jit import scalar
+from . import scalar
 
 __all__ = [
     "acos", "asin", "atan", "atan2", "atanh", "cosh", "erf", "exp", "exp2", "expm1", "gradual_exp", "largest", "log",

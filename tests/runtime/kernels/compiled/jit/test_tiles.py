@@ -7,7 +7,7 @@ pytest.importorskip("numba", reason="compiles kernels")
 
 import numba
 
-from gradscope.runtime.kernels.compiled.tiles import LANES, product_tile, sums_tile
+from gradscope.runtime.kernels.compiled.jit.tiles import LANES, product_tile, sums_tile
 
 
 def whole_numbers(*shape):

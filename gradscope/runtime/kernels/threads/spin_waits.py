@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy
 
-from . import loading
+from .. import loading
 
 __all__ = ["Signal", "waits_awake"]
 

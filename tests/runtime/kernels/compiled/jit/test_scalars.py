@@ -23,7 +23,7 @@ NUMBERS = [float(np.float32(x)) for x in (*np.linspace(-9, 9, 4001), *np.geomspa
 @pytest.fixture
 def scalars():
     pytest.importorskip("numba", reason="compiles kernels")
-    return loading.compiled("scalars")
+    return loading.compiled("jit.scalars")
 
 
 @pytest.mark.parametrize("name", EXACT)

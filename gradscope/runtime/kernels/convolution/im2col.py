@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy
 
 if TYPE_CHECKING:
-    from ..ops.declaration.annotations import Array
+    from ...ops.declaration.annotations import Array
 
 __all__ = ["Windows"]
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradscope.runtime.kernels import convolution_kernels as kernels
-from gradscope.runtime.kernels.im2col import Windows
+from gradscope.runtime.kernels.convolution import convolution_kernels as kernels
+from gradscope.runtime.kernels.convolution.im2col import Windows
 from gradscope.runtime.ops.declaration.references import adjoint, convolved
 
 AXIS = st.tuples(st.integers(1, 7), st.integers(1, 3), st.integers(1, 3), st.integers(0, 3), st.integers(1, 2))

@@ -6,7 +6,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradscope.runtime.kernels.image_grid import input_products, window_product
+from gradscope.runtime.kernels.convolution.image_grid import input_products, window_product
 
 AXES = st.lists(
     st.tuples(st.integers(1, 7), st.integers(1, 4), st.integers(1, 3), st.integers(0, 4), st.integers(1, 3)).filter(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradscope.runtime.kernels.im2col import Windows
+from gradscope.runtime.kernels.convolution.im2col import Windows
 
 AXIS = st.tuples(st.integers(1, 6), st.integers(1, 3), st.integers(1, 3), st.integers(0, 2), st.integers(1, 2))
 
