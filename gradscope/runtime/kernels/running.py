@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["accumulated", "extremes", "sums_from_the_end"]
 
 _WIDE = 1 << 8  # elements of a slice for which a call of a ufunc is worth it
-_LOOPS = {numpy.add: "running_sums", numpy.multiply: "running_products"}
+_LOOPS: dict[numpy.ufunc, str] = {numpy.add: "running_sums", numpy.multiply: "running_products"}
 
 
 def accumulated(ufunc: numpy.ufunc, array: Array, axis: int) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
@@ -60,15 +60,15 @@ class Windows(NamedTuple):
     def im2col(self, x: Array) -> Array:
         """Return the windows of images (N, C, *spatial) as a matrix of shape (C * taps, N * windows)."""
         images, channels = x.shape[:2]
-        room = numpy.zeros((channels, images, *self.padded), x.dtype)
+        room: Any = numpy.zeros((channels, images, *self.padded), x.dtype)
         room[(..., *self.inside)] = x.swapaxes(0, 1)
         found = room.reshape(channels, -1).take(_places(self, images), axis=1)
         return found.reshape(channels * math.prod(self.kernel), -1)
 
     def col2im(self, columns: Array, images: int) -> Array:
         """Return images (N, C, *spatial), each pixel the sum over the windows that it lies in: the adjoint."""
-        by_tap = columns.reshape(-1, *self.kernel, images, *self.out)
-        room = numpy.zeros((len(by_tap), images, *self.padded), columns.dtype)
+        by_tap: Any = columns.reshape(-1, *self.kernel, images, *self.out)
+        room: Any = numpy.zeros((len(by_tap), images, *self.padded), columns.dtype)
         for tap in itertools.product(*map(range, self.kernel)):
             room[(..., *self._met_by(tap))] += by_tap[(slice(None), *tap)]
         return numpy.ascontiguousarray(room[(..., *self.inside)].swapaxes(0, 1))
@@ -84,6 +84,6 @@ class Windows(NamedTuple):
 @lru_cache(maxsize=64)
 def _places(windows: Windows, images: int) -> Array:
     """Return where in a channel of the padded images, taken as one row, the pixels are that taps meet, tap by tap."""
-    pixels = numpy.arange(images * math.prod(windows.padded)).reshape(images, *windows.padded)
+    pixels: Any = numpy.arange(images * math.prod(windows.padded)).reshape(images, *windows.padded)
     met = [pixels[(..., *windows._met_by(tap))].reshape(-1) for tap in itertools.product(*map(range, windows.kernel))]
     return numpy.concatenate(met)
