@@ -215,7 +215,7 @@ def test_an_elementwise_kernel_is_given_its_arrays_and_numbers(compiler, name, k
 
 def test_each_compiled_formula_has_one_of_the_same_parameters():
     pytest.importorskip("numba", reason="compiles kernels")
-    from gradscope.runtime.kernels.compiled import activation_loops, softmax_loops, update_loops
+    from gradscope.runtime.kernels.compiled import activation_loops, calculus_loops, softmax_loops, update_loops
 
     def parameters(loops, results):
         kernels = [(name, value) for name, value in vars(loops).items() if hasattr(value, "py_func")]
@@ -224,7 +224,7 @@ def test_each_compiled_formula_has_one_of_the_same_parameters():
         return {name: [p for p in names if p not in results] for name, names in named.items() if name[0] != "_"}
 
     elementwise = {n: f"{f.arrays} {f.numbers}".split() for n, f in cuda_kernels.ELEMENTWISE.items()}
-    compiled = parameters(activation_loops, ("result",))
+    compiled = parameters(activation_loops, ("result",)) | parameters(calculus_loops, ("result",))
     del compiled["relu"]  # one of CuPy's own functions
     assert elementwise == compiled
     assert {n: arrays.split() for n, (arrays, _) in cuda_kernels.ROWWISE.items()} == parameters(

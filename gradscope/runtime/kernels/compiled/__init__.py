@@ -18,8 +18,8 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.running_loops`: running sums, products and extremes along rows
 - :mod:`~.index_loops`: rows and elements that are added at indices
 - :mod:`~.half_precision_loops`: half precision to single and back
-- :mod:`~.order_loops`: the few largest or smallest numbers of rows
-- :mod:`~.pooling_loops`: the largest number of each window
+- :mod:`~.extremes_loops`: the few largest or smallest numbers of rows, the largest of each window
+- :mod:`~.calculus_loops`: exp, tanh, arcs and the like, which NumPy has no vectors for with AVX2
 - :mod:`~.error_function_loops`: the error function
 - :mod:`~.update_loops`: an optimizer's update of a parameter, in one pass
 - :mod:`~.waiting_loops`: waiting for another thread

@@ -1,7 +1,4 @@
-"""Activation functions in one pass over memory, and functions of calculus.
-
-The formulas are in `ops.nn.activations` and `ops.pointwise`.
-"""
+"""Activation functions in one pass over memory; the formulas are in `ops.nn.activations`."""
 
 from __future__ import annotations
 
@@ -9,8 +6,8 @@ import math
 
 import numpy
 
-from .jit import IN1, OUT1, f4, kernel, scalars
-from .jit.scalars import erf, exp, expm1, gradual_exp, log1p_of_share, sigmoid, tanh, tanh_of_softplus
+from .jit import IN1, OUT1, f4, kernel
+from .jit.scalars import erf, exp, expm1, log1p_of_share, sigmoid, tanh, tanh_of_softplus
 
 _f4 = numpy.float32
 _ZERO, _HALF, _ONE, _THREE, _SIX = map(_f4, (0, 0.5, 1, 3, 6))
@@ -84,84 +81,6 @@ def sigmoids(x, result):
 def sigmoid_backward(g, y, result):
     for i in range(y.size):
         result[i] = g[i] * ((_ONE - y[i]) * y[i])
-
-
-@kernel(IN1, OUT1)
-def exps(x, result):
-    for i in range(x.size):
-        result[i] = gradual_exp(x[i])
-
-
-@kernel(IN1, OUT1)
-def exp2s(x, result):
-    for i in range(x.size):
-        result[i] = scalars.exp2(x[i])
-
-
-@kernel(IN1, OUT1)
-def expm1s(x, result):
-    for i in range(x.size):
-        result[i] = expm1(x[i])
-
-
-@kernel(IN1, OUT1)
-def log10s(x, result):
-    for i in range(x.size):
-        result[i] = scalars.log10(x[i])
-
-
-@kernel(IN1, IN1, OUT1)
-def atan2s(y, x, result):
-    for i in range(x.size):
-        result[i] = scalars.atan2(y[i], x[i])
-
-
-@kernel(IN1, OUT1)
-def log1ps(x, result):
-    for i in range(x.size):
-        result[i] = scalars.log1p(x[i])
-
-
-@kernel(IN1, OUT1)
-def sinhs(x, result):
-    for i in range(x.size):
-        result[i] = scalars.sinh(x[i])
-
-
-@kernel(IN1, OUT1)
-def coshs(x, result):
-    for i in range(x.size):
-        result[i] = scalars.cosh(x[i])
-
-
-@kernel(IN1, OUT1)
-def asins(x, result):
-    for i in range(x.size):
-        result[i] = scalars.asin(x[i])
-
-
-@kernel(IN1, OUT1)
-def acoss(x, result):
-    for i in range(x.size):
-        result[i] = scalars.acos(x[i])
-
-
-@kernel(IN1, OUT1)
-def atans(x, result):
-    for i in range(x.size):
-        result[i] = scalars.atan(x[i])
-
-
-@kernel(IN1, OUT1)
-def atanhs(x, result):
-    for i in range(x.size):
-        result[i] = scalars.atanh(x[i])
-
-
-@kernel(IN1, OUT1)
-def tanhs(x, result):
-    for i in range(x.size):
-        result[i] = tanh(x[i])
 
 
 @kernel(IN1, IN1, OUT1)

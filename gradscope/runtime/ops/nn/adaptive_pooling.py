@@ -182,7 +182,7 @@ def _max(xp: Namespace, self: Array, output_size: Ints) -> tuple[Array, Array]:
     refuse_kinds(name, self, "biuc")
     sizes = self.shape[-spatial:]
     if spatial == 2 and type(self) is numpy.ndarray and self.dtype.char == "f" and self.size >= forms.LEAST:
-        loops = loading.compiled("pooling_loops")
+        loops = loading.compiled("extremes_loops")
         if loops is not None and 0 not in output_size:
             return _max_of_images(loops, self, output_size)
     best = self

@@ -30,7 +30,7 @@ def compiled_where_faster(ufunc: str, loop: str) -> str | Formula:
     """
     if _has_avx512(ufunc):
         return ufunc
-    known, name = getattr(numpy, ufunc), f"activation_loops.{loop}"
+    known, name = getattr(numpy, ufunc), f"calculus_loops.{loop}"
 
     @whole
     def forward(xp: Namespace, *arrays: Array) -> Array:

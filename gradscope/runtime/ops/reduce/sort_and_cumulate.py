@@ -345,7 +345,7 @@ def _topk(xp: Namespace, self: Array, k: int, dim: int = -1, largest: bool = Tru
 def _few_of_rows(array: Array, k: int, axis: int, largest: bool) -> tuple[Array, Array] | None:
     """Return values and indices by a compiled loop, where there is one and few are wanted: it inserts them in order."""
     single = type(array) is numpy.ndarray and array.dtype.char == "f" and array.size >= _LARGE
-    loops = loading.compiled("order_loops") if single and 0 < k <= min(_FEW, array.shape[axis] // 4) else None
+    loops = loading.compiled("extremes_loops") if single and 0 < k <= min(_FEW, array.shape[axis] // 4) else None
     if loops is None:
         return None
     lines = in_rows(numpy, numpy.moveaxis(array, axis, -1))
