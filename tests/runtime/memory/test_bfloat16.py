@@ -94,7 +94,7 @@ ROUNDED_ON_THE_WAY = {
 COMPUTED_HERE = {
     *("_fft_r2c", "_upsample_bicubic2d_aa", "_upsample_bicubic2d_aa_backward", "_upsample_bilinear2d_aa"),
     *("_upsample_bilinear2d_aa_backward", "_upsample_lanczos2d_aa", "affine_grid_generator", "avg_pool3d"),
-    *("multi_margin_loss", "multilabel_margin_loss", "pdist.rows"),
+    *("multi_margin_loss", "multilabel_margin_loss", "cdist.rows", "pdist.rows"),
 }
 REFUSED_WHERE_EMPTY = {"linalg_cholesky_ex", "linalg_eigh"}
 

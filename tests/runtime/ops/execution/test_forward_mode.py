@@ -25,7 +25,7 @@ INPLACE = [op for op in DIFFERENTIABLE if op.inplace_function is not None]
 # PyTorch has no forward mode for these, or not for all reductions.
 BACKWARD_ONLY_IN_TORCH = (
     "scatter_reduce", "index_reduce", "cholesky", "ormqr", "embedding_bag.bags", "grid_sampler_2d", "grid_sampler_3d",
-    "multi_margin_loss", "multilabel_margin_loss", "pdist.rows",
+    "multi_margin_loss", "multilabel_margin_loss", "cdist.rows", "pdist.rows",
     "igamma", "igammac", "special_zeta",
 )  # fmt: skip
 # Its tangents of these are not what finite differences say (2.13), but test_forward_mode holds ours to that.
