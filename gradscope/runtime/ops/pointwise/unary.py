@@ -33,13 +33,18 @@ def compiled_where_faster(ufunc: str, loop: str) -> str | Formula:
     known, name = getattr(numpy, ufunc), f"calculus_loops.{loop}"
 
     @whole
-    def forward(xp: Namespace, *arrays: Array) -> Array:
-        last = arrays[-1]
-        if xp is numpy and (last.size < forms.LEAST or last.dtype.char != "f"):
-            return known(*arrays)
-        return pointwise(name, getattr(xp, ufunc), *arrays, writes=True)
+    def of_one(xp: Namespace, self: Array) -> Array:
+        if xp is numpy and (self.size < forms.LEAST or self.dtype.char != "f"):
+            return known(self)
+        return pointwise(name, getattr(xp, ufunc), self, writes=True)
 
-    return forward
+    @whole
+    def of_two(xp: Namespace, self: Array, other: Array) -> Array:
+        if xp is numpy and (other.size < forms.LEAST or other.dtype.char != "f"):
+            return known(self, other)
+        return pointwise(name, getattr(xp, ufunc), self, other, writes=True)
+
+    return of_one if known.nin == 1 else of_two
 
 
 def _has_avx512(ufunc: str) -> bool:
