@@ -485,35 +485,19 @@ def own(array: Any) -> Any:
     return array if getattr(array.flags, "writeable", True) else array.copy()  # CuPy has no such flag
 
 
-class _ArrayInterface(ctypes.Structure):
-    """What NumPy's array interface protocol has a C program read of an array."""
-
-    _fields_ = (
-        ("two", ctypes.c_int),
-        ("nd", ctypes.c_int),
-        ("typekind", ctypes.c_char),
-        ("itemsize", ctypes.c_int),
-        ("flags", ctypes.c_int),
-        ("shape", ctypes.c_void_p),
-        ("strides", ctypes.c_void_p),
-        ("data", ctypes.c_void_p),
-        ("descr", ctypes.c_void_p),
-    )
-
-
-_DATA = _ArrayInterface.data.offset
 _pointer_at = ctypes.c_void_p.from_address
-_content = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
+_DATA = object.__basicsize__
 
 
 def address(array: Any) -> int:
-    """Return the address of the first element of `array`."""
+    """Return the address of the first element of `array`.
+
+    It is the first field of NumPy's C structure, after the head of every Python object: that is read in a seventh of
+    the time of ``__array_interface__``, a dictionary.
+    """
     if type(array) is not ndarray:
         return backend_of(array).address(array)
-    capsule = array.__array_struct__  # in half the time of __array_interface__, a dictionary
-    return _pointer_at(_content(capsule, None) + _DATA).value or 0
+    return _pointer_at(id(array) + _DATA).value or 0
 
 
 def special_function(array: Any, name: str) -> Any:

@@ -195,3 +195,21 @@ def test_create_graph_on_the_device(other_device: str) -> None:
     (second,) = gs.autograd.grad(first.sum(), x)
     assert second.device.type == other_device
     assert second.tolist() == [6.0, 12.0]
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        numpy.ones(3),
+        numpy.arange(12.0).reshape(3, 4)[::-1, 1::2],
+        numpy.array(2.0),
+        numpy.empty((0, 3), "float32"),
+        numpy.broadcast_to(numpy.ones(1), (4, 4)),
+    ],
+    ids=["whole", "strided", "scalar", "empty", "expanded"],
+)
+def test_the_address_of_an_array_is_what_numpy_says(array) -> None:
+    assert devices.address(array) == array.__array_interface__["data"][0]
