@@ -148,7 +148,8 @@ class NodeEntered(Event):
 class NodeExited(Event):
     """A node has run, and its post-hooks. ``grad_inputs`` (one per entry of ``next_functions``) may be assigned.
 
-    ``arrays`` are both as bare arrays, read-only and quicker, where nobody has had their tensors; None elsewhere.
+    It still has what it saved. ``arrays`` are both as bare arrays, read-only and quicker, where nobody has had their
+    tensors; None elsewhere.
 
     Attributes
     ----------

@@ -107,6 +107,20 @@ def test_exit_carries_gradients_in_and_out():
     assert mul.grad_inputs[0].tolist() == (gs_out * 3).tolist()
 
 
+@pytest.mark.parametrize("closer", [(), (events.NodeReady,)], ids=["heard", "attended"])
+def test_a_node_still_has_what_it_saved_when_its_exit_is_told_and_not_after(closer):
+    held = {}
+
+    def look(event):
+        held[event.node] = [saved.released for saved in event.node.saved_tensors_info()]
+
+    with events.subscribe(look, events.NodeExited), events.subscribe(lambda event: None, *closer):
+        small_backward()
+    exp = next(node for node in held if node.name() == "ExpBackward0")
+    assert held[exp] == [False]
+    assert [saved.released for saved in exp.saved_tensors_info()] == [True]
+
+
 def test_listener_replaces_an_incoming_gradient():
     def zero(event):
         if event.node.name() == "ExpBackward0":

@@ -509,14 +509,13 @@ class GraphTask:
                 if events.LeafReached in heard:
                     events.emit(events.LeafReached(self, node))
                 node.accumulate(grad)
-        elif passing is None:
+        elif passing is None and listeners is None:
             results = node.apply(grad) if self.keep_graph else node.spend(grad)
             if self.kept is not None:
                 self.kept.append(node)
-        else:
-            results = node.apply(grad)
-        if passing is None and listeners is None:
             return results
+        else:
+            results = node.apply(grad)  # who hears of it may look at what it has saved
         index = -1
         edge: Any
         for edge in node.edges:
@@ -541,9 +540,11 @@ class GraphTask:
         for listener, thread in listeners or ():
             if thread is None or thread == threading.get_ident():
                 listener(event)
-        if passing is not None:
+        if self.keep_graph or events.closely:
             self._let_go(node)
-        return [None if g is None else bare_of(g) for g in event.grad_inputs] if event.seen else results
+        else:
+            node.release()
+        return results if event._grads is None else [None if g is None else bare_of(g) for g in event.grad_inputs]
 
     def _pass(self, listeners: Any, given: Sequence[Any], made: Sequence[Any]) -> bool:
         """Tell of a node in passing; return whether somebody wants to look closer."""
@@ -650,8 +651,8 @@ class GraphTask:
             if state.special and events.wanted(events.TensorUnpacked):
                 announce_unpacked(node)
             results = node.apply_graph(carried) if self.create_graph else node.apply(carried)
-        passing = state.special and events.wanted(events.InPassing)
-        if not passing:
+        heard = state.special and (events.wanted(events.NodeExited) or events.wanted(events.InPassing))
+        if not heard:
             self._let_go(node)
         try:
             if len(results) != len(node.edges):
@@ -660,7 +661,7 @@ class GraphTask:
                 check_anomaly(node, results)
             return self._results_seen(node, results, grads)
         finally:
-            if passing:
+            if heard:
                 self._let_go(node)
 
     def _let_go(self, node: Node) -> None:
