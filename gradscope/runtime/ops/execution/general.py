@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import namedtuple
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -362,7 +362,7 @@ def watched(op: Operator, arguments: tuple[Argument, ...], depth: int = 3) -> Re
         if events.NodeRecorded in heard or events.TensorSaved in heard:
             tell_recorded(node)
     if events.OperatorRecorded in heard:
-        tell_ran(op, node, list(arguments), list(output) if op.multi else [output])
+        tell_ran(op, node, arguments, tuple(output) if op.multi else (output,))
     return output
 
 
@@ -516,7 +516,7 @@ def instrument(
             pack_all(node)
         tell_recorded(node)
     if events.wanted(events.OperatorRecorded):
-        tell_ran(op, node, operands, outputs)
+        tell_ran(op, node, operands, tuple(outputs))
 
 
 def annotate(node: Node) -> None:
@@ -544,10 +544,17 @@ def tell_recorded(node: Node) -> None:
                 listener(event)
 
 
-def tell_ran(op: Operator, node: GraphNode, operands: list[Argument], outputs: list[Tensor]) -> None:
+def tell_ran(op: Operator, node: GraphNode, operands: Sequence[Argument], outputs: tuple[Tensor, ...]) -> None:
     """Tell the listeners of an operator's call."""
-    site = node.call_site if node is not None else events.call_site_if_wanted()
-    events.emit(events.OperatorRecorded(node, op.name, tuple(tensors_among(operands)), tuple(outputs), site))
+    if modes.in_tangent:
+        return
+    event = _new(events.OperatorRecorded)  # its __init__() and emit(), without the calls
+    event.node, event.name, event.outputs = node, op.name, outputs
+    event.inputs = tuple(tensors_among(operands))
+    event.call_site = node.call_site if node is not None else events.call_site_if_wanted()
+    for listener, thread in events.heard.get(events.OperatorRecorded, ()):
+        if thread is None or thread == threading.get_ident():
+            listener(event)
 
 
 def announce_saved(node: Node) -> None:

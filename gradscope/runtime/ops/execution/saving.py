@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -27,7 +28,7 @@ __all__ = [
 ]
 
 
-def tensors_among(operands: list[Argument]) -> list[Tensor]:
+def tensors_among(operands: Sequence[Argument]) -> list[Tensor]:
     """Return the tensors among operands, lists flattened."""
     found = []
     for operand in operands:
