@@ -15,8 +15,9 @@ class Watch(GuardedObserver):
 
     Attributes
     ----------
-    at_leaves_alone : collection of str
-        Which of its methods ``node_entered`` and ``node_exited`` do something at leaves alone.
+    at_leaves_alone, at_functions_alone : collection of str
+        Which of its methods ``node_entered`` and ``node_exited`` do something at leaves, or at the nodes of custom
+        Functions, alone.
 
     See Also
     --------
@@ -37,12 +38,21 @@ class Watch(GuardedObserver):
     """
 
     at_leaves_alone: ClassVar[Collection[str]] = ()
+    at_functions_alone: ClassVar[Collection[str]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "looks_into" in vars(cls):
-            cls.looks_into = guarded(cls.looks_into)  # type: ignore[method-assign]
+        for name in ("looks_into", "in_backward"):
+            if name in vars(cls):
+                setattr(cls, name, guarded(vars(cls)[name]))
 
     def looks_into(self, task: Any) -> bool:
         """Whether nodes that are no leaves matter to it in a backward of which ``task_started`` has told."""
         return True
+
+    def in_backward(self, task: Any) -> Any:
+        """Return what has the methods ``node_entered`` and ``node_exited`` for that backward.
+
+        That is the watch, or what it has made for the backward and need not look up at each node.
+        """
+        return self

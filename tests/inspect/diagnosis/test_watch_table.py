@@ -4,7 +4,8 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
-from gradscope.inspect.adapters import NativeAdapter, Observer
+from gradscope.inspect.adapters import NativeAdapter, Observer, event_guards
+from gradscope.inspect.diagnosis import watch_table
 from gradscope.inspect.diagnosis.watch import Watch
 from gradscope.inspect.diagnosis.watch_table import WatchTable
 from gradscope.runtime import events
@@ -52,6 +53,28 @@ class OfProducts(Hearing):
 
 class OfLeaves(Hearing):
     at_leaves_alone = ("node_entered",)
+
+
+class OfFunctions(Hearing):
+    at_functions_alone = ("node_entered",)
+
+
+class OfEachBackward(Hearing):
+    """Hears nodes by what it makes for a backward."""
+
+    def in_backward(self, task):
+        return Hearing("its own", self.heard)
+
+
+class Failing(Watch):
+    def operator_ran(self, call):
+        raise ValueError("a bug")
+
+    def in_backward(self, task):
+        return self if not hasattr(self, "nodes") else self.nodes
+
+    def node_exited(self, call):
+        raise ValueError("a bug")
 
 
 class OfNoBackward(Hearing):
@@ -114,6 +137,82 @@ def test_nodes_that_are_no_leaves_are_told_to_those_that_look_into_the_backward(
         ("leaves", "exited", "AccumulateGrad"),
         ("none", "exited", "AccumulateGrad"),
     ]
+
+
+class Double(gs.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+
+def test_nodes_of_functions_are_told_to_those_that_hear_of_them_alone():
+    heard, adapter = [], NativeAdapter()
+    table = WatchTable(adapter, [(OfFunctions("functions", heard), ("backward",))])
+    with adapter.observe(table, forward=False, backward=True):
+        Double.apply(gs.ones(2, requires_grad=True)).sum().backward()
+    assert [event[2] for event in heard if event[1] == "entered"] == ["DoubleBackward"]
+    assert [event[2] for event in heard if event[1] == "exited"] == ["SumBackward0", "DoubleBackward", "AccumulateGrad"]
+
+
+def test_what_is_known_of_classes_that_are_made_in_a_loop_is_bounded(monkeypatch):
+    monkeypatch.setattr(watch_table, "_KINDS", 3)
+    heard, adapter = [], NativeAdapter()
+    table = WatchTable(adapter, [(OfFunctions("functions", heard), ("backward",))])
+    with adapter.observe(table, forward=False, backward=True):
+        for _ in range(6):
+            type("Made", (Double,), {}).apply(gs.ones(2, requires_grad=True)).sum().backward()
+    assert len(table._kinds) <= 3
+    assert [event[2] for event in heard if event[1] == "entered"] == ["MadeBackward"] * 6
+
+
+def test_an_observer_without_a_guard_is_told_too():
+    class Bare(Observer):
+        def node_exited(self, call):
+            heard.append(call.node.name())
+
+    heard = []
+    told([Bare()])
+    assert heard == ["SumBackward0", "MulBackward0", "AccumulateGrad"]
+
+
+def test_nodes_are_told_to_what_a_watch_makes_for_a_backward():
+    heard = []
+    told([OfEachBackward("watch", heard)])
+    assert {event[0] for event in heard if event[1] in ("entered", "exited")} == {"its own"}
+    assert {event[0] for event in heard if event[1] not in ("entered", "exited")} == {"watch"}
+
+
+class Nodes:
+    def node_exited(self, call):
+        raise ValueError("a bug")
+
+
+@pytest.mark.parametrize("nodes", [None, Nodes()], ids=["watch", "in_backward"])
+@pytest.mark.parametrize("wanted", [("operators",), ("backward",)])
+def test_a_watch_that_fails_hears_no_more_and_the_others_do(monkeypatch, wanted, nodes):
+    monkeypatch.setattr(event_guards, "raising", False)
+    heard, failing = [], Failing()
+    monkeypatch.setattr(failing, "report_fault", lambda fault: heard.append(("fault",)), raising=False)
+    if nodes is not None:
+        failing.nodes = nodes
+    told([failing, Hearing("other", heard)], wanted)
+    assert heard.count(("fault",)) == 1
+    assert "a bug" in failing.fault
+    assert len([event for event in heard if event[0] == "other"]) == len(alone(Hearing("other", []), wanted))
+
+
+def test_an_error_that_a_watch_means_leaves_the_table():
+    class Meaning(Failing):
+        meant = (ValueError,)
+
+    with pytest.raises(ValueError, match="a bug"):
+        told([Meaning()], ("operators",))
+    with pytest.raises(ValueError, match="a bug"):
+        told([Meaning()], ("backward",))
 
 
 def test_a_table_that_is_opened_in_a_backward_tells_of_its_nodes():
