@@ -229,6 +229,10 @@ class AnyAdapter:
         notes: dict[Any, Any] = node.metadata
         return notes
 
+    def notes_below(self, node: Any) -> Sequence[dict[Any, Any]]:
+        """Return the metadata of the nodes that a node's edges lead to."""
+        return self._of(node).notes_below(node)
+
     def memory_key(self, tensor: Any) -> Hashable:
         """Return what tensors that share memory share."""
         adapter = self._of(tensor)
@@ -237,6 +241,10 @@ class AnyAdapter:
     def address(self, tensor: Any) -> Hashable:
         """Return where the memory of a tensor begins: what arrays that share it share too."""
         return self._of(tensor).address(tensor)
+
+    def own_address(self, tensor: Any) -> Hashable | None:
+        """Return the same of a tensor that is no view, None of a view."""
+        return self._of(tensor).own_address(tensor)
 
     def memory(self, tensor: Any) -> tuple[Hashable, Any]:
         """Return what tensors that share memory share, and what lives as long as it; None if it has none of its own."""

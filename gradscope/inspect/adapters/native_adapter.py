@@ -101,6 +101,8 @@ def _calls(site: call_sites.CallSite) -> tuple[Location, ...]:
 _PACKAGE = os.path.dirname(os.path.abspath(gs.__file__))
 _ARRAY = numpy.ndarray
 _READ_AS_NUMBERS = 16  # elements, which Python reads sooner than NumPy begins
+_hypot, _INF = math.hypot, math.inf
+_new = object.__new__
 _FEW = 256  # elements, whose norm is taken as quickly as it is remembered
 _NOTHING = (None, None, None)
 _RUNNING_NODES = ("<gradscope operator ", *(os.path.join(_PACKAGE, room, "") for room in ("runtime", "autograd")))
@@ -251,8 +253,11 @@ class NativeAdapter:
     def saved_bytes(self, nodes: Iterable[Node]) -> int | None:
         """Return the size of the memory that nodes have saved; None where another program's memory is among it."""
         sizes: dict[int, int] = {}
+        known_slots = _known_slots
         for node in nodes:
-            slots = _slots(type(node))
+            slots = known_slots.get(type(node))
+            if slots is None:
+                slots = _slots(type(node))
             if slots is None:
                 return None
             for slot in slots:
@@ -298,6 +303,19 @@ class NativeAdapter:
         except AttributeError:
             return node.metadata
 
+    def notes_below(self, node: Node) -> list[dict[Any, Any]]:
+        """Return the metadata of the nodes that a node's edges lead to."""
+        found = []
+        for edge in node.edges:
+            if edge is not None:
+                child: Node = edge[0] if type(edge) is tuple else edge  # type: ignore[assignment]
+                try:
+                    notes = child._notes
+                except AttributeError:
+                    notes = None
+                found.append(child.metadata if notes is None else notes)
+        return found
+
     def fingerprints(self, node: Node) -> Sequence[tuple[int, int] | None]:
         """Return version and checksum of each saved tensor that the node reads."""
         slots = _read_slots(type(node))
@@ -334,7 +352,14 @@ class NativeAdapter:
 
     def address(self, tensor: Any) -> Hashable:
         """Return where the memory of a tensor begins, for arrays too."""
-        return self.memory_key(tensor) or ("empty", id(tensor))
+        array = tensor._memory
+        if type(array) is not _ARRAY or array.base is not None:
+            array = memory_of(array)
+        return device.address(array) or ("empty", id(tensor))
+
+    def own_address(self, tensor: Any) -> Hashable | None:
+        """Return the same of a tensor that is no view, None of a view."""
+        return self.address(tensor) if tensor._view is None else None
 
     def memory(self, tensor: Any) -> tuple[Hashable, Any]:
         """Return the address of the memory that a tensor looks at, and the array that owns it."""
@@ -484,14 +509,17 @@ class NativeAdapter:
 
     def are_small_and_finite(self, carried: Sequence[Any]) -> bool:
         """Whether tensors, or the arrays that a node carries, are few numbers each, none of them NaN or infinite."""
-        for each in carried:
-            if each is None:
-                continue
-            array = each if type(each) is _ARRAY else getattr(each, "_array", None)
-            if type(array) is not _ARRAY or array.size > _READ_AS_NUMBERS or array.dtype.kind != "f":
+        for array in carried:
+            if type(array) is not _ARRAY:
+                if array is None:
+                    continue
+                array = getattr(array, "_array", None)
+                if type(array) is not _ARRAY:
+                    return False
+            if array.size > _READ_AS_NUMBERS or array.dtype.kind != "f":
                 return False
             values = array.tolist() if array.ndim == 1 else array.reshape(-1).tolist()
-            if not math.hypot(*values) < math.inf:
+            if not _hypot(*values) < _INF:
                 return False
         return True
 
@@ -700,18 +728,25 @@ class NativeCall(NamedTuple):
 class NativeOperatorCall:
     """An operator that has run."""
 
-    __slots__ = ("_site", "grad_enabled", "inputs", "name", "node", "outputs")
+    __slots__ = ("_site", "inputs", "name", "node", "outputs")
 
-    def __init__(self, event: events.OperatorRecorded) -> None:
-        self.name, self.node = event.name, event.node
-        self.inputs, self.outputs = event.inputs, event.outputs
-        self.grad_enabled = state.local.grad_enabled
-        self._site = event.call_site
+    name: str
+    node: Node | None
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    _site: call_sites.CallSite | None
+
+    @property
+    def grad_enabled(self) -> bool:
+        """Whether operators are recorded on this thread: asked while it is told."""
+        return bool(state.local.grad_enabled)
 
     @property
     def location(self) -> Location | None:
         """The user's line that called it."""
-        return location_of(self._site)
+        site = self._site
+        told = None if site is None else site.told  # as location_of() has left it there
+        return location_of(site) if told is None or told is _NOWHERE else told
 
 
 class NativeWrite:
@@ -879,13 +914,14 @@ def _listeners() -> dict[str, type[events.Event]]:
 
 def _told_of_operators(observer: Observer) -> Callable[[events.OperatorRecorded], None]:
     """Return what tells an observer of the operators that it wants to hear of."""
-    ran, heard = observer.operator_ran, _HeardNames(observer)
-    if observer.operators_heard is None:
-        return lambda event: ran(NativeOperatorCall(event))
+    ran, heard = observer.operator_ran, None if observer.operators_heard is None else _HeardNames(observer)
 
     def told(event: events.OperatorRecorded) -> None:
-        if heard[event.name]:
-            ran(NativeOperatorCall(event))
+        if heard is None or heard[event.name]:
+            call = _new(NativeOperatorCall)
+            call.name, call.node, call.inputs, call.outputs = event.name, event.node, event.inputs, event.outputs
+            call._site = event.call_site
+            ran(call)
 
     return told
 

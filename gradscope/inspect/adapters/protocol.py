@@ -143,7 +143,10 @@ class OperatorCall(Protocol):
     node: Any
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
-    grad_enabled: bool
+
+    @property
+    def grad_enabled(self) -> bool:
+        """Whether operators are recorded on this thread, while it is told."""
 
     @property
     def location(self) -> Location | None:
@@ -344,7 +347,7 @@ class Observer:
         """A node is about to run: ``call.grad_outputs``. An observer that does not write this method costs less."""
 
     def node_exited(self, call: Any) -> None:
-        """A node has run: ``call.grad_outputs`` and ``call.grad_inputs``."""
+        """A node has run: ``call.grad_outputs`` and ``call.grad_inputs``. It still has what it saved."""
 
     def compiled_ran(self, run: CompiledRun) -> None:
         """The backward of a compiled region has run, inside of its node; ``run`` is good for as long as this method is.
@@ -623,11 +626,17 @@ class Adapter(Protocol):
     def notes(self, node: Any) -> dict[Any, Any]:
         """Return a dictionary that lives as long as the node."""
 
+    def notes_below(self, node: Any) -> Sequence[dict[Any, Any]]:
+        """Return the notes of the nodes that a node's edges lead to, one for each edge that leads to any."""
+
     def memory_key(self, tensor: Any) -> Hashable:
         """Return what tensors that share memory share; valid as long as one of them lives."""
 
     def address(self, tensor: Any) -> Hashable:
         """Return where the memory of a tensor begins: what arrays that share it share too; its own key without any."""
+
+    def own_address(self, tensor: Any) -> Hashable | None:
+        """Return :meth:`address` of a tensor that its framework does not know as a view, None of a view."""
 
     def memory(self, tensor: Any) -> tuple[Hashable, Any]:
         """Return what :meth:`memory_key` does, and the one object that lives as long as a tensor's memory.

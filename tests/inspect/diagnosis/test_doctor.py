@@ -963,5 +963,6 @@ def test_what_is_known_of_classes_that_are_made_in_a_loop_is_bounded(monkeypatch
         for _ in range(12):
             once()
         recorder, visitor = doctor._program.ledger.recorder, doctor._program.watch_of(NAN)._forward
-        assert max(len(visitor._kinds), len(recorder._addresses)) <= 5
+        known = visitor._kinds, visitor._are_small, recorder._questions
+        assert max(map(len, known)) <= 5
     assert len(doctor.diagnosis.functions) == 3

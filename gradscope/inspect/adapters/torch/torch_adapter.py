@@ -220,6 +220,10 @@ class TorchAdapter:
         """Return the node's metadata."""
         return node.metadata
 
+    def notes_below(self, node: Any) -> list[dict[Any, Any]]:
+        """Return the metadata of the nodes that a node's edges lead to."""
+        return [child.metadata for child, _ in self.edges(node) if child is not None]
+
     def memory_key(self, tensor: torch.Tensor) -> Hashable:
         """Return the address of PyTorch's storage; of a tensor without one, its own."""
         return self.memory(tensor)[0]
@@ -234,6 +238,11 @@ class TorchAdapter:
                 return address or ("empty", id(tensor))
         except (RuntimeError, NotImplementedError, ValueError):  # the tensor is sparse, or not yet initialised
             return "none", id(tensor)
+
+    def own_address(self, tensor: torch.Tensor) -> Hashable | None:
+        """Return the same of a tensor that is no view, None of a view."""
+        with torch._C.DisableTorchFunction():
+            return None if tensor._is_view() else self.address(tensor)
 
     def memory(self, tensor: torch.Tensor) -> tuple[Hashable, Any]:
         """Return the same, and PyTorch's storage, of which there is one object; None for a tensor without one."""

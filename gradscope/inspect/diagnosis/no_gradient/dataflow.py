@@ -3,15 +3,15 @@
 The backward graph knows only what was recorded. To say where the way from a parameter to the loss was *lost*, one has
 to have seen the operators that were not: detach, argmax, anything under ``no_grad``. The ledger listens to all of them
 and keeps an :class:`LedgerEntry` for each: names, lines and links, never a tensor. An entry lives as long as something
-that was computed from it, up to a bound on their number.
+that was computed from it, up to a bound on their number. Of most operators that were recorded the graph knows the same:
+of these the :class:`~.operator_log.OperatorLog` keeps a line, and makes the entry when somebody asks.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from ...adapters import Adapter
 from ...records.module_tracking import Tracker
@@ -19,8 +19,9 @@ from ...records.naming import tables_of
 from ...records.records import Location, operator_of
 from ...source.call_sites import caller
 from ..watch import Watch
-from .dataflow_entries import BackwardRun, LedgerEntry
+from .dataflow_entries import BackwardRun, LedgerEntry, next_number
 from .loss_terms import COMPARING, crossed
+from .operator_log import Handle, OperatorLog
 from .withheld_gradients import note_withheld
 
 __all__ = ["RESCALING", "DataflowObserver", "overflowed", "ran_in"]
@@ -47,7 +48,7 @@ class _UsedTensor(weakref.ref[Any]):
     memory: Any
 
 
-def _forgets(by_id: dict[int, _UsedTensor], by_memory: dict[Any, tuple[Any, LedgerEntry]]) -> Callable[[Any], None]:
+def _forgets(by_id: dict[int, _UsedTensor], by_memory: dict[Any, tuple[Any, Handle]]) -> Callable[[Any], None]:
     """Return what takes the lines of a tensor that has died out of both tables."""
 
     def gone(known: _UsedTensor) -> None:
@@ -58,6 +59,63 @@ def _forgets(by_id: dict[int, _UsedTensor], by_memory: dict[Any, tuple[Any, Ledg
             del by_memory[known.memory]
 
     return gone
+
+
+class _Questions(NamedTuple):
+    """What is asked of the adapter at every operator, by the class of a tensor: it answers sooner for its framework."""
+
+    address: Callable[[Any], Any]
+    own_address: Callable[[Any], Any]
+    notes: Callable[[Any], dict[Any, Any]]
+    notes_below: Callable[[Any], Sequence[dict[Any, Any]]]
+
+
+class RunningBackward:
+    """A backward that runs, as the ledger hears of its nodes.
+
+    Parameters
+    ----------
+    accumulated : dict
+        Takes the run by the id of each leaf that it gives a gradient.
+
+    Attributes
+    ----------
+    ran : list of node
+        Those that have run, in order, but for leaves.
+    """
+
+    __slots__ = ("_accumulated", "_adapter", "_carried", "ran", "run")
+
+    def __init__(
+        self, run: BackwardRun, adapter: Adapter, accumulated: dict[int, tuple[weakref.ref[Any], BackwardRun]]
+    ) -> None:
+        self.run = run
+        self.ran: list[Any] = []
+        self._adapter = adapter
+        self._carried = adapter.carried  # called at every node
+        self._accumulated = accumulated
+
+    def node_entered(self, call: Any) -> None:
+        """Note that a leaf gets a gradient."""
+        leaf = self._adapter.variable(call.node)
+        if leaf is not None and any(grad is not None for grad in call.grad_outputs):
+            self._accumulated[id(leaf)] = (weakref.ref(leaf), self.run)
+
+    def node_exited(self, call: Any) -> None:
+        """Note that a node has run, and where it gave no gradient on."""
+        given, made = self._carried(call)
+        if made:  # a leaf makes nothing
+            self.ran.append(call.node)
+        for grad in made:
+            if grad is None:
+                note_withheld(self._adapter, call, given, made)
+                break
+
+    def note_runs(self) -> None:
+        """Note at the nodes that have run that they have: it is asked which backward was the first."""
+        notes, run = self._adapter.notes, self.run
+        for node in self.ran:
+            notes(node).setdefault(_RAN, run)
 
 
 class DataflowObserver(Watch, Tracker):
@@ -75,24 +133,23 @@ class DataflowObserver(Watch, Tracker):
     """
 
     operators_of_steps = False
+    at_leaves_alone = ("node_entered",)
 
     def __init__(self, adapter: Adapter, limit: int) -> None:
         super().__init__(adapter)
         self.adapter = adapter
         self.backwards = 0
-        self._limit = limit
-        self._addresses: dict[type, Callable[[Any], Any]] = {}
-        self._made_by = (_MADE_BY, id(self))
-        self._entries: deque[LedgerEntry] = deque()
+        self._questions: dict[type, _Questions] = {}
+        self._made_by = (_MADE_BY, next_number())  # a node may outlive a ledger
+        self._log = OperatorLog(limit)
         self._by_id: dict[int, _UsedTensor] = {}
-        self._by_memory: dict[Any, tuple[weakref.ref[Any], LedgerEntry]] = {}
+        self._by_memory: dict[Any, tuple[weakref.ref[Any], Handle]] = {}
         self._gone = _forgets(self._by_id, self._by_memory)
-        self._written: dict[Any, tuple[weakref.ref[Any], LedgerEntry]] = {}
+        self._written: dict[Any, tuple[weakref.ref[Any], Handle]] = {}
         # The entry that last made the memory at an address: right for memory that has lived since, such as a leaf's.
-        self._makers: dict[Any, weakref.ref[LedgerEntry]] = {}
+        self._makers: dict[Any, Handle] = {}
         self._most_makers = _MAKERS
-        # The backwards that run, each with the adapter of its framework, which is asked at every node.
-        self._runs: dict[int, tuple[BackwardRun, Adapter]] = {}
+        self._running_backwards: dict[int, RunningBackward] = {}
         self._accumulated: dict[int, tuple[weakref.ref[Any], BackwardRun]] = {}
         self._modules: weakref.WeakSet[Any] = weakref.WeakSet()
         self._lent: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -110,6 +167,43 @@ class DataflowObserver(Watch, Tracker):
 
     def operator_ran(self, call: Any) -> None:
         """Write an operator down."""
+        if call.node is None or len(call.outputs) != 1 or self._written or not self._follow_graph(call):
+            self._follow_tensors(call)
+
+    def _follow_graph(self, call: Any) -> bool:
+        """Write an operator down by its node, as far as that tells all that there is to know; return whether it does.
+
+        So it is with nearly every recorded operator: it makes one tensor in memory of its own out of tensors that have
+        a gradient. Where these come from the node's edges tell sooner than they do, and nothing is kept of the result:
+        as long as it lives its node leads to the entry.
+        """
+        given, (result,), name = call.inputs, call.outputs, operator_of(call.name)
+        questions = self._questions.get(type(result)) or self._questions_of_kind(result)
+        if name in COMPARING:
+            return False
+        for tensor in given:
+            if tensor is result:  # it was written in place
+                return False
+        made_by = self._made_by
+        sources = []
+        for notes in questions.notes_below(call.node):
+            if made_by not in notes:
+                return False
+            sources.append(notes[made_by])
+        memory = questions.own_address(result) if len(sources) == len(given) else None
+        if memory is None:
+            return False
+        stack = self._running.modules
+        number = self._log.record(name, sources, call.location, stack[-1][1] if stack else "")
+        questions.notes(call.node)[made_by] = number
+        self._by_memory[memory] = weakref.ref(result), number
+        self._makers[memory] = number
+        if len(self._makers) > self._most_makers:
+            self._forget_makers()
+        return True
+
+    def _follow_tensors(self, call: Any) -> None:
+        """Write an operator down by the tensors that it was given and has made."""
         inputs, outputs, location = call.inputs, call.outputs, call.location
         if not outputs:
             return
@@ -127,6 +221,7 @@ class DataflowObserver(Watch, Tracker):
         if node is not None:
             entry.recorded = True
             self.adapter.notes(node)[self._made_by] = entry
+            self._note_leaves(node)
             if entry.name in COMPARING:
                 entry.crossed = crossed([tuple(t.shape) for t in inputs])
         else:
@@ -134,66 +229,82 @@ class DataflowObserver(Watch, Tracker):
             entry.differentiable = any(_has_gradients(t) for t in outputs)
             if entry.name == "grad":
                 entry.constant = any(self._is_leaf(t) and not self.adapter.is_parameter(t) for t in inputs)
-        self._keep(entry)
+        self._log.keep(entry)
         for tensor in outputs:
             memory = self._made(tensor, entry, written=id(tensor) in written)
             if memory not in memories:
-                self._makers[memory] = weakref.ref(entry)
+                self._makers[memory] = entry
         if len(self._makers) > self._most_makers:
             self._forget_makers()
 
+    def _note_leaves(self, node: Any) -> None:
+        """Note at the leaves that a node leads to by which entry they are known, for the next operator that asks."""
+        for child, _ in self.adapter.edges(node):
+            leaf = None if child is None else self.adapter.variable(child)
+            if leaf is not None:
+                self.adapter.notes(child)[self._made_by] = self.entry_of(leaf)
+
     def _forget_makers(self) -> None:
-        """Forget the entries that are no more: a weak dictionary takes four times as long to fill."""
-        self._makers = {memory: maker for memory, maker in self._makers.items() if maker() is not None}
+        """Forget who made the memory of long ago, and tensors that are no more."""
+        is_forgotten = self._log.is_forgotten
+        self._makers = {memory: maker for memory, maker in self._makers.items() if not is_forgotten(maker)}
         self._most_makers = max(_MAKERS, 2 * len(self._makers))
+        for memory in [memory for memory, (tensor, _) in self._by_memory.items() if tensor() is None]:
+            del self._by_memory[memory]
 
     def _address(self, tensor: Any) -> Any:
-        found = self._addresses.get(type(tensor))
-        if found is None:
-            if len(self._addresses) >= _KINDS:
-                self._addresses.clear()
-            found = self._addresses[type(tensor)] = self.adapter.of(tensor).address
-        return found(tensor)
+        return (self._questions.get(type(tensor)) or self._questions_of_kind(tensor)).address(tensor)
+
+    def _questions_of_kind(self, tensor: Any) -> _Questions:
+        """Return what is asked of tensors of a class and their nodes."""
+        if len(self._questions) >= _KINDS:
+            self._questions.clear()
+        of = self.adapter.of(tensor)
+        found = self._questions[type(tensor)] = _Questions(of.address, of.own_address, of.notes, of.notes_below)
+        return found
 
     def task_started(self, task: Any) -> None:
         """Note that a backward starts, and on which line."""
         self.backwards += 1
-        self._runs[id(task)] = BackwardRun(self.backwards, caller()), self.adapter.of(task)
+        run = BackwardRun(self.backwards, caller())
+        self._running_backwards[id(task)] = RunningBackward(run, self.adapter.of(task), self._accumulated)
+
+    def in_backward(self, task: Any) -> RunningBackward | None:
+        """Return what is known of a backward that runs, which hears of its nodes."""
+        return self._running_backwards.get(id(task))
 
     def node_entered(self, call: Any) -> None:
-        """Note that a node runs in this backward."""
-        running = self._runs.get(id(call.task))
-        if running is None:
-            return
-        run, adapter = running
-        leaf = adapter.variable(call.node)
-        if leaf is None:
-            adapter.notes(call.node).setdefault(_RAN, run)
-        elif any(grad is not None for grad in call.grad_outputs):
-            self._accumulated[id(leaf)] = (weakref.ref(leaf), run)
+        """Note that a leaf gets a gradient."""
+        running = self._running_backwards.get(id(call.task))
+        if running is not None:
+            running.node_entered(call)
 
     def node_exited(self, call: Any) -> None:
-        """Note where it gave no gradient on."""
-        running = self._runs.get(id(call.task))
+        """Note that a node has run in this backward, and where it gave no gradient on."""
+        running = self._running_backwards.get(id(call.task))
         if running is not None:
-            note_withheld(running[1], call)
+            running.node_exited(call)
 
     def task_finished(self, task: Any) -> None:
         """Forget the task."""
-        self._runs.pop(id(task), None)
+        running = self._running_backwards.pop(id(task), None)
+        if running is not None:
+            running.note_runs()
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Forget the task, but for that it failed."""
-        running = self._runs.pop(id(task), None)
+        running = self._running_backwards.pop(id(task), None)
         if running is not None:
-            running[0].failed = True
+            running.run.failed = True
+            running.note_runs()
+        for outer in self._running_backwards.values():  # which may have freed what this one has failed at
+            outer.note_runs()
 
     # --- what explanations ask ---
 
     def entry_of(self, tensor: Any) -> LedgerEntry:
         """Return what a tensor was last computed by; a new entry without inputs if that is not known."""
-        found = self._by_id.get(id(tensor))
-        known = found.entry if found is not None and found() is tensor else None
+        known = self._known(tensor)
         recorded = known is not None and known.recorded
         if known is not None and (known.leaf or (recorded and not self._written)):
             return known
@@ -208,9 +319,17 @@ class DataflowObserver(Watch, Tracker):
         if behind is None:
             return self._source(tensor)
         alias = LedgerEntry("alias", (behind,))
-        self._keep(alias)
+        self._log.keep(alias)
         self._made(tensor, alias)
         return alias
+
+    def _known(self, tensor: Any) -> LedgerEntry | None:
+        """Return what a tensor was last computed by, as far as the tensor itself is known, or its node."""
+        found = self._by_id.get(id(tensor))
+        if found is not None and found() is tensor:
+            return found.entry
+        root = None if self.adapter.is_leaf(tensor) is not False else self.adapter.root(tensor)
+        return None if root is None else self.entry_of_node(root[0])
 
     def origin_of(self, loss: Any) -> LedgerEntry:
         """Return what a loss was computed by, also where it was made a leaf since: ``loss.requires_grad = True``."""
@@ -218,8 +337,10 @@ class DataflowObserver(Watch, Tracker):
         return self.entry_of(loss) if made is None else made
 
     def entry_of_node(self, node: Any) -> LedgerEntry | None:
-        """Return the operator that made a node."""
-        return self.adapter.notes(node).get(self._made_by)
+        """Return the operator that made a node; None of a leaf's."""
+        handle = self.adapter.notes(node).get(self._made_by)
+        entry = None if handle is None else self._log.entry(handle)
+        return None if entry is None or entry.leaf else entry
 
     def parameters(self) -> list[tuple[str, Any]]:
         """Return the parameters of all modules seen, with their paths, each once: models may share them."""
@@ -264,7 +385,7 @@ class DataflowObserver(Watch, Tracker):
     def made_in_memory(self, tensor: Any) -> LedgerEntry | None:
         """Return the operator that made the memory of a leaf: of ``Parameter(w * 2)``, the multiplication."""
         maker = self._makers.get(self._address(tensor))
-        return None if maker is None else maker()
+        return None if maker is None else self._log.entry(maker)
 
     def made_at(self, leaf: Any) -> Location | None:
         """Return the line that made a leaf: its memory, or first of all wrote it."""
@@ -286,18 +407,11 @@ class DataflowObserver(Watch, Tracker):
 
     def known(self, tensor: Any) -> bool:
         """Whether an operator has used or made a tensor."""
-        found = self._by_id.get(id(tensor))
-        return found is not None and found() is tensor
+        return self._known(tensor) is not None
 
     def descendants(self, start: Iterable[LedgerEntry]) -> list[LedgerEntry]:
         """Return the entries computed from `start`, oldest first."""
-        reached = set(start)
-        found = []
-        for entry in self._entries:
-            if any(i in reached for i in entry.inputs):
-                reached.add(entry)
-                found.append(entry)
-        return found
+        return self._log.descendants(start)
 
     def aliases(self, leaf: Any, among: Iterable[LedgerEntry]) -> None:
         """Link the tensors without history in the memory of `leaf` to it: what ``.data`` gave before it was known."""
@@ -355,7 +469,7 @@ class DataflowObserver(Watch, Tracker):
             entry = LedgerEntry(self.adapter.node_name(node), tuple(dict.fromkeys(self._given_to(node, inside))))
             entry.recorded = entry.grad_enabled = entry.differentiable = True
             entry.location, entry.module = inside.location, inside.module
-            self._keep(entry)
+            self._log.keep(entry)
             self.adapter.notes(node)[self._made_by] = entry
         self._made(tensor, entry)
         return entry
@@ -369,13 +483,6 @@ class DataflowObserver(Watch, Tracker):
         if self.adapter.node_name(node).startswith("Checkpoint"):
             # Re-entrant checkpoints differentiate with respect to parameters that no edge leads to.
             yield from (entry for entry in inside.ancestors() if entry.leaf)
-
-    def _keep(self, entry: LedgerEntry) -> None:
-        self._entries.append(entry)
-        if len(self._entries) > self._limit:
-            # The entry lets go of its sources, or a chain of entries would grow for ever.
-            oldest = self._entries.popleft()
-            oldest.inputs, oldest.forgotten = (), True
 
     def _source(self, tensor: Any, *, leaf: bool = False) -> LedgerEntry:
         entry = LedgerEntry()
@@ -420,7 +527,7 @@ class DataflowObserver(Watch, Tracker):
         found = self._by_id.get(id(tensor))
         return found.memory if found is not None and found() is tensor else self._address(tensor)
 
-    def _in_memory(self, table: dict[Any, tuple[weakref.ref[Any], LedgerEntry]], memory: Any) -> LedgerEntry | None:
+    def _in_memory(self, table: dict[Any, tuple[weakref.ref[Any], Handle]], memory: Any) -> LedgerEntry | None:
         """Return the entry of a piece of memory, if it is still the same piece: an address is used again."""
         found = table.get(memory)
         if found is None:
@@ -429,7 +536,7 @@ class DataflowObserver(Watch, Tracker):
         if tensor is None or self._memory_of(tensor) != memory:
             del table[memory]
             return None
-        return found[1]
+        return self._log.entry(found[1])
 
     @staticmethod
     def _watch(tensor: Any, table: dict[Any, Any], key: Any = None) -> weakref.ref[Any]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from ...records.records import Location
 
-__all__ = ["BackwardRun", "LedgerEntry"]
+__all__ = ["BackwardRun", "LedgerEntry", "next_number"]
 
-_next_number = itertools.count(1).__next__
+next_number = itertools.count(1).__next__
 
 
 class LedgerEntry:
@@ -51,7 +51,7 @@ class LedgerEntry:
     crossed = ""
 
     def __init__(self, name: str = "", inputs: tuple[LedgerEntry, ...] = ()) -> None:
-        self.number = _next_number()
+        self.number = next_number()
         self.name = name
         self.inputs = inputs
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...adapters import Adapter
@@ -18,20 +18,18 @@ __all__ = ["functions_before", "given_none", "note_withheld"]
 _WITHHELD = "gradscope.inspect.withheld"
 
 
-def note_withheld(adapter: Adapter, call: Any) -> None:
+def note_withheld(adapter: Adapter, call: Any, given: Sequence[Any], made: Sequence[Any]) -> None:
     """Note at a node that has run to which of its edges it gave no gradient, though it was given one itself.
 
     Parameters
     ----------
     call : object
         What an observer's ``node_exited`` is told.
+    given, made : sequence
+        What :meth:`Adapter.carried` tells of it.
     """
-    given, made = adapter.carried(call)
-    none = [i for i, grad in enumerate(made) if grad is None]
-    if not none:
-        return
     edges = adapter.edges(call.node)
-    asked = [i for i in none if i < len(edges) and edges[i][0] is not None]
+    asked = [i for i, (edge, grad) in enumerate(zip(edges, made)) if grad is None and edge[0] is not None]
     if not asked or all(grad is None for grad in given):
         return
     withheld = tuple(i for i in asked if adapter.task_runs(call.task, edges[i][0]))

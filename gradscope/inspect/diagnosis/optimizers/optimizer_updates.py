@@ -191,22 +191,13 @@ def _names(names: Sequence[str]) -> str:
 class _BackwardRun:
     """A backward: where it was called, how many leaves it filled, of how many the gradient was thrown away.
 
-    `step` is the step that came when they had been; `ran` are the nodes that have run so far, while it runs.
+    `step` is the step that came when they had been.
     """
 
     location: Location | None
     filled: int = 0
     thrown_away: int = 0
     step: Location | None = None
-    ran: list[Any] = field(default_factory=list)
-
-    def used_at(self, adapter: Adapter, node: Any) -> Location | None:
-        """Return the line that used a leaf, given its AccumulateGrad: it runs right after the last who sends to it."""
-        key = adapter.key(node)
-        for sender in reversed(self.ran):
-            if any(child is not None and adapter.key(child) == key for child, _ in adapter.edges(sender)):
-                return adapter.location(sender)
-        return None
 
 
 @dataclass
@@ -267,7 +258,7 @@ class UpdateWatch(Watch):
     """
 
     operators_of_steps = False
-    at_leaves_alone = ("node_entered",)
+    at_leaves_alone = ("node_entered", "node_exited")
 
     def __init__(
         self, recorder: DataflowObserver, names: Callable[[], Mapping[int, str]], cleared: int = Limits.cleared
@@ -295,21 +286,22 @@ class UpdateWatch(Watch):
 
     def operator_ran(self, call: Any) -> None:
         """Note which gradients the program looks at itself."""
-        if call.name in _CLEARING:
-            return
-        if operator_of(call.name) == RESCALING:
-            overflow = overflowed(self.adapter, call)
-            for looked_at in self._gradients.values():
-                looked_at.read = True
-                looked_at.used |= overflow  # a bad gradient is why the step was left out
         owners = self._owners
         for tensor in call.inputs:
-            if id(tensor) not in owners:
-                continue
-            gradient = self._gradients.get(owners[id(tensor)])
-            leaf = None if gradient is None else gradient.leaf()
-            if gradient is not None and leaf is not None and self.adapter.leaf_grad(leaf) is tensor:
-                gradient.note(call, tensor)
+            if id(tensor) in owners:
+                self._looked_at(tensor, call)
+        if RESCALING in call.name:
+            overflow = overflowed(self.adapter, call)
+            for gradient in self._gradients.values():
+                gradient.read = True
+                gradient.used |= overflow  # a bad gradient is why the step was left out
+
+    def _looked_at(self, tensor: Any, call: Any) -> None:
+        """Note that an operator was given what has been a gradient, if it is one still."""
+        gradient = self._gradients.get(self._owners[id(tensor)])
+        leaf = None if gradient is None or call.name in _CLEARING else gradient.leaf()
+        if gradient is not None and leaf is not None and self.adapter.leaf_grad(leaf) is tensor:
+            gradient.note(call, tensor)
 
     def task_started(self, task: Any) -> None:
         """Note that a backward starts, and on which line."""
@@ -340,34 +332,33 @@ class UpdateWatch(Watch):
             stepped = self._steps > before.steps
             now.stale = (before.run.location, self._last_step) if stepped else before.stale
         if again or self.adapter.is_parameter(leaf):
-            used = run.used_at(self.adapter, call.node)
+            used = self._used_at(call)
             self._unheld.filled(leaf, call.node, self._recorder.made_at(leaf), used)
 
     def node_exited(self, call: Any) -> None:
-        """Note which gradient lies in a leaf now, and where gradients go."""
+        """Note which gradient lies in a leaf now."""
         leaf = self.adapter.variable(call.node)
-        if leaf is None:
-            run = self._runs.get(id(call.task))
-            if run is not None:
-                run.ran.append(call.node)
-            return
-        grad = self.adapter.leaf_grad(leaf)
+        grad = None if leaf is None else self.adapter.leaf_grad(leaf)
         if grad is not None:
             self._owners[id(grad)] = id(leaf)
 
+    def _used_at(self, call: Any) -> Location | None:
+        """Return the line that used the leaf of an AccumulateGrad: that runs right after the last who sends to it."""
+        adapter, running = self.adapter, self._recorder.in_backward(call.task)
+        key = adapter.key(call.node)
+        for sender in () if running is None else reversed(running.ran):
+            if any(child is not None and adapter.key(child) == key for child, _ in adapter.edges(sender)):
+                return adapter.location(sender)
+        return None
+
     def task_finished(self, task: Any) -> None:
         """Forget the task."""
-        self._forget(task)
+        self._runs.pop(id(task), None)
         self._idle.ran(self._names())
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Forget the task."""
-        self._forget(task)
-
-    def _forget(self, task: Any) -> None:
-        run = self._runs.pop(id(task), None)
-        if run is not None:
-            run.ran.clear()
+        self._runs.pop(id(task), None)
 
     @guarded
     def _steps_now(self, optimizer: Any) -> None:

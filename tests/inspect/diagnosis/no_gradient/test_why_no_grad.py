@@ -597,7 +597,7 @@ def test_the_ledger_is_bounded(fw):
         h = w
         for _ in range(200):
             h = h * 1.0
-    assert len(ledger.recorder._entries) == 50
+    assert len(ledger.recorder._log) == 50
     assert len(ledger.recorder.entry_of(h).ancestors()) <= 51
 
 
