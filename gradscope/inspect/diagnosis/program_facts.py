@@ -247,7 +247,7 @@ UPDATES = Fact("updates", _update_watch, lambda watch: watch.updates, backward=T
 
 NAN = Fact(
     "nan",
-    lambda program: NanWatch(program.adapter),
+    lambda program: NanWatch(program.adapter, program.ledger.recorder),
     lambda watch: watch.origin,
     forward=True,
     backward=True,

@@ -126,6 +126,11 @@ class Tracker(GuardedObserver):
         users = self._users
         return [module or users.get(key, "") for module, key in zip(found, keys)] if users else found
 
+    def running_module(self) -> str:
+        """Return the path of the innermost module that runs on this thread, or an empty string."""
+        stack = self._running.modules
+        return stack[-1][1] if stack else ""
+
     def inside_module(self) -> bool:
         """Whether a module runs on this thread."""
         return bool(self._running.modules)

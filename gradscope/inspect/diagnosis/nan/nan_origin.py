@@ -29,39 +29,85 @@ __all__ = ["NanOrigin", "NanWatch", "nan_origin", "watch_nan"]
 _QUESTIONS = frozenset({"isfinite", "isnan", "isinf", "lt", "le", "gt", "ge"})
 
 
-def _nothing() -> dict[str, Any]:
-    return {}
-
-
 class _ThreadState(threading.local):
     """What happens on a thread: whether this module computes, an optimizer steps, a custom Function's backward runs."""
 
     busy = False
     stepping = False
     custom = False
-    held: Callable[[], dict[str, Any]] = staticmethod(_nothing)
 
 
-class NanWatch(Watch, Tracker):
+class _WatchedBackward:
+    """A backward that runs, as the watch hears of its nodes.
+
+    Attributes
+    ----------
+    bad : bool
+        Whether a bad value was met.
+    """
+
+    __slots__ = ("_adapter", "_is_clean", "_now", "_tell", "bad", "visitor")
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        visitor: BackwardVisitor,
+        now: _ThreadState,
+        tell: Callable[[Producer | None], None],
+    ) -> None:
+        self.visitor = visitor
+        self.bad = False
+        self._adapter = adapter
+        self._is_clean = visitor.is_clean  # called at every node
+        self._now = now
+        self._tell = tell
+
+    def node_entered(self, call: Any) -> None:
+        """Note that operators run inside of a node now: those of a custom Function's own backward."""
+        if hasattr(type(call.node), "_forward_cls"):
+            self._now.custom = True
+            # What runs inside of a compiled region is looked at by itself, should something bad come out of it.
+            self._now.busy = bool(self._adapter.inside(call.node))
+
+    def node_exited(self, call: Any) -> None:
+        """Look at what it was given and has made."""
+        now = self._now
+        if now.custom:
+            now.custom = now.busy = False
+        if self._is_clean(call):
+            return
+        self.bad = True
+        now.busy = True
+        try:
+            held = self._adapter.held(call.node)
+            producer = self.visitor.visit(call.node, call.grad_outputs, call.grad_inputs or (), held)
+        finally:
+            now.busy = False
+        self._tell(producer)
+
+
+class NanWatch(Watch):
     """Looks for NaN and Inf while the program runs, in every result and in every gradient.
 
     Parameters
     ----------
+    tracker : Tracker
+        Who follows the modules.
     stop : bool
         Raise at the first NaN.
     """
 
     operators_of_steps = False
+    at_functions_alone = ("node_entered",)
     meant = (FloatingPointError,)
 
-    def __init__(self, adapter: Adapter, *, stop: bool = False) -> None:
-        super().__init__(adapter)
+    def __init__(self, adapter: Adapter, tracker: Tracker, *, stop: bool = False) -> None:
         self.adapter = adapter
+        self._tracker = tracker
         self._stop = stop
         self._traces = NanTraces()
         self._forward = ForwardVisitor(adapter, self._traces)
-        self._visitors: dict[int, BackwardVisitor] = {}
-        self._bad_tasks: set[int] = set()
+        self._backwards: dict[int, _WatchedBackward] = {}
         self._recovered = self._asked = self._optimized = False
         self._now = _ThreadState()
         self._hooks = OptimizerHooks(before=self._steps, after=self._stepped)
@@ -78,6 +124,8 @@ class NanWatch(Watch, Tracker):
 
     def operator_ran(self, call: Any) -> None:
         """Look at its results."""
+        if self._forward.is_small_and_clean(call):
+            return
         now = self._now
         if now.busy or now.stepping:
             return
@@ -86,9 +134,8 @@ class NanWatch(Watch, Tracker):
             if self._forward.is_clean(call):
                 return
             self._asked |= operator_of(call.name) in _QUESTIONS
-            stack = self._running.modules
             direction = "backward" if now.custom else "forward"
-            producer = self._forward.visit(call, stack[-1][1] if stack else "", direction)
+            producer = self._forward.visit(call, self._tracker.running_module(), direction)
         finally:
             now.busy = False
         self._tell(producer)
@@ -101,64 +148,45 @@ class NanWatch(Watch, Tracker):
         """Follow the gradients of this backward."""
         self._traces.backwards += 1
         self._hooks.look()
-        names = self.parameter_paths()
-        arrived, adapter = self._forward.accumulated, self.adapter.of(task)
-        self._visitors[id(task)] = BackwardVisitor(adapter, self._traces, self.module_of, names, arrived)
+        tracker, adapter = self._tracker, self.adapter.of(task)
+        names, arrived = tracker.parameter_paths(), self._forward.accumulated
+        visitor = BackwardVisitor(adapter, self._traces, tracker.module_of, names, arrived)
+        self._backwards[id(task)] = _WatchedBackward(adapter, visitor, self._now, self._tell)
+
+    def in_backward(self, task: Any) -> _WatchedBackward | None:
+        """Return what hears of the nodes of a backward that has started."""
+        return self._backwards.get(id(task))
 
     def node_entered(self, call: Any) -> None:
-        """Keep its saved tensors until it has run."""
-        visitor = self._visitors.get(id(call.task))
-        if visitor is None:
-            return
-        now, node = self._now, call.node
-        now.held = visitor.held(node)
-        # Operators that run inside of a node are those of its own backward.
-        if hasattr(type(node), "_forward_cls"):
-            now.custom = True
-            # What runs inside of a compiled region is looked at by itself, should something bad come out of it.
-            now.busy = bool(self.adapter.inside(node))
-        elif now.custom:
-            now.custom = now.busy = False
+        """Note whose operators run inside of a node."""
+        running = self._backwards.get(id(call.task))
+        if running is not None:
+            running.node_entered(call)
 
     def compiled_ran(self, run: Any) -> None:
         """Look inside of what torch.compile has compiled, where something bad comes out of it."""
-        visitor = self._visitors.get(id(run.task))
-        if visitor is None:
+        running = self._backwards.get(id(run.task))
+        if running is None:
             return
         found = producer_inside(self.adapter, run)
         if found is not None:
-            visitor.inside[self.adapter.key(run.node)] = found
+            running.visitor.inside[self.adapter.key(run.node)] = found
 
     def node_exited(self, call: Any) -> None:
-        """Look at what it produced."""
-        now = self._now
-        held, now.held = now.held, _nothing
-        if now.custom:
-            now.custom = now.busy = False
-        visitor = self._visitors.get(id(call.task))
-        if visitor is None:
-            return
-        if visitor.is_clean(call):
-            return
-        self._bad_tasks.add(id(call.task))
-        now.busy = True
-        try:
-            producer = visitor.visit(call.node, call.grad_outputs, call.grad_inputs or (), held)
-        finally:
-            now.busy = False
-        self._tell(producer)
+        """Look at what a node was given and has made."""
+        running = self._backwards.get(id(call.task))
+        if running is not None:
+            running.node_exited(call)
 
     def task_finished(self, task: Any) -> None:
         """Forget the backward, but for whether it was clean after a bad value."""
-        self._visitors.pop(id(task), None)
-        self._recovered |= bool(self._traces.traces) and id(task) not in self._bad_tasks
-        self._bad_tasks.discard(id(task))
+        running = self._backwards.pop(id(task), None)
+        self._recovered |= bool(self._traces.traces) and not (running is not None and running.bad)
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Forget the backward."""
-        self._now.busy = False
-        self._visitors.pop(id(task), None)
-        self._bad_tasks.discard(id(task))
+        self._now.custom = self._now.busy = False
+        self._backwards.pop(id(task), None)
 
     # What an optimizer computes with bad gradients says nothing new.
 
@@ -211,8 +239,13 @@ def watch_nan(*, stop: bool = False, adapter: Adapter | None = None) -> Iterator
     >>> watch.origin.first.name, watch.origin.first.value
     ('SqrtBackward0', 'NaN')
     """
-    watch = NanWatch(adapter_of(None, adapter), stop=stop)
-    with watch.adapter.observe(watch, forward=True, backward=True, operators=True):
+    chosen = adapter_of(None, adapter)
+    tracker = Tracker(chosen)
+    watch = NanWatch(chosen, tracker, stop=stop)
+    with (
+        chosen.observe(tracker, forward=True, backward=False),
+        chosen.observe(watch, forward=True, backward=True, operators=True),
+    ):
         try:
             yield watch
         finally:

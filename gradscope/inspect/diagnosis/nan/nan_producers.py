@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import is_not
 from typing import Any, NamedTuple
 
 import numpy
@@ -31,6 +33,7 @@ __all__ = [
 ]
 
 _FEW = 16
+_NONES = itertools.repeat(None)
 _KINDS = 1_000  # a program may make classes in a loop
 _NOT_REFERRED_TO = (type(None), numpy.generic)
 
@@ -202,7 +205,7 @@ class BackwardVisitor:
         arrived: Callable[[Any, NanTrace], None] | None = None,
     ) -> None:
         self._adapter = adapter
-        self._carried, self.held = adapter.carried, adapter.held  # called at every node
+        self._carried, self._are_small = adapter.carried, adapter.are_small_and_finite  # called at every node
         self._kinds = _TensorKinds(adapter)
         self._arrived = arrived
         self._traces = traces
@@ -210,7 +213,7 @@ class BackwardVisitor:
         self._names = names
         self._arriving: dict[tuple[int, int], NanTrace] = {}
         # The nodes that have run, each with which of its gradients it has made.
-        self._ran: list[tuple[Any, list[bool]]] = []
+        self._ran: list[tuple[Any, tuple[bool, ...]]] = []
         # The gradients that the last node has made: where somebody held one, a leaf would not take it over.
         self._clean: Sequence[weakref.ref[Any]] = ()
         self._senders_known: dict[tuple[int, int], tuple[int, str]] = {}
@@ -220,9 +223,9 @@ class BackwardVisitor:
     def is_clean(self, call: Any) -> bool:
         """Whether a node that has run was given nothing bad, and has made nothing bad; that is noted."""
         node, (given, made) = call.node, self._carried(call)
-        if self._adapter.are_small_and_finite((*given, *made)):  # to remember what is clean takes longer than that
+        if self._are_small((*given, *made)):  # to remember what is clean takes longer than that
             self._clean = ()
-            self._note(node, made)
+            self._ran.append((node, tuple(map(is_not, made, _NONES))))
             return True
         new = given
         if self._adapter.variable(node) is None:
@@ -251,7 +254,7 @@ class BackwardVisitor:
         return self._adapter.to_host(carried) if self._kinds[type(carried)] else carried
 
     def _note(self, node: Any, produced: Sequence[Any]) -> None:
-        self._ran.append((node, [grad is not None for grad in produced]))
+        self._ran.append((node, tuple(map(is_not, produced, _NONES))))
 
     def visit(
         self, node: Any, grads: Sequence[Any], produced: Sequence[Any], held: Callable[[], dict[str, Any]]
@@ -508,12 +511,26 @@ class ForwardVisitor:
         self._traces = traces
         self._known: dict[int, tuple[weakref.ref[Any], NanTrace | None]] = {}
         self._kinds = _TensorKinds(adapter)
+        # The adapter's are_small_and_finite() by the class of a result: it is asked at every operator.
+        self._are_small: dict[type, Callable[[Sequence[Any]], bool]] = {}
 
     def accumulated(self, leaf: Any, trace: NanTrace) -> None:
         """Note that a bad gradient has arrived in a leaf: what the program computes from ``.grad`` comes of it."""
         grad = self._adapter.leaf_grad(leaf)
         if grad is not None:
             self._know(grad, trace)
+
+    def is_small_and_clean(self, call: Any) -> bool:
+        """Whether an operator was given nothing that is known to be bad, and has made few numbers, none of them bad.
+
+        It is seen without another operator. False says nothing.
+        """
+        known, outputs = self._known, call.outputs
+        if not outputs or RESCALING in call.name:
+            return False
+        if known and any(id(tensor) in known for tensor in (*call.inputs, *outputs)):
+            return False
+        return (self._are_small.get(type(outputs[0])) or self._look_at_small_ones(outputs[0]))(outputs)
 
     def is_clean(self, call: Any) -> bool:
         """Whether an operator was given nothing that is known to be bad, and has made nothing bad."""
@@ -522,13 +539,18 @@ class ForwardVisitor:
             return False
         if operator_of(call.name) == RESCALING:
             return False
-        if self._adapter.are_small_and_finite(call.outputs):
-            return True
         host = self._adapter.to_host
         for output in call.outputs:
             if self._kinds[type(output)] and output.is_floating_point() and not all_finite((host(output),)):
                 return False
         return True
+
+    def _look_at_small_ones(self, result: Any) -> Callable[[Sequence[Any]], bool]:
+        """Return what looks at small results of a class from now on."""
+        if len(self._are_small) >= _KINDS:
+            self._are_small.clear()
+        found = self._are_small[type(result)] = self._adapter.of(result).are_small_and_finite
+        return found
 
     def visit(self, call: Any, module: str, direction: str = "forward") -> Producer | None:
         """Look at an operator, which may run in the backward of a custom Function; return it if it is a producer."""
