@@ -57,24 +57,24 @@ class SampledGraphs(Watch):
     def __init__(self, adapter: Adapter, first: int = Limits.sampled_backwards) -> None:
         self._adapter = adapter
         self._sampler = BackwardSampler(first)
-        self._latest: tuple[tuple[int, ...], dict[int, NodeLinks]] = (), {}
+        self._task: Any = None  # the one that was asked for last, and its nodes
+        self._links: dict[int, NodeLinks] = {}
 
     def of(self, task: Any) -> dict[int, NodeLinks]:
         """Return the nodes of a backward that starts, by key; none where it is not looked into."""
-        roots = [node for node, _ in self._adapter.task_roots(task)]
-        asked = (id(task), *map(self._adapter.key, roots))
-        if asked != self._latest[0]:
+        if task is not self._task:
+            roots = [node for node, _ in self._adapter.task_roots(task)]
             due = bool(roots) and self._sampler.is_due(self._adapter.location(roots[0]))
-            self._latest = asked, walk(self._adapter, roots) if due else {}
-        return self._latest[1]
+            self._task, self._links = task, walk(self._adapter, roots) if due else {}
+        return self._links
 
     def task_finished(self, task: Any) -> None:
         """Let go of the nodes."""
-        self._latest = (), {}
+        self._task, self._links = None, {}
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Let go of the nodes."""
-        self._latest = (), {}
+        self._task, self._links = None, {}
 
 
 def source_of(

@@ -584,6 +584,7 @@ def dtype_name(dtype: Any) -> str:
     return "" if dtype is None else str(dtype).rpartition(".")[2]
 
 
+@functools.lru_cache(1 << 12)
 def operator_name(name: str) -> str:
     """Return the operator's part of a node's name.
 

@@ -8,7 +8,8 @@ import threading
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice, pairwise, repeat
+from operator import is_
 from sys import getrefcount
 from typing import Any
 
@@ -197,27 +198,28 @@ class _IterationMarker:
 
 
 class _LivingNodes:
-    """Counts the nodes that are alive: as many as there are references to markers in their notes."""
+    """Counts the nodes that are alive: as many as there are references to markers in their notes.
+
+    Attributes
+    ----------
+    markers : list of _IterationMarker
+        Those of the iterations of which nodes are alive; the last is that of what is made now.
+    """
 
     def __init__(self) -> None:
-        self._markers = [_IterationMarker(0)]
-
-    @property
-    def now(self) -> _IterationMarker:
-        """The marker of what is made in this iteration."""
-        return self._markers[-1]
+        self.markers = [_IterationMarker(0)]
 
     def begin(self, iteration: int) -> None:
         """Begin an iteration, and forget those of which no node is alive."""
-        alive = [self._markers[i] for i, nodes in enumerate(self._alive()) if nodes]
-        self._markers = [*alive, _IterationMarker(iteration)]
+        alive = [self.markers[i] for i, nodes in enumerate(self._alive()) if nodes]
+        self.markers = [*alive, _IterationMarker(iteration)]
 
     def alive(self) -> int:
         """Return how many nodes are alive."""
         return sum(self._alive())
 
     def _alive(self) -> list[int]:
-        markers = self._markers
+        markers = self.markers
         return [getrefcount(markers[i]) - _HELD for i in range(len(markers))]
 
 
@@ -267,7 +269,7 @@ class GrowthWatch(Watch):
 
     def operator_recorded(self, node: Any) -> None:
         """Mark a node with the iteration that it was made in."""
-        self.adapter.notes(node)[_TOKEN] = self._living.now
+        self.adapter.notes(node)[_TOKEN] = self._living.markers[-1]
 
     def task_started(self, task: Any) -> None:
         """Take a sample, unless this backward runs inside another."""
@@ -278,7 +280,7 @@ class GrowthWatch(Watch):
             if self._reaches_back(facts):
                 links = walk(self.adapter, [node for node, _ in self.adapter.task_roots(task)])
                 self._joint = self._find_joint(links) or self._joint
-            self._sample(nodes, sum(leaf is None for leaf in facts.leaves), caller())
+            self._sample(nodes, sum(map(is_, facts.leaves, repeat(None))), caller())
 
     def task_finished(self, task: Any) -> None:
         """Note that a backward has ended."""
@@ -350,9 +352,8 @@ class GrowthWatch(Watch):
 
     def _reaches_back(self, facts: NodeFacts) -> bool:
         """Whether a backward will run nodes of an earlier iteration."""
-        now = self._living.now
-        born = {id(notes[_TOKEN]) for notes in facts.notes if notes is not None and _TOKEN in notes}
-        return bool(born - {id(now)})
+        now = self._living.markers[-1]
+        return any(notes and notes.get(_TOKEN, now) is not now for notes in facts.notes)
 
     def _find_joint(self, links: dict[int, NodeLinks]) -> Location | None:
         """Return the line of a node of this iteration that hands gradients to one of an earlier iteration."""
