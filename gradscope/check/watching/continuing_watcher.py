@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from threading import get_ident
-from typing import Any
+from typing import Any, ClassVar
 
 from ...inspect.adapters import Adapter
 from .kept_values import KeptValues, WrittenTensor
@@ -33,6 +33,8 @@ class ContinuingWatcher(Watcher):
     gradients : WrongGradients
         How wrong gradients would have been.
     """
+
+    exits_of_forks_alone: ClassVar[bool] = False
 
     def __init__(
         self, adapter: Adapter, tell: Callable[[Violation, BaseException | None], None], shared_writes: SharedWriteWatch

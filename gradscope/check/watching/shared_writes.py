@@ -246,17 +246,17 @@ class SharedWriteWatch(GuardedObserver):
     def look_at_entry(self, call: Any) -> None:
         """Report a node that gets a gradient which was changed for another."""
         backwards = self._backwards()
-        if backwards and backwards[-1].written:
-            self._look_at(backwards[-1], call)
-
-    @guarded
-    def look_at_exit(self, call: Any) -> None:
-        """Note who is to see the new values of a gradient."""
-        backwards = self._backwards()
-        for gradient in backwards[-1].written.values() if backwards else ():
+        if not (backwards and backwards[-1].written):
+            return
+        self._look_at(backwards[-1], call)
+        for gradient in backwards[-1].written.values():
             if self._adapter.key(call.node) in gradient.below:
-                children = (child for child, _ in self._adapter.edges(call.node) if child is not None)
-                gradient.below.update(map(self._adapter.key, children))
+                self._show(gradient, call.node)
+
+    def _show(self, gradient: _GradientWrite, node: Any) -> None:
+        """Note that a node is to see the new values of a gradient, and those after it."""
+        nodes = (node, *(child for child, _ in self._adapter.edges(node) if child is not None))
+        gradient.below.update(map(self._adapter.key, nodes))
 
     def _look_at(self, running: _RunningBackward, call: Any) -> None:
         for grad in call.grad_outputs:
@@ -282,7 +282,7 @@ class SharedWriteWatch(GuardedObserver):
         gradient = running.written[memory] = _GradientWrite(write.tensor, write.operator, location)
         self.written += 1
         if node is not None:
-            gradient.below.add(self._adapter.key(node))
+            self._show(gradient, node)
             self._look_for_others(running, gradient, node)
 
     def _look_for_others(self, running: _RunningBackward, gradient: _GradientWrite, writer: Any) -> None:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from threading import get_ident
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 from ...inspect.adapters import Adapter
 from ...inspect.adapters.guarded_observer import GuardedObserver, guards_itself
@@ -53,6 +53,8 @@ class Watcher(GuardedObserver):
         Why something could not be looked into, in the order met; the values mean nothing.
     """
 
+    exits_of_forks_alone: ClassVar[bool] = True
+
     def __init__(
         self, adapter: Adapter, tell: Callable[[Violation, BaseException | None], None], shared_writes: SharedWriteWatch
     ) -> None:
@@ -84,7 +86,12 @@ class Watcher(GuardedObserver):
         self.writes += location != (running.read if running is not None else None)
         module = self._shared_writes.told_in_place() or ""  # None where that has failed
         self._account.note(self._adapter, write, optimizer=_optimizer_step(), module=module, regions=True)
-        self._shared_writes.note_write(write, None if running is None else running.nodes.get(get_ident()))
+        self._shared_writes.note_write(write, None if running is None else self._node_at(running))
+
+    def _node_at(self, running: RunningBackward) -> Any:
+        """Return the node that a backward runs on this thread, or None."""
+        node = running.nodes.get(get_ident())
+        return node if node is not None and self._adapter.task_is_at(running.task, node) else None
 
     def memory_shared(self, share: Any) -> None:
         """Note where memory is handed to, from where writes are not observed."""
@@ -143,7 +150,9 @@ class Watcher(GuardedObserver):
         try:
             running = self._running.by_task.get(id(call.task))
             if running is not None:
-                running.nodes[get_ident()] = call.node
+                thread = get_ident()
+                self._note_ran(running, thread)
+                running.nodes[thread] = call.node
                 for saved, then in self._values.changed(call.node):
                     self._tell(self._changed(call.node, saved, then, running), None)
                 if self._functions.kept:
@@ -155,25 +164,31 @@ class Watcher(GuardedObserver):
 
     @guards_itself
     def node_exited(self, call: Any) -> None:
-        """Note which backward freed what the node had saved."""
+        """Note the gradient that it has handed to several nodes."""
         if self.fault:
             return
         try:
             running = self._running.by_task.get(id(call.task))
             if running is not None:
-                running.nodes.pop(get_ident(), None)
-                self._notes(call.node)[_RAN_AT if call.task.keep_graph else _FREED_AT] = running.read
+                self._note_ran(running, get_ident())
             _, made = self._carried(call)
             if len(made) > 1 and _same_twice(made):
                 self._shared_writes.note_shared(call)
-            if self._shared_writes.written:
-                self._shared_writes.look_at_exit(call)
         except Exception as error:
             self.fail(error)
 
+    def _note_ran(self, running: RunningBackward, thread: int) -> None:
+        """Note which backward freed what the node had saved that a thread ran last."""
+        node = running.nodes.pop(thread, None)
+        if node is not None:
+            self._notes(node)[_RAN_AT if running.task.keep_graph else _FREED_AT] = running.read
+
     def task_finished(self, task: Any) -> None:
         """Forget it."""
-        self._running.end(task)
+        running = self._running.end(task)
+        if running is not None:
+            for thread in list(running.nodes):
+                self._note_ran(running, thread)
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Report a graph that had been freed."""

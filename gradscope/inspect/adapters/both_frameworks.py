@@ -330,6 +330,10 @@ class AnyAdapter:
         runs: bool = task.runs(node)
         return runs
 
+    def task_is_at(self, task: Any, node: Any) -> bool:
+        """Whether a backward still runs, on this thread, the node that it was told last to have entered."""
+        return self._of(task).task_is_at(task, node)
+
     def backward(self, loss: Any, **options: Any) -> Callable[[], Any]:
         """Return the call that runs the backward of `loss`."""
         return self._of(loss).backward(loss, **options)

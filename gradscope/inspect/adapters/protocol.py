@@ -286,6 +286,9 @@ class Observer:
         inference paths.
     places_of_nodes : bool
         Whether the lines that make nodes are asked for, now or later: under PyTorch they are noted at each operator.
+    exits_of_forks_alone : bool
+        Whether :meth:`node_exited` does nothing for a node that hands a gradient to one other at most: if nobody wants
+        that, those of PyTorch are not told of when they have run.
     """
 
     nodes_of_modules_alone: ClassVar[bool] = False
@@ -293,6 +296,7 @@ class Observer:
     operators_of_steps: ClassVar[bool] = True
     operators_unrecorded: ClassVar[bool] = True
     places_of_nodes: ClassVar[bool] = True
+    exits_of_forks_alone: ClassVar[bool] = False
 
     def module_entered(self, module: Any) -> None:
         """`module` is about to run forward."""
@@ -854,6 +858,9 @@ class Adapter(Protocol):
         """Return the seed of the generator of random numbers, and a checksum of where it has come to."""
 
     # --- running ---
+
+    def task_is_at(self, task: Any, node: Any) -> bool:
+        """Whether a backward still runs, on this thread, the node that it was told last to have entered."""
 
     def backward(self, loss: Any, **options: Any) -> Callable[[], Any]:
         """Return the call that runs the backward of `loss`."""

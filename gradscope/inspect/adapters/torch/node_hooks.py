@@ -79,6 +79,7 @@ def hang(
     ran: Callable[..., Any] | None,
     entered: Callable[..., Any] | None = None,
     entered_at: Sequence[Any] | None = None,
+    ran_at: Sequence[Any] | None = None,
 ) -> HungHooks:
     """Hook nodes.
 
@@ -88,11 +89,11 @@ def hang(
         As ``Node.register_hook`` takes it.
     entered : callable, optional
         As ``Node.register_prehook`` takes it.
-    entered_at : sequence of node, optional
-        The nodes that get `entered`; all by default.
+    entered_at, ran_at : sequence of node, optional
+        The nodes that get each of these; all by default.
     """
     hung = HungHooks(nodes)
-    key = hung.key
+    key, hung_ran, hung_entered = hung.key, hung.ran, hung.entered
 
     with _lock:
         register: Any = getattr(Function, _REGISTER, None)
@@ -104,7 +105,7 @@ def hang(
             if hooks is None:
                 hooks = _Hooks()
             hooks[key] = hook
-            (hung.ran if hook is ran else hung.entered).append(hooks)
+            (hung_ran if hook is ran else hung_entered).append(hooks)
             return hooks, None
 
         setattr(Function, _REGISTER, staticmethod(enter))
@@ -113,7 +114,7 @@ def hang(
                 entered_at = nodes if entered_at is None else entered_at
                 hung.handles += [node.register_prehook(entered) for node in entered_at]
             if ran is not None:
-                hung.handles += [node.register_hook(ran) for node in nodes]
+                hung.handles += [node.register_hook(ran) for node in (nodes if ran_at is None else ran_at)]
         except BaseException:  # Ctrl-C counts too
             hung.take_off()
             raise

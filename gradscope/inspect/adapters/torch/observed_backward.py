@@ -132,6 +132,7 @@ class TorchTask:
         # Of a doctor's forty observers few hear of each node.
         self._entering = [observer for observer in observers if hears(observer, "node_entered")]
         self._exiting = [observer for observer in observers if hears(observer, "node_exited")]
+        self._exits_forks_alone = bool(self._exiting) and all(o.exits_of_forks_alone for o in self._exiting)
         self._passes_by = passes_by
         # With create_graph the engine makes a new gradient.
         self._accumulates = None if create_graph else accumulates
@@ -176,12 +177,18 @@ class TorchTask:
                 self._find_announced()
                 self._hung = hang(self.nodes, self._passed, self._reached, list(self._announced))
             elif self._entering:
-                self._hung = hang(self.nodes, self._exited, self._entered)
+                self._hung = hang(self.nodes, self._exited, self._entered, ran_at=self._told_after())
             elif self._exiting or self._kept is not None:
                 self._hung = hang(self.nodes, self._ran)
         finally:
             if enabled:
                 gc.enable()
+
+    def _told_after(self) -> list[Any] | None:
+        """Return the nodes that are told of when they have run; None for all."""
+        if not self._exits_forks_alone or self._kept is not None:
+            return None
+        return [node for node in self.nodes if _is_fork(node.next_functions)]
 
     def _find_announced(self) -> None:
         self._announced = set(_announced(self.nodes))
@@ -199,7 +206,10 @@ class TorchTask:
         if versions is not None and not hasattr(error, "saved_name"):
             running = [call.node for call in self._running.values()]
             told = tell_violation(error, versions, running or self.nodes) is not None
-            if told or (running and tell_checkpoint_violation(error, versions, running[-1])):
+            told = told or (bool(running) and tell_checkpoint_violation(error, versions, running[-1]))
+            if not told and self._exits_forks_alone:  # they may have run
+                told = tell_violation(error, versions, self.nodes) is not None
+            if told:
                 for observer in self._observers:
                     observer.violation(error)
         for observer in self._observers:
@@ -264,6 +274,8 @@ class TorchTask:
             if type(node) is _ACCUMULATE_GRAD:
                 self._tell_accumulation(node, given)
                 call.given = ()  # a gradient that somebody holds is copied where it would become the leaf's own
+            elif self._exits_forks_alone:
+                call.given = ()  # else it is held until another node runs
             return None if given is grads else _replaced(given, grads)
         except Exception as error:
             adapter_failed(self._observers, error)
@@ -421,6 +433,11 @@ class TorchTask:
         for node in saving:
             node.metadata[RELEASED] = True
         hang(saving, None, _refuse)
+
+
+def _is_fork(edges: tuple[tuple[Any, int], ...]) -> bool:
+    """Whether gradients leave a node along two edges at least."""
+    return len(edges) > 1 and sum([child is not None for child, _ in edges]) > 1
 
 
 def _announced(nodes: Sequence[Any]) -> list[Any]:

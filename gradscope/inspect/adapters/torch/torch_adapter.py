@@ -331,6 +331,10 @@ class TorchAdapter:
         """Whether a backward will run `node`."""
         return task.runs(node)
 
+    def task_is_at(self, task: TorchTask, node: Any) -> bool:
+        """Whether a backward still runs, on this thread, the node that it was told last to have entered."""
+        return torch._C._current_autograd_node() is node
+
     def backward(self, loss: torch.Tensor, **options: Any) -> Callable[[], Any]:
         """Return the call that runs the backward of `loss`."""
         return functools.partial(loss.backward, **options)

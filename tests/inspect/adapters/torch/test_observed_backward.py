@@ -1,5 +1,6 @@
 """What an observer hears of backward passes in PyTorch, and what it may change."""
 
+import contextlib
 import gc
 import threading
 import weakref
@@ -63,6 +64,44 @@ def test_a_backward_from_its_start_to_its_end(watching):
     names = ["SumBackward0", "MulBackward0", "ExpBackward0", "AccumulateGrad"]
     told = [(kind, name) for name in names for kind in ("entered", "exited")]
     assert watching.events == [("started", 1), *told, ("finished",)]
+
+
+class Forks(Heard):
+    """Wants to hear of the end of nodes alone that hand gradients to several others."""
+
+    exits_of_forks_alone = True
+
+
+def test_ends_are_told_of_forks_alone_where_nobody_wants_others(adapter):
+    def exits(*observers):
+        x = leaf()
+        y = x.exp() * 2
+        with contextlib.ExitStack() as open_:
+            for observer in observers:
+                open_.enter_context(adapter.observe(observer, forward=False, backward=True))
+            (y + y.sin()).sum().backward()
+        return [[name for kind, *name in observer.events if kind == "exited"] for observer in observers]
+
+    nodes = [["SumBackward0"], ["AddBackward0"], ["SinBackward0"], ["MulBackward0"], ["ExpBackward0"]]
+    assert exits(Forks(adapter)) == [[["AddBackward0"]]]
+    assert exits(Forks(adapter), Heard(adapter)) == [[*nodes, ["AccumulateGrad"]]] * 2
+
+
+def test_a_node_no_longer_runs_once_the_next_has_a_hook_called(adapter):
+    seen = []
+
+    class Entries(Forks):
+        def node_entered(self, call):
+            self.call = call
+            seen.append(adapter.task_is_at(call.task, call.node))
+
+    entries = Entries(adapter)
+    x = leaf()
+    y = x.exp()
+    y.register_hook(lambda grad: seen.append(adapter.task_is_at(entries.call.task, entries.call.node)))
+    with adapter.observe(entries, forward=False, backward=True):
+        y.sum().backward()
+    assert seen == [True, False, True, True]
 
 
 def test_nodes_are_reached_without_an_object_for_each_edge():
