@@ -362,13 +362,13 @@ class TorchAdapter:
 
     def plan(self, task: TorchTask) -> Plan:
         """Return the nodes that a backward may run, and what tells them from others."""
-        nodes = task.nodes
-        flat = list(itertools.chain.from_iterable(task.edges))
+        nodes, edges = task.nodes, task.edges
+        flat = list(itertools.chain.from_iterable(edges))
         return Plan(
             nodes,
             self.facts(nodes),
             [node._sequence_nr() for node in nodes],
-            list(map(len, task.edges)),
+            list(map(len, edges)),
             list(map(itemgetter(0), flat)),
             list(map(itemgetter(1), flat)),
         )
