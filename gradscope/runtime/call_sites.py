@@ -166,7 +166,14 @@ def following_libraries() -> Iterator[None]:
 
 def user_site(skip: int = 1) -> CallSite:
     """Return where the user's innermost frame stands, from `skip` frames up; the same object for the same place."""
-    frame: FrameType | None = sys._getframe(skip)
+    frame = sys._getframe(skip)
+    # As a rule the program itself stands there, and has stood there before.
+    site = _innermost.get((id(frame.f_code), frame.f_lasti))
+    return _user_site_from(frame) if site is None else site
+
+
+def _user_site_from(innermost: FrameType) -> CallSite:
+    frame: FrameType | None = innermost
     while frame is not None:
         code = frame.f_code
         if not is_library_file(code.co_filename):
