@@ -44,16 +44,18 @@ from .graph_freeing import cut_rows
 from .node_hooks import note_hooks
 from .numpy_conversion import storage_of
 from .operator_calls import TorchOperatorCall, grad_fn_of, made_by, operator_told, tensors_in
+from .saved_tensors import late_hooks
 from .saved_tensors_unpacked import note_thread
 from .transforms.functorch import is_wrapped
 from .transforms.jit_tracing import TRACED, around_tracing
 from .transforms.torch_compile import blindness_of, leave_uncompiled
 from .warning_lines import relocate_warnings
-from .writes.inplace_writes import SHARING, TorchShare, TorchWrite, WriteMode, called, given_to_write, may_write
+from .writes.inplace_writes import PURE, SHARING, TorchShare, TorchWrite, WriteMode, called, given_to_write, may_write
 from .writes.refused_writes import explain_refusal
 
 __all__ = [
     "CONVERSIONS",
+    "HEARD",
     "SITE",
     "ForwardTap",
     "WantedEvents",
@@ -64,12 +66,17 @@ __all__ = [
 
 SITE = "gradscope.inspect.site"
 
+HEARD = "gradscope.inspect.heard"
+"""In the metadata of a node with a :data:`SITE`: to unpack what it has saved may run code of the program's."""
+
 CONVERSIONS = ("from_numpy", "frombuffer", "as_tensor", "asarray")
 """The functions that make a tensor of somebody else's memory."""
 
 _TENSOR = torch.Tensor
 _PARAMETER = torch.nn.Parameter
 _sequence_nr = torch._C._autograd._get_sequence_nr
+# Its argument asks for those too that tracing leaves out.
+_hooks_in_force = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", bool)
 _SET_ITEM = torch.Tensor.__setitem__
 # What asks a tensor for a fact, or hands its gradient on: it makes no node and writes no number.
 _QUERIES = frozenset(
@@ -103,16 +110,10 @@ class CallMode(TorchFunctionMode):
             return func(*args, **(kwargs or {}))
         if func in _QUERIES:
             return func(*args, **kwargs) if kwargs else func(*args)
-        tap = self._tap
-        first: Any = None
-        counted = listening = False
-        version = 0
+        tap, writing, pure = self._tap, None, func in PURE
         try:
-            if tap.own_writes:  # torch.nn.init gives what it writes by name
-                first = args[0] if args else kwargs and kwargs.get("tensor")
-            counted = type(first) in _COUNTED and not first.is_inference()
-            version = first._version if counted else 0
-            listening = bool(tap.writes) and may_write(func, args, kwargs) and tap.enter_writes()
+            if kwargs or not pure:
+                writing = _WritingCall(tap, func, args, kwargs)
         except Exception as error:
             tap.failed(error)
         before = _sequence_nr()
@@ -122,26 +123,59 @@ class CallMode(TorchFunctionMode):
             tap.refused(error, args, kwargs)
             raise
         finally:
-            if listening:
+            if writing is not None and writing.listening:
                 tap.leave_writes()
         try:
-            if counted and first._version != version:
-                tap.wrote(called(func), (first,))
-            elif type(first) in _LISTS or (kwargs and "out" in kwargs and tap.own_writes):
-                tap.wrote(called(func), given_to_write(func, args, kwargs))
+            if writing is not None:
+                writing.tell_own()
             numbers = range(before, _sequence_nr())
             if numbers and tap.nodes:
-                tap.note(numbers, result, args)
-            if tap.writes:
-                if func in SHARING:
-                    tap.shared(args[0], SHARING[func])
-                elif func is _SET_ITEM:
-                    tap.assigned(*args[:2])
+                tap.note(numbers, result, args, pure)
+            if writing is not None and tap.writes:
+                writing.tell_shared()
             if tap.operators:
                 tap.ran(func, args, kwargs, result, numbers)
         except Exception as error:
             tap.failed(error)
         return result
+
+
+class _WritingCall:
+    """A call that may write, or hand out memory; most only compute, and need none of this.
+
+    Attributes
+    ----------
+    listening : bool
+        Whether the mode for writes has been put in place for it.
+    """
+
+    __slots__ = ("_args", "_counted", "_first", "_func", "_kwargs", "_tap", "_version", "listening")
+
+    def __init__(self, tap: ForwardTap, func: Any, args: Any, kwargs: Any) -> None:
+        self._tap, self._func, self._args, self._kwargs = tap, func, args, kwargs
+        first: Any = None
+        if tap.own_writes:  # torch.nn.init gives what it writes by name
+            first = args[0] if args else kwargs and kwargs.get("tensor")
+        self._first = first
+        self._counted = type(first) in _COUNTED and not first.is_inference()
+        self._version = first._version if self._counted else 0
+        self.listening = may_write(func, args, kwargs) and bool(tap.writes) and tap.enter_writes()
+
+    def tell_own(self) -> None:
+        """Tell of what it has written that was given to it, without the mode for writes."""
+        func, kwargs, first = self._func, self._kwargs, self._first
+        if self._counted and first._version != self._version:
+            self._tap.wrote(called(func), (first,))
+        elif type(first) in _LISTS or (kwargs and "out" in kwargs and self._tap.own_writes):
+            self._tap.wrote(called(func), given_to_write(func, self._args, kwargs))
+
+    def tell_shared(self) -> None:
+        """Tell of memory that it has handed out, and of an item that it has assigned to."""
+        func, args = self._func, self._args
+        if func in SHARING:
+            self._tap.shared(args[0], SHARING[func])
+        elif func is _SET_ITEM:
+            self._tap.assigned(*args[:2])
 
 
 class WantedEvents(NamedTuple):
@@ -270,6 +304,7 @@ class ForwardTap:
             _patch_threads(self),
             around_tracing(functools.partial(_TracingPause, self)),
             note_hooks(),
+            late_hooks.note(),
         ]
         self.see_conversions(True)
         step = register_optimizer_step_pre_hook(self._step_entered)
@@ -449,34 +484,37 @@ class ForwardTap:
 
     # --- calls ---
 
-    def note(self, numbers: range, result: Any, args: Any) -> None:
-        """Note on the nodes that a call has made, by their numbers, where the program stands, and tell of them."""
-        try:
-            if self.muted.depth:
-                return
-            site = user_site(3)
-            nodes = _made_alone(numbers, result, site) or _made(numbers, result, args, site)[::-1]
-            cut_rows(nodes)
-            note_thread(nodes)
-            for tell in self._recorded:
-                tell(nodes)
-        except Exception as error:
-            self.failed(error)
+    def note(self, numbers: range, result: Any, args: Any, pure: bool = False) -> None:
+        """Note on the nodes that a call has made, by their numbers, where the program stands, and tell of them.
+
+        Parameters
+        ----------
+        pure : bool
+            Whether the call is one of :data:`PURE`, which enter no saved-tensor hooks.
+        """
+        if self.muted.depth:
+            return
+        site = user_site(3)
+        nodes = _made_alone(numbers, result, site) or _made(numbers, result, args, site)[::-1]
+        if not pure or type(result) is not _TENSOR or _hooks_in_force(True) is not None:
+            for node in nodes:
+                node.metadata[HEARD] = True
+        cut_rows(nodes)
+        note_thread(nodes)
+        for tell in self._recorded:
+            tell(nodes)
 
     def ran(self, func: Any, args: Any, kwargs: Any, result: Any, numbers: range) -> None:
         """Tell of an operator that has run, recorded or not."""
-        try:
-            if self.muted.depth:
-                return
-            name = operator_told(func)
-            outputs = made_by(name, args, result) if name else ()
-            told = self._told_of(name) if outputs else ()
-            if told:
-                call = TorchOperatorCall(name, args, kwargs, outputs, numbers, user_site(3))
-                for ran in told:
-                    ran(call)
-        except Exception as error:
-            self.failed(error)
+        if self.muted.depth:
+            return
+        name = operator_told(func)
+        outputs = made_by(name, args, result) if name else ()
+        told = self._told_of(name) if outputs else ()
+        if told:
+            call = TorchOperatorCall(name, args, kwargs, outputs, numbers, user_site(3))
+            for ran in told:
+                ran(call)
 
     def _told_of(self, name: str) -> tuple[Callable[[Any], None], ...]:
         """Return what tells observers of an operator."""
@@ -525,49 +563,40 @@ class ForwardTap:
 
     def wrote(self, operator: str, tensors: Iterable[torch.Tensor]) -> None:
         """Tell of the tensors that a call of the program has written."""
-        try:
-            if self.muted.depth:
-                return
-            site, grad_enabled = user_site(3), torch.is_grad_enabled()
-            with torch._C.DisableTorchFunction():
-                writes = [
-                    TorchWrite(tensor, operator, tensor._version, grad_enabled, site)
-                    for tensor in tensors
-                    if not tensor.is_inference()
-                ]
-            if writes:
-                for observer in self.own_writes:
-                    observer.tensors_written(writes)
-        except Exception as error:
-            self.failed(error)
+        if self.muted.depth:
+            return
+        site, grad_enabled = user_site(3), torch.is_grad_enabled()
+        with torch._C.DisableTorchFunction():
+            writes = [
+                TorchWrite(tensor, operator, tensor._version, grad_enabled, site)
+                for tensor in tensors
+                if not tensor.is_inference()
+            ]
+        if writes:
+            for observer in self.own_writes:
+                observer.tensors_written(writes)
 
     def shared(self, tensor: torch.Tensor, how: str) -> None:
         """Tell of memory that can now be written without a version being counted."""
-        try:
-            if self.muted.depth:
-                return
-            storage = storage_of(tensor)
-            if storage is None:
-                return
-            share = TorchShare(tensor, storage, how, user_site(3))
-            for observer in self.writes:
-                observer.memory_shared(share)
-        except Exception as error:
-            self.failed(error)
+        if self.muted.depth:
+            return
+        storage = storage_of(tensor)
+        if storage is None:
+            return
+        share = TorchShare(tensor, storage, how, user_site(3))
+        for observer in self.writes:
+            observer.memory_shared(share)
 
     def assigned(self, tensor: torch.Tensor, index: Any) -> None:
         """Tell of an item that has been assigned to, where several elements lie at one address."""
-        try:
-            if self.muted.depth or tensor.layout is not torch.strided or is_wrapped(tensor):
-                return
-            with torch._C.DisableTorchFunction():
-                overlaps = any(size > 1 and not stride for size, stride in zip(tensor.shape, tensor.stride()))
-            if overlaps:
-                location = location_of(user_site(3))
-                for observer in self.writes:
-                    observer.item_assigned(tensor, index, location)
-        except Exception as error:
-            self.failed(error)
+        if self.muted.depth or tensor.layout is not torch.strided or is_wrapped(tensor):
+            return
+        with torch._C.DisableTorchFunction():
+            overlaps = any(size > 1 and not stride for size, stride in zip(tensor.shape, tensor.stride()))
+        if overlaps:
+            location = location_of(user_site(3))
+            for observer in self.writes:
+                observer.item_assigned(tensor, index, location)
 
     def applied(self, function: Any, args: tuple[Any, ...]) -> None:
         """Tell of a custom Function that is about to run forward."""
@@ -604,6 +633,9 @@ class ForwardTap:
 
 leave_uncompiled(CallMode.__torch_function__, calls=False)
 leave_uncompiled(
+    _WritingCall.__init__,
+    _WritingCall.tell_own,
+    _WritingCall.tell_shared,
     may_write,
     called,
     given_to_write,
@@ -740,10 +772,13 @@ def _patch_function(tap: ForwardTap) -> Callable[[], None]:
             tap.failed(error)
         before = _sequence_nr()
         result = original.__get__(None, cls)(*args, **kwargs)
-        numbers = range(before, _sequence_nr())
-        if numbers and tap.nodes and tap.active:
-            with torch._C.DisableTorchFunction():
-                tap.note(numbers, result, args)
+        try:
+            numbers = range(before, _sequence_nr())
+            if numbers and tap.nodes and tap.active:
+                with torch._C.DisableTorchFunction():
+                    tap.note(numbers, result, args)
+        except Exception as error:
+            tap.failed(error)
         return result
 
     return replace(Function, "apply", original, classmethod(apply))

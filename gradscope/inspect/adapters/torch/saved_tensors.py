@@ -16,11 +16,12 @@ from .saved_tensors_unpacked import SHOWN, UnpackedSlot, versions_in
 from .transforms.dispatch_modes import modes_aside
 
 __all__ = [
+    "PLAIN_SLOTS",
     "RELEASED",
     "TorchSaved",
     "held",
     "held_of",
-    "plain_slots",
+    "late_hooks",
     "raw_names",
     "saved_bytes",
     "saved_of",
@@ -40,7 +41,6 @@ _OF_CUSTOM = "_raw_saved_tensors"
 _CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
 _ASKING = ("get_inputs", "unpack_hook")  # its functions that ask for the inputs; before PyTorch 2.10 the second alone
 _raw_names: dict[type, tuple[str, ...]] = {}
-_plain_slots: dict[type, tuple[tuple[str, str], ...]] = {}
 
 
 class TorchSaved:
@@ -174,7 +174,7 @@ def held_of(node: Any) -> list[tuple[str, torch.Tensor]]:
 def held(node: Any) -> Callable[[], dict[str, Any]]:
     """Return a function that lists what a node has saved now, by name, also after the node has released it."""
     kind: type = type(node)
-    slots = plain_slots(kind)
+    slots = PLAIN_SLOTS[kind]
     if slots is None or RELEASED in node.metadata:
         return _listed(node)
     kept = []
@@ -254,23 +254,53 @@ def _of_attribute(node: Any, attribute: str) -> Iterator[TorchSaved]:
             yield TorchSaved(node, name, slot, plain)
 
 
-def plain_slots(kind: type) -> tuple[tuple[str, str], ...] | None:
-    """Return where nodes of a class hold saved tensors: the attributes, and those that give what is unpacked.
+class _LateHooks:
+    """Whether the program has given hooks of its own to what a node had saved already (`SavedTensor.register_hooks`).
 
-    Returns
-    -------
-    tuple of (str, str), or None
-        None where each node is to be asked: of custom Functions, and where not all that is saved is read.
+    As a rule no program does; where one has, it is asked of each saved tensor whether a hook has packed it.
     """
-    known = _plain_slots.get(kind)
-    if known is not None:
-        return known
-    names = raw_names(kind)
-    # A class of a custom Function's is not kept: a program may make them in a loop.
-    if not SHOWN or names == (_OF_CUSTOM,) or {*map(_name_of, names)}.intersection(_WRITTEN):
-        return None
-    found = _plain_slots[kind] = tuple([(name, f"_saved_{_name_of(name)}") for name in names])
-    return found
+
+    are_there = False
+
+    def note(self) -> Callable[[], None]:
+        """Note it from now on; return what ends that."""
+        kind = torch._C._autograd.SavedTensor
+        original = vars(kind)["register_hooks"]  # as the class holds it: what it gives would bind to no tensor
+
+        @functools.wraps(original)
+        def register_hooks(*args: Any, **kwargs: Any) -> Any:
+            self.are_there = True
+            return original(*args, **kwargs)
+
+        def restore() -> None:
+            # A function by which other code has replaced it meanwhile stays.
+            if vars(kind)["register_hooks"] is register_hooks:
+                kind.register_hooks = original
+
+        kind.register_hooks = register_hooks
+        return restore
+
+
+late_hooks = _LateHooks()
+
+
+class _PlainSlots(dict[type, tuple[tuple[str, str], ...] | None]):
+    """Where nodes of a class hold saved tensors: the attributes, and those that give what is unpacked.
+
+    None where each node is to be asked: of custom Functions, and where not all that is saved is read.
+    """
+
+    def __missing__(self, kind: type) -> tuple[tuple[str, str], ...] | None:
+        names = raw_names(kind)
+        # A class of a custom Function's is not kept: a program may make them in a loop.
+        if names == (_OF_CUSTOM,):
+            return None
+        plain = SHOWN and not {*map(_name_of, names)}.intersection(_WRITTEN)
+        found = self[kind] = tuple([(name, f"_saved_{_name_of(name)}") for name in names]) if plain else None
+        return found
+
+
+PLAIN_SLOTS = _PlainSlots()
 
 
 def _name_of(attribute: str) -> str:

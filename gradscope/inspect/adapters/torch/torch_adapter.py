@@ -54,7 +54,7 @@ from .data_parallel import (
 from .device import device_fingerprints, device_statistics
 from .engine_wrapper import backward_tap
 from .failed_node import failed_call
-from .forward_pass import SITE, WantedEvents, forward_tap
+from .forward_pass import HEARD, SITE, WantedEvents, forward_tap
 from .graph_freeing import cut_row
 from .node_hooks import hooks_of
 from .numpy_conversion import (
@@ -74,9 +74,10 @@ from .numpy_conversion import (
 from .observed_backward import TorchTask, edge_of
 from .passing_norms import PassingNorms, are_small_and_finite
 from .saved_tensors import (
+    PLAIN_SLOTS,
     RELEASED,
     held,
-    plain_slots,
+    late_hooks,
     saved_bytes,
     saved_of,
     set_version,
@@ -90,6 +91,8 @@ from .transforms.torch_compile import blindness_of, calls_inside, generated_code
 __all__ = ["TorchAdapter"]
 
 _ACCUMULATE_GRAD = torch._C._functions.AccumulateGrad
+_DisableTorchFunction = torch._C.DisableTorchFunction
+_dispatch_modes_on = torch._C._len_torch_dispatch_stack
 # What stands between a module and who calls it: ours, which is told of the call, and what makes a call of a module.
 _CALLS = (
     os.path.dirname(os.path.dirname(call_sites.__file__)) + os.sep,
@@ -672,38 +675,56 @@ def _prints_of_any(node: Any) -> Sequence[tuple[int, Any] | None]:
 
 def _prints_of_plain(node: Any) -> Sequence[tuple[int, Any] | None] | None:
     """Return the same, at a fifth of the time, where all that a node has saved is small, dense and on the host."""
-    kind: type = type(node)
-    slots = plain_slots(kind)
-    if slots is None or RELEASED in node.metadata:
+    slots, notes = PLAIN_SLOTS[type(node)], node.metadata
+    if slots is None or RELEASED in notes:
         return None
+    unheard = _unpacks_unheard(notes)
     found = []
     try:
-        with torch._C.DisableTorchFunction():
+        with _DisableTorchFunction():
             for raw, unpacked in slots:
-                slot = getattr(node, raw)
-                tensor = slot.data
-                if tensor is None and slot.unpack_hook is None:
-                    getattr(node, unpacked)  # it raises, but for one that has never held anything
-                    continue
-                size = tensor.nbytes
-                if (
-                    size > WHOLE_BYTES
-                    or type(tensor) not in _PLAIN  # a FakeTensor warns of being asked for an address
-                    or not (address := tensor.data_ptr())
-                    or slot.unpack_hook is not None
-                    or not tensor.is_cpu
-                    or tensor.is_nested
-                    or not tensor.is_contiguous()
-                ):
-                    return None
-                found.append((tensor._version, zlib.crc32(reader(size)(address))))
+                tensor = getattr(node, unpacked) if unheard else _data_of(node, raw, unpacked)
+                if tensor is not None:
+                    found.append((tensor._version, _memory_of_plain(tensor)))
     except _UNREADABLE:
         return None
-    return tuple(found)
+    # Nothing has been read in vain, where one of several is another.
+    return tuple([(version, zlib.crc32(memory)) for version, memory in found])
+
+
+def _unpacks_unheard(notes: dict[Any, Any]) -> bool:
+    """Whether no code of the program's runs when a node with these notes unpacks: no hook's, mode's or class's."""
+    return SITE in notes and HEARD not in notes and not late_hooks.are_there and not _dispatch_modes_on()
+
+
+def _data_of(node: Any, raw: str, unpacked: str) -> Any:
+    """Return what a slot of a node holds; raise where a hook has packed it, or it has been released."""
+    slot = getattr(node, raw)
+    if slot.unpack_hook is not None:
+        raise TypeError("packed by a hook")
+    tensor = slot.data
+    if tensor is None:
+        getattr(node, unpacked)  # it raises, but for one that has never held anything
+    return tensor
+
+
+def _memory_of_plain(tensor: Any) -> Any:
+    """Return the memory of a small dense tensor on the host, which is held by others; modes have been put aside.
+
+    Raises
+    ------
+    AttributeError, NotImplementedError, RuntimeError, TypeError
+        If it is another.
+    """
+    if type(tensor) in _PLAIN and tensor.is_cpu and tensor.is_contiguous():  # a FakeTensor warns when asked for more
+        size, address = tensor.nbytes, tensor.data_ptr()
+        if address and size <= WHOLE_BYTES:
+            return reader(size)(address)
+    raise TypeError("not a small dense tensor on the host")
 
 
 # What a tensor raises that is sparse, of inference mode or inside of a transform, a slot that is empty, or one of
-# several tensors, or one that holds what a hook has made.
+# several tensors, or one that has been written since.
 _UNREADABLE = (AttributeError, NotImplementedError, RuntimeError, TypeError)
 _PLAIN = {torch.Tensor, torch.nn.Parameter}
 

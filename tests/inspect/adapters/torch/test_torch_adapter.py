@@ -6,6 +6,7 @@ import weakref
 import pytest
 
 import gradscope.inspect as gi
+from gradscope.check import Sanitizer
 from gradscope.inspect.adapters import adapter_for
 from gradscope.inspect.adapters.protocol import Observer
 from gradscope.inspect.records.records import Location
@@ -13,7 +14,9 @@ from gradscope.inspect.records.records import Location
 torch = pytest.importorskip("torch")
 
 from torch.autograd import graph as torch_graph  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
+from gradscope.inspect.adapters.torch.saved_tensors import late_hooks  # noqa: E402
 from gradscope.inspect.adapters.torch.torch_adapter import _prints_of_any  # noqa: E402
 from tests.pytorch_versions import require_pytorch  # noqa: E402
 
@@ -292,6 +295,95 @@ def test_checksums_do_not_depend_on_how_saved_tensors_are_read(adapter, kind):
     node = (torch.ones(other.shape, dtype=other.dtype, requires_grad=True) * other).grad_fn
     assert adapter.fingerprints(node) == _prints_of_any(node)
     assert len(adapter.fingerprints(node)) == len(adapter.saved(node)) >= 1
+
+
+@pytest.mark.parametrize("kind", TENSORS)
+def test_a_node_has_its_fingerprints_until_a_value_or_a_version_changes(adapter, kind):
+    other = TENSORS[kind]().detach()
+    with Sanitizer():
+        node = (torch.ones(other.shape, dtype=other.dtype, requires_grad=True) * other).grad_fn
+    prints = adapter.fingerprints(node)
+    assert prints == _prints_of_any(node) == adapter.fingerprints(node)
+    if other.numel():  # else it has no fingerprint
+        other.data.zero_()
+        zeros = adapter.fingerprints(node)
+        other.mul_(1)
+        assert len({prints, zeros, adapter.fingerprints(node)}) == 3
+
+
+class Part:
+    """Takes part in modes, as a library's class does."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func(*args)
+
+
+def packed(hooks):
+    with torch_graph.saved_tensors_hooks(*hooks):
+        return leaf().exp().grad_fn
+
+
+def packed_within_a_call(hooks):
+    return torch.overrides.handle_torch_function(packed, [Part()], hooks)
+
+
+@pytest.mark.parametrize("make", [packed, packed_within_a_call])
+def test_fingerprints_run_no_hook_that_unpacks_what_a_node_has_saved(adapter, make):
+    require_pytorch(torch, "2.10")  # before it is not shown what is saved without unpacking it
+    unpacked = []
+    with Sanitizer():
+        node = make((torch.clone, unpacked.append))
+        assert adapter.fingerprints(node) == (None,)
+    assert unpacked == []
+
+
+def test_fingerprints_run_no_hook_that_what_is_saved_has_been_given_since(adapter, monkeypatch):
+    require_pytorch(torch, "2.10")
+    monkeypatch.setattr(late_hooks, "are_there", False)  # for the tests that follow, as if there had been none
+    unpacked = []
+    with Sanitizer():
+        node = leaf().exp().grad_fn
+        assert adapter.fingerprints(node) != (None,)
+        node._raw_saved_result.register_hooks(torch.clone, unpacked.append)
+        assert adapter.fingerprints(node) == (None,)
+    other = leaf().exp().grad_fn
+    other._raw_saved_result.register_hooks(torch.clone, unpacked.append)  # unobserved, as before
+    assert unpacked == []
+
+
+def test_fingerprints_are_taken_without_a_word_to_a_tensors_class(adapter):
+    class Told(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            seen.append(func)
+            with torch._C._DisableTorchDispatch():
+                result = func(*args, **(kwargs or {}))
+            return result.as_subclass(cls) if isinstance(result, torch.Tensor) else result
+
+    seen = []
+    with Sanitizer():
+        leaf().exp()  # a function that has been met is known only to compute
+        node = leaf().as_subclass(Told).exp().grad_fn
+        before = len(seen)
+        assert adapter.fingerprints(node) == (None,)
+    assert len(seen) == before > 0
+
+
+def test_fingerprints_are_taken_without_a_word_to_a_mode_of_the_program(adapter):
+    seen = []
+
+    class Calls(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    with Sanitizer():
+        node = leaf().exp().grad_fn
+    expected = adapter.fingerprints(node)
+    with Calls():
+        assert adapter.fingerprints(node) == expected
+    assert seen == []
 
 
 def test_checksums_of_what_has_been_released_or_packed_are_none(adapter):

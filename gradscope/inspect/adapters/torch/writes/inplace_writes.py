@@ -15,7 +15,7 @@ from ....records.records import Location
 from ...native_adapter import location_of
 from ..operator_calls import COMPILED, operator_word, tensors_in
 
-__all__ = ["SHARING", "TorchShare", "TorchWrite", "WriteMode", "called", "given_to_write", "may_write"]
+__all__ = ["PURE", "SHARING", "TorchShare", "TorchWrite", "WriteMode", "called", "given_to_write", "may_write"]
 
 SHARING: dict[Any, str] = {
     torch.Tensor.data.__get__: ".data",
@@ -152,6 +152,8 @@ class WriteMode(dispatch.TorchDispatchMode):
 
 # What decides whether a call writes, by the function: the places and names of arguments; None where it is not known.
 _deciding: dict[Any, tuple[tuple[int, str], ...] | None] = {}
+PURE: set[Any] = set()
+"""Functions of PyTorch's that write nothing, but to what stands at ``out=``, and hand out no memory, once met."""
 _SETTERS = ("__set__", "__delete__")
 _TOLD_TO_WRITE = ("inplace", "max_norm", "out")
 _STATISTICS = "running_mean"
@@ -201,6 +203,8 @@ def _look_up(func: Any) -> tuple[tuple[int, str], ...] | None:
     else:  # it may be the program's own, of which nothing is kept
         return None
     _deciding[func] = known
+    if known == () and func not in SHARING:
+        PURE.add(func)
     return known
 
 
