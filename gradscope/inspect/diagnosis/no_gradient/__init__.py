@@ -9,6 +9,7 @@
 - :mod:`~.dataflow_ledger`: ``gi.ledger``: what is computed from what, written down
 - :mod:`~.dataflow`: every operator that ran, recorded for backward or not
 - :mod:`~.dataflow_entries`: what the ledger writes down
+- :mod:`~.operator_log`: the operators of which it remembers a line, and makes an entry when somebody asks
 - :mod:`~.lost_history`: where the way to the loss was lost, as a ledger saw it
 - :mod:`~.source_suspects`: the same read in the source, without a ledger
 - :mod:`~.detaching_calls`: what in a line takes a value out of the graph
