@@ -49,6 +49,22 @@ def test_starts_the_session_and_shows_the_first_node_at_every_size(size):
     assert session.calls[0] == Call("start")
 
 
+def test_a_cursor_that_has_moved_is_passed_over_while_the_app_is_closed(monkeypatch):
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "PAUSED" in text_of(app))
+        heard = []
+
+        def follow():  # the widgets of an app that is being closed go before its last messages are heard
+            heard.append(True)
+            app.query_one("#gone")
+
+        monkeypatch.setattr(app.watcher, "follow_cursor", follow)
+        app.query_one(GraphPane).post_message(GraphPane.Selected())
+        await until(pilot, lambda: heard)
+
+    play(scenario)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "verb"),

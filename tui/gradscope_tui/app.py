@@ -400,7 +400,8 @@ class GradscopeApp(App[int]):
 
     @on(GraphPane.Selected)
     def _cursor_moved(self) -> None:
-        self.watcher.follow_cursor()
+        with unless_closed():
+            self.watcher.follow_cursor()
 
     @on(GraphPane.Read)
     def _outline_read(self) -> None:
