@@ -27,10 +27,6 @@ _MOST_ROUNDED = 1 << 21
 def fmod(x: Any, y: Any) -> Array:
     """Return the remainder with the sign of `x`, as ``numpy.fmod`` does.
 
-    Parameters
-    ----------
-    x, y : ndarray or number
-
     Examples
     --------
     >>> fmod(numpy.array([-3.0, 5.0], "f"), 2).tolist()
