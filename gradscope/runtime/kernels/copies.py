@@ -85,9 +85,10 @@ def taken(array: Array, index: Array, axis: int) -> Array:
     >>> taken(numpy.array([[1, 2], [3, 4]]), numpy.array([1, 1, -2]), 0).tolist()
     [[3, 4], [3, 4], [1, 2]]
     """
+    if not threads.sharing or axis or type(array) is not numpy.ndarray:
+        return array.take(index, axis=axis)
     row, places = math.prod(array.shape[1:]), index.reshape(-1)
-    alone = not threads.sharing or axis or places.size * row < 2 * threads.WORTH or type(array) is not numpy.ndarray
-    if alone or places.min() < -len(array) or places.max() >= len(array):
+    if places.size * row < 2 * threads.WORTH or places.min() < -len(array) or places.max() >= len(array):
         return array.take(index, axis=axis)
     result = numpy.empty((places.size, *array.shape[1:]), array.dtype)
 
