@@ -298,6 +298,8 @@ def test_a_rank_that_is_killed(tmp_path):
         terminal.press("c")
         terminal.until(b"SIGKILL")
         terminal.press("q")
+        if terminal.until(rb"Quit\?", or_end=True):  # the other rank has not ended yet
+            terminal.press("y")
         assert terminal.status() == 128 + signal.SIGKILL
         assert terminal.modes() == []
         assert termios.tcgetattr(terminal.theirs) == terminal.before
