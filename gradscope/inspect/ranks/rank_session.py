@@ -93,8 +93,10 @@ class RankSession(RankGroup):
             self.rank = rank
 
     def _stop_others(self, rank: int) -> None:
+        """Stop the others, and look at one that has not ended: it may have stopped while this was under way."""
         if self.stop_with(self.members[rank]):
-            self._turn_to(rank)
+            paused = [number for number, member in enumerate(self.members) if member.state.paused]
+            self._turn_to(rank if rank in paused or not paused else paused[0])
             self._pass_on(DebuggerEvent("state", self.chosen.state, self.chosen.reason))
 
     def _pass_on(self, event: DebuggerEvent) -> None:
