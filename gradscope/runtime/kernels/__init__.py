@@ -12,7 +12,7 @@
 - :mod:`~.casts`: conversions between dtypes
 - :mod:`~.copies`: transposed matrices in row-major order
 - :mod:`~.elementwise`: elementwise functions of large arrays, in such parts
-- :mod:`~.normalization_kernels`: layer, batch and group norm of large arrays
+- :mod:`~.normalization`: layer, batch and group norm of large arrays
 - :mod:`~.selection`: elements of one array or of another
 - :mod:`~.division`: remainders and rounded quotients in single precision
 - :mod:`~.error_function_kernel`: erf in single precision

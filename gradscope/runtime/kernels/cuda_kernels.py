@@ -427,7 +427,7 @@ _COLUMNS, _STRIPES = 128, 256  # threads of a block; stripes of rows at most
 def rows(x: Array, weight: Array | None, bias: Array | None, size: int, eps: float) -> tuple[Array, Array, Array]:
     """Return rows of `size` elements, each centred and divided by its deviation, scaled and shifted.
 
-    The parameters and results are those of :func:`.normalization_kernels.rows`.
+    The parameters and results are those of :func:`.normalized_rows.rows`.
     """
     module = device.module_of(type(x))
     result, count = module.empty_like(x), x.size // size

@@ -7,7 +7,9 @@ import pytest
 
 import gradscope as gs
 from gradscope.nn import functional
-from gradscope.runtime.kernels import cuda_kernels, forms, normalization_kernels, updates
+from gradscope.runtime.kernels import cuda_kernels, forms, updates
+from gradscope.runtime.kernels.normalization.normalized_rows import rows_backward
+from gradscope.runtime.kernels.normalization.row_blocks import is_worth_it
 from gradscope.runtime.memory import device
 from tests.runtime.kernels.compiled.test_activation_loops import CALLS, TWICE, numbers
 
@@ -273,8 +275,8 @@ def test_a_row_is_the_work_of_a_block_of_whole_warps(compiler, shape, threads):
 @pytest.mark.parametrize("count", [1, 255, 256, 257, 70_000])
 def test_stripes_of_rows_cover_all_of_them(compiler, count):
     x, vector = array(count, 3), array(count)
-    assert normalization_kernels.is_worth_it(x, x, None, vector)
-    result, *parameters = normalization_kernels.rows_backward(x, x, None, vector, vector, 3)
+    assert is_worth_it(x, x, None, vector)
+    result, *parameters = rows_backward(x, x, None, vector, vector, 3)
     assert [result.shape, *(p.shape for p in parameters)] == [(count, 3), (3,), (3,)]
     (_, stripes), _, (size, rows, each, *_) = compiler.calls[-1]
     assert (size, rows) == (3, count)

@@ -9,7 +9,9 @@ import numpy
 import pytest
 
 from gradscope.runtime.kernels import forms, threads
-from gradscope.runtime.kernels.normalization_kernels import Columns, Planes, rows, rows_backward
+from gradscope.runtime.kernels.normalization.columns import Columns
+from gradscope.runtime.kernels.normalization.normalized_rows import rows, rows_backward
+from gradscope.runtime.kernels.normalization.planes import Planes
 from gradscope.runtime.kernels.row_buffers import LARGE, buffer_for
 
 X = numpy.random.default_rng(0).standard_normal((512, 1024))  # the compiled forms are for single precision
@@ -29,8 +31,8 @@ def buffer_of_the_user() -> Iterator[int]:
     [
         lambda: rows(X, None, None, 1024, 1e-5),
         lambda: rows_backward(X, X, None, MIDDLE, MIDDLE, 1024),
-        lambda: Planes(X.reshape(1, 512, 32, 32)).squares(MIDDLE),
-        lambda: Columns(X).squares(numpy.zeros(1024)),
+        lambda: Planes(X.reshape(1, 512, 32, 32)).normalized(None, None, 1e-5),
+        lambda: Columns(X).normalized(None, None, 1e-5),
         lambda: forms.rowwise("softmax_loops.softmax", lambda x, out=None: numpy.exp(x, out=out), X),
     ],
     ids=["rows", "rows backward", "planes", "columns", "rowwise"],

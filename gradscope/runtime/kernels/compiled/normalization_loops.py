@@ -7,7 +7,7 @@ import math
 import numpy
 from numba import types
 
-from .jit import IN1, IN2, OUT1, OUT2, f4, kernel
+from .jit import IN1, IN2, OUT1, OUT2, f4, i8, kernel
 
 _f4, _f8 = numpy.float32, numpy.float64
 _ZERO, _ONE = _f4(0), _f4(1)
@@ -52,24 +52,71 @@ def rows_backward(g, x, weight, mean, rstd, result, of_weight, of_bias):
             of_bias[j] += of[j]
 
 
-@kernel(IN2, _SUMS)
-def plane_sums(x, total):
-    for i in range(len(x)):
-        row = x[i]
-        part = _ZERO
-        for j in range(row.size):
-            part += row[j]
-        total[i] = _f8(part)
+# Planes that share their statistics are so many, `number`, each as far `apart` from the next; there is a weight and a
+# bias for each plane of an example. Planes are gone through as they lie in memory, `totals` are of those that share.
 
 
-@kernel(IN2, IN1, _SUMS)
-def plane_squares(x, middle, total):
-    for i in range(len(x)):
-        row, by = x[i], middle[i]
-        part = _ZERO
-        for j in range(row.size):
-            part += (row[j] - by) * (row[j] - by)
-        total[i] = _f8(part)
+@kernel(IN2, IN1, IN1, f4, i8, i8, i8, i8, _SUMS, OUT2, OUT1, OUT1, OUT1)
+def planes_normalized(x, weight, bias, eps, number, apart, begin, end, totals, result, mean, variance, rstd):
+    size = _f8(number * x.shape[1])
+    for start in range(begin, end, apart):
+        places, origin = range(start, min(start + apart, end)), start // apart * (number - 1) * apart
+        for place in places:
+            totals[place] = 0
+        for first in range(origin, origin + number * apart, apart):
+            for place in places:
+                row, part = x[first + place], _ZERO
+                for j in range(row.size):
+                    part += row[j]
+                totals[place] += part
+        for place in places:
+            mean[place], totals[place] = _f4(totals[place] / size), 0
+        for first in range(origin, origin + number * apart, apart):
+            for place in places:
+                row, middle, part = x[first + place], mean[place], _ZERO
+                for j in range(row.size):
+                    part += (row[j] - middle) * (row[j] - middle)
+                totals[place] += part
+        for place in places:
+            variance[place] = _f4(totals[place] / size)
+            rstd[place] = _f4(_ONE / math.sqrt(variance[place] + eps))
+        for first in range(origin, origin + number * apart, apart):
+            for place in places:
+                row, to, channel = x[first + place], result[first + place], (first + place) % weight.size
+                middle, times, plus = mean[place], rstd[place] * weight[channel], bias[channel]
+                for j in range(row.size):
+                    to[j] = (row[j] - middle) * times + plus
+
+
+@kernel(IN2, IN2, IN1, IN1, IN1, i8, i8, i8, i8, _SUMS, _SUMS, OUT2, _SUMS, _SUMS)
+def planes_normalized_backward(
+    g, x, weight, mean, rstd, number, apart, begin, end, totals, totals_along, result, total, along
+):
+    size = _f8(number * x.shape[1])
+    for start in range(begin, end, apart):
+        places, origin = range(start, min(start + apart, end)), start // apart * (number - 1) * apart
+        for place in places:
+            totals[place] = totals_along[place] = 0
+        for first in range(origin, origin + number * apart, apart):
+            for place in places:
+                i = first + place
+                row, of, middle = x[i], g[i], mean[place]
+                part, product = _ZERO, _ZERO
+                for j in range(row.size):
+                    part += of[j]
+                    product += of[j] * (row[j] - middle)
+                total[i], along[i] = _f8(part), _f8(product)
+                totals[place] += total[i] * weight[i % weight.size]
+                totals_along[place] += along[i] * weight[i % weight.size]
+        for first in range(origin, origin + number * apart, apart):
+            for place in places:
+                i = first + place
+                row, of, to, middle, scale = x[i], g[i], result[i], mean[place], rstd[place]
+                times_x = scale * scale * scale * _f4(-totals_along[place] / size)
+                constant = scale * _f4(-totals[place] / size)
+                times_g = scale * weight[i % weight.size]
+                for j in range(row.size):
+                    to[j] = of[j] * times_g + (row[j] - middle) * times_x + constant
 
 
 @kernel(IN2, IN1, IN1, IN1, OUT2)
@@ -90,15 +137,6 @@ def plane_products(g, x, middle, total, along):
             part += of[j]
             product += of[j] * (row[j] - by)
         total[i], along[i] = _f8(part), _f8(product)
-
-
-@kernel(IN2, IN2, IN1, IN1, IN1, IN1, OUT2)
-def plane_gradients(g, x, middle, of_g, of_x, constant, result):
-    for i in range(len(x)):
-        row, of, to = x[i], g[i], result[i]
-        by, times, along, plus = middle[i], of_g[i], of_x[i], constant[i]
-        for j in range(row.size):
-            to[j] = of[j] * times + (row[j] - by) * along + plus
 
 
 # Columns: the rows are a block of all; what is summed over them is added to what stands in the totals.

@@ -8,8 +8,12 @@ from collections.abc import Sequence
 import numpy
 
 from ... import autocast, state
-from ...kernels import normalization_kernels as kernel
 from ...kernels.casts import cast
+from ...kernels.normalization.channels import channels_of
+from ...kernels.normalization.columns import Columns
+from ...kernels.normalization.normalized_rows import rows, rows_backward
+from ...kernels.normalization.planes import Planes
+from ...kernels.normalization.row_blocks import is_worth_it
 from ...kernels.row_sums import spread_sums
 from ...memory import device
 from ...memory.dtype import finfo
@@ -101,8 +105,8 @@ def _layer_norm(xp: Namespace, input: Array, weight: Array, bias: Array, normali
         return result.astype(input.dtype), mean, rstd
     if not input.flags.c_contiguous:
         input = in_rows(xp, input)
-    if kernel.is_worth_it(input, weight, bias):
-        result, mean, rstd = kernel.rows(input, weight, bias, math.prod(normalized_shape), eps)
+    if is_worth_it(input, weight, bias):
+        result, mean, rstd = rows(input, weight, bias, math.prod(normalized_shape), eps)
         if input.ndim != 2:
             kept = (*input.shape[:-count], *(1,) * count)
             mean, rstd = mean.reshape(kept), rstd.reshape(kept)
@@ -143,8 +147,8 @@ def _layer_norm_joint(
     needs: Sequence[bool],
     F: Namespace,
 ) -> Gradient:
-    if kernel.is_worth_it(input, g, weight, result1):
-        gradients = kernel.rows_backward(g, input, weight, result1, result2, math.prod(normalized_shape))
+    if is_worth_it(input, g, weight, result1):
+        gradients = rows_backward(g, input, weight, result1, result2, math.prod(normalized_shape))
         found = (gradients[0], *(gradient.reshape(normalized_shape) for gradient in gradients[1:]))
         return tuple(gradient if needed else None for gradient, needed in zip(found, needs, strict=True))
     ndim = len(input.shape)
@@ -231,7 +235,7 @@ def _batch_norm(
         rest = running_mean, running_var, training, momentum, eps
         result, mean, rstd = _batch_norm(xp, single(input), single(weight), single(bias), *rest)
         return result.astype(input.dtype), mean, rstd
-    if (found := kernel.channels(input, weight, bias)) is not None:
+    if (found := channels_of(input, weight, bias)) is not None:
         return _batch_norm_of_channels(found, input, weight, bias, running_mean, running_var, training, momentum, eps)
     if training:
         result, mean, variance, rstd = _moments(xp, input, axes, eps)
@@ -251,7 +255,7 @@ def _batch_norm(
 
 
 def _batch_norm_of_channels(
-    channels: kernel.Planes | kernel.Columns,
+    channels: Planes | Columns,
     input: Array,
     weight: Array,
     bias: Array,
@@ -262,20 +266,19 @@ def _batch_norm_of_channels(
     eps: float,
 ) -> tuple[Array, Array, Array]:
     """Return the same of large images, with fewer passes over them."""
-    kind, count = input.dtype, input.size // input.shape[1]
+    kind = input.dtype
     if training:
-        mean = (channels.sums().sum(0) / count).astype(kind)
-        variance = (channels.squares(mean).sum(0) / count).astype(kind)
-        _update_running(running_mean, running_var, mean, variance, count, momentum)
+        result, mean, variance, rstd = channels.normalized(weight, bias, eps)
+        _update_running(running_mean, running_var, mean, variance, input.size // input.shape[1], momentum)
     else:
-        mean, variance = running_mean.astype(kind), running_var.astype(kind)
-    rstd = 1 / numpy.sqrt(variance + kind.type(eps))
-    result = channels.scaled(mean, rstd if weight is None else rstd * weight, kind.type(0) if bias is None else bias)
+        mean, rstd = running_mean.astype(kind), 1 / numpy.sqrt(running_var.astype(kind) + kind.type(eps))
+        scale = rstd if weight is None else rstd * weight
+        result = channels.scaled(mean, scale, kind.type(0) if bias is None else bias)
     return result, _along_channels(mean, input.ndim), _along_channels(rstd, input.ndim)
 
 
 def _batch_norm_of_channels_joint(
-    channels: kernel.Planes | kernel.Columns,
+    channels: Planes | Columns,
     g: Gradient,
     input: Array,
     weight: Array,
@@ -285,18 +288,14 @@ def _batch_norm_of_channels_joint(
     needs: Sequence[bool],
 ) -> tuple[Gradient, Gradient, Gradient]:
     """Return the gradients of input, weight and bias of :func:`_batch_norm_of_channels`."""
-    count = input.size // input.shape[1]
     mean, rstd = mean.reshape(-1), rstd.reshape(-1)
-    total, along = (part.sum(0).astype(input.dtype) for part in channels.products(g, mean))
-    g_input = None
-    if needs[0]:
+    if fixed:
+        total, along = (part.sum(0).astype(input.dtype) for part in channels.products(g, mean))
         scale = rstd if weight is None else rstd * weight
-        if fixed:
-            g_input = g * _along_channels(scale, input.ndim)
-        else:
-            of_x, constant = scale * rstd**2 * along / -count, scale * total / -count
-            g_input = channels.gradients(g, mean, scale, of_x, constant)
-    return g_input, along * rstd if needs[1] else None, total if needs[2] else None
+        of_x, of_weight, of_bias = g * _along_channels(scale, input.ndim), along * rstd, total
+    else:
+        of_x, of_weight, of_bias = channels.normalized_backward(g, weight, mean, rstd)
+    return of_x if needs[0] else None, of_weight if needs[1] else None, of_bias if needs[2] else None
 
 
 def _others(ndim: int) -> Ints:
@@ -326,7 +325,7 @@ def _batch_norm_joint(
     F: Namespace,
 ) -> Gradient:
     # The running statistics are saved, as in PyTorch, so that a write to them in between is noticed.
-    if (channels := kernel.channels(input, g, weight, result1)) is not None:
+    if (channels := channels_of(input, g, weight, result1)) is not None:
         return _batch_norm_of_channels_joint(channels, g, input, weight, result1, result2, not training, needs)
     ndim = len(input.shape)
     axes = _others(ndim)
@@ -442,8 +441,9 @@ def _group_norm(xp: Namespace, input: Array, weight: Array, bias: Array, group: 
     if is_half(input):
         result, mean, rstd = _group_norm(xp, single(input), single(weight), single(bias), group, eps)
         return result.astype(input.dtype), mean, rstd
-    if kernel.Planes.are_worth_it(input, weight, bias):
-        return _group_norm_of_planes(input, weight, bias, group, eps)
+    if Planes.are_worth_it(input, weight, bias):
+        result, mean, _, rstd = Planes(input, group).normalized(weight, bias, eps)
+        return result, mean, rstd
     centred, mean, _, rstd = _moments(xp, input.reshape(_grouped(input.shape, group)), (2,), eps)
     centred *= rstd
     result = centred.reshape(input.shape)
@@ -452,51 +452,6 @@ def _group_norm(xp: Namespace, input: Array, weight: Array, bias: Array, group: 
     if bias is not None:
         result += _along_channels(bias, input.ndim)
     return result, mean, rstd
-
-
-def _by_channel(of_groups: Array, channels: int) -> Array:
-    """Return what there is of each group, of shape (N, groups, ...), for each of its channels, of shape (N, C)."""
-    numbers = of_groups.reshape(len(of_groups), -1)
-    return numpy.repeat(numbers, channels // numbers.shape[1], axis=1)
-
-
-def _over_groups(of_channels: Array, group: int) -> Array:
-    """Return the sums over the channels of each group, of shape (N, groups, 1)."""
-    return of_channels.reshape(len(of_channels), group, -1).sum(2, keepdims=True)
-
-
-def _group_norm_of_planes(
-    input: Array, weight: Array, bias: Array, group: int, eps: float
-) -> tuple[Array, Array, Array]:
-    """Return the same of large images, with fewer passes over them."""
-    planes, kind, channels = kernel.Planes(input), input.dtype, input.shape[1]
-    count = input.size // len(input) // group
-    mean = (_over_groups(planes.sums(), group) / count).astype(kind)
-    middle = _by_channel(mean, channels)
-    variance = (_over_groups(planes.squares(middle), group) / count).astype(kind)
-    rstd = 1 / numpy.sqrt(variance + kind.type(eps))
-    scale = _by_channel(rstd, channels)
-    scale = scale if weight is None else scale * weight
-    return planes.scaled(middle, scale, kind.type(0) if bias is None else bias), mean, rstd
-
-
-def _group_norm_of_planes_joint(
-    g: Gradient, input: Array, weight: Array, mean: Array, rstd: Array, group: int, needs: Sequence[bool]
-) -> tuple[Gradient, Gradient, Gradient]:
-    """Return the gradients of input, weight and bias of :func:`_group_norm_of_planes`."""
-    planes, kind, channels = kernel.Planes(input), input.dtype, input.shape[1]
-    middle, scale = (_by_channel(part, channels) for part in (mean, rstd))
-    total, along = planes.products(g, middle)
-    g_input = None
-    if needs[0]:
-        count = input.size // len(input) // group
-        by = kind.type(1) if weight is None else weight
-        of_x, constant = (
-            _by_channel((_over_groups(part * by, group) / -count).astype(kind), channels) for part in (along, total)
-        )
-        g_input = planes.gradients(g, middle, scale * by, scale**3 * of_x, scale * constant)
-    of_weight, of_bias = (along * scale).sum(0).astype(kind), total.sum(0).astype(kind)
-    return g_input, of_weight if needs[1] else None, of_bias if needs[2] else None
 
 
 def _group_norm_joint(
@@ -510,8 +465,9 @@ def _group_norm_joint(
     needs: Sequence[bool],
     F: Namespace,
 ) -> Gradient:
-    if kernel.Planes.are_worth_it(input, g, weight, result1):
-        return _group_norm_of_planes_joint(g, input, weight, result1, result2, group, needs)
+    if Planes.are_worth_it(input, g, weight, result1):
+        found = Planes(input, group).normalized_backward(g, weight, result1, result2)
+        return tuple(gradient if needed else None for gradient, needed in zip(found, needs, strict=True))
     shape, ndim = tuple(input.shape), len(input.shape)
     grouped, others = _grouped(shape, group), _others(ndim)
     normalized, rstd = _normalized(F.reshape(input, grouped), result1, result2, (2,), eps, False, F)
