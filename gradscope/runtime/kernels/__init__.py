@@ -14,7 +14,7 @@
 - :mod:`~.elementwise`: elementwise functions of large arrays, in such parts
 - :mod:`~.normalization`: layer, batch and group norm of large arrays
 - :mod:`~.selection`: elements of one array or of another
-- :mod:`~.division`: remainders and rounded quotients in single precision
+- :mod:`~.arithmetic`: arithmetic of single precision, beside a row or number for each row, and remainders
 - :mod:`~.error_function_kernel`: erf in single precision
 - :mod:`~.updates`: steps of optimizers in one pass
 - :mod:`~.recurrent_kernels`: all steps of a recurrent layer, forwards and backwards

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from . import threads
+from .arithmetic.broadcast_arithmetic import OPERATIONS, arithmetic
 from .threads.spin_waits import waits_awake
 
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, DType, Formula
 
-__all__ = ["LARGE", "add_to", "in_blocks", "in_parts", "is_shared", "shared", "whole", "with_checks"]
+__all__ = ["LARGE", "add_to", "in_blocks", "in_parts", "is_shared", "of_two", "shared", "whole", "with_checks"]
 
 LARGE = 1 << 20
 """How many elements an array has for which several threads are worth it, where there are any."""
@@ -110,6 +111,16 @@ def _is_floating(argument: Any) -> bool:
     return kind is float or kind is int or (kind is numpy.ndarray and argument.dtype.kind == "f")
 
 
+def _simplified(
+    function: Callable[..., Array], arguments: tuple[Any, ...]
+) -> tuple[Callable[..., Array], tuple[Any, ...]]:
+    """Return a formula that is a product or quotient as the ufunc, which writes its result where it belongs."""
+    if type(function) is not FunctionType or function in _whole or not all(map(_is_floating, arguments)):
+        return function, arguments
+    pair = _as_pair(function, len(arguments))
+    return (function, arguments) if pair is None else (pair.ufunc, (arguments[pair.first], arguments[pair.second]))
+
+
 class _Split(NamedTuple):
     """Arguments of which each index of the first dimension can be computed alone."""
 
@@ -160,10 +171,9 @@ def in_parts(function: Callable[..., Array], *arguments: Any, out: Array | None 
         function, arguments = _ufunc_of[function], tuple(operands)
     if function in _WRITES and not waits_awake() and _moved(function, arguments, out) < _WORTH_MOVING:
         return function(*arguments) if out is None else function(*arguments, out=out)
-    is_formula = type(function) is FunctionType and function not in _whole
-    pair = _as_pair(function, len(arguments)) if is_formula and all(map(_is_floating, arguments)) else None
-    if pair is not None:  # a ufunc writes its result where it belongs
-        function, arguments = pair.ufunc, (arguments[pair.first], arguments[pair.second])
+    function, arguments = _simplified(function, arguments)
+    if function in OPERATIONS and (found := arithmetic(function, arguments[0], arguments[1], out)) is not None:
+        return found
     split = None if function in _whole else _split(arguments, out, permuted=isinstance(function, numpy.ufunc))
     if split is None:
         return function(*arguments) if out is None else function(*arguments, out=out)
@@ -188,6 +198,23 @@ def in_parts(function: Callable[..., Array], *arguments: Any, out: Array | None 
 
     threads.over(rows, call if isinstance(function, numpy.ufunc) else calculate, each, grain)
     return result
+
+
+def of_two(function: Callable[..., Array], *arguments: Any) -> Array:
+    """Return a function of two arrays, of which one may broadcast to the other, as :func:`in_parts` where that pays.
+
+    Examples
+    --------
+    >>> of_two(numpy.add, numpy.array([[1.0], [2.0]]), numpy.array([1.0]))
+    array([[2.],
+           [3.]])
+    """
+    function, arguments = _simplified(function, arguments)
+    if function in OPERATIONS and (found := arithmetic(function, *arguments)) is not None:
+        return found
+    if threads.sharing and any(type(a) is numpy.ndarray and a.size >= LARGE for a in arguments):
+        return in_parts(function, *arguments)
+    return function(*arguments)
 
 
 _kinds: dict[tuple[Any, ...], DType | None] = {}

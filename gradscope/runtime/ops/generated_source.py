@@ -42,6 +42,8 @@ LEGEND = {
     "sharing": "has the number of threads that share the work on large arrays, where there are several",
     "LARGE": "how many elements a large array has",
     "small": "the shape of the last array that was not a large one",
+    "BROAD": "how many elements an array has beside which another may be broadcast by a compiled loop",
+    "of_two": "computes a function of two arrays by such a loop, or a part at a time, where that pays",
     "in_layout_of": "gives images their channels last where one of the arguments has them so",
     "in_parts": "computes a function of large arrays a part at a time, on those threads",
     # Taking tensors apart.

@@ -13,6 +13,7 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.convolution_loops`: products of weights with rows of images
 - :mod:`~.normalization_loops`: layer, batch and group norm, and their derivatives
 - :mod:`~.attention_loops`: the weights of attention and their derivative, rows of scores
+- :mod:`~.arithmetic_loops`: rows beside one row, or a number for each
 - :mod:`~.selection_loops`: elements of one array or of another
 - :mod:`~.sum_loops`: sums of whole rows
 - :mod:`~.running_loops`: running sums, products and extremes along rows

@@ -7,7 +7,7 @@ import math
 
 import numpy
 
-from ...kernels import division
+from ...kernels.arithmetic import division
 from ...kernels.elementwise import LARGE, in_blocks, in_parts, is_shared, whole
 from ...memory import device
 from ...memory import dtype as dtypes

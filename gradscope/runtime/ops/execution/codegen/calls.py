@@ -10,7 +10,8 @@ import numpy
 
 from .... import state
 from ....graph.saved_tensors import SavedResult
-from ....kernels.elementwise import LARGE, in_parts
+from ....kernels.arithmetic.broadcast_arithmetic import LEAST
+from ....kernels.elementwise import LARGE, in_parts, of_two
 from ....kernels.threads import sharing
 from ....memory import device
 from ....memory.bfloat16 import BFloat16Array
@@ -24,7 +25,7 @@ from ..bare_functions import CONSTANTS, constant, in_layout_of
 from ..older_overloads import run_older
 from ..promotion import SCALES, common_dtype, number_dtype
 from ..saving import saved_by
-from .compiling import call_text, default_options, defaults_test, indented, sharing_test
+from .compiling import broadcasts, call_text, default_options, defaults_test, indented, sharing_test
 from .nodes import may_be_number
 
 if TYPE_CHECKING:
@@ -69,8 +70,10 @@ def function_scope(op: Operator) -> Scope:
         **({} if op.plain is None else default_options(op)),
         "sharing": sharing,
         "LARGE": LARGE,
+        "BROAD": LEAST,
         "small": None,
         "in_parts": in_parts,
+        "of_two": of_two,
         "Node": op.node_class,
         "FLOATS": "fc",  # computed with as they are
         "INEXACT": INEXACT,
@@ -231,26 +234,37 @@ def _forward_lines(op: Operator, names: list[str]) -> list[str]:
     quick = f"r = {_forward_call(op, names)}"
     if not op.by_element:
         return [quick, *layout_lines(op, "r", "x_")]
-    first, shared = f"x_{names[0]}", f"r = {_forward_call(op, names, shared=True)}"
+    first, shared = f"x_{names[0]}", f"r = {_forward_call(op, names, large='in_parts')}"
     if not keeps_shape(op):
         return [f"if {sharing_test(first)}: {shared}", f"else: {quick}"]
     # To ask an array for its size takes as long as a fifth of a product of 64 elements.
-    return [
+    lines = [
         "if sharing and sh is not small:",
         f"    if {first}.size >= LARGE: {shared}",
         f"    else: small = sh; {quick}",
         f"else: {quick}",
     ]
+    return [*_broadcast_lines(op, names), f"el{lines[0]}", *lines[1:]] if broadcasts(op) else lines
 
 
-def _forward_call(op: Operator, names: list[str], *, shared: bool = False) -> str:
+def _broadcast_lines(op: Operator, names: list[str]) -> list[str]:
+    """Write the call for arrays of which one broadcasts to the other, and one is large."""
+    first, second = names
+    return [
+        f"if sh is not sh_{second} and sh != sh_{second} and (x_{first}.size >= BROAD or x_{second}.size >= BROAD):",
+        f"    r = {_forward_call(op, names, large='of_two')}",
+    ]
+
+
+def _forward_call(op: Operator, names: list[str], *, large: str = "") -> str:
+    """Return the call of the forward; of `large` arrays by the function of that name."""
     values = [f"x_{p.name}" if p.name in names else p.name for p in op.parameters]
     if op.ufunc is not None:
-        return call_text("ufunc", values, shared=shared)
-    forward = call_text("forward", ["numpy", *values], shared=shared)
+        return call_text("ufunc", values, large=large)
+    forward = call_text("forward", ["numpy", *values], large=large)
     if op.plain is None:
         return forward
-    plain = call_text("plain", values[: len(names)], shared=shared)
+    plain = call_text("plain", values[: len(names)], large=large)
     return f"{plain} if {defaults_test(op, names)} else {forward}"
 
 

@@ -10,12 +10,16 @@ from functools import cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+import numpy
+
+from ....kernels.arithmetic.broadcast_arithmetic import OPERATIONS
 from ...declaration.annotations import Argument, OperatorFunction, Scope
 
 if TYPE_CHECKING:
     from ...declaration.registry import Operator
 
 __all__ = [
+    "broadcasts",
     "call_signature",
     "call_text",
     "compile_function",
@@ -125,11 +129,16 @@ def defaults_test(op: Operator, tensors: list[str]) -> str:
     return " and ".join(f"{p.name} is default_{p.name}" for p in op.parameters if p.name not in tensors)
 
 
+def broadcasts(op: Operator) -> bool:
+    """Whether the operator is arithmetic that has compiled loops for an array that broadcasts to the other."""
+    return (op.ufunc if op.plain is None else getattr(numpy, op.plain)) in OPERATIONS
+
+
 def sharing_test(array: str) -> str:
     """Return the test whether several threads share the work on an array."""
     return f"sharing and {array}.size >= LARGE"
 
 
-def call_text(function: str, values: list[str], *, shared: bool = False) -> str:
-    """Return the call of a function of arrays, by several threads where it is `shared`."""
-    return f"in_parts({', '.join([function, *values])})" if shared else f"{function}({', '.join(values)})"
+def call_text(function: str, values: list[str], *, large: str = "") -> str:
+    """Return the call of a function of arrays; of `large` ones by the function of that name."""
+    return f"{large}({', '.join([function, *values])})" if large else f"{function}({', '.join(values)})"

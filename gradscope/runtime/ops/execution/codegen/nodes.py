@@ -11,7 +11,8 @@ import numpy
 from ....dispatch import TENSOR_OPERATORS
 from ....graph.graph_node import Node
 from ....graph.saved_tensors import RELEASED, SavedResult
-from ....kernels.elementwise import LARGE, in_parts
+from ....kernels.arithmetic.broadcast_arithmetic import LEAST
+from ....kernels.elementwise import LARGE, in_parts, of_two
 from ....kernels.threads import sharing
 from ....memory import device
 from ....tensor.tensor import Tensor
@@ -19,7 +20,7 @@ from ...declaration.annotations import Formula, Scope
 from .. import general
 from ..bare_functions import array_operators
 from ..saving import saved_by
-from .compiling import call_text, compile_function, indented, sharing_test
+from .compiling import broadcasts, call_text, compile_function, indented, sharing_test
 
 if TYPE_CHECKING:
     from ...declaration.registry import Operator
@@ -88,7 +89,9 @@ def apply_scope(op: Operator) -> Scope:
         "joint": op.joint,
         "sharing": sharing,
         "LARGE": LARGE,
+        "BROAD": LEAST,
         "in_parts": in_parts,
+        "of_two": of_two,
     }
     scope.update({f"d_{name}": formula for name, formula in op.derivatives.items()})
     return scope
@@ -158,9 +161,10 @@ def apply_source(op: Operator, releasable: Sequence[str] = ()) -> str:
         lines.append(f"    F = NUMPY if type({first}) is ndarray else array_operators(array_module({first}))")
     release = [_release(op, releasable)] if releasable else []
     if any(_is_shared(op, p.name) for p in op.edged):
+        large = "g.size >= BROAD" if broadcasts(op) else sharing_test("g")
         lines += [
-            f"    if {sharing_test('g')} and type(g) is ndarray:",
-            f"        results = {results_expression(op, shared=True)}",
+            f"    if {large} and type(g) is ndarray:",
+            f"        results = {results_expression(op, large='of_two' if broadcasts(op) else 'in_parts')}",
             *indented(2, [*release, "return results"]),
         ]
     results = results_expression(op)
@@ -205,8 +209,8 @@ def may_be_number(op: Operator, name: str) -> bool:
     return bool(op.promote and op.numbers) and len(tensors) == 2 and name == tensors[1]
 
 
-def results_expression(op: Operator, *, shared: bool = False) -> str:
-    """Return the expression for the tuple of produced gradients; by several threads where that is `shared`."""
+def results_expression(op: Operator, *, large: str = "") -> str:
+    """Return the expression for the tuple of produced gradients; of `large` ones by the function of that name."""
     if op.joint is not None:
         return call_expression(op, "joint", op.joint)
     if any(p.is_tensor_list for p in op.edged):
@@ -215,7 +219,8 @@ def results_expression(op: Operator, *, shared: bool = False) -> str:
     parts = []
     for index, parameter in enumerate(op.edged):
         function, formula = f"d_{parameter.name}", op.derivatives[parameter.name]
-        made = call_text(function, arguments_of(op, formula), shared=shared and _is_shared(op, parameter.name))
+        by = large if _is_shared(op, parameter.name) else ""
+        made = call_text(function, arguments_of(op, formula), large=by)
         parts.append(f"{made} if e[{index}] is not None else None")
     return "(" + ", ".join(parts) + ",)"
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import forms, threads
+from .. import forms, threads
 
 if TYPE_CHECKING:
-    from ..ops.declaration.annotations import Array
+    from ...ops.declaration.annotations import Array
 
 __all__ = ["floor_divide", "fmod", "remainder"]
 

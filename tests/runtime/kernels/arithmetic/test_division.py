@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gradscope.runtime.kernels import division
+from gradscope.runtime.kernels.arithmetic import division
 
 SIZE = 1 << 17
 RNG = np.random.default_rng(0)
