@@ -167,12 +167,13 @@ ELEMENTWISE = {
     "hardswish": Elementwise("x", "result = x * fmin(fmax(x + R(3), R(0)), R(6)) / R(6);"),
     "hardswish_backward": Elementwise("g x", "result = x <= R(-3) ? R(0) : x < R(3) ? g * (x / R(3) + R(0.5)) : g;"),
     "hardsigmoid_backward": Elementwise("g x", "result = x > R(-3) && x < R(3) ? g / R(6) : R(0);"),
+    "clamp_backward": Elementwise("g x", "result = x >= low && x <= high ? g : R(0);", "low high"),
     "hardtanh_backward": Elementwise("g x", "result = x <= low || x >= high ? R(0) : g;", "low high"),
     "hardshrink": Elementwise("x", "result = fabs(x) <= least ? R(0) : x;", "least"),
     "shrink_backward": Elementwise("g x", "result = x >= -least && x <= least ? R(0) : g;", "least"),
     "threshold": Elementwise("x", "result = x <= limit ? value : x;", "limit value"),
 }
-"""The formulas of `ops.nn.activations` that are one kernel each."""
+"""The formulas of `ops.nn.activations`, and of clamp, that are one kernel each."""
 
 
 def pointwise(name: str, arrays: Sequence[Array], numbers: Sequence[float]) -> Array:

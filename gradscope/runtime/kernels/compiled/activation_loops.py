@@ -183,6 +183,12 @@ def threshold(x, result, limit, value):
 
 
 @kernel(IN1, IN1, OUT1, f4, f4)
+def clamp_backward(g, x, result, low, high):
+    for i in range(x.size):
+        result[i] = g[i] if (x[i] >= low) & (x[i] <= high) else _ZERO
+
+
+@kernel(IN1, IN1, OUT1, f4, f4)
 def hardtanh_backward(g, x, result, low, high):
     for i in range(x.size):
         result[i] = _ZERO if (x[i] <= low) | (x[i] >= high) else g[i]

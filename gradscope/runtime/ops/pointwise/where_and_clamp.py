@@ -366,13 +366,20 @@ def _bounded(xp: Namespace, self: Array, min: Array, max: Array) -> Array:
 
 def _inside(g: Gradient, self: Array, min: Array, max: Array, F: Namespace) -> Gradient:
     """Return `g` where `self` lies between the bounds or on one, as PyTorch does."""
-    if min is None:
-        chosen = self <= max
-    elif max is None:
-        chosen = self >= min
-    else:
-        chosen = (self >= min) & (self <= max)
-    return F.where(chosen, g, F.zeros_like(g))
+
+    def within(g: Gradient, x: Array) -> Gradient:
+        if min is None:
+            chosen = x <= max
+        elif max is None:
+            chosen = x >= min
+        else:
+            chosen = (x >= min) & (x <= max)
+        return F.where(chosen, g, F.zeros_like(g))
+
+    if hasattr(self, "_array") or any(getattr(bound, "ndim", 0) for bound in (min, max)):
+        return within(g, self)
+    limits = -numpy.inf if min is None else min, numpy.inf if max is None else max
+    return forms.pointwise("activation_loops.clamp_backward", within, g, self, settings=limits)
 
 
 def _to_min(g: Gradient, self: Array, min: Array, max: Array, F: Namespace) -> Gradient:

@@ -27,12 +27,17 @@ CALLS = {
     "hardswish": lambda F, x: F.hardswish(x),
     "hardsigmoid": lambda F, x: F.hardsigmoid(x),
     "hardtanh": lambda F, x: F.hardtanh(x, -0.5, 0.7),
+    "clamp": lambda F, x: x.clamp(-0.5, 0.7),
+    "clamp from below": lambda F, x: x.clamp_min(-0.5),
+    "clamp from above": lambda F, x: x.clamp(max=0.7),
+    "clamp where the limits cross": lambda F, x: x.clamp(0.7, -0.5),
+    "clamp with NaN": lambda F, x: x.clamp(float("nan"), 1.0),
     "hardshrink": lambda F, x: F.hardshrink(x, 0.3),
     "softshrink": lambda F, x: F.softshrink(x, 0.3),
     "rrelu": lambda F, x: F.rrelu(x),
 }
 KINKS = {"relu", "threshold", "leaky_relu", "rrelu", "hardswish", "hardsigmoid", "hardtanh", "hardshrink", "softshrink"}
-TWICE = {name: call for name, call in CALLS.items() if name not in KINKS}
+TWICE = {name: call for name, call in CALLS.items() if name not in KINKS and "clamp" not in name}
 TOLERANCE = 1e-5  # 1 + tanh(u) cancels for negative u, and is times numbers of up to 30
 SPECIAL = [0.0, -0.0, 1e-40, -1e-40, 1e-30, 1.0, -1.0, 88.5, -88.5, 200.0, -200.0, 3e38, -3e38, np.inf, np.nan]
 
