@@ -1,4 +1,4 @@
-"""Elements of one array or of another, as a mask says, without a branch for each."""
+"""Elements of one array or of another, as a mask or their place says, without a branch for each."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from . import forms, loading, threads
+from .copies import copy_into
 
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, Namespace, Operand
 
-__all__ = ["select"]
+__all__ = ["reversed_rows", "select", "triangle"]
 
 _BLOCK = 1 << 15  # elements
+_SHORT = 1 << 8  # elements of a row below which NumPy's mask takes no longer than to write the rows
 # The integers that have the bits of an element of so many bytes.
 _BITS = {size: numpy.dtype(f"int{8 * size}") for size in (1, 2, 4, 8)}
 
@@ -55,6 +57,66 @@ def select(xp: Namespace, condition: Array, chosen: Any, other: Operand) -> Arra
             write(mask[some], a[some] if a.ndim else a[()], b[some] if b.ndim else b[()], to[some])
 
     threads.over(condition.size, work, quick=True)
+    return result
+
+
+def triangle(array: Array, diagonal: int, *, lower: bool) -> Array:
+    """Return a triangle of NumPy matrices; the rest is 0.
+
+    Parameters
+    ----------
+    array : ndarray
+        Of shape (..., rows, columns).
+    diagonal : int
+        The last one of the lower triangle, or the first one of the upper: 0 is the main one, those above are positive.
+
+    Examples
+    --------
+    >>> triangle(numpy.array([[1, 2], [3, 4]]), 0, lower=True).tolist()
+    [[1, 0], [3, 4]]
+    """
+    height, size = array.shape[-2:]
+    if array.size < forms.LEAST or size < _SHORT or not array.flags.c_contiguous or array.dtype.kind not in "biufc":
+        return numpy.tril(array, diagonal) if lower else numpy.triu(array, diagonal)
+    result = numpy.empty(array.shape, array.dtype)
+    rows, to = array.reshape(-1, size), result.reshape(-1, size)
+    loop = getattr(loading.compiled("selection_loops"), "triangle", None) if array.itemsize == 4 else None
+    if loop is None:
+        _write_triangle(rows, height, diagonal, lower, 0, len(rows), to)
+        return result
+    given, written, first = rows.view("i4"), to.view("i4"), max(-height, min(diagonal, size))
+    threads.over(
+        len(rows), lambda part: loop(given, height, first, lower, part.start, part.stop, written), size, quick=True
+    )
+    return result
+
+
+def _write_triangle(rows: Array, height: int, diagonal: int, lower: bool, begin: int, end: int, result: Array) -> None:
+    for i in range(begin, end):
+        middle = min(max(i % height + diagonal + lower, 0), rows.shape[1])
+        kept, rest = slice(0, middle), slice(middle, None)
+        if not lower:
+            kept, rest = rest, kept
+        result[i, kept] = rows[i, kept]
+        result[i, rest] = 0
+
+
+def reversed_rows(array: Array) -> Array:
+    """Return a copy of a NumPy array, in row-major order, its last dimension reversed.
+
+    Examples
+    --------
+    >>> reversed_rows(numpy.array([[1, 2], [3, 4]])).tolist()
+    [[2, 1], [4, 3]]
+    """
+    result = numpy.empty(array.shape, array.dtype)
+    loop = getattr(loading.compiled("selection_loops"), "reverse_rows", None)
+    if loop is None or array.itemsize != 4 or array.size < forms.LEAST or not array.flags.c_contiguous:
+        copy_into(result, array[..., ::-1])
+        return result
+    size = array.shape[-1]
+    rows, to = array.reshape(-1, size).view("i4"), result.reshape(-1, size).view("i4")
+    threads.over(len(rows), lambda part: loop(rows, part.start, part.stop, to), size, quick=True)
     return result
 
 

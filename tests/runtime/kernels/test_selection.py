@@ -5,7 +5,7 @@ import pytest
 
 from gradscope.runtime.kernels import forms
 from gradscope.runtime.kernels.forms import LEAST
-from gradscope.runtime.kernels.selection import select
+from gradscope.runtime.kernels.selection import reversed_rows, select, triangle
 
 KINDS = ["?", "b", "e", "i", "f", "d", "F", "D"]
 
@@ -62,3 +62,24 @@ def test_numbers_and_expanded_arrays_are_chosen_as_numpy_does(number, kind):
         found, expected = select(np, condition, chosen, other), np.where(condition, chosen, other)
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(3, 50, 260), (2, 300, 40), (4, 4)])
+@pytest.mark.parametrize("diagonal", [-60, -1, 0, 2, 300])
+def test_triangles_are_numpys(shape, diagonal, kind):
+    array = np.random.default_rng(0).integers(1, 9, shape).astype(kind)
+    for given in (array, array[..., ::-1]):
+        for name in ("tril", "triu"):
+            expected = getattr(np, name)(given, diagonal)
+            actual = triangle(given, diagonal, lower=name == "tril")
+            assert (actual.dtype, actual.tobytes()) == (expected.dtype, expected.tobytes())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(3, 50, 260), (40_000,), (0, 3), (4, 0)])
+def test_reversed_rows_are_numpys(shape, kind):
+    array = np.random.default_rng(0).integers(1, 9, shape).astype(kind)
+    actual = reversed_rows(array)
+    assert actual.flags.c_contiguous
+    np.testing.assert_array_equal(actual, array[..., ::-1])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from ...kernels.copies import copy_into
+from ...kernels.selection import reversed_rows, triangle
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.memory_format import check_memory
@@ -37,6 +38,8 @@ from .reshape import axes_of, axis_of, sizes_of
 
 def _flip(xp: Namespace, self: Array, dims: Dims) -> Array:
     axes = axes_of(tuple(dims), self.ndim)
+    if axes == (self.ndim - 1,) and xp is numpy and self.flags.c_contiguous:
+        return reversed_rows(self)
     back, forth = slice(None, None, -1), slice(None)
     result = xp.empty_like(in_order(self))
     copy_into(result, self[tuple(back if axis in axes else forth for axis in range(self.ndim))])
@@ -540,7 +543,7 @@ def _triangle(name: str) -> Formula:
             raise RuntimeError(
                 f"{name}: input tensor must have at least 2 dimensions\nIts shape is {list(self.shape)}."
             )
-        return getattr(xp, name)(self, diagonal)
+        return triangle(self, diagonal, lower=name == "tril") if xp is numpy else getattr(xp, name)(self, diagonal)
 
     return forward
 
