@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import numpy
 
 from . import forms, loading, threads
-from .elementwise import LARGE
+from .elementwise import LARGE, shared
 
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array, DType
 
 
-__all__ = ["reduced", "row_maxima", "spread_sums", "sum_of_squares", "sums"]
+__all__ = ["reduced", "row_maxima", "spread_sums", "sum_of_squared_differences", "sum_of_squares", "sums"]
 
 # Above these, what a row costs is not its beginning, but rows of whole parts of the first are added part by part; below
 # the last, transposing costs more than it gains.
@@ -62,7 +62,8 @@ def reduced(ufunc: numpy.ufunc, array: Array) -> Array:
     loop = _loop("sums_of_rows", array) if ufunc is numpy.add else None
     if loop is None and (array.size < LARGE or not _is_dense(array)):
         return ufunc.reduce(array, None)
-    return _reduced_in_parts(ufunc, array, loop or (lambda rows, found: ufunc.reduce(rows, 1, out=found)), ufunc.reduce)
+    reduce_rows = loop or (lambda rows, found: ufunc.reduce(rows, 1, out=found))
+    return _reduced_in_parts(ufunc, (array,), reduce_rows, ufunc.reduce)
 
 
 def sum_of_squares(array: Array) -> Array:
@@ -76,14 +77,32 @@ def sum_of_squares(array: Array) -> Array:
     loop = _loop("squares_of_rows", array)
     if loop is None:
         return sums(array * array, tuple(range(array.ndim)), keepdims=False)
-    return _reduced_in_parts(numpy.add, array, loop, lambda rest: numpy.add.reduce(rest * rest))
+    return _reduced_in_parts(numpy.add, (array,), loop, lambda rest: numpy.add.reduce(rest * rest))
+
+
+def sum_of_squared_differences(first: Array, second: Array) -> Array:
+    """Return the sum of the squares of all differences of arrays, in one pass where that is compiled.
+
+    Examples
+    --------
+    >>> float(sum_of_squared_differences(numpy.array([3.0, 4.0]), numpy.array([1.0, 1.0])))
+    13.0
+    """
+    loop = _loop("squared_differences_of_rows", first)
+    if loop is None or first.strides != second.strides or not (_is_dense(second) and second.dtype == first.dtype):
+        return sum_of_squares(shared(numpy.subtract, first, second))
+
+    def reduce_rest(rest: Array, other: Array) -> Array:
+        return numpy.add.reduce(numpy.square(rest - other))
+
+    return _reduced_in_parts(numpy.add, (first, second), loop, reduce_rest)
 
 
 def _is_dense(array: Array) -> bool:
     return type(array) is numpy.ndarray and array.flags.forc
 
 
-def _loop(name: str, array: Array) -> Callable[[Array, Array], object] | None:
+def _loop(name: str, array: Array) -> Callable[..., object] | None:
     """Return a compiled kernel that reduces rows, where an array is one for it and it is worth the call."""
     if array.size < _FEW_PARTS or array.dtype.char != "f" or not _is_dense(array):
         return None
@@ -92,19 +111,19 @@ def _loop(name: str, array: Array) -> Callable[[Array, Array], object] | None:
 
 def _reduced_in_parts(
     ufunc: numpy.ufunc,
-    array: Array,
-    reduce_rows: Callable[[Array, Array], object],
-    reduce_rest: Callable[[Array], Array],
+    arrays: tuple[Array, ...],
+    reduce_rows: Callable[..., object],
+    reduce_rest: Callable[..., Array],
 ) -> Array:
     """Return what a ufunc reduces to one number: what rows of whole parts, and the rest, are reduced to."""
-    elements = array.reshape(-1, order="A")
-    count = array.size // _PART
-    rows, found = elements[: count * _PART].reshape(count, _PART), numpy.empty(count + 1, array.dtype)
-    threads.over(count, lambda part: reduce_rows(rows[part], found[part]), _PART, quick=True)
-    rest = elements[count * _PART :]
-    if not rest.size:
+    vectors = [array.reshape(-1, order="A") for array in arrays]
+    count = vectors[0].size // _PART
+    whole, found = count * _PART, numpy.empty(count + 1, vectors[0].dtype)
+    rows = [vector[:whole].reshape(count, _PART) for vector in vectors]
+    threads.over(count, lambda part: reduce_rows(*[r[part] for r in rows], found[part]), _PART, quick=True)
+    if vectors[0].size == whole:
         return ufunc.reduce(found[:count])
-    found[count] = reduce_rest(rest)
+    found[count] = reduce_rest(*[vector[whole:] for vector in vectors])
     return ufunc.reduce(found)
 
 

@@ -1,4 +1,4 @@
-"""Sums of whole rows, and of their squares; the NumPy form is in `row_sums`."""
+"""Sums of whole rows, of their squares, and of those of differences; the NumPy form is in `row_sums`."""
 
 from __future__ import annotations
 
@@ -32,5 +32,18 @@ def squares_of_rows(rows, result):
             part = _f4(0)
             for i in range(BLOCK):
                 part += row[block * BLOCK + i] * row[block * BLOCK + i]
+            total += part
+        result[number] = total
+
+
+@kernel(IN2, IN2, OUT1)
+def squared_differences_of_rows(rows, others, result):
+    for number in range(rows.shape[0]):
+        row, other, total = rows[number], others[number], _f8(0)
+        for block in range(row.size // BLOCK):
+            part = _f4(0)
+            for i in range(BLOCK):
+                difference = row[block * BLOCK + i] - other[block * BLOCK + i]
+                part += difference * difference
             total += part
         result[number] = total

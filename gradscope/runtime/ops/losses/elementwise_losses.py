@@ -13,6 +13,7 @@ import numpy
 from ... import autocast, state
 from ...kernels import row_sums
 from ...kernels.elementwise import LARGE, in_blocks, shared
+from ...kernels.forms import LEAST
 from ...memory import device
 from ...memory.dtype import scalar_type
 from ...user_warnings import warn
@@ -69,6 +70,10 @@ def _share(g: Gradient, reduction: int, shape: Shape) -> Gradient:
     return over(g, max(math.prod(shape), 1)) if reduction == MEAN else g
 
 
+def _distant(make: Make) -> Cases:
+    return [((make(2, 3), make(2, 3, low=3.5, high=6.0), code), {}) for code in (NONE, MEAN, SUM)]
+
+
 def _pointwise(
     name: str,
     function: Formula,
@@ -85,9 +90,6 @@ def _pointwise(
         refuse_kinds(kernel, self, "biuc")
         return reduced(xp, function(xp, shared(xp.subtract, self, target), *more), reduction)
 
-    def default(make: Make) -> Cases:
-        return [((make(2, 3), make(2, 3, low=3.5, high=6.0), code), {}) for code in (NONE, MEAN, SUM)]
-
     operator(
         f"{name}(Tensor self, Tensor target, int reduction=1{extra})",
         forward,
@@ -96,7 +98,7 @@ def _pointwise(
         public_name=False,
         derivatives=derivative,
         doc=doc,
-        samples=samples or default,
+        samples=samples or _distant,
         reference=lambda self, target, reduction, *more: reduced_losses(reference(self - target, *more), reduction),
         supports="f",
     )
@@ -141,12 +143,17 @@ def _huber_gradient(
     g: Gradient, self: Array, target: Array, reduction: int, delta: Number, factor: Number, F: Namespace
 ) -> Gradient:
     """Return the gradient of a loss, times a factor; of a large one that is reduced block by block."""
-    plain = type(g) is numpy.ndarray and not g.ndim and g.dtype.char in "fd"
-    if plain and self.shape == target.shape and self.dtype == target.dtype == g.dtype:
+    if _are_alike(g, self, target):
         share = _share(g, reduction, self.shape) * g.dtype.type(factor)
         return in_blocks(_write_huber_gradient, self, target, delta, share)
     difference = self - target
     return _share(g, reduction, difference.shape) * (_huber_slope(difference, delta, F) * factor)
+
+
+def _are_alike(g: Gradient, self: Array, target: Array) -> bool:
+    """Whether NumPy's arrays of one shape and floating dtype have been reduced to one number."""
+    plain = type(g) is numpy.ndarray and not g.ndim and g.dtype.char in "fd"
+    return plain and self.shape == target.shape and self.dtype == target.dtype == g.dtype
 
 
 def _huber_slope(d: Array, delta: Number, F: Namespace) -> Array:
@@ -171,7 +178,44 @@ def _three_regions(make: Make) -> Cases:
     return [((make(2, 3), make(2, 3, low=3.5, high=6.0), c, b), {}) for c in (NONE, MEAN, SUM) for b in (0.5, 9.0)]
 
 
-_pointwise("mse_loss", lambda xp, d: shared(xp.square, d), _both(lambda d, F: d * 2), numpy.square, "Squared error.")
+def _mse(xp: Namespace, self: Array, target: Array, reduction: int = MEAN) -> Array:
+    refuse_kinds("mse_cpu", self, "biuc")
+    large = type(self) is numpy.ndarray and self.size >= LEAST and self.dtype.char in "fd"
+    if large and reduction != NONE and self.shape == target.shape:
+        total = row_sums.sum_of_squared_differences(self, target)
+        return total if reduction == SUM else total / self.dtype.type(self.size)
+    return reduced(xp, shared(xp.square, shared(xp.subtract, self, target)), reduction)
+
+
+def _mse_of(sign: int) -> Formula:
+    return lambda g, self, target, reduction, F: _mse_gradient(g, self, target, reduction, sign, F)
+
+
+def _mse_gradient(g: Gradient, self: Array, target: Array, reduction: int, sign: int, F: Namespace) -> Gradient:
+    """Return the gradient of a loss, or its opposite; of a large one that is reduced block by block."""
+    if _are_alike(g, self, target):
+        return in_blocks(_write_scaled, self, target, _share(g, reduction, self.shape) * g.dtype.type(2 * sign))
+    difference = self - target
+    return _share(g, reduction, difference.shape) * (difference * (2 * sign))
+
+
+def _write_scaled(self: Array, target: Array, factor: Number, result: Array) -> None:
+    numpy.subtract(self, target, out=result)
+    result *= factor
+
+
+operator(
+    "mse_loss(Tensor self, Tensor target, int reduction=1)",
+    _mse,
+    promote="numeric",
+    method=False,
+    public_name=False,
+    derivatives={"self": _mse_of(1), "target": _mse_of(-1)},
+    doc="Squared error.",
+    samples=_distant,
+    reference=lambda self, target, reduction: reduced_losses(numpy.square(self - target), reduction),
+    supports="f",
+)
 _pointwise("smooth_l1_loss", _smooth_l1, {"self": _smooth_l1_of(1), "target": _smooth_l1_of(-1)},
            lambda d, beta: numpy.where(abs(d) < beta, d**2 / (2 * beta), abs(d) - beta / 2),
            "Absolute error, squared below `beta`.", ", float beta=1.0", _three_regions)  # fmt: skip

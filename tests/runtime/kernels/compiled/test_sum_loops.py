@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradscope as gs
-from gradscope.runtime.kernels.row_sums import reduced, sum_of_squares
+from gradscope.runtime.kernels.row_sums import reduced, sum_of_squared_differences, sum_of_squares
 from tests.runtime.kernels.both_forms import both
 
 SIZES = [1, (1 << 15) - 1, 1 << 15, (1 << 15) + 1, (1 << 17) + 12_345]
@@ -24,6 +24,31 @@ def test_sums_are_exact_to_a_few_units_in_the_last_place(size):
         assert abs(float(total) - exact) <= 1e-6 * abs(x).sum(dtype="d")
     for total in both("sum_loops", sum_of_squares, x):
         np.testing.assert_allclose(float(total), squares, rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("step", [1, 2])
+def test_squared_differences_are_exact_to_a_few_units_in_the_last_place(size, step):
+    x, y = numbers(size)[::step], numbers(size + 1)[1::step]
+    exact = math.fsum(((x.astype("d") - y) ** 2).tolist())
+    for total in both("sum_loops", sum_of_squared_differences, x, y):
+        np.testing.assert_allclose(float(total), exact, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (300, 301)])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("layout", [lambda x: x, lambda x: x.t(), lambda x: x[:, ::2], lambda x: x.double()])
+def test_squared_errors_and_their_gradients_are_pytorchs(torch, layout, reduction, shape):
+    x, y = np.random.default_rng(0).standard_normal((2, *shape)).astype("f")
+    found = []
+    for lib in (gs, torch):
+        leaves = [lib.tensor(array, requires_grad=True) for array in (x, y)]
+        loss = lib.nn.functional.mse_loss(layout(leaves[0]), layout(leaves[1]), reduction=reduction)
+        gradients = lib.autograd.grad(loss.sum() * 3, leaves)
+        found.append([part.detach().numpy() for part in (loss, *gradients)])
+    for ours, theirs in zip(*found, strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-9)
 
 
 @pytest.mark.parametrize("special", [[np.inf], [-np.inf], [np.nan], [np.inf, -np.inf], [3e38, 3e38]])
