@@ -34,6 +34,9 @@ _LONG_TO_COMPARE = 1 << 10
 # Up to these, to add rows as often as they have elements takes less than to broadcast the sums.
 _SHORT_TO_SPREAD, _FEW_TO_SPREAD = 16, 512
 
+_LONG_TO_ADD = 1 << 10  # elements of a row that has no whole short parts, up to which a product is exact enough
+_BLOCK_OF_LOOP = 256  # elements that a compiled kernel adds at once: it takes long for a rest
+
 _FIRST = tuple(range(64))  # an array has at most as many axes
 _BLOCK = 1 << 14  # rows that are added at once
 _PART = 1 << 14  # elements that are reduced to one before it meets others
@@ -166,9 +169,12 @@ def sums(array: Array, axes: tuple[int, ...], keepdims: bool = True) -> Array:
     if axes == _FIRST[:count]:
         total = _down(array.reshape(math.prod(shape[:count]), -1))
         rest = (1,) * count + shape[count:] if keepdims else shape[count:]
-    elif axes == (len(shape) - 1,) and (shape[-1] <= _SHORT_TO_ADD or not shape[-1] % _SHORT_TO_ADD):
+    elif axes == (len(shape) - 1,):
         total = _along(array.reshape(-1, shape[-1]))
         rest = (*shape[:-1], 1) if keepdims else shape[:-1]
+    elif axes == tuple(range(len(shape) - count, len(shape))):
+        total = _along(array.reshape(-1, math.prod(shape[-count:])))
+        rest = (*shape[:-count], *(1,) * count) if keepdims else shape[:-count]
     else:
         return array.sum(axis=axes, keepdims=keepdims)
     return total if len(rest) == 1 else total.reshape(rest)
@@ -232,8 +238,21 @@ def _is_expanded(array: Array) -> bool:
 
 
 def _along(matrix: numpy.ndarray) -> numpy.ndarray:
-    """Return the sums along rows that are short, or of whole short parts: those of parts first, which is as exact."""
+    """Return the sums along rows."""
+    size = matrix.shape[1]
+    loop = _loop("sums_of_rows", matrix) if size > _LONG_TO_ADD or not size % _BLOCK_OF_LOOP else None
+    if loop is None:
+        return _along_by_products(matrix)
+    total = numpy.empty(len(matrix), matrix.dtype)
+    threads.over(len(matrix), lambda part: loop(matrix[part], total[part]), size, quick=True)
+    return total
+
+
+def _along_by_products(matrix: numpy.ndarray) -> numpy.ndarray:
+    """Return the sums along rows as products with ones: those of whole short parts first, which is as exact."""
     ones, size = _ones(matrix.dtype), matrix.shape[1]
+    if size > _LONG_TO_ADD and size % _SHORT_TO_ADD:
+        return numpy.add.reduce(matrix, 1)
     while size > _SHORT_TO_ADD and not size % _SHORT_TO_ADD:
         matrix = matrix.reshape(-1, _SHORT_TO_ADD).dot(ones[:_SHORT_TO_ADD])
         size //= _SHORT_TO_ADD

@@ -13,6 +13,7 @@ from gradscope.runtime.kernels.row_sums import reduced, row_maxima, spread_sums,
 SHAPES = [
     (64, 10), (64, 1), (1, 64), (3, 10), (40, 128), (40, 129), (20_000, 3), (2, 20, 10), (0, 3), (3, 0), (10,), (),
     (2, 3, 4, 64), (40, 256), (3, 384), (2, 5, 1024), (2, 128 * 131), (1, 128 * 128 * 2),
+    (40, 300), (30, 1300), (2, 64, 14, 14), (3, 4, 50, 61),
 ]  # fmt: skip
 
 
@@ -43,7 +44,7 @@ def test_they_are_numpys(shape, dtype):
             np.testing.assert_array_equal(row_maxima(array, axis), array.max(axis, keepdims=True), strict=True)
 
 
-@pytest.mark.parametrize("row", [128, 384, 1024, 1 << 17])
+@pytest.mark.parametrize("row", [128, 196, 384, 1000, 1024, 1300, 5001, 1 << 17])
 def test_sums_of_long_rows_are_as_exact_as_numpys(row):
     array = np.random.default_rng(0).standard_normal(((1 << 19) // row, row)).astype("f") + 1
     exact = array.astype("d").sum(1, keepdims=True)

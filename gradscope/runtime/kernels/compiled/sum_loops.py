@@ -7,7 +7,7 @@ import numpy
 from .jit import IN2, OUT1, kernel
 
 BLOCK = 256
-"""Elements that are added in single precision, of several sums at once; rows have a multiple of them."""
+"""Elements that are added in single precision, of several sums at once."""
 
 _f4, _f8 = numpy.float32, numpy.float64
 
@@ -21,7 +21,13 @@ def sums_of_rows(rows, result):
             for i in range(BLOCK):
                 part += row[block * BLOCK + i]
             total += part
-        result[number] = total
+        rest, part = row[row.size // BLOCK * BLOCK :], _f4(0)
+        for i in range(rest.size):
+            part += rest[i]
+        result[number] = total + part
+
+
+# Rows have whole blocks here.
 
 
 @kernel(IN2, OUT1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradscope as gs
-from gradscope.runtime.kernels.row_sums import reduced, sum_of_squared_differences, sum_of_squares
+from gradscope.runtime.kernels.row_sums import reduced, sum_of_squared_differences, sum_of_squares, sums
 from tests.runtime.kernels.both_forms import both
 
 SIZES = [1, (1 << 15) - 1, 1 << 15, (1 << 15) + 1, (1 << 17) + 12_345]
@@ -49,6 +49,14 @@ def test_squared_errors_and_their_gradients_are_pytorchs(torch, layout, reductio
     for ours, theirs in zip(*found, strict=True):
         assert ours.dtype == theirs.dtype
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("row", [256, 1024, 1100, 5001])
+def test_sums_along_rows_are_exact_to_a_few_units_in_the_last_place(row):
+    x = numbers(64 * row).reshape(64, row)
+    exact = x.astype("d").sum(1)
+    for found in both("sum_loops", sums, x, (1,), False):
+        np.testing.assert_allclose(found, exact, rtol=0, atol=1e-6 * abs(x).sum(1).max())
 
 
 @pytest.mark.parametrize("special", [[np.inf], [-np.inf], [np.nan], [np.inf, -np.inf], [3e38, 3e38]])
